@@ -7,7 +7,7 @@
 use mu_check::base::random::Random;
 use mu_check::base::{Budget, Limits, SourceId, Stop};
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::explore::{self, Aim, Silent, Target};
+use mu_check::explore::{self, Silent, Target, Visibility};
 use mu_check::formula::typecheck::check_formula;
 use mu_check::model::Model;
 use mu_check::pbes::{Options, Order, Verdict, check};
@@ -94,7 +94,7 @@ fn same_distances(model: &Compiled, budget: &Budget, seed: u64, text: &str) {
         ..explore::Options::default()
     };
     for action in ["", "a", "b", "w", "d"] {
-        let aim = Aim::action(model, action);
+        let aim = Visibility::action(model, action);
         let hidden: Vec<bool> =
             model.groups().iter().map(|g| g.hidden.iter().any(|h| h == action)).collect();
         let test = |group: usize, label| {

@@ -398,7 +398,7 @@ fn a_search_that_gives_symmetries_up_begins_again_without() {
     let model = Compiled::new(process, &Confluence::None).unwrap();
     let options = explore::Options { threads: 1, ..Default::default() };
     let mut orders = Vec::new();
-    let (states, dropped) = explore::with_those_that_hold(&model, &options, |symmetries| {
+    let (states, dropped) = explore::with_verified_symmetries(&model, &options, |symmetries| {
         orders.push(symmetries.as_ref().map(|s| s.order()));
         if let Some(symmetries) = symmetries {
             return Err(symmetries.give_up());

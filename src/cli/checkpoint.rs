@@ -2,7 +2,7 @@
 //! write leaves the previous one intact.
 //!
 //! In: the search between two rounds. Out: `DIR/search.checkpoint` for the states of a model,
-//! `DIR/FORMULA-SUM-SEARCH.checkpoint` for each search of a formula. See [`mu_explore::Image`] for
+//! `DIR/FORMULA-SUM-SEARCH.checkpoint` for each search of a formula. See [`mu_explore::CheckpointImage`] for
 //! the form.
 //!
 //! Invariant: all files of a folder number the values of a model alike, each file those that
@@ -15,7 +15,7 @@ use super::output;
 use super::pipeline::file_error;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
-use mu_explore::{Header, Image, Keeper, Restored};
+use mu_explore::{CheckpointHeader, CheckpointImage, CheckpointWriter, RestoredSearch};
 use mu_model::Model;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -112,14 +112,14 @@ impl<'m> Folder<'m> {
 /// Searches of formulas to go on with: where they are, and what they number.
 pub(super) struct Kept {
     folder: PathBuf,
-    headers: Vec<Header>,
+    headers: Vec<CheckpointHeader>,
 }
 
 impl Kept {
     /// Reads what the searches in a folder number, and gives the model, which was not explored yet,
     /// that numbering of values.
     pub(super) fn read(model: &dyn Model, folder: &Path) -> Result<Self, Diagnostic> {
-        let headers: Vec<Header> =
+        let headers: Vec<CheckpointHeader> =
             of_formulas(model, folder)?.into_iter().map(|(_, header)| header).collect();
         match headers.iter().max_by_key(|h| h.values.iter().map(Vec::len).sum::<usize>()) {
             Some(longest) => model.import_values(&longest.values)?,
@@ -141,7 +141,10 @@ impl Kept {
 }
 
 /// The files of searches of formulas of a model.
-fn of_formulas(model: &dyn Model, folder: &Path) -> Result<Vec<(PathBuf, Header)>, Diagnostic> {
+fn of_formulas(
+    model: &dyn Model,
+    folder: &Path,
+) -> Result<Vec<(PathBuf, CheckpointHeader)>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let ours = format!("{}{FORMULA}", fingerprint(model));
     let mut found = Vec::new();
@@ -150,7 +153,8 @@ fn of_formulas(model: &dyn Model, folder: &Path) -> Result<Vec<(PathBuf, Header)
         if path.to_string_lossy().ends_with(ENDING) {
             let file =
                 mu_base::host::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
-            let header = Header::read(&mut BufReader::new(file)).map_err(|d| of_file(&path, d))?;
+            let header =
+                CheckpointHeader::read(&mut BufReader::new(file)).map_err(|d| of_file(&path, d))?;
             if header.fingerprint.starts_with(&ours) {
                 found.push((path, header));
             }
@@ -195,20 +199,20 @@ impl mu_pbes::Shelf for Shelf<'_> {
     fn names(&self) -> Vec<Vec<String>> {
         self.names.clone()
     }
-    fn keeper(&self, search: &str) -> Box<dyn Keeper + '_> {
+    fn keeper(&self, search: &str) -> Box<dyn CheckpointWriter + '_> {
         Box::new(File {
             folder: self.folder,
             name: self.file(search),
             fingerprint: self.fingerprint.clone(),
         })
     }
-    fn restored(&self, search: &str) -> Result<Option<Restored>, Diagnostic> {
+    fn restored(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic> {
         let Some(path) =
             self.from.map(|f| f.join(self.file(search))).filter(|p| mu_base::host::is_file(p))
         else {
             return Ok(None);
         };
-        let agrees = |header: &Header| {
+        let agrees = |header: &CheckpointHeader| {
             if self.names.starts_with(&header.names) {
                 return Ok(());
             }
@@ -225,13 +229,13 @@ impl mu_pbes::Shelf for Shelf<'_> {
     }
 }
 
-impl Keeper for File<'_> {
+impl CheckpointWriter for File<'_> {
     fn due(&self) -> bool {
         !self.folder.unwritable.load(Ordering::Relaxed)
             && self.folder.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
                 >= self.folder.every
     }
-    fn keep(&self, image: &Image) -> Result<(), Diagnostic> {
+    fn keep(&self, image: &CheckpointImage) -> Result<(), Diagnostic> {
         if self.folder.unwritable.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -252,10 +256,13 @@ impl Keeper for File<'_> {
 }
 
 impl File<'_> {
-    fn write(&self, image: &Image) -> Result<(), Diagnostic> {
+    fn write(&self, image: &CheckpointImage) -> Result<(), Diagnostic> {
         let values = self.folder.model.export_values()?;
-        let header =
-            Header { fingerprint: self.fingerprint.clone(), values, names: image.names().to_vec() };
+        let header = CheckpointHeader {
+            fingerprint: self.fingerprint.clone(),
+            values,
+            names: image.names().to_vec(),
+        };
         let path = replace(&self.folder.folder, &self.name, &|out| image.write(&header, out))?;
         if self.folder.say {
             eprintln!("checkpoint of {} states in {}", image.states(), path.display());
@@ -292,7 +299,7 @@ const SAME: &str =
 pub(super) fn restore_counts(
     model: &dyn Model,
     folder: &Path,
-) -> Result<Option<Restored>, Diagnostic> {
+) -> Result<Option<RestoredSearch>, Diagnostic> {
     let restored = restore(model, &folder.join(NAME), &fingerprint(model), &|_| Ok(()));
     if restored.is_err() && begun::is_marked(folder, &fingerprint(model)) {
         begun::report(folder);
@@ -305,10 +312,10 @@ fn restore(
     model: &dyn Model,
     path: &Path,
     fingerprint: &str,
-    agrees: &dyn Fn(&Header) -> Result<(), Diagnostic>,
-) -> Result<Restored, Diagnostic> {
+    agrees: &dyn Fn(&CheckpointHeader) -> Result<(), Diagnostic>,
+) -> Result<RestoredSearch, Diagnostic> {
     let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    let mut accept = |header: &Header| {
+    let mut accept = |header: &CheckpointHeader| {
         if header.fingerprint != fingerprint {
             let message = "the checkpoint is of another model, or of other parameters or options";
             return Err(Diagnostic::new(Stage::File, message).note(SAME));
@@ -316,7 +323,7 @@ fn restore(
         agrees(header)?;
         model.import_values(&header.values)
     };
-    Restored::read(&mut BufReader::with_capacity(1 << 20, file), &mut accept)
+    RestoredSearch::read(&mut BufReader::with_capacity(1 << 20, file), &mut accept)
         .map_err(|d| of_file(path, d))
 }
 

@@ -37,7 +37,7 @@ use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::cluster::Cluster;
 use mu_engines::explicit::Explicit;
-use mu_explore::{Peers, Sought, way_through};
+use mu_explore::{PathGoal, Peers, path_through};
 use mu_formula::typed::TypedFormula;
 use mu_model::{Model, Portable};
 use serde_json::{Value, json};
@@ -283,7 +283,7 @@ pub(super) fn seek(
     session: &Session,
     args: &ExploreArgs,
     model: &dyn Model,
-    sought: Sought<'_>,
+    sought: PathGoal<'_>,
 ) -> Result<Result<Sighted, u8>, Diagnostic> {
     let Searched { outcome, me, resume } = search(session, args, model, Some(sought))?;
     say(session, args, &outcome);
@@ -299,7 +299,7 @@ pub(super) fn seek(
     let way = outcome
         .way
         .as_ref()
-        .map(|states| way_through(model, &options, sought, states))
+        .map(|states| path_through(model, &options, sought, states))
         .transpose()?;
     Ok(Ok(Sighted { way, states, stop, processes: figures(&outcome.parts, &outcome.lost, resume) }))
 }
@@ -309,7 +309,7 @@ fn search(
     session: &Session,
     args: &ExploreArgs,
     model: &dyn Model,
-    sought: Option<Sought<'_>>,
+    sought: Option<PathGoal<'_>>,
 ) -> Result<Searched, Diagnostic> {
     let portable = portable(model, &args.model, &args.clustering)?;
     let looked_for = format!("{:?} {:?}", args.seeking.sought(), args.seeking.action);
@@ -334,7 +334,7 @@ fn search(
     let options = if sought.is_some() { options.without_confluence() } else { options };
     let mut counter =
         if sought.is_some() { None } else { Counter::new(model, &args.seeking.terminal)? };
-    let mut ends = |share: &mut mu_explore::Share<'_>, halted: bool| {
+    let mut ends = |share: &mut mu_explore::Partition<'_>, halted: bool| {
         let Some(mut counter) = counter.take().filter(|_| !halted) else { return Ok(Vec::new()) };
         share.ends(&mut |state, states| counter.count(state, states));
         let Ends { terminated, finished, hangs } = counter.ends();

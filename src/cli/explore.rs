@@ -272,7 +272,7 @@ fn counted(
         folder.mark()?;
     }
     let file = folder.as_ref().map(checkpoint::Folder::counts);
-    let keeper = file.as_ref().map(|f| f as &dyn mu_explore::Keeper);
+    let keeper = file.as_ref().map(|f| f as &dyn mu_explore::CheckpointWriter);
     let mut shown =
         counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
     let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));

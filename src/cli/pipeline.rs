@@ -8,7 +8,7 @@ use mu_base::host::{self, Instant};
 use mu_base::limits::{available_memory, peak_resident_bytes};
 use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage};
 use mu_compile::{Compiled, Confluence};
-use mu_explore::{Dropped, LeftOut};
+use mu_explore::{ReductionSavings, RejectedSymmetry};
 use mu_model::Model;
 use mu_pbes::Order;
 use mu_process::linear::LinearProcess;
@@ -270,7 +270,12 @@ impl Session {
     }
 
     /// Says which symmetries a search used, and which candidates it did not.
-    pub fn say_symmetries(&self, order: usize, without: &[Reduction], dropped: &[Dropped]) {
+    pub fn say_symmetries(
+        &self,
+        order: usize,
+        without: &[Reduction],
+        dropped: &[RejectedSymmetry],
+    ) {
         match order {
             _ if without.contains(&Reduction::Symmetry) => {
                 self.say("symmetries: done without, as asked")
@@ -288,7 +293,7 @@ impl Session {
     pub fn say_order(&self, order: Order) -> Option<Value> {
         match order {
             Order::None => None,
-            Order::Used(LeftOut { states, steps }) => {
+            Order::Used(ReductionSavings { states, steps }) => {
                 self.say(format!("partial order: {steps} steps of {states} states were left out, since the answer does not rest on them"));
                 Some(json!({ "used": true, "states": states, "steps": steps }))
             }
@@ -330,7 +335,7 @@ pub(super) fn symmetries(
     priority_proven: bool,
     order: usize,
     without: &[Reduction],
-    dropped: &[Dropped],
+    dropped: &[RejectedSymmetry],
 ) -> Value {
     let mut object = json!({
         "order": order.max(1),

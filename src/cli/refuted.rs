@@ -16,7 +16,7 @@ use mu_cubicle::model::{SystemModel, UNSAFE};
 use mu_cubicle::system::System;
 use mu_evidence::Evidence;
 use mu_explore::walk::Walk;
-use mu_explore::{PathStep, Way};
+use mu_explore::{LassoPath, PathStep};
 use mu_model::Model;
 use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
@@ -94,7 +94,7 @@ fn told<'s>(
         group: m.group as usize,
         state: m.state.clone(),
     });
-    let evidence = evidence(&model, &Way { steps: steps.collect(), back_to: None });
+    let evidence = evidence(&model, &LassoPath { steps: steps.collect(), cycle_start: None });
     drop(walk);
     mu_evidence::checker::replay(&evidence, &model)?;
     let story = story(&evidence, &model, false, usize::MAX)?;

@@ -19,7 +19,7 @@ use super::pipeline::file_error;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_cluster::{Shelf, Shelves};
-use mu_explore::{Share, Stamp, expect_sound};
+use mu_explore::{Partition, Stamp, expect_sound};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
@@ -265,7 +265,7 @@ impl Shelf for Shares {
     fn resumed(&self) -> Option<&Stamp> {
         self.from.as_ref().map(|f| &f.1)
     }
-    fn read(&self, share: &mut Share<'_>) -> Result<(), Diagnostic> {
+    fn read(&self, share: &mut Partition<'_>) -> Result<(), Diagnostic> {
         let Some((folder, stamp)) = &self.from else {
             return Err(Diagnostic::internal("no checkpoint to go on from"));
         };
@@ -305,7 +305,7 @@ impl Shelf for Shares {
     fn clear(&self) -> Result<(), Diagnostic> {
         self.remove(|_| false)
     }
-    fn keep(&self, share: &mut Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
+    fn keep(&self, share: &mut Partition<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
         let stored = share.tally().stored;
         let share = RefCell::new(share);
         output::keeping(true);

@@ -26,7 +26,7 @@ use mu_engines::Engine;
 use mu_engines::auto::{Turn, by_turns};
 use mu_engines::explicit::Explicit;
 use mu_engines::symbolic::Symbolic;
-use mu_explore::{Cyclic, Dropped, is_acyclic};
+use mu_explore::{Cyclic, RejectedSymmetry, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
 use mu_pbes::symbolic::{SymbolicAnswer, Wanted, check_wanted};
@@ -104,7 +104,7 @@ struct Figures {
     by_sets: Option<Duration>,
     /// The largest group of symmetries that was used.
     symmetries: usize,
-    dropped: Vec<Dropped>,
+    dropped: Vec<RejectedSymmetry>,
     /// Why every run ends, if that was used.
     measures: Vec<Value>,
     /// Likewise.

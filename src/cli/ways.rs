@@ -20,7 +20,8 @@ use mu_base::{Diagnostic, Stage, Stop};
 use mu_data::typecheck::expecting;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_explore::{
-    Aim, LeftOut, PartialOrder, PathStep, Sought, Target, Unreduced, Way, find, seek,
+    LassoPath, PartialOrder, PathGoal, PathStep, ReductionObstacle, ReductionSavings, Target,
+    Visibility, find, find_paths,
 };
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
@@ -235,7 +236,7 @@ fn tell(
 #[cfg_attr(not(feature = "cluster"), allow(dead_code))]
 pub(super) struct Sighted {
     /// The way, replayed by no one yet.
-    pub way: Option<Way>,
+    pub way: Option<LassoPath>,
     pub states: u64,
     pub stop: Stop,
     /// What the processes did, as an object.
@@ -244,7 +245,7 @@ pub(super) struct Sighted {
 
 /// What a search found.
 struct Found {
-    ways: Vec<Way>,
+    ways: Vec<LassoPath>,
     states: u64,
     stop: Stop,
     /// Terminations that were reached on the way.
@@ -302,14 +303,19 @@ fn search(
         hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
     };
     let sought = match seeking.sought() {
-        Some("deadlock") => Sought::Deadlock(&deadlocked),
-        Some("action") => Sought::Step(&of_name),
-        _ => Sought::Divergence,
+        Some("deadlock") => PathGoal::Deadlock(&deadlocked),
+        Some("action") => PathGoal::Step(&of_name),
+        _ => PathGoal::Divergence,
     };
     let mut processes = None;
     let several = || {
-        let seen =
-            seek(model, &options, &session.budget, sought, seeking.all.unwrap_or(1) as usize)?;
+        let seen = find_paths(
+            model,
+            &options,
+            &session.budget,
+            sought,
+            seeking.all.unwrap_or(1) as usize,
+        )?;
         Ok((seen.ways, seen.states, seen.stop, seen.partial_order))
     };
     let result = if args.clustering.is_wanted() {
@@ -320,7 +326,7 @@ fn search(
                     sighted.way.into_iter().collect(),
                     sighted.states,
                     sighted.stop,
-                    PartialOrder::Unused(Unreduced::Processes),
+                    PartialOrder::Unused(ReductionObstacle::Processes),
                 ))
             }
             Err(code) => return Ok(Err(code)),
@@ -329,7 +335,7 @@ fn search(
         several()
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
-        let aim = Aim::action(model, wanted);
+        let aim = Visibility::action(model, wanted);
         let target = if seeking.deadlock { Target::Deadlock } else { Target::Among(&aim, &step) };
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let found = find(model, &options, &session.budget, &bar, target)?;
@@ -352,7 +358,11 @@ fn search(
             _ => {
                 let order = found.outcome.partial_order;
                 Ok((
-                    found.path.map(|steps| Way { steps, back_to: None }).into_iter().collect(),
+                    found
+                        .path
+                        .map(|steps| LassoPath { steps, cycle_start: None })
+                        .into_iter()
+                        .collect(),
                     found.outcome.states,
                     stop,
                     order,
@@ -360,12 +370,12 @@ fn search(
             }
         }
     };
-    let (ways, states, stop, order): (Vec<Way>, u64, Stop, PartialOrder) = result?;
+    let (ways, states, stop, order): (Vec<LassoPath>, u64, Stop, PartialOrder) = result?;
     let (_, terminated, failed) = judge.into_inner();
     match failed {
         Some(error) => Err(error),
         None => {
-            let reduced = matches!(order, PartialOrder::Used(LeftOut { states: 1.., .. }));
+            let reduced = matches!(order, PartialOrder::Used(ReductionSavings { states: 1.., .. }));
             Ok(Ok(Found {
                 ways,
                 states,
@@ -380,11 +390,11 @@ fn search(
 }
 
 /// A path as evidence.
-pub(super) fn evidence(model: &dyn Model, way: &Way) -> Evidence {
+pub(super) fn evidence(model: &dyn Model, way: &LassoPath) -> Evidence {
     let mut states = vec![model.initial()];
     let mut steps = Vec::new();
     for (i, PathStep { label, group, state }) in way.steps.iter().enumerate() {
-        let to = match way.back_to {
+        let to = match way.cycle_start {
             Some(back) if i + 1 == way.steps.len() => back as u32,
             _ => {
                 states.push(state.clone());

@@ -11,7 +11,7 @@ use super::pipeline::Session;
 use super::properties::Text;
 use super::ways::Sighted;
 use mu_base::{Budget, Diagnostic, Stage};
-use mu_explore::{Peers, Sought};
+use mu_explore::{PathGoal, Peers};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use serde_json::Value;
@@ -90,7 +90,7 @@ pub(super) fn seek(
     _: &Session,
     args: &ExploreArgs,
     _: &dyn Model,
-    _: Sought<'_>,
+    _: PathGoal<'_>,
 ) -> Result<Result<Sighted, u8>, Diagnostic> {
     Err(refused(&args.clustering))
 }

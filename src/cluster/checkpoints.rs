@@ -14,7 +14,7 @@
 //! until it gets there.
 
 use mu_base::Diagnostic;
-use mu_explore::{Share, Stamp};
+use mu_explore::{Partition, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who keeps the shares of a search, in one place for all processes.
@@ -24,8 +24,8 @@ pub trait Shelf {
     /// Takes this process's own out of the shares of that checkpoint.
     ///
     /// # Errors
-    /// They cannot be read; those of [`Share::read`].
-    fn read(&self, share: &mut Share<'_>) -> Result<(), Diagnostic>;
+    /// They cannot be read; those of [`Partition::read`].
+    fn read(&self, share: &mut Partition<'_>) -> Result<(), Diagnostic>;
     /// Whether shares are to be written.
     fn keeps(&self) -> bool;
     /// Whether it is time for that. Asked of process 0 before each level, and a few times a second.
@@ -41,7 +41,7 @@ pub trait Shelf {
     ///
     /// # Errors
     /// It cannot be written.
-    fn keep(&self, share: &mut Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic>;
+    fn keep(&self, share: &mut Partition<'_>, stamp: &Stamp) -> Result<(), Diagnostic>;
     /// All processes have written: checkpoints before this one may go. For process 0.
     fn settle(&self, stamp: &Stamp);
 }

@@ -7,7 +7,7 @@
 //! here; so timely's frontier tells when no parcel of a level can come any more, and when there is
 //! no level left. The second carries reports.
 //!
-//! The search itself ([`mu_explore::Share`]) is not inside an operator: between two steps of the
+//! The search itself ([`mu_explore::Partition`]) is not inside an operator: between two steps of the
 //! worker, what came in is stored, a block of states is expanded, and what is to go out is put on
 //! the operator's desk. Cost: a step of the worker for each block; a round of progress messages for
 //! each level. Invariants: a level is expanded when the frontier has passed it; a process that ends
@@ -21,7 +21,9 @@ use super::trace::Trace;
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stop};
-use mu_explore::{Group, Leaves, Progress, Share, Snapshot, Stamp, Symmetries, Tally};
+use mu_explore::{
+    LeafLayout, Partition, Progress, Snapshot, Stamp, Symmetries, SymmetryGroup, Tally,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -44,9 +46,9 @@ pub(super) const NAP: Duration = Duration::from_millis(5);
 pub(super) struct Kept<'d> {
     pub shelf: &'d dyn Shelf,
     pub resumed: Option<&'d Stamp>,
-    pub group: Group,
+    pub group: SymmetryGroup,
     /// Which slots are numbered together, if that was chosen.
-    pub leaves: Option<Leaves>,
+    pub leaves: Option<LeafLayout>,
     /// The last one that all have written.
     pub kept: &'d Cell<Option<u64>>,
 }
@@ -189,7 +191,7 @@ pub(super) struct Heard {
 /// One search, by all processes.
 pub(super) struct Drive<'d, 'm> {
     pub worker: &'d mut Worker,
-    pub share: &'d mut Share<'m>,
+    pub share: &'d mut Partition<'m>,
     symmetries: Option<&'m Symmetries>,
     budget: &'d Budget,
     progress: &'d dyn Progress,
@@ -255,7 +257,7 @@ impl<'d, 'm> Drive<'d, 'm> {
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         worker: &'d mut Worker,
-        share: &'d mut Share<'m>,
+        share: &'d mut Partition<'m>,
         symmetries: Option<&'m Symmetries>,
         budget: &'d Budget,
         progress: &'d dyn Progress,
@@ -485,7 +487,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
         let mut desk = self.desk.borrow_mut();
         let from = Some(self.me as u32);
-        let mut send = |(to, bytes): mu_explore::Parcel| {
+        let mut send = |(to, bytes): mu_explore::Batch| {
             desk.leaving.push((level, Parcel { to: to as u32, from, bytes }))
         };
         let result = self.share.expand(BLOCK, &mut send);

@@ -2,7 +2,7 @@
 //!
 //! In: a model, where the processes are, a secret that they share. Out: the counts of the whole,
 //! the same in each process, or why there are none. Each process holds the states that are its own
-//! by a hash ([`mu_explore::Share`]); timely dataflow moves batches of successors along a feedback
+//! by a hash ([`mu_explore::Partition`]); timely dataflow moves batches of successors along a feedback
 //! loop and tells when a level has arrived and when nothing is left (`flow`; Murray, McSherry et
 //! al.: "Naiad: A Timely Dataflow System", SOSP 2013). The connections are made here: both sides
 //! prove that they know the secret and run the same search ([`meet`]), and every frame carries a

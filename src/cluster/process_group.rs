@@ -15,8 +15,8 @@ use super::leader_work::first;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{
-    Dropped, Group, Joint, Leaves, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries,
-    Tally, Work, with_those_that_hold,
+    JointOutcome, JointSearch, LeafLayout, Options, Partition, PathGoal, Peers, Progress,
+    RejectedSymmetry, Stamp, Symmetries, SymmetryGroup, Tally, Work, with_verified_symmetries,
 };
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
@@ -74,21 +74,21 @@ pub struct Outcome {
     /// Order of the group of symmetries; 1: none but the identity.
     pub symmetries: usize,
     /// Candidates for symmetries that are not used.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<RejectedSymmetry>,
     /// Time of the search.
     pub elapsed: Duration,
     /// Number of the last checkpoint that all processes have written, or that the search began
     /// from.
     pub kept: Option<u64>,
     /// The states of a shortest way to what is sought, from the initial one on, for
-    /// [`mu_explore::way_through`]; none if nothing was met.
+    /// [`mu_explore::path_through`]; none if nothing was met.
     pub way: Option<Vec<Vec<u8>>>,
     /// What [`Extra`] made of each process's share; none if the search is incomplete.
     pub said: Option<Vec<Vec<u8>>>,
 }
 
 /// What a process tells all others of its share in the end; whether the search was ended before.
-pub type Extra<'a> = &'a mut dyn FnMut(&mut Share<'_>, bool) -> Result<Vec<u8>, Diagnostic>;
+pub type Extra<'a> = &'a mut dyn FnMut(&mut Partition<'_>, bool) -> Result<Vec<u8>, Diagnostic>;
 
 impl Outcome {
     /// A figure of all processes together.
@@ -117,7 +117,7 @@ pub struct Task<'a> {
     pub shelf: Option<&'a dyn Shelf>,
     /// What is looked for: the search ends with the level that has it. Then there are no
     /// symmetries, no steps with priority and no shelf.
-    pub sought: Option<Sought<'a>>,
+    pub sought: Option<PathGoal<'a>>,
 }
 
 /// Who keeps the searches of a run, each under its name.
@@ -146,7 +146,7 @@ pub struct Together {
     kept: Option<u64>,
     /// What the first process found of a model with so many slots, with symmetries or not: which
     /// of them are to be numbered together, and which leaves tell.
-    leaves: Option<((usize, u64), Option<Leaves>)>,
+    leaves: Option<((usize, u64), Option<LeafLayout>)>,
 }
 
 impl Together {
@@ -229,7 +229,7 @@ impl Together {
         let kept = Cell::new(None);
         let mut resumed = shelf.and_then(Shelf::resumed);
         let plain = Options { symmetry: options.symmetry && sought.is_none(), ..options.clone() };
-        let (ended, dropped) = with_those_that_hold(model, &plain, |symmetries| {
+        let (ended, dropped) = with_verified_symmetries(model, &plain, |symmetries| {
             let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
             order = symmetries.map_or(1, Symmetries::order);
             let options = &match self.dealt(model, options, budget, (symmetries, resumed))? {
@@ -242,7 +242,7 @@ impl Together {
             if let Some(stamp) = resumed {
                 expect_group(symmetries, stamp)?;
             }
-            let (group, leaves) = (Group::of(symmetries), options.leaves.clone());
+            let (group, leaves) = (SymmetryGroup::of(symmetries), options.leaves.clone());
             let shelf = shelf.map(|shelf| Kept {
                 shelf,
                 resumed: resumed.take(),
@@ -250,7 +250,7 @@ impl Together {
                 leaves,
                 kept: &kept,
             });
-            let share = Share::new(model, options, budget, symmetries, self.me, self.count)?;
+            let share = Partition::new(model, options, budget, symmetries, self.me, self.count)?;
             let mut share = match sought {
                 Some(sought) => share.seeking(sought, options),
                 None => share,
@@ -276,7 +276,7 @@ impl Together {
     /// One attempt of a search.
     fn drive<'m>(
         &mut self,
-        share: &mut Share<'m>,
+        share: &mut Partition<'m>,
         symmetries: Option<&'m Symmetries>,
         (budget, progress, start): (&Budget, &dyn Progress, Instant),
         shelf: Option<Kept<'_>>,
@@ -353,7 +353,7 @@ impl Peers for Allies {
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<mu_explore::Outcome, Diagnostic> {
-        let extra = &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new());
+        let extra = &mut |_: &mut Partition<'_>, _: bool| Ok(Vec::new());
         let task = Task { model, options, budget, progress, extra, shelf: None, sought: None };
         let found = self.0.borrow_mut().explore(task)?;
         let sum = |of: fn(&Tally) -> u64| found.sum(|p| of(&p.tally));
@@ -371,7 +371,7 @@ impl Peers for Allies {
             ..mu_explore::Outcome::default()
         })
     }
-    fn annotate(&self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
+    fn annotate(&self, joint: JointSearch<'_>) -> Result<JointOutcome, Diagnostic> {
         self.0.borrow_mut().annotate(joint)
     }
     fn first(&self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
@@ -423,22 +423,22 @@ impl Together {
         (symmetries, resumed): (Option<&Symmetries>, Option<&Stamp>),
     ) -> Result<Result<Options, Stop>, Diagnostic> {
         let slots = model.slots().len();
-        let (of, processes) = ((slots, Group::of(symmetries).order), self.count);
+        let (of, processes) = ((slots, SymmetryGroup::of(symmetries).order), self.count);
         let leaves = match (resumed, &self.leaves) {
             (Some(stamp), _) => stamp.leaves.clone().map(|l| l.of_slots(slots)).transpose()?,
             (None, Some((known, leaves))) if *known == of => leaves.clone(),
             (None, _) => {
                 let work = &mut || {
-                    let found = Leaves::found(model, options, budget, symmetries, processes);
+                    let found = LeafLayout::found(model, options, budget, symmetries, processes);
                     let costly = symmetries.is_some_and(Symmetries::is_costly);
-                    Ok([&[u8::from(costly)], &Leaves::write(found.as_ref())[..]].concat())
+                    Ok([&[u8::from(costly)], &LeafLayout::write(found.as_ref())[..]].concat())
                 };
                 let said = match self.alone(budget, work)? {
                     Ok(said) => said,
                     Err(stop) => return Ok(Err(stop)),
                 };
                 let found = match (said.split_first(), symmetries) {
-                    (Some((0, leaves)), _) => Leaves::read(leaves, slots)?,
+                    (Some((0, leaves)), _) => LeafLayout::read(leaves, slots)?,
                     (Some((1, [])), Some(symmetries)) => return Err(symmetries.give_up()),
                     _ => {
                         return Err(Diagnostic::internal(
@@ -453,9 +453,9 @@ impl Together {
         Ok(Ok(Options { leaves, ..options.clone() }))
     }
 
-    fn annotate(&mut self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
+    fn annotate(&mut self, joint: JointSearch<'_>) -> Result<JointOutcome, Diagnostic> {
         if self.broken {
-            return Ok(Met {
+            return Ok(JointOutcome {
                 decided: false,
                 stop: Stop::Lost,
                 said: Vec::new(),
@@ -473,9 +473,9 @@ impl Together {
     fn annotate_on(
         &mut self,
         shelves: Option<&dyn Shelves>,
-        joint: Joint<'_>,
-    ) -> Result<Met, Diagnostic> {
-        let Joint {
+        joint: JointSearch<'_>,
+    ) -> Result<JointOutcome, Diagnostic> {
+        let JointSearch {
             model,
             options,
             budget,
@@ -497,17 +497,23 @@ impl Together {
         let options = &match self.dealt(model, options, budget, (symmetries, resumed))? {
             Ok(options) => options,
             Err(stop) => {
-                return Ok(Met { decided: false, stop, said: Vec::new(), lasts: None, way: None });
+                return Ok(JointOutcome {
+                    decided: false,
+                    stop,
+                    said: Vec::new(),
+                    lasts: None,
+                    way: None,
+                });
             }
         };
         self.broken = true;
-        let (group, leaves) = (Group::of(symmetries), options.leaves.clone());
+        let (group, leaves) = (SymmetryGroup::of(symmetries), options.leaves.clone());
         let shelf =
             shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group, leaves, kept: &kept });
-        let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?
+        let mut share = Partition::new(model, options, budget, symmetries, self.me, self.count)?
             .carrying(carrier, trace, options);
         // What was not said since the search was ended is not missed.
-        let mut extra = |share: &mut Share<'_>, _: bool| said(share);
+        let mut extra = |share: &mut Partition<'_>, _: bool| said(share);
         let ended = self.drive(
             &mut share,
             symmetries,
@@ -518,7 +524,7 @@ impl Together {
         if !trace {
             self.kept = kept.get();
         }
-        let met = Met {
+        let met = JointOutcome {
             decided: ended.decided,
             stop: ended.stop,
             said: ended.said,
@@ -530,8 +536,8 @@ impl Together {
         }
         let lasts = self.lasts(&mut share, symmetries, (budget, progress))?;
         Ok(match lasts {
-            Ok(lasts) => Met { lasts: Some(lasts), ..met },
-            Err(stop) => Met { stop, ..met },
+            Ok(lasts) => JointOutcome { lasts: Some(lasts), ..met },
+            Err(stop) => JointOutcome { stop, ..met },
         })
     }
 
@@ -539,7 +545,7 @@ impl Together {
     /// known.
     fn lasts<'m>(
         &mut self,
-        share: &mut Share<'m>,
+        share: &mut Partition<'m>,
         symmetries: Option<&'m Symmetries>,
         (budget, progress): (&Budget, &dyn Progress),
     ) -> Result<Result<bool, Stop>, Diagnostic> {
@@ -550,7 +556,7 @@ impl Together {
             return Ok(Err(counted.stop));
         }
         share.take_edges();
-        let mut left = |share: &mut Share<'_>, _: bool| {
+        let mut left = |share: &mut Partition<'_>, _: bool| {
             let (taken, all) = share.taken();
             Ok(vec![u8::from(taken < all)])
         };
@@ -577,7 +583,7 @@ pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diag
 /// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail
 /// here as well.
 fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Diagnostic> {
-    let own = Group::of(symmetries);
+    let own = SymmetryGroup::of(symmetries);
     if own == stamp.symmetries {
         return Ok(());
     }

@@ -19,9 +19,9 @@ fn search(
     model: &HandModel,
     budget: &Budget,
     connections: Connections,
-    sought: Option<Sought<'_>>,
+    sought: Option<PathGoal<'_>>,
 ) -> Result<Outcome, Diagnostic> {
-    let (options, extra) = (&options(), &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new()));
+    let (options, extra) = (&options(), &mut |_: &mut Partition<'_>, _: bool| Ok(Vec::new()));
     explore(
         connections,
         Task { model, options, budget, progress: &Silent, extra, shelf: None, sought },
@@ -116,7 +116,7 @@ fn slots_are_parted_alike_by_all_processes() {
         }
         model
     };
-    assert!(Leaves::found(&wide(0), &options(), &Budget::default(), None, 2).is_some());
+    assert!(LeafLayout::found(&wide(0), &options(), &Budget::default(), None, 2).is_some());
     [1, 2, 3].into_iter().for_each(|count| agrees(count, &wide));
 }
 
@@ -153,7 +153,7 @@ impl Shelf for &Book {
     fn resumed(&self) -> Option<&Stamp> {
         None
     }
-    fn read(&self, _: &mut Share<'_>) -> Result<(), Diagnostic> {
+    fn read(&self, _: &mut Partition<'_>) -> Result<(), Diagnostic> {
         Err(Diagnostic::internal("nothing was kept"))
     }
     fn keeps(&self) -> bool {
@@ -168,7 +168,7 @@ impl Shelf for &Book {
     fn clear(&self) -> Result<(), Diagnostic> {
         Ok(())
     }
-    fn keep(&self, share: &mut Share<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
+    fn keep(&self, share: &mut Partition<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
         let mut bytes = Vec::new();
         share.write(stamp, &mut bytes)?;
         assert!(bytes.len() > 100);
@@ -196,7 +196,7 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
     let run = |_: usize, connections: Connections| {
         let model = counters(5, 12);
         let shelf = &book;
-        let extra = &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new());
+        let extra = &mut |_: &mut Partition<'_>, _: bool| Ok(Vec::new());
         let task = Task {
             model: &model,
             options: &options,
@@ -300,11 +300,11 @@ fn way(
         let model = maker(me);
         let step = |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
         let sought =
-            if label.is_some() { Sought::Step(&step) } else { Sought::Deadlock(&|_| true) };
+            if label.is_some() { PathGoal::Step(&step) } else { PathGoal::Deadlock(&|_| true) };
         let outcome = search(&model, budget, connections, Some(sought)).unwrap();
         assert_eq!(outcome.stop, Stop::Complete);
         outcome.way.map(|states| {
-            let way = mu_explore::way_through(&model, &options(), sought, &states).unwrap();
+            let way = mu_explore::path_through(&model, &options(), sought, &states).unwrap();
             (states, way.steps.iter().map(|s| model.label_text(s.label)).collect::<Vec<String>>())
         })
     };
@@ -369,7 +369,8 @@ fn the_level_that_is_sought_is_searched_to_its_end_by_all() {
             let run = |me: usize, connections: Connections| {
                 let model = maker(me == slow);
                 let step = |_: usize, l: mu_base::ids::LabelId| model.label_text(l) == "found";
-                let found = search(&model, budget, connections, Some(Sought::Step(&step))).unwrap();
+                let found =
+                    search(&model, budget, connections, Some(PathGoal::Step(&step))).unwrap();
                 assert_eq!(
                     found.sum(|p| p.tally.waiting),
                     0,

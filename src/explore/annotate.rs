@@ -22,13 +22,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::checkpoint::{Keeper, Restored, Saved};
+use super::checkpoint::{AnnotationTable, CheckpointWriter, RestoredSearch};
 use super::expander::{Expander, Halt};
 use super::goal_search::settled;
 use super::round::{Block, Round};
 use super::search::{BATCH, BLOCK, Done, Goal, Hit, Shared, run_from};
 use super::store::Store;
-use super::stubborn::{Aim, PartialOrder, Stubborn, Unreduced};
+use super::stubborn::{PartialOrder, ReductionObstacle, Stubborn, Visibility};
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
 use super::thread_state::Local;
@@ -39,7 +39,7 @@ use mu_model::Model;
 
 /// What an annotation becomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flow {
+pub enum Transfer {
     /// This element; 0 is nothing.
     Value(u32),
     /// The search is over.
@@ -51,15 +51,15 @@ pub trait Annotator: Sync {
     /// What the initial state begins with; not 0.
     fn initial(&self) -> u32;
     /// What one thread computes with.
-    fn lane(&self) -> Box<dyn Lane + '_>;
+    fn lane(&self) -> Box<dyn AnnotationWorker + '_>;
     /// What the elements met so far are, for a checkpoint. Called while no lane computes.
-    fn save(&self) -> Result<Saved, Diagnostic> {
+    fn save(&self) -> Result<AnnotationTable, Diagnostic> {
         Err(Diagnostic::new(
             Stage::Unsupported,
             "annotations of this kind cannot be stored in a file",
         ))
     }
-    /// Gives elements the numbers that they had when these [`Saved::records`] were made; their
+    /// Gives elements the numbers that they had when these [`AnnotationTable::records`] were made; their
     /// names are known already. Called before all else.
     fn load(&self, _records: &[u64]) -> Result<(), Diagnostic> {
         Err(Diagnostic::new(
@@ -70,13 +70,13 @@ pub trait Annotator: Sync {
 }
 
 /// One thread's share of an [`Annotator`].
-pub trait Lane {
+pub trait AnnotationWorker {
     /// The join of both, and what `new` has beyond `old` (0: nothing).
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic>;
     /// What goes along the steps of a state whose outgoing labels are given.
-    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Flow, Diagnostic>;
+    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Transfer, Diagnostic>;
     /// What a step makes of that.
-    fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic>;
+    fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic>;
     /// What an element of the group of symmetries (by its number there) makes of an annotation.
     fn image(&mut self, _element: usize, annotation: u32) -> Result<u32, Diagnostic> {
         Ok(annotation)
@@ -127,16 +127,16 @@ impl Annotated<'_> {
 
 /// Where the search is kept, and what was kept of it before.
 #[derive(Default)]
-pub struct Kept<'a> {
+pub struct AnnotateExtras<'a> {
     /// Who keeps checkpoints.
-    pub keeper: Option<&'a dyn Keeper>,
+    pub keeper: Option<&'a dyn CheckpointWriter>,
     /// What to go on from.
-    pub restored: Option<Restored>,
+    pub restored: Option<RestoredSearch>,
     /// What a search that leaves out steps is to keep; none: it leaves out none.
-    pub aim: Option<&'a Aim>,
+    pub aim: Option<&'a Visibility>,
     /// What a search by a single thread computes with, where that may not leave this thread; none:
     /// a lane of the annotator.
-    pub lane: Option<Box<dyn Lane + 'a>>,
+    pub lane: Option<Box<dyn AnnotationWorker + 'a>>,
 }
 
 /// Computes the fixed point, up to a limit or to a decision.
@@ -151,11 +151,11 @@ pub fn annotate<'a>(
     progress: &dyn Progress,
     annotator: &dyn Annotator,
     symmetries: Option<&'a Symmetries>,
-    kept: Kept,
+    kept: AnnotateExtras,
 ) -> Result<Annotated<'a>, Diagnostic> {
-    let with = |aim: &Aim| {
+    let with = |aim: &Visibility| {
         if symmetries.is_some() {
-            Err(Unreduced::Symmetry)
+            Err(ReductionObstacle::Symmetry)
         } else {
             Stubborn::with(model, options, aim)
         }
@@ -183,7 +183,7 @@ impl<'a> Shared<'a> {
     pub(super) fn bring(
         &self,
         store: &Store,
-        lane: Option<&mut (dyn Lane + '_)>,
+        lane: Option<&mut (dyn AnnotationWorker + '_)>,
         place: u64,
         new: u32,
     ) -> Result<bool, Diagnostic> {
@@ -415,21 +415,21 @@ fn carry_on(pending: u32, local: &mut Local<'_>) -> Result<bool, Halt> {
     let lane =
         local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
     let flow = match lane.enter(pending, &local.labels)? {
-        Flow::Decided => return Ok(false),
-        Flow::Value(0) => return Ok(true),
-        Flow::Value(flow) => flow,
+        Transfer::Decided => return Ok(false),
+        Transfer::Value(0) => return Ok(true),
+        Transfer::Value(flow) => flow,
     };
     // What is left out is asked about nonetheless: that a label was met is told.
     for label in &local.expander.left_out {
-        if lane.step(flow, *label)? == Flow::Decided {
+        if lane.step(flow, *label)? == Transfer::Decided {
             return Ok(false);
         }
     }
     for (i, step) in local.found.iter().enumerate() {
         match lane.step(flow, step.label)? {
-            Flow::Decided => return Ok(false),
-            Flow::Value(0) => {}
-            Flow::Value(value) => {
+            Transfer::Decided => return Ok(false),
+            Transfer::Value(0) => {}
+            Transfer::Value(value) => {
                 let brought = match local.expander.moved.get(i) {
                     None | Some(0) => value,
                     Some(element) => lane.image(*element as usize - 1, value)?,

@@ -29,16 +29,16 @@ const MOST_SECTION: usize = u32::MAX as usize;
 
 /// What the caller keeps with a search.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Header {
+pub struct CheckpointHeader {
     /// What tells this search from any other: model, parameters, options that change its states.
     pub fingerprint: String,
     /// The values of the model's slots, table by table in the order of their numbers.
     pub values: Vec<Vec<String>>,
-    /// What annotations are made of, in the order of its numbers; see [`Saved::names`].
+    /// What annotations are made of, in the order of its numbers; see [`AnnotationTable::names`].
     pub names: Vec<Vec<String>>,
 }
 
-impl Header {
+impl CheckpointHeader {
     /// Reads a header alone.
     pub fn read(input: &mut dyn Read) -> Result<Self, Diagnostic> {
         header(input).map_err(unread)
@@ -47,7 +47,7 @@ impl Header {
 
 /// What the numbers of a search's annotations stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Saved {
+pub struct AnnotationTable {
     /// What annotations are made of, as text. A run reads these before it begins, so that all of
     /// its searches number them alike.
     pub names: Vec<Vec<String>>,
@@ -72,30 +72,30 @@ pub(crate) struct Counts {
 }
 
 /// A search between two rounds, to be written.
-pub struct Image<'s> {
+pub struct CheckpointImage<'s> {
     pub(crate) store: &'s Store,
     pub(crate) todo: Vec<&'s [u64]>,
     pub(crate) next: Vec<&'s [u64]>,
     pub(crate) counts: Counts,
-    pub(crate) annotations: Option<Saved>,
+    pub(crate) annotations: Option<AnnotationTable>,
 }
 
 /// A search that was read.
-pub struct Restored {
+pub struct RestoredSearch {
     pub(crate) store: Store,
     pub(crate) todo: Vec<u64>,
     pub(crate) next: Vec<u64>,
     pub(crate) counts: Counts,
-    /// [`Saved::records`], if the states are annotated.
+    /// [`AnnotationTable::records`], if the states are annotated.
     pub(crate) records: Option<Vec<u64>>,
 }
 
 /// Who keeps checkpoints.
-pub trait Keeper: Sync {
+pub trait CheckpointWriter: Sync {
     /// Whether it is time for one. Asked a few times a second.
     fn due(&self) -> bool;
     /// Keeps a search; the one before may go once this one is whole.
-    fn keep(&self, image: &Image) -> Result<(), Diagnostic>;
+    fn keep(&self, image: &CheckpointImage) -> Result<(), Diagnostic>;
     /// Reports that annotations cannot be written. The search goes on if this is no error.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ pub trait Keeper: Sync {
     }
 }
 
-impl Image<'_> {
+impl CheckpointImage<'_> {
     /// States stored.
     pub fn states(&self) -> u64 {
         self.store.table.len()
@@ -115,12 +115,16 @@ impl Image<'_> {
         self.annotations.as_ref().map_or(&[], |a| &a.names)
     }
     /// Writes the search.
-    pub fn write(&self, header: &Header, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    pub fn write(&self, header: &CheckpointHeader, out: &mut dyn Write) -> Result<(), Diagnostic> {
         let mut out = Sum::new(out);
         self.body(header, &mut out)
             .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
     }
-    fn body(&self, header: &Header, out: &mut Sum<&mut dyn Write>) -> std::io::Result<()> {
+    fn body(
+        &self,
+        header: &CheckpointHeader,
+        out: &mut Sum<&mut dyn Write>,
+    ) -> std::io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         put_section(out, header)?;
@@ -148,7 +152,7 @@ impl Image<'_> {
 
 /// Reads a header alone, which comes first: whether the search is the caller's can be told before
 /// the rest is read.
-fn header(input: &mut dyn Read) -> std::io::Result<Header> {
+fn header(input: &mut dyn Read) -> std::io::Result<CheckpointHeader> {
     let mut magic = [0; 8];
     input.read_exact(&mut magic)?;
     if magic != MAGIC {
@@ -198,11 +202,11 @@ pub(super) fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T>
     if used != bytes.len() { Err(bad("a section with something after its end")) } else { Ok(value) }
 }
 
-impl Restored {
+impl RestoredSearch {
     /// Reads a search whose header the caller accepts.
     pub fn read(
         input: &mut dyn Read,
-        accept: &mut dyn FnMut(&Header) -> Result<(), Diagnostic>,
+        accept: &mut dyn FnMut(&CheckpointHeader) -> Result<(), Diagnostic>,
     ) -> Result<Self, Diagnostic> {
         let mut input = Sum::new(input);
         let header = header(&mut input).map_err(unread)?;

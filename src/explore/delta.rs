@@ -32,7 +32,7 @@ pub(super) struct Near {
     /// Its leaves, and its inner nodes.
     pub leaves: Vec<u32>,
     inner: Vec<u32>,
-    /// Leaves of the key before it that are others now: which, and the index there.
+    /// LeafLayout of the key before it that are others now: which, and the index there.
     pub left: Vec<(u32, u32)>,
     /// By bit of a key, its field.
     fields: Vec<u8>,

@@ -1,15 +1,15 @@
 //! Annotations ([`super::annotate`]) in a search by several processes: each process has the joins
 //! of its own states, and a state goes to another process together with what the step brings it.
 //!
-//! In: a [`Carrier`], which knows the semilattice and how its elements travel. Out: the join over
-//! all paths for each state of this process ([`Share::each_carried`]), or that some annotation
+//! In: a [`PortableAnnotator`], which knows the semilattice and how its elements travel. Out: the join over
+//! all paths for each state of this process ([`Partition::each_carried`]), or that some annotation
 //! decides. With each state the share keeps two numbers, as the search on one machine does: all
 //! that has come, and what of it waits. What waits at the states of a level is taken when the level
 //! begins, so what comes later goes on in a later level: an element that is new to a state in level
 //! *n* has a path of *n* steps and no shorter one.
 //!
 //! For a counterexample the search is made once more, without symmetries, and keeps what was taken
-//! in each level ([`Share::tracing`]). Then the way is found backwards, from what each process
+//! in each level ([`Partition::tracing`]). Then the way is found backwards, from what each process
 //! holds: of a state and an atom of what it was brought, one of the level before that brings it.
 //!
 //! Cost: 8 bytes a state beside the store, 12 more for each time that something new comes to a
@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::Options;
-use super::annotate::{Flow, Lane};
+use super::annotate::{AnnotationWorker, Transfer};
 use super::distributed_trace::{exported, imported};
-use super::partition::{Parcel, Share, recent_slot, store};
+use super::partition::{Batch, Partition, recent_slot, store};
 use super::search::BATCH;
 use super::store::Store;
 use super::table::{Growth, Insert, Payload};
@@ -32,7 +32,7 @@ use mu_model::Model;
 
 /// A semilattice whose elements go to other processes. Elements are numbers, which differ between
 /// processes; 0 is the least everywhere.
-pub trait Carrier: Lane {
+pub trait PortableAnnotator: AnnotationWorker {
     /// What the initial state begins with; not 0.
     fn initial(&self) -> u32;
     /// A channel begins: whoever reads at its other end knows nothing yet.
@@ -67,7 +67,7 @@ pub trait Carrier: Lane {
 
 /// What a share carries.
 pub(super) struct Carried<'m> {
-    pub carrier: Box<dyn Carrier + 'm>,
+    pub carrier: Box<dyn PortableAnnotator + 'm>,
     /// Of the pending states: what is brought to each.
     pub brought: Vec<u32>,
     /// Of the states that are still to be expanded: what goes on from each, and whether it is the
@@ -75,10 +75,10 @@ pub(super) struct Carried<'m> {
     pub now: Vec<(u32, bool)>,
     /// By level: what was taken from its states, if that is kept.
     history: Option<BTreeMap<u64, Vec<u32>>>,
-    /// By place of [`Share::recent`]: the annotation sent last with that state, and the level of
+    /// By place of [`Partition::recent`]: the annotation sent last with that state, and the level of
     /// its source.
     pub lately: Vec<(u32, u64)>,
-    /// True if an annotation came to a state that had been expanded: see [`Share::is_forward`].
+    /// True if an annotation came to a state that had been expanded: see [`Partition::is_forward`].
     pub backward: bool,
     decided: bool,
     /// Of the states that decide: whether their labels alone do, and the name of the atom.
@@ -89,12 +89,12 @@ pub(super) struct Carried<'m> {
 /// A state of a way: whether its labels alone decide, its values, the name of the atom that it is
 /// about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Station {
+pub struct TraceState {
     /// Whether what decides are the labels of the state's steps, not one of the steps.
     pub local: bool,
     /// Its values, in the numbers of this process.
     pub vector: Vec<u32>,
-    /// What it is about, see [`Carrier::atom`].
+    /// What it is about, see [`PortableAnnotator::atom`].
     pub atom: Vec<u8>,
 }
 
@@ -119,7 +119,7 @@ fn parted(mut bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
     Some((later == 0, state, atom))
 }
 
-impl Station {
+impl TraceState {
     /// Reads one that another process gave.
     ///
     /// # Errors
@@ -135,13 +135,13 @@ impl Station {
     }
 }
 
-impl<'m> Share<'m> {
+impl<'m> Partition<'m> {
     /// The same share, still empty, of a search with annotations. `trace`: whether a way to what
     /// decides is to be found.
     #[must_use]
     pub fn carrying(
         mut self,
-        carrier: Box<dyn Carrier + 'm>,
+        carrier: Box<dyn PortableAnnotator + 'm>,
         trace: bool,
         options: &Options,
     ) -> Self {
@@ -186,7 +186,12 @@ impl<'m> Share<'m> {
     /// Those of `visit` and of the model.
     pub fn each_carried(
         &mut self,
-        visit: &mut dyn FnMut(&mut dyn Carrier, u32, u64, &[u32]) -> Result<(), Diagnostic>,
+        visit: &mut dyn FnMut(
+            &mut dyn PortableAnnotator,
+            u32,
+            u64,
+            &[u32],
+        ) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let Self { carried: Some(carried), store, expander, .. } = self else { return Ok(()) };
         expander.follow(store);
@@ -250,12 +255,12 @@ impl<'m> Share<'m> {
         Ok(())
     }
 
-    /// As [`Share::expand`], with what the states carry.
+    /// As [`Partition::expand`], with what the states carry.
     pub(super) fn carry(
         &mut self,
         carried: &mut Carried<'m>,
         most: usize,
-        send: &mut dyn FnMut(Parcel),
+        send: &mut dyn FnMut(Batch),
     ) -> Result<(), Diagnostic> {
         let mut labels = Vec::new();
         for _ in 0..most {
@@ -310,18 +315,18 @@ impl<'m> Share<'m> {
         carried: &mut Carried<'m>,
         taken: u32,
         labels: &[mu_base::ids::LabelId],
-        send: &mut dyn FnMut(Parcel),
+        send: &mut dyn FnMut(Batch),
     ) -> Result<Option<bool>, Diagnostic> {
         let flow = match carried.carrier.enter(taken, labels)? {
-            Flow::Decided => return Ok(Some(true)),
-            Flow::Value(0) => return Ok(None),
-            Flow::Value(flow) => flow,
+            Transfer::Decided => return Ok(Some(true)),
+            Transfer::Value(0) => return Ok(None),
+            Transfer::Value(flow) => flow,
         };
         for i in 0..self.found.len() {
             let brought = match carried.carrier.step(flow, self.found[i].label)? {
-                Flow::Decided => return Ok(Some(false)),
-                Flow::Value(0) => continue,
-                Flow::Value(value) => match self.expander.moved.get(i) {
+                Transfer::Decided => return Ok(Some(false)),
+                Transfer::Value(0) => continue,
+                Transfer::Value(value) => match self.expander.moved.get(i) {
                     None | Some(0) => value,
                     Some(&element) => carried.carrier.image(element as usize - 1, value)?,
                 },
@@ -476,11 +481,11 @@ impl<'m> Share<'m> {
             }
             labels.clear();
             labels.extend(self.found.iter().map(|s| s.label));
-            let Flow::Value(flow) = carried.carrier.enter(own, &labels)? else { continue };
+            let Transfer::Value(flow) = carried.carrier.enter(own, &labels)? else { continue };
             let mut first: Option<Vec<u8>> = None;
             for (own_name, own) in carried.carrier.atoms(flow)? {
                 for step in self.found.iter().filter(|s| Some(s.key) == target) {
-                    let Flow::Value(value) = carried.carrier.step(own, step.label)? else {
+                    let Transfer::Value(value) = carried.carrier.step(own, step.label)? else {
                         continue;
                     };
                     if value != 0
@@ -505,7 +510,7 @@ impl<'m> Share<'m> {
 
 /// The least name of an atom of what was taken from a state that decides there.
 fn deciding(
-    carrier: &mut dyn Carrier,
+    carrier: &mut dyn PortableAnnotator,
     taken: u32,
     labels: &[mu_base::ids::LabelId],
     local: bool,
@@ -513,12 +518,12 @@ fn deciding(
     let mut least: Option<Vec<u8>> = None;
     for (name, atom) in carrier.atoms(taken)? {
         let decides = match (carrier.enter(atom, labels)?, local) {
-            (Flow::Decided, _) => local,
-            (Flow::Value(0), _) | (_, true) => false,
-            (Flow::Value(flow), false) => {
+            (Transfer::Decided, _) => local,
+            (Transfer::Value(0), _) | (_, true) => false,
+            (Transfer::Value(flow), false) => {
                 let mut decides = false;
                 for label in labels {
-                    decides |= carrier.step(flow, *label)? == Flow::Decided;
+                    decides |= carrier.step(flow, *label)? == Transfer::Decided;
                 }
                 decides
             }
@@ -533,7 +538,7 @@ fn deciding(
 /// Joins something to what a state has: whether the state is to be queued, and whether something
 /// had gone on from it.
 fn joined(
-    carrier: &mut dyn Carrier,
+    carrier: &mut dyn PortableAnnotator,
     store: &Store,
     place: u64,
     new: u32,

@@ -1,8 +1,8 @@
 //! Whether something can go on for ever along the steps of a model, found out by several processes:
 //! Kahn's algorithm (1962), level by level.
 //!
-//! In: a [`Share`] whose search with annotations is complete, and what of an annotation lasts
-//! ([`super::Carrier::lasting`]). The states with something that lasts are the vertices, the steps
+//! In: a [`Partition`] whose search with annotations is complete, and what of an annotation lasts
+//! ([`super::PortableAnnotator::lasting`]). The states with something that lasts are the vertices, the steps
 //! that take it on to something that lasts are the edges. The processes first count with each state
 //! the edges that lead to it, then take away the states to which none leads, and with each of them
 //! the edges that leave it; a state to which no edge leads any more goes next. If all are taken
@@ -15,9 +15,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::annotate::Flow;
-use super::distributed_annotations::{Carried, Carrier};
-use super::partition::{Parcel, Share};
+use super::annotate::Transfer;
+use super::distributed_annotations::{Carried, PortableAnnotator};
+use super::partition::{Batch, Partition};
 use super::queue::Queue;
 use mu_base::Diagnostic;
 
@@ -35,19 +35,19 @@ const COUNT: u64 = u32::MAX as u64;
 
 /// Whether a step takes something that lasts on.
 fn goes_on(
-    carrier: &mut dyn Carrier,
+    carrier: &mut dyn PortableAnnotator,
     lasting: u32,
     label: mu_base::ids::LabelId,
 ) -> Result<bool, Diagnostic> {
     Ok(match carrier.step(lasting, label)? {
-        Flow::Value(next) => carrier.lasting(next)? != 0,
-        Flow::Decided => {
+        Transfer::Value(next) => carrier.lasting(next)? != 0,
+        Transfer::Decided => {
             return Err(Diagnostic::internal("a step decides that decided nothing before"));
         }
     })
 }
 
-impl Share<'_> {
+impl Partition<'_> {
     /// The search is complete, and nothing waits: the next one counts the edges along which
     /// something that lasts goes.
     pub fn count_edges(&mut self) {
@@ -103,12 +103,12 @@ impl Share<'_> {
         Ok(())
     }
 
-    /// As [`Share::expand`], for the edges.
+    /// As [`Partition::expand`], for the edges.
     pub(super) fn follow_edges(
         &mut self,
         carried: &mut Carried<'_>,
         most: usize,
-        send: &mut dyn FnMut(Parcel),
+        send: &mut dyn FnMut(Batch),
     ) -> Result<(), Diagnostic> {
         for _ in 0..most {
             if self.now.is_empty() {

@@ -1,9 +1,9 @@
 //! Something that several processes look for: who meets it, and the way there, from what each
 //! process holds.
 //!
-//! In: a [`Share`] that was told what is sought, states as bytes that mean the same everywhere.
+//! In: a [`Partition`] that was told what is sought, states as bytes that mean the same everywhere.
 //! Out: whether the level that was searched has it, the states of a level that step to a given one,
-//! and in the end a [`Way`] of this process's own model. With each state the share keeps its level,
+//! and in the end a [`LassoPath`] of this process's own model. With each state the share keeps its level,
 //! four bytes. The way is found backwards: a state's predecessor in the level before belongs to
 //! whatever process has it, so all look at theirs.
 //!
@@ -15,8 +15,8 @@
 use std::sync::atomic::Ordering;
 
 use super::goal_search::PathStep;
-use super::multi_goal_search::{Sought, Way};
-use super::partition::{Share, store};
+use super::multi_goal_search::{LassoPath, PathGoal};
+use super::partition::{Partition, store};
 use super::table::Payload;
 use super::{Lazy, Options};
 use mu_base::ids::{LabelId, StateId};
@@ -30,7 +30,7 @@ pub(super) const LOOK: usize = 1 << 12;
 /// What a share looks for, and what it has met.
 #[derive(Default)]
 pub(super) struct Quest<'m> {
-    pub sought: Option<Sought<'m>>,
+    pub sought: Option<PathGoal<'m>>,
     /// States of one level that are sought, or have a step that is.
     pub hits: Vec<u64>,
     /// That level.
@@ -66,11 +66,11 @@ pub(super) fn imported(
     if bytes.is_empty() { Ok(vector) } else { Err(malformed()) }
 }
 
-impl<'m> Share<'m> {
+impl<'m> Partition<'m> {
     /// The same share, still empty, of a search that looks for something and keeps the level of
     /// each state.
     #[must_use]
-    pub fn seeking(mut self, sought: Sought<'m>, options: &Options) -> Self {
+    pub fn seeking(mut self, sought: PathGoal<'m>, options: &Options) -> Self {
         self.store =
             store(self.model, options, self.expander.symmetries.is_some(), Payload::Number);
         self.quest.sought = Some(sought);
@@ -80,9 +80,13 @@ impl<'m> Share<'m> {
     /// Looks at a state of the level that was begun, whose steps were found just now.
     pub(super) fn look(&mut self, key: u64) {
         let hit = match self.quest.sought {
-            None | Some(Sought::Divergence) => false,
-            Some(Sought::Deadlock(test)) => self.found.is_empty() && test(&self.store.vector(key)),
-            Some(Sought::Step(test)) => self.found.iter().any(|s| test(s.group as usize, s.label)),
+            None | Some(PathGoal::Divergence) => false,
+            Some(PathGoal::Deadlock(test)) => {
+                self.found.is_empty() && test(&self.store.vector(key))
+            }
+            Some(PathGoal::Step(test)) => {
+                self.found.iter().any(|s| test(s.group as usize, s.label))
+            }
         };
         if hit {
             self.quest.hits.push(key);
@@ -172,12 +176,12 @@ impl<'m> Share<'m> {
 ///
 /// # Errors
 /// Those of the model; states that no steps join.
-pub fn way_through(
+pub fn path_through(
     model: &dyn Model,
     options: &Options,
-    sought: Sought<'_>,
+    sought: PathGoal<'_>,
     states: &[Vec<u8>],
-) -> Result<Way, Diagnostic> {
+) -> Result<LassoPath, Diagnostic> {
     let Some(portable) = model.portable() else {
         return Err(Diagnostic::internal("states came of a model whose values cannot travel"));
     };
@@ -201,7 +205,7 @@ pub fn way_through(
         steps.push(PathStep { label: step.1, group: step.0 as usize, state: vector });
         at = step.2;
     }
-    if let Sought::Step(test) = sought {
+    if let PathGoal::Step(test) = sought {
         lazy.steps(at, &mut found)?;
         let mut last: Vec<(Vec<u8>, PathStep)> = Vec::new();
         for step in found.iter().filter(|s| test(s.0 as usize, s.1)) {
@@ -216,5 +220,5 @@ pub fn way_through(
             .min_by_key(|(bytes, s)| (model.label_text(s.label), s.group, bytes.clone()));
         steps.push(last.ok_or_else(broken)?.1);
     }
-    Ok(Way { steps, back_to: None })
+    Ok(LassoPath { steps, cycle_start: None })
 }

@@ -164,7 +164,7 @@ pub struct CacheStatistics {
 /// Steps that are compared in pairs; more are looked up by their hashes.
 const FEW: usize = 24;
 
-/// Leaves each label and target once, in the order of their first steps: the first that is
+/// LeafLayout each label and target once, in the order of their first steps: the first that is
 /// preferred, or else the first; with their sums, if there are any.
 fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<StepTest<'_>>) {
     let summed = !sums.is_empty();

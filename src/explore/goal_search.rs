@@ -18,7 +18,7 @@ use super::expander::{Expander, Halt, Successor};
 pub(crate) use super::search::StepTest as Filter;
 use super::search::{Done, Goal, Hit, run};
 use super::store::Store;
-use super::stubborn::{Aim, PartialOrder, Stubborn};
+use super::stubborn::{PartialOrder, Stubborn, Visibility};
 use super::symmetry::Symmetries;
 use super::{Options, Outcome, Progress};
 use mu_base::ids::LabelId;
@@ -34,7 +34,7 @@ pub enum Target<'a> {
     /// A step by group and label.
     Step(&'a (dyn Fn(usize, LabelId) -> bool + Sync)),
     /// The same, where an aim says which groups may have such steps.
-    Among(&'a Aim, &'a (dyn Fn(usize, LabelId) -> bool + Sync)),
+    Among(&'a Visibility, &'a (dyn Fn(usize, LabelId) -> bool + Sync)),
     /// A state without steps.
     Deadlock,
 }
@@ -52,7 +52,7 @@ pub struct PathStep {
 
 /// Answer of [`find`].
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FindOutcome {
     /// Counts; `stop` is `Complete` if the target was met or nothing was left to search.
     pub outcome: Outcome,
     /// Whether the target was met.
@@ -69,14 +69,14 @@ pub fn find(
     budget: &Budget,
     progress: &dyn Progress,
     target: Target<'_>,
-) -> Result<Found, Diagnostic> {
+) -> Result<FindOutcome, Diagnostic> {
     let (goal, aim) = match target {
         Target::Step(test) => (Goal { step: Some(test), ..Goal::default() }, None),
         Target::Among(aim, test) => {
             (Goal { step: Some(test), ..Goal::default() }, Some(aim.clone()))
         }
         Target::Deadlock => {
-            (Goal { deadlock: true, ..Goal::default() }, Some(Aim::deadlocks(model)))
+            (Goal { deadlock: true, ..Goal::default() }, Some(Visibility::deadlocks(model)))
         }
     };
     let stubborn = aim.map(|aim| Stubborn::with(model, options, &aim)).transpose();
@@ -87,7 +87,7 @@ pub fn find(
         done.outcome.partial_order = PartialOrder::Unused(why);
     }
     if done.hits.is_empty() {
-        return Ok(Found { outcome: done.outcome, reached: false, path: None });
+        return Ok(FindOutcome { outcome: done.outcome, reached: false, path: None });
     }
     let outcome = Outcome { stop: mu_base::Stop::Complete, ..done.outcome.clone() };
     let done = if done.levels.is_empty() {
@@ -106,7 +106,7 @@ pub fn find(
             Some(tracer.concrete(done.initial, &steps)?)
         }
     };
-    Ok(Found { outcome, reached: true, path })
+    Ok(FindOutcome { outcome, reached: true, path })
 }
 
 /// The least hit by vector and label text, so that the answer does not depend on the threads.

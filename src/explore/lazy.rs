@@ -14,7 +14,7 @@ use super::expander::{Expander, Halt, Successor};
 use super::group_cache::Memo;
 use super::search::too_many;
 use super::store::Store;
-use super::stubborn::{Saved, Stubborn};
+use super::stubborn::{ReductionSavings, Stubborn};
 use super::table::{Growth, Insert, Payload};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
@@ -84,13 +84,13 @@ impl<'m> Lazy<'m> {
         })?;
         Ok(lazy)
     }
-    /// Leaves out steps from now on.
+    /// LeafLayout out steps from now on.
     pub(crate) fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
         self.expander = self.expander.reduced(stubborn);
         self
     }
     /// What was left out since the last call.
-    pub(crate) fn take_saved(&mut self) -> Saved {
+    pub(crate) fn take_saved(&mut self) -> ReductionSavings {
         self.expander.take_saved()
     }
     /// The initial state.

@@ -57,23 +57,25 @@ mod pair_map;
 #[cfg(test)]
 mod tests;
 
-pub use annotate::{Annotated, Annotator, Flow, Kept, Lane, annotate};
-pub use checkpoint::{Header, Image, Keeper, Restored, Saved};
+pub use annotate::{AnnotateExtras, Annotated, AnnotationWorker, Annotator, Transfer, annotate};
+pub use checkpoint::{
+    AnnotationTable, CheckpointHeader, CheckpointImage, CheckpointWriter, RestoredSearch,
+};
 pub use cycle::{Cyclic, Lasso, is_acyclic};
-pub use distributed_annotations::{Carrier, Station};
-pub use distributed_trace::way_through;
+pub use distributed_annotations::{PortableAnnotator, TraceState};
+pub use distributed_trace::path_through;
 pub use expander::CacheStatistics;
-pub use goal_search::{Found, PathStep, Target, find};
+pub use goal_search::{FindOutcome, PathStep, Target, find};
 pub use intern::PairTable;
 pub use lazy::Lazy;
-pub use multi_goal_search::{Seen, Sought, Way, seek};
-pub use partition::{Parcel, Share, Tally};
-pub use partition_checkpoint::{Group, Stamp, expect_sound};
-pub use peers::{Joint, Met, Peers, Work};
-pub use presearch::Leaves;
+pub use multi_goal_search::{FoundPaths, LassoPath, PathGoal, find_paths};
+pub use partition::{Batch, Partition, Tally};
+pub use partition_checkpoint::{Stamp, SymmetryGroup, expect_sound};
+pub use peers::{JointOutcome, JointSearch, Peers, Work};
+pub use presearch::LeafLayout;
 pub use search::internal as panicked;
-pub use stubborn::{Aim, PartialOrder, Saved as LeftOut, Unreduced};
-pub use symmetry::{Dropped, Symmetries, with_those_that_hold};
+pub use stubborn::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
+pub use symmetry::{RejectedSymmetry, Symmetries, with_verified_symmetries};
 pub use visit::{Visited, Visitor, visit};
 
 use std::path::Path;
@@ -106,8 +108,8 @@ pub struct Options {
     /// Whether steps may be left out, where something is looked for that does not rest on them.
     pub partial_order: bool,
     /// Which slots are numbered together where such numbers last, and which say whose a state is,
-    /// in a search by several processes ([`Leaves`]). None: some of a component, and all.
-    pub leaves: Option<Leaves>,
+    /// in a search by several processes ([`LeafLayout`]). None: some of a component, and all.
+    pub leaves: Option<LeafLayout>,
 }
 
 impl Default for Options {
@@ -204,7 +206,7 @@ pub struct Outcome {
     /// Order of the group of symmetries; 1: none but the identity.
     pub symmetries: usize,
     /// Candidates for symmetries that are not used.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<RejectedSymmetry>,
     /// Transitions: distinct label and target for each expanded state.
     pub transitions: u64,
     /// Expanded states without steps.
@@ -248,9 +250,9 @@ pub fn explore(
 #[derive(Default)]
 pub struct Extras<'a> {
     /// Who writes checkpoints.
-    pub keeper: Option<&'a dyn Keeper>,
+    pub keeper: Option<&'a dyn CheckpointWriter>,
     /// Where to go on from.
-    pub restored: Option<Restored>,
+    pub restored: Option<RestoredSearch>,
     /// Who is shown the deadlocks found, up to a million, each with the number of states that it
     /// stands for.
     pub ends: Option<&'a mut dyn FnMut(&[u32], u64)>,
@@ -279,7 +281,7 @@ pub fn explore_with(
     Extras { keeper, restored, ends, spill }: Extras<'_>,
 ) -> Result<Outcome, Diagnostic> {
     let mut restored = restored;
-    let (done, dropped) = with_those_that_hold(model, options, |symmetries| {
+    let (done, dropped) = with_verified_symmetries(model, options, |symmetries| {
         let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
         let goal = search::Goal {
             keeper,

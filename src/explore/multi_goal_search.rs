@@ -11,7 +11,7 @@
 //! takes steps of the model.
 
 use super::goal_search::PathStep;
-use super::stubborn::{Aim, PartialOrder, Stubborn};
+use super::stubborn::{PartialOrder, Stubborn, Visibility};
 use super::{Lazy, Options};
 use mu_base::components::{self, components};
 use mu_base::ids::{LabelId, StateId};
@@ -22,7 +22,7 @@ use std::ops::Range;
 
 /// What to look for.
 #[derive(Clone, Copy)]
-pub enum Sought<'a> {
+pub enum PathGoal<'a> {
     /// A state without steps that passes a test.
     Deadlock(&'a dyn Fn(&[u32]) -> bool),
     /// A step by group and label.
@@ -33,18 +33,18 @@ pub enum Sought<'a> {
 
 /// A path to what was sought.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct LassoPath {
     /// Its steps from the initial vector.
     pub steps: Vec<PathStep>,
     /// If it ends in a cycle: the number of steps before it.
-    pub back_to: Option<usize>,
+    pub cycle_start: Option<usize>,
 }
 
-/// Answer of [`seek`].
+/// Answer of [`find_paths`].
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct FoundPaths {
     /// At most so many as wanted.
-    pub ways: Vec<Way>,
+    pub ways: Vec<LassoPath>,
     /// States met.
     pub states: u64,
     /// Whether steps were left out.
@@ -90,17 +90,19 @@ impl Search<'_> {
 }
 
 /// Looks for up to `most` ways.
-pub fn seek(
+pub fn find_paths(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
-    sought: Sought<'_>,
+    sought: PathGoal<'_>,
     most: usize,
-) -> Result<Seen, Diagnostic> {
+) -> Result<FoundPaths, Diagnostic> {
     let options = options.without_confluence();
     // Several steps of a kind, and cycles, may rest on the order of all steps.
     let stubborn = match sought {
-        Sought::Deadlock(_) => Some(Stubborn::with(model, &options, &Aim::deadlocks(model))),
+        PathGoal::Deadlock(_) => {
+            Some(Stubborn::with(model, &options, &Visibility::deadlocks(model)))
+        }
         _ => None,
     }
     .transpose();
@@ -128,10 +130,10 @@ pub fn seek(
         }
         search.meet(state.0, &unmet(&steps, search.parents.len()));
         match sought {
-            Sought::Deadlock(test) if steps.is_empty() && test(&search.lazy.vector(state)) => {
-                ways.push(Way { steps: search.way(state.0), back_to: None });
+            PathGoal::Deadlock(test) if steps.is_empty() && test(&search.lazy.vector(state)) => {
+                ways.push(LassoPath { steps: search.way(state.0), cycle_start: None });
             }
-            Sought::Step(test) => {
+            PathGoal::Step(test) => {
                 for (group, label, target) in
                     steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - ways.len())
                 {
@@ -141,18 +143,18 @@ pub fn seek(
                         group: *group as usize,
                         state: search.lazy.vector(*target),
                     });
-                    ways.push(Way { steps: path, back_to: None });
+                    ways.push(LassoPath { steps: path, cycle_start: None });
                 }
             }
-            Sought::Divergence => {
+            PathGoal::Divergence => {
                 starts.push(hidden.len());
                 hidden.extend(steps.iter().filter(|s| s.1 == LabelId::TAU).map(|s| s.2.0));
             }
-            Sought::Deadlock(_) => {}
+            PathGoal::Deadlock(_) => {}
         }
         next += 1;
     }
-    if matches!(sought, Sought::Divergence) {
+    if matches!(sought, PathGoal::Divergence) {
         starts.push(hidden.len());
         // States that were not expanded have no hidden steps that are known.
         let graph = Graph { starts, targets: hidden };
@@ -165,7 +167,7 @@ pub fn seek(
         Err(why) => PartialOrder::Unused(*why),
         Ok(stubborn) => PartialOrder::of(stubborn.is_some(), false, search.lazy.take_saved()),
     };
-    Ok(Seen { states: search.lazy.state_count() as u64, ways, partial_order, stop })
+    Ok(FoundPaths { states: search.lazy.state_count() as u64, ways, partial_order, stop })
 }
 
 /// The first step to each state that is new, in the order of their numbers.
@@ -178,7 +180,7 @@ fn unmet(steps: &[Step], known: usize) -> Vec<Step> {
 
 impl Search<'_> {
     /// The way to a state of a component of hidden steps and around a shortest cycle through it.
-    fn diverging(&mut self, graph: &Graph, first: u32) -> Result<Way, Diagnostic> {
+    fn diverging(&mut self, graph: &Graph, first: u32) -> Result<LassoPath, Diagnostic> {
         let prefix = self.way(first);
         let mut before: HashMap<u32, u32> = HashMap::new();
         let mut queue = VecDeque::from([first]);
@@ -202,7 +204,7 @@ impl Search<'_> {
         round.push(first);
         round.reverse();
         let mut steps = prefix;
-        let back_to = Some(steps.len());
+        let cycle_start = Some(steps.len());
         let mut found: Vec<Step> = Vec::new();
         for pair in round.windows(2) {
             self.lazy.steps(StateId(pair[0]), &mut found)?;
@@ -219,7 +221,7 @@ impl Search<'_> {
                 state: self.lazy.vector(*to),
             });
         }
-        Ok(Way { steps, back_to })
+        Ok(LassoPath { steps, cycle_start })
     }
 }
 
@@ -299,11 +301,11 @@ mod tests {
         for seed in 0..200 {
             let model =
                 random(seed, Shape { slots: 4, values: 3, components: 2, groups: 5, labels: 3 });
-            let seen = seek(
+            let seen = find_paths(
                 &model,
                 &Options::default(),
                 &Budget::default(),
-                Sought::Deadlock(&|_| true),
+                PathGoal::Deadlock(&|_| true),
                 usize::MAX,
             )
             .unwrap();
@@ -322,7 +324,7 @@ mod tests {
     }
 
     /// Every step of a way is one of the model.
-    fn real(model: &dyn Model, way: &Way, seed: u64) {
+    fn real(model: &dyn Model, way: &LassoPath, seed: u64) {
         let mut evaluated = mu_model::step_cache::StepCache::new(model);
         let mut at = model.initial();
         let mut states = vec![at.clone()];
@@ -337,7 +339,7 @@ mod tests {
             at.clone_from(&step.state);
             states.push(at.clone());
         }
-        if let Some(back) = way.back_to {
+        if let Some(back) = way.cycle_start {
             assert_eq!(states[back], at, "seed {seed}");
         }
     }
@@ -353,15 +355,16 @@ mod tests {
             model.group(label, &[(x, from)], &[], &[x], move |_, e| e.step(label, &[to]));
         }
         let seen =
-            seek(&model, &Options::default(), &Budget::default(), Sought::Divergence, 5).unwrap();
+            find_paths(&model, &Options::default(), &Budget::default(), PathGoal::Divergence, 5)
+                .unwrap();
         assert_eq!(seen.ways.len(), 1);
-        assert_eq!((seen.ways[0].steps.len(), seen.ways[0].back_to), (4, Some(2)));
+        assert_eq!((seen.ways[0].steps.len(), seen.ways[0].cycle_start), (4, Some(2)));
         real(&model, &seen.ways[0], 0);
-        let step = seek(
+        let step = find_paths(
             &model,
             &Options::default(),
             &Budget::default(),
-            Sought::Step(&|_, l| model.label_text(l) == "b"),
+            PathGoal::Step(&|_, l| model.label_text(l) == "b"),
             5,
         )
         .unwrap();

@@ -15,7 +15,7 @@
 //! one of another process what it differs in from the one sent before it, and the bytes of a
 //! parcel; those met lately are neither stored nor sent again. Invariants: each state is stored and
 //! expanded by one process, once; a process expands a level only when whoever drives it knows that
-//! the level has arrived whole ([`Share::begin`]); so the counts are those of one process.
+//! the level has arrived whole ([`Partition::begin`]); so the counts are those of one process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 
 use super::Options;
 use super::delta::{Near, Packer};
-use super::distributed_annotations::{Carried, Carrier};
+use super::distributed_annotations::{Carried, PortableAnnotator};
 use super::distributed_kahn::Edges;
 use super::distributed_trace::Quest;
 use super::expander::{Expander, Halt, Successor};
@@ -75,7 +75,7 @@ pub struct Tally {
 }
 
 /// See the module's head.
-pub struct Share<'m> {
+pub struct Partition<'m> {
     pub(super) model: &'m dyn Model,
     pub(super) portable: &'m dyn Portable,
     pub(super) budget: Budget,
@@ -148,7 +148,7 @@ pub(super) fn store(
 }
 
 /// A parcel for a process.
-pub type Parcel = (usize, Vec<u8>);
+pub type Batch = (usize, Vec<u8>);
 
 /// Where a key is remembered that was stored or sent.
 pub(super) fn recent_slot(key: u64) -> usize {
@@ -162,7 +162,7 @@ fn nothing_recent() -> Vec<u64> {
     places
 }
 
-impl<'m> Share<'m> {
+impl<'m> Partition<'m> {
     /// An empty share of process `me`.
     ///
     /// # Errors
@@ -289,7 +289,7 @@ impl<'m> Share<'m> {
     ///
     /// # Errors
     /// Those of the model; a limit on the memory.
-    pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+    pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
         if let Some(mut carried) = self.carried.take() {
             let result = match self.edges {
                 Some(_) => self.follow_edges(&mut carried, most, send),
@@ -308,7 +308,7 @@ impl<'m> Share<'m> {
     }
 
     /// Expands up to so many states, and deals the successors out when there are many.
-    fn expand_some(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+    fn expand_some(&mut self, most: usize, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
         for _ in 0..most {
             if self.now.is_empty() {
                 break;
@@ -347,7 +347,7 @@ impl<'m> Share<'m> {
     }
 
     /// Stores the successors in the batch that are this process's own, and sends the others.
-    fn deal(&mut self, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+    fn deal(&mut self, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
         if self.batch.is_empty() {
             return Ok(());
         }
@@ -381,8 +381,8 @@ impl<'m> Share<'m> {
     pub(super) fn post(
         &mut self,
         owner: usize,
-        load: Option<(&mut dyn Carrier, usize, u32)>,
-        send: &mut dyn FnMut(Parcel),
+        load: Option<(&mut dyn PortableAnnotator, usize, u32)>,
+        send: &mut dyn FnMut(Batch),
     ) -> Result<(), Diagnostic> {
         self.tally.sent += 1;
         if let Some(parcel) =
@@ -395,7 +395,7 @@ impl<'m> Share<'m> {
     }
 
     /// Gives the parcels that are not full.
-    pub fn close(&mut self, send: &mut dyn FnMut(Parcel)) {
+    pub fn close(&mut self, send: &mut dyn FnMut(Batch)) {
         for to in 0..self.processes {
             if let Some(parcel) = self.senders[to].close() {
                 self.tally.sent_bytes += parcel.len() as u64;
@@ -433,7 +433,7 @@ impl<'m> Share<'m> {
                 .carried
                 .as_mut()
                 .filter(|_| self.edges.is_none())
-                .map(|c| (&mut *c.carrier as &mut dyn Carrier, from));
+                .map(|c| (&mut *c.carrier as &mut dyn PortableAnnotator, from));
             let Some(load) = receiver.next(&self.store, self.portable, &mut parcel, carrier)?
             else {
                 break;
@@ -711,7 +711,7 @@ impl<'m> Share<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::presearch::Leaves;
+    use crate::presearch::LeafLayout;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
     use crate::{Silent, explore};
     use mu_base::random::Random;
@@ -721,15 +721,15 @@ mod tests {
     fn together(models: &[HandModel], options: &Options) -> Vec<Tally> {
         let count = models.len();
         let budget = Budget::default();
-        let mut shares: Vec<Share> = models
+        let mut shares: Vec<Partition> = models
             .iter()
             .enumerate()
-            .map(|(i, m)| Share::new(m, options, &budget, None, i, count).unwrap())
+            .map(|(i, m)| Partition::new(m, options, &budget, None, i, count).unwrap())
             .collect();
         shares.iter_mut().for_each(|s| s.start().unwrap());
         let mut level = 0;
         while shares.iter().any(|s| s.levels().next().is_some()) {
-            let mut parcels: Vec<(usize, Parcel)> = Vec::new();
+            let mut parcels: Vec<(usize, Batch)> = Vec::new();
             for (from, share) in shares.iter_mut().enumerate() {
                 assert!(share.levels().all(|l| l == level));
                 share.begin(level);
@@ -742,7 +742,7 @@ mod tests {
                 shares[to].receive(from, level, &parcel).unwrap();
             }
         }
-        shares.iter().map(Share::tally).collect()
+        shares.iter().map(Partition::tally).collect()
     }
 
     #[test]
@@ -765,8 +765,10 @@ mod tests {
                 let telling = (0..leaves as u32)
                     .filter(|leaf| (leaf + at as u32).is_multiple_of(count as u32))
                     .collect();
-                let options =
-                    Options { leaves: Some(Leaves { dealt: None, telling }), ..options.clone() };
+                let options = Options {
+                    leaves: Some(LeafLayout { dealt: None, telling }),
+                    ..options.clone()
+                };
                 let shares = together(&models, &options);
                 let sum = |of: &dyn Fn(&Tally) -> u64| shares.iter().map(of).sum::<u64>();
                 let found = (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
@@ -804,7 +806,7 @@ mod tests {
         let budget = Budget::default();
         let mut parcels = Vec::new();
         for me in 0..2 {
-            let mut share = Share::new(&model, &options, &budget, None, me, 2).unwrap();
+            let mut share = Partition::new(&model, &options, &budget, None, me, 2).unwrap();
             share.start().unwrap();
             for level in 0..6 {
                 share.begin(level);
@@ -816,7 +818,10 @@ mod tests {
         parcels.retain(|p| p.len() > 8);
         assert!(!parcels.is_empty());
         let takes = |bytes: &[u8]| {
-            Share::new(&model, &options, &budget, None, 0, 2).unwrap().receive(1, 1, bytes).is_ok()
+            Partition::new(&model, &options, &budget, None, 0, 2)
+                .unwrap()
+                .receive(1, 1, bytes)
+                .is_ok()
         };
         let mut random = Random::new(3);
         let mut refused = 0;
@@ -838,7 +843,7 @@ mod tests {
         assert!(refused > 1300, "{refused} refused");
         // A state of tuples that came in a parcel before; and one with a tuple that never came.
         let first = parcels.iter().find(|p| takes(p)).unwrap();
-        let mut share = Share::new(&model, &options, &budget, None, 0, 2).unwrap();
+        let mut share = Partition::new(&model, &options, &budget, None, 0, 2).unwrap();
         share.receive(1, 1, first).unwrap();
         let leaves = share.leaves.len();
         let mask: Vec<u8> = (0..leaves.div_ceil(8))

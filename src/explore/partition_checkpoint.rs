@@ -21,8 +21,8 @@ use std::sync::atomic::Ordering;
 use bincode::{Decode, Encode};
 
 use super::checkpoint::{Sum, bad, get, get_after, put, put_after, put_section, section, unread};
-use super::partition::{Share, Tally};
-use super::presearch::Leaves;
+use super::partition::{Partition, Tally};
+use super::presearch::LeafLayout;
 use super::queue::Queue;
 use super::store::{Parts, Store};
 use super::symmetry::Symmetries;
@@ -48,22 +48,22 @@ pub struct Stamp {
     /// How many processes there were.
     pub processes: u32,
     /// The symmetries that were in use.
-    pub symmetries: Group,
+    pub symmetries: SymmetryGroup,
     /// The slots that were numbered together and the leaves that say whose a state is, if that was
     /// chosen.
-    pub leaves: Option<Leaves>,
+    pub leaves: Option<LeafLayout>,
 }
 
 /// A group of symmetries, by what it is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Group {
+pub struct SymmetryGroup {
     /// Numbers of the candidates, ascending.
     pub candidates: Vec<u32>,
     /// Number of elements, the identity included.
     pub order: u64,
 }
 
-impl Group {
+impl SymmetryGroup {
     /// That of the symmetries in use.
     pub fn of(symmetries: Option<&Symmetries>) -> Self {
         let candidates: BTreeSet<u32> =
@@ -74,7 +74,7 @@ impl Group {
         }
     }
     /// What this group has and the other lacks.
-    pub fn beyond(&self, other: &Group) -> Vec<usize> {
+    pub fn beyond(&self, other: &SymmetryGroup) -> Vec<usize> {
         self.candidates
             .iter()
             .filter(|c| !other.candidates.contains(c))
@@ -155,7 +155,7 @@ pub fn expect_sound(input: &mut dyn Read) -> Result<(), Diagnostic> {
     }
 }
 
-impl Share<'_> {
+impl Partition<'_> {
     /// Writes this process's share. Between two levels, or when the search ended early and all
     /// parcels have arrived.
     ///
@@ -493,7 +493,7 @@ struct Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::Parcel;
+    use crate::partition::Batch;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
     use crate::{Options, Silent, explore};
     use mu_base::Budget;
@@ -508,18 +508,18 @@ mod tests {
             number: 1,
             process,
             processes,
-            symmetries: Group::of(None),
+            symmetries: SymmetryGroup::of(None),
             leaves: None,
         }
     }
 
     /// Goes on for so many blocks of so many states with all shares, and delivers what is on the
     /// way. Whether it has ended.
-    fn advance(shares: &mut [Share], blocks: usize, most: usize, random: &mut Random) -> bool {
+    fn advance(shares: &mut [Partition], blocks: usize, most: usize, random: &mut Random) -> bool {
         let mut left = blocks;
         loop {
             let Some(level) = shares.iter().filter_map(|s| s.lowest()).min() else { return true };
-            let mut parcels: Vec<(usize, Parcel)> = Vec::new();
+            let mut parcels: Vec<(usize, Batch)> = Vec::new();
             for (from, share) in shares.iter_mut().enumerate() {
                 if !share.is_busy() && share.lowest() == Some(level) {
                     share.begin(level);
@@ -560,10 +560,10 @@ mod tests {
             loop {
                 let count = 1 + random.below(4);
                 let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
-                let mut shares: Vec<Share> = models
+                let mut shares: Vec<Partition> = models
                     .iter()
                     .enumerate()
-                    .map(|(i, m)| Share::new(m, &options, &budget, None, i, count).unwrap())
+                    .map(|(i, m)| Partition::new(m, &options, &budget, None, i, count).unwrap())
                     .collect();
                 for (me, share) in shares.iter_mut().enumerate() {
                     if files.is_empty() {
@@ -612,7 +612,7 @@ mod tests {
         assert!(cuts > 60, "{cuts} cuts");
     }
 
-    fn written(share: &mut Share, stamp: &Stamp) -> Vec<u8> {
+    fn written(share: &mut Partition, stamp: &Stamp) -> Vec<u8> {
         let mut out = Vec::new();
         share.write(stamp, &mut out).unwrap();
         assert_eq!(Stamp::read(&mut &out[..]).unwrap(), *stamp);
@@ -622,7 +622,7 @@ mod tests {
     #[test]
     fn damaged_shares_are_refused() {
         let (model, options, budget) = (arcx(0), Options::default(), Budget::default());
-        let mut shares = [Share::new(&model, &options, &budget, None, 0, 1).unwrap()];
+        let mut shares = [Partition::new(&model, &options, &budget, None, 0, 1).unwrap()];
         shares[0].start().unwrap();
         advance(&mut shares, 60, 20, &mut Random::new(1));
         let file = written(&mut shares[0], &stamped(0, 1));
@@ -639,7 +639,7 @@ mod tests {
             }
             assert!(expect_sound(&mut &bytes[..]).is_err(), "change {n}");
             // Nor does it become a search where nobody looked at the sum first.
-            let mut share = Share::new(&model, &options, &budget, None, 0, 1).unwrap();
+            let mut share = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
             if n % 3 < 2 {
                 assert!(share.read(&mut &bytes[..], true).is_err(), "change {n}");
                 assert!(!share.is_whole() && share.write(&stamped(0, 1), &mut Vec::new()).is_err());

@@ -10,7 +10,7 @@
 //! the process of the model that moves. Cost: some thousand states and their steps, a few dozen
 //! times. Invariant: whatever is chosen changes no count, only who does what.
 
-use super::partition::Share;
+use super::partition::Partition;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::host::Instant;
@@ -47,7 +47,7 @@ impl Seen {
     /// A state and its steps, which were found.
     fn note(
         &mut self,
-        share: &mut Share<'_>,
+        share: &mut Partition<'_>,
         classes: &[usize],
         key: u64,
     ) -> Result<(), Diagnostic> {
@@ -131,7 +131,7 @@ impl Seen {
 ///
 /// # Errors
 /// Those of the model.
-pub(super) fn telling(share: &mut Share<'_>, processes: usize) -> Result<Vec<u32>, Diagnostic> {
+pub(super) fn telling(share: &mut Partition<'_>, processes: usize) -> Result<Vec<u32>, Diagnostic> {
     let leaves = share.store.leaves.len();
     if processes < 2 || leaves < 2 {
         return Ok(Vec::new());
@@ -147,7 +147,11 @@ pub(super) fn telling(share: &mut Share<'_>, processes: usize) -> Result<Vec<u32
 }
 
 /// Random walks from the initial state.
-fn walk(share: &mut Share<'_>, classes: &[usize], processes: usize) -> Result<Seen, Diagnostic> {
+fn walk(
+    share: &mut Partition<'_>,
+    classes: &[usize],
+    processes: usize,
+) -> Result<Seen, Diagnostic> {
     let (mut seen, mut random, start) =
         (Seen::default(), Random::new(processes as u64), Instant::now());
     let vector = share.model.initial();
@@ -178,7 +182,7 @@ fn walk(share: &mut Share<'_>, classes: &[usize], processes: usize) -> Result<Se
 
 /// States that a search has met, with their steps. Their keys are asked for here: walks may have
 /// changed the layout.
-fn step(share: &mut Share<'_>, classes: &[usize]) -> Result<Seen, Diagnostic> {
+fn step(share: &mut Partition<'_>, classes: &[usize]) -> Result<Seen, Diagnostic> {
     let (mut seen, start) = (Seen::default(), Instant::now());
     let stride = (share.store.table.len() as usize).div_ceil(STATES).max(1);
     share.pending = share.store.table.entries().map(|e| e.1).step_by(stride).collect();
@@ -223,7 +227,7 @@ mod tests {
 
     fn told(model: &HandModel, processes: usize) -> Vec<u32> {
         let (options, budget) = (Options::default(), Budget::default());
-        let mut share = Share::new(model, &options, &budget, None, 0, 1).unwrap();
+        let mut share = Partition::new(model, &options, &budget, None, 0, 1).unwrap();
         share.start().unwrap();
         telling(&mut share, processes).unwrap()
     }
@@ -248,7 +252,7 @@ mod tests {
             emit.step("tick", &read.iter().map(|n| (n + 1) % 5000).collect::<Vec<_>>());
         });
         let (options, budget) = (Options::default(), Budget::default());
-        let mut share = Share::new(&model, &options, &budget, None, 0, 1).unwrap();
+        let mut share = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
         share.start().unwrap();
         for level in 0..60 {
             share.begin(level);

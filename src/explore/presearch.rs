@@ -5,7 +5,7 @@
 //! leaf that has nearly as many tuples as there are states. That one by several ([`super::partition`])
 //! cannot: its numbers are known to others. So before it one process makes a short search, and
 //! splits what is to be split then; with symmetries leaves are whole components. It also looks
-//! which leaves change seldom ([`super::partition_leaves`]). In: a model. Out: [`Leaves`], which all
+//! which leaves change seldom ([`super::partition_leaves`]). In: a model. Out: [`LeafLayout`], which all
 //! processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant:
 //! every slot is in one leaf, whatever the bytes are that leaves are read from; which one it is
 //! changes no count.
@@ -15,7 +15,7 @@ use std::time::Duration;
 use bincode::{Decode, Encode};
 
 use super::Options;
-use super::partition::{Parcel, Share};
+use super::partition::{Batch, Partition};
 use super::partition_leaves::telling;
 use super::symmetry::{Symmetries, Thrift};
 use mu_base::host::Instant;
@@ -32,14 +32,14 @@ const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100
 
 /// How slots are dealt to leaves, and states to processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Leaves {
+pub struct LeafLayout {
     /// The slots of each leaf, if that was chosen.
     pub(super) dealt: Option<Vec<Vec<u32>>>,
     /// The leaves that say whose a state is; all, if there are none.
     pub(super) telling: Vec<u32>,
 }
 
-impl Leaves {
+impl LeafLayout {
     /// Those that a short search asks for, before so many processes search. What ends it early, a
     /// limit or an error of the model, ends that of all again, and is told there; but if
     /// symmetries cost more than they save, only they know ([`Symmetries::is_costly`]).
@@ -52,7 +52,7 @@ impl Leaves {
         processes: usize,
     ) -> Option<Self> {
         let options = Options { leaves: None, ..options.clone() };
-        let mut share = Share::new(model, &options, budget, symmetries, 0, 1).ok()?.thrifty();
+        let mut share = Partition::new(model, &options, budget, symmetries, 0, 1).ok()?.thrifty();
         look_at_some(&mut share).ok()?;
         let mut is_split = false;
         while symmetries.is_none()
@@ -127,17 +127,17 @@ fn malformed() -> Diagnostic {
 
 /// A search by one process until it has seen enough; longer if symmetries seem to cost more than
 /// they save, so that they can be judged.
-fn look_at_some(share: &mut Share<'_>) -> Result<(), Diagnostic> {
+fn look_at_some(share: &mut Partition<'_>) -> Result<(), Diagnostic> {
     let start = Instant::now();
     share.start()?;
     let time =
-        |share: &Share<'_>| if share.expander.suspects() { 2 * Thrift::PATIENCE } else { TIME };
+        |share: &Partition<'_>| if share.expander.suspects() { 2 * Thrift::PATIENCE } else { TIME };
     while share.tally().stored < STATES && start.elapsed() < time(share) {
         if !share.is_busy() {
             let Some(level) = share.lowest() else { break };
             share.begin(level);
         }
-        share.expand(BLOCK, &mut |_: Parcel| {})?;
+        share.expand(BLOCK, &mut |_: Batch| {})?;
     }
     Ok(())
 }
@@ -165,13 +165,16 @@ mod tests {
     #[test]
     fn a_leaf_that_has_a_tuple_for_each_state_is_split() {
         let (model, options, budget) = (together(), Options::default(), Budget::default());
-        let leaves = Leaves::found(&model, &options, &budget, None, 2).unwrap();
+        let leaves = LeafLayout::found(&model, &options, &budget, None, 2).unwrap();
         let dealt = leaves.dealt.as_ref().unwrap();
         assert!(dealt.len() > 1 && dealt.iter().all(|l| l.len() < 4), "{leaves:?}");
-        assert_eq!(Leaves::read(&Leaves::write(Some(&leaves)), 5).unwrap(), Some(leaves.clone()));
-        let count = |leaves: Option<Leaves>| {
+        assert_eq!(
+            LeafLayout::read(&LeafLayout::write(Some(&leaves)), 5).unwrap(),
+            Some(leaves.clone())
+        );
+        let count = |leaves: Option<LeafLayout>| {
             let options = Options { leaves, ..options.clone() };
-            let mut share = Share::new(&model, &options, &budget, None, 0, 1).unwrap();
+            let mut share = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
             share.start().unwrap();
             while let Some(level) = share.lowest() {
                 share.begin(level);
@@ -191,20 +194,20 @@ mod tests {
             whole.store_bytes
         );
         // What needs no other leaves has those of its components.
-        assert_eq!(Leaves::found(&counters(4, 6), &options, &budget, None, 1), None);
-        assert_eq!(Leaves::found(&arcx(0), &options, &budget, None, 1), None);
+        assert_eq!(LeafLayout::found(&counters(4, 6), &options, &budget, None, 1), None);
+        assert_eq!(LeafLayout::found(&arcx(0), &options, &budget, None, 1), None);
     }
 
     #[test]
     fn what_is_no_layout_is_refused() {
-        assert_eq!(Leaves::read(&[], 3).unwrap(), None);
+        assert_eq!(LeafLayout::read(&[], 3).unwrap(), None);
         assert_eq!(
-            Leaves::read(&[0, 2, 0, 2, 1, 1], 3).unwrap(),
-            Some(Leaves { dealt: Some(vec![vec![0, 2], vec![1]]), telling: Vec::new() })
+            LeafLayout::read(&[0, 2, 0, 2, 1, 1], 3).unwrap(),
+            Some(LeafLayout { dealt: Some(vec![vec![0, 2], vec![1]]), telling: Vec::new() })
         );
         assert_eq!(
-            Leaves::read(&[2, 0, 2], 3).unwrap(),
-            Some(Leaves { dealt: None, telling: vec![0, 2] })
+            LeafLayout::read(&[2, 0, 2], 3).unwrap(),
+            Some(LeafLayout { dealt: None, telling: vec![0, 2] })
         );
         for leaves in [
             &[2, 0, 2][..],
@@ -215,12 +218,12 @@ mod tests {
             &[4, 0, 1, 2, 2],
             &[3, 0, 1, 0x80],
         ] {
-            assert!(Leaves::read(&[&[0], leaves].concat(), 3).is_err(), "{leaves:?}");
+            assert!(LeafLayout::read(&[&[0], leaves].concat(), 3).is_err(), "{leaves:?}");
         }
         // What tells are leaves, each once.
         for telling in [&[1, 3][..], &[2, 1, 1], &[2, 1, 0], &[1]] {
-            assert!(Leaves::read(telling, 3).is_err(), "{telling:?}");
+            assert!(LeafLayout::read(telling, 3).is_err(), "{telling:?}");
         }
-        assert!(Leaves::read(&[1, 2, 2, 0, 2, 1, 1], 3).is_err());
+        assert!(LeafLayout::read(&[1, 2, 2, 0, 2, 1, 1], 3).is_err());
     }
 }

@@ -9,7 +9,7 @@
 
 use super::expander::{Expander, Halt, Successor};
 use super::store::Store;
-use super::stubborn::{Chooser, Saved, Stubborn};
+use super::stubborn::{Chooser, ReductionSavings, Stubborn};
 
 impl<'m> Expander<'m> {
     /// Steps are to be left out as far as that keeps what is asked for; see [`super::stubborn`].
@@ -29,11 +29,11 @@ impl<'m> Expander<'m> {
     }
 
     /// What was left out since the last call.
-    pub fn take_saved(&mut self) -> Saved {
+    pub fn take_saved(&mut self) -> ReductionSavings {
         self.chooser.as_mut().map(|c| std::mem::take(&mut c.saved)).unwrap_or_default()
     }
 
-    /// Leaves out the steps of groups that are not chosen; what is left out is kept if that may
+    /// LeafLayout out the steps of groups that are not chosen; what is left out is kept if that may
     /// have to be taken back.
     fn reduce(&mut self, store: &Store, key: u64, levels: bool, out: &mut Vec<Successor>) {
         self.left_out.clear();
@@ -93,7 +93,7 @@ impl<'m> Expander<'m> {
             self.finish(store, out)?;
         }
         if let (Some(chooser), 1..) = (&mut self.chooser, self.left_out.len() as u64) {
-            chooser.saved += Saved { states: 1, steps: self.left_out.len() as u64 };
+            chooser.saved += ReductionSavings { states: 1, steps: self.left_out.len() as u64 };
         }
         Ok(())
     }

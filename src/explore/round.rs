@@ -3,7 +3,7 @@
 use super::expander::CacheStatistics;
 use super::rows::Edges;
 use super::search::Hit;
-use super::stubborn::Saved;
+use super::stubborn::ReductionSavings;
 use mu_base::{Diagnostic, Stop};
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ pub(super) struct Round {
     pub surplus: u64,
     pub overflow: bool,
     pub statistics: CacheStatistics,
-    pub saved: Saved,
+    pub saved: ReductionSavings,
 }
 
 impl Round {

@@ -20,15 +20,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
-use super::annotate::{Annotator, Lane};
-use super::checkpoint::{Counts, Image, Keeper, Restored};
+use super::annotate::{AnnotationWorker, Annotator};
+use super::checkpoint::{CheckpointImage, CheckpointWriter, Counts, RestoredSearch};
 use super::expander::{CacheStatistics, Halt, Successor};
 use super::group_cache::Memo;
 use super::intern::held;
 use super::round::{Block, Round};
 use super::rows::{Edges, Rows};
 use super::store::Store;
-use super::stubborn::{PartialOrder, Saved, Stubborn};
+use super::stubborn::{PartialOrder, ReductionSavings, Stubborn};
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
 use super::thread_state::Local;
@@ -73,7 +73,7 @@ pub(crate) struct Goal<'a> {
     pub annotator: Option<&'a dyn Annotator>,
     /// Keep checkpoints; of searches that count or annotate only. One that annotates is kept at
     /// its end as well.
-    pub keeper: Option<&'a dyn Keeper>,
+    pub keeper: Option<&'a dyn CheckpointWriter>,
     /// Leave out steps that do not matter; for searches that look for something or annotate.
     pub stubborn: Option<&'a Stubborn<'a>>,
     /// Where states go that memory has no room for; of searches that count only.
@@ -163,7 +163,7 @@ pub(crate) fn run(
 /// Refuses a checkpoint of another kind of search, and a model that this one is not for.
 fn expect_searchable(
     model: &dyn Model,
-    restored: Option<&Restored>,
+    restored: Option<&RestoredSearch>,
     goal: &Goal<'_>,
 ) -> Result<(), Diagnostic> {
     if restored.is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
@@ -185,7 +185,7 @@ pub(crate) fn run_from(
     budget: &Budget,
     progress: &dyn Progress,
     goal: Goal<'_>,
-    (restored, lane): (Option<Restored>, Option<Box<dyn Lane + '_>>),
+    (restored, lane): (Option<RestoredSearch>, Option<Box<dyn AnnotationWorker + '_>>),
 ) -> Result<Done, Diagnostic> {
     expect_searchable(model, restored.as_ref(), &goal)?;
     let thrifty = restored.is_none() && goal.keeper.is_none();
@@ -317,7 +317,7 @@ pub(super) fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
 /// The coordinator's account.
 #[derive(Default)]
 pub(super) struct Account {
-    pub saved: Saved,
+    pub saved: ReductionSavings,
     pub transitions: u64,
     pub deadlocks: u64,
     pub surplus: u64,
@@ -406,7 +406,7 @@ impl<'a> Shared<'a> {
         &'a self,
         helpers: usize,
         queued: Option<(Vec<u64>, Vec<u64>, Counts)>,
-        lane: Option<Box<dyn Lane + 'a>>,
+        lane: Option<Box<dyn AnnotationWorker + 'a>>,
     ) -> Result<Account, Diagnostic> {
         if let Some(spill) = self.goal.spill {
             return self.coordinate_spilled(helpers, spill);
@@ -525,7 +525,7 @@ impl<'a> Shared<'a> {
     /// Hands the search to a keeper of checkpoints.
     fn keep(
         &self,
-        keeper: &dyn Keeper,
+        keeper: &dyn CheckpointWriter,
         todo: &[Block],
         next: &[Vec<u64>],
         account: &Account,
@@ -535,7 +535,7 @@ impl<'a> Shared<'a> {
             Err(error) if error.stage == Stage::Unsupported => return keeper.miss(&error),
             saved => saved?,
         };
-        keeper.keep(&Image {
+        keeper.keep(&CheckpointImage {
             store: &store,
             todo: todo.iter().rev().map(|b| &b.keys[..]).collect(),
             next: next.iter().map(|n| &n[..]).collect(),
@@ -719,7 +719,7 @@ impl<'a> Shared<'a> {
                     mine.stop = Some(stop);
                     self.pause.store(true, Ordering::Relaxed);
                 }
-                if self.goal.keeper.is_some_and(Keeper::due) {
+                if self.goal.keeper.is_some_and(CheckpointWriter::due) {
                     self.pause.store(true, Ordering::Relaxed);
                 }
                 self.progress.report(&Snapshot {
@@ -833,7 +833,7 @@ impl<'a> Shared<'a> {
         self.leave(block, at, mine);
     }
 
-    /// Leaves a block at a state: it and what follows wait for the next round, for which all
+    /// LeafLayout a block at a state: it and what follows wait for the next round, for which all
     /// threads come back.
     pub(super) fn leave(&self, block: &Block, at: usize, mine: &mut Round) {
         self.pause.store(true, Ordering::Relaxed);

@@ -17,7 +17,7 @@
 //! sender wrote is refused with an error; parcels are read in the order in which they were written.
 
 use super::delta::differing;
-use super::distributed_annotations::Carrier;
+use super::distributed_annotations::PortableAnnotator;
 use super::store::Store;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
@@ -30,7 +30,7 @@ const FULL: usize = 1 << 15;
 pub(super) struct Sender {
     states: u64,
     bytes: Vec<u8>,
-    /// Leaves of the last state in the parcel.
+    /// LeafLayout of the last state in the parcel.
     last: Vec<u32>,
     /// By leaf and number here: the number that the other side knows, plus one.
     tuples: Vec<Vec<u32>>,
@@ -75,7 +75,7 @@ impl Sender {
         store: &Store,
         portable: &dyn Portable,
         state: &[u32],
-        load: Option<(&mut dyn Carrier, usize, u32)>,
+        load: Option<(&mut dyn PortableAnnotator, usize, u32)>,
     ) -> Result<Option<Vec<u8>>, Diagnostic> {
         let (first, mask) = (self.states == 0, self.bytes.len());
         for (old, new) in self.last.chunks_mut(8).zip(state.chunks(8)) {
@@ -198,7 +198,7 @@ impl Receiver {
         store: &Store,
         portable: &dyn Portable,
         parcel: &mut Opened<'_>,
-        carrier: Option<(&mut dyn Carrier, usize)>,
+        carrier: Option<(&mut dyn PortableAnnotator, usize)>,
     ) -> Result<Option<u32>, Diagnostic> {
         let Opened { bytes, left, first } = parcel;
         if *left == 0 {

@@ -1,6 +1,6 @@
 //! Partial-order reduction: of the groups that have steps in a state, enough to keep the answer.
 //!
-//! In: a model's groups (slots tested, read and written) and an [`Aim`], which says what a reduced
+//! In: a model's groups (slots tested, read and written) and an [`Visibility`], which says what a reduced
 //! search must keep. Out: for a state and the groups that have steps there, a *stubborn set* of
 //! groups; the steps of the others are left out. After Valmari, "Stubborn sets for reduced state
 //! space generation" (1991) and "The State Explosion Problem" (1998); necessary enabling sets from
@@ -66,7 +66,7 @@ const JUDGED: u64 = 1 << 9;
 
 /// What a reduced search must keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Aim {
+pub struct Visibility {
     /// By group: whether the order of its steps matters, and whether they are met at all.
     pub visible: Vec<bool>,
     /// Whether states without steps are to be met, each after the same visible steps as without
@@ -74,7 +74,7 @@ pub struct Aim {
     pub ends: bool,
 }
 
-impl Aim {
+impl Visibility {
     /// States without steps.
     pub fn deadlocks(model: &dyn Model) -> Self {
         Self { visible: vec![false; model.groups().len()], ends: true }
@@ -94,15 +94,15 @@ impl Aim {
 /// Why a search takes all steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unreduced {
+pub enum ReductionObstacle {
     /// It was asked to.
-    Asked,
+    Disabled,
     /// Confluent steps are taken at once.
     Confluence,
     /// Symmetries are used.
     Symmetry,
     /// The search is kept in checkpoints.
-    Kept,
+    Checkpoints,
     /// Several processes search.
     Processes,
     /// Each group conflicts with each other one.
@@ -115,51 +115,51 @@ pub enum Unreduced {
     Futile,
 }
 
-impl Unreduced {
+impl ReductionObstacle {
     /// Why, after "not used:".
     pub fn text(self) -> &'static str {
         match self {
-            Unreduced::Asked => "as asked",
-            Unreduced::Confluence => "confluent steps are taken at once",
-            Unreduced::Symmetry => {
+            ReductionObstacle::Disabled => "as asked",
+            ReductionObstacle::Confluence => "confluent steps are taken at once",
+            ReductionObstacle::Symmetry => {
                 "symmetries are used, which are verified on the steps that are seen"
             }
-            Unreduced::Kept => "checkpoints are of all steps",
-            Unreduced::Processes => {
+            ReductionObstacle::Checkpoints => "checkpoints are of all steps",
+            ReductionObstacle::Processes => {
                 "several processes search, none of which sees at once what the others have met: steps could be put off for ever"
             }
-            Unreduced::Dependent => "no two transition groups are independent",
-            Unreduced::Visible => "what is asked for rests on every transition group",
-            Unreduced::Large => "the model has too many transition groups",
-            Unreduced::Futile => "too little was left out",
+            ReductionObstacle::Dependent => "no two transition groups are independent",
+            ReductionObstacle::Visible => "what is asked for rests on every transition group",
+            ReductionObstacle::Large => "the model has too many transition groups",
+            ReductionObstacle::Futile => "too little was left out",
         }
     }
     /// Stable word for reports.
     pub fn word(self) -> &'static str {
         match self {
-            Unreduced::Asked => "asked",
-            Unreduced::Confluence => "confluence",
-            Unreduced::Symmetry => "symmetry",
-            Unreduced::Kept => "checkpoint",
-            Unreduced::Processes => "processes",
-            Unreduced::Dependent => "dependent",
-            Unreduced::Visible => "visible",
-            Unreduced::Large => "large",
-            Unreduced::Futile => "futile",
+            ReductionObstacle::Disabled => "asked",
+            ReductionObstacle::Confluence => "confluence",
+            ReductionObstacle::Symmetry => "symmetry",
+            ReductionObstacle::Checkpoints => "checkpoint",
+            ReductionObstacle::Processes => "processes",
+            ReductionObstacle::Dependent => "dependent",
+            ReductionObstacle::Visible => "visible",
+            ReductionObstacle::Large => "large",
+            ReductionObstacle::Futile => "futile",
         }
     }
 }
 
 /// What partial-order reduction did in a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Saved {
+pub struct ReductionSavings {
     /// Expansions in which steps were left out.
     pub states: u64,
     /// Steps left out there.
     pub steps: u64,
 }
 
-impl Saved {
+impl ReductionSavings {
     /// Whether that is too little, after so many states, beside the steps that were taken.
     pub(crate) fn is_futile(self, states: u64, taken: u64) -> bool {
         states >= JUDGED && self.steps * 6 < taken
@@ -173,23 +173,23 @@ pub enum PartialOrder {
     #[default]
     None,
     /// It did.
-    Used(Saved),
+    Used(ReductionSavings),
     /// It did not.
-    Unused(Unreduced),
+    Unused(ReductionObstacle),
 }
 
 impl PartialOrder {
-    pub(crate) fn of(wanted: bool, futile: bool, saved: Saved) -> Self {
+    pub(crate) fn of(wanted: bool, futile: bool, saved: ReductionSavings) -> Self {
         match (wanted, futile) {
             (false, _) => PartialOrder::None,
-            (true, true) => PartialOrder::Unused(Unreduced::Futile),
+            (true, true) => PartialOrder::Unused(ReductionObstacle::Futile),
             (true, false) => PartialOrder::Used(saved),
         }
     }
 }
 
-impl std::ops::AddAssign for Saved {
-    fn add_assign(&mut self, other: Saved) {
+impl std::ops::AddAssign for ReductionSavings {
+    fn add_assign(&mut self, other: ReductionSavings) {
         self.states += other.states;
         self.steps += other.steps;
     }
@@ -242,26 +242,30 @@ pub(crate) struct Stubborn<'m> {
 
 impl<'m> Stubborn<'m> {
     /// For a search with these options.
-    pub fn with(model: &'m dyn Model, options: &Options, aim: &Aim) -> Result<Self, Unreduced> {
+    pub fn with(
+        model: &'m dyn Model,
+        options: &Options,
+        aim: &Visibility,
+    ) -> Result<Self, ReductionObstacle> {
         if !options.partial_order {
-            return Err(Unreduced::Asked);
+            return Err(ReductionObstacle::Disabled);
         }
         if options.confluent.contains(&true) || options.first.contains(&true) {
-            return Err(Unreduced::Confluence);
+            return Err(ReductionObstacle::Confluence);
         }
         Self::new(model, aim)
     }
 
     /// Looks at all pairs of groups; or why nothing can be gained.
-    pub fn new(model: &'m dyn Model, aim: &Aim) -> Result<Self, Unreduced> {
+    pub fn new(model: &'m dyn Model, aim: &Visibility) -> Result<Self, ReductionObstacle> {
         let groups = model.groups();
         let visible: Vec<usize> =
             (0..groups.len()).filter(|&g| aim.visible.get(g).is_none_or(|v| *v)).collect();
         if groups.len() > MOST {
-            return Err(Unreduced::Large);
+            return Err(ReductionObstacle::Large);
         }
         if visible.len() == groups.len() {
-            return Err(Unreduced::Visible);
+            return Err(ReductionObstacle::Visible);
         }
         let slots = model.slots().len();
         let (mut writers, mut touchers) =
@@ -298,7 +302,7 @@ impl<'m> Stubborn<'m> {
             visible,
             ends: aim.ends,
         };
-        if stubborn.dependent() { Err(Unreduced::Dependent) } else { Ok(stubborn) }
+        if stubborn.dependent() { Err(ReductionObstacle::Dependent) } else { Ok(stubborn) }
     }
 
     /// Whether there are no two groups that may have steps in one state without a conflict.
@@ -337,7 +341,7 @@ pub(crate) struct Chooser<'s> {
     /// Groups that have steps, with how many others that have some conflict with them.
     order: Vec<(u32, u32)>,
     /// What was left out since this was last asked for.
-    pub saved: Saved,
+    pub saved: ReductionSavings,
 }
 
 impl<'s> Chooser<'s> {
@@ -353,7 +357,7 @@ impl<'s> Chooser<'s> {
             live: Vec::new(),
             todo: Vec::new(),
             order: Vec::new(),
-            saved: Saved::default(),
+            saved: ReductionSavings::default(),
         }
     }
 
@@ -520,8 +524,8 @@ mod tests {
     use super::*;
     use crate::tests::models::{Shape, random};
     use crate::{
-        Annotator, Flow, Kept, Lane, Options, Silent, Sought, Target, annotate, explore_lts, find,
-        seek,
+        AnnotateExtras, AnnotationWorker, Annotator, Options, PathGoal, Silent, Target, Transfer,
+        annotate, explore_lts, find, find_paths,
     };
     use mu_base::ids::LabelId;
     use mu_base::random::Random;
@@ -594,21 +598,21 @@ mod tests {
                     expected.first().copied(),
                     "MU_CHECK_SEED={seed} {shape:?}"
                 );
-                let seen = seek(
+                let seen = find_paths(
                     &model,
                     &options,
                     &Budget::default(),
-                    Sought::Deadlock(&|_| true),
+                    PathGoal::Deadlock(&|_| true),
                     usize::MAX,
                 )
                 .unwrap();
                 let lengths: Vec<usize> = seen.ways.iter().map(|w| w.steps.len()).collect();
                 assert_eq!(lengths, expected, "MU_CHECK_SEED={seed} {shape:?}");
-                let all = seek(
+                let all = find_paths(
                     &model,
                     &full(),
                     &Budget::default(),
-                    Sought::Deadlock(&|_| true),
+                    PathGoal::Deadlock(&|_| true),
                     usize::MAX,
                 )
                 .unwrap();
@@ -629,7 +633,7 @@ mod tests {
                 let nearest = naive(&model).1;
                 let mut draw = Random::new(seed);
                 let visible: Vec<bool> = model.groups().iter().map(|_| draw.chance(1, 3)).collect();
-                let aim = Aim { visible: visible.clone(), ends: draw.chance(1, 2) };
+                let aim = Visibility { visible: visible.clone(), ends: draw.chance(1, 2) };
                 let test = |group: usize, _| visible[group];
                 let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
                 let found =
@@ -671,10 +675,10 @@ mod tests {
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (21, Some(20)));
             assert!(matches!(
                 found.outcome.partial_order,
-                PartialOrder::Used(Saved { states: 16, .. })
+                PartialOrder::Used(ReductionSavings { states: 16, .. })
             ));
             // Of one component's last step the others do not matter.
-            let aim = Aim { visible: (0..20).map(|g| g == 19).collect(), ends: false };
+            let aim = Visibility { visible: (0..20).map(|g| g == 19).collect(), ends: false };
             let found = find(
                 &model,
                 &options,
@@ -699,8 +703,14 @@ mod tests {
                 .outcome
                 .partial_order
         };
-        assert_eq!(why(&model, &Options::default()), PartialOrder::Unused(Unreduced::Dependent));
-        assert_eq!(why(&independent(2, 2), &full()), PartialOrder::Unused(Unreduced::Asked));
+        assert_eq!(
+            why(&model, &Options::default()),
+            PartialOrder::Unused(ReductionObstacle::Dependent)
+        );
+        assert_eq!(
+            why(&independent(2, 2), &full()),
+            PartialOrder::Unused(ReductionObstacle::Disabled)
+        );
         // Two components that both write one slot, and one with a single step.
         let mut busy = HandModel::new();
         let (x, y) = (busy.slot("x", 0, false, 0), busy.slot("y", 1, false, 0));
@@ -757,25 +767,25 @@ mod tests {
         fn initial(&self) -> u32 {
             1
         }
-        fn lane(&self) -> Box<dyn Lane + '_> {
+        fn lane(&self) -> Box<dyn AnnotationWorker + '_> {
             Box::new(Watch(self.0))
         }
     }
 
-    impl Lane for Watch {
+    impl AnnotationWorker for Watch {
         fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
             Ok((old | new, new & !old))
         }
-        fn enter(&mut self, pending: u32, _: &[LabelId]) -> Result<Flow, Diagnostic> {
-            Ok(Flow::Value(pending))
+        fn enter(&mut self, pending: u32, _: &[LabelId]) -> Result<Transfer, Diagnostic> {
+            Ok(Transfer::Value(pending))
         }
-        fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
+        fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
             let [a, b, c] = self.0;
             Ok(match flow {
-                2 | 3 if label == b => Flow::Decided,
-                1 | 3 if label == a => Flow::Value(flow | 2),
-                _ if label == c => Flow::Value(flow & 1),
-                _ => Flow::Value(flow),
+                2 | 3 if label == b => Transfer::Decided,
+                1 | 3 if label == a => Transfer::Value(flow | 2),
+                _ if label == c => Transfer::Value(flow & 1),
+                _ => Transfer::Value(flow),
             })
         }
     }
@@ -802,12 +812,12 @@ mod tests {
                     .unwrap_or(LabelId(u32::MAX))
             };
             let watch = Watch(["a", "b", "c"].map(label));
-            let aim = Aim {
+            let aim = Visibility {
                 visible: (0..model.groups().len()).map(|g| g < 3).collect(),
                 ends: seed % 3 == 0,
             };
             let search = |options: &Options| {
-                let kept = Kept { aim: Some(&aim), ..Kept::default() };
+                let kept = AnnotateExtras { aim: Some(&aim), ..AnnotateExtras::default() };
                 let found =
                     annotate(&model, options, &Budget::default(), &Silent, &watch, None, kept)
                         .unwrap();

@@ -11,7 +11,7 @@
 //! ([`Symmetries::confirm`]). So every image of an expanded state has exactly the images
 //! of its steps, and the images of the stored states and steps form the reachable part of the full
 //! system. If a result differs, the search is void ([`Symmetries::broken`]), and
-//! [`with_those_that_hold`] repeats it without the candidates that failed. Elements are tried in
+//! [`with_verified_symmetries`] repeats it without the candidates that failed. Elements are tried in
 //! the order of their words, so where one fails whose prefixes pass, its last candidate is what
 //! fails. Results are cached, so evaluations are few and verification is nearly free.
 //!
@@ -103,7 +103,7 @@ pub struct Symmetries {
 
 /// A candidate for a symmetry that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct RejectedSymmetry {
     /// The candidate's name.
     pub name: String,
     /// Why.
@@ -113,11 +113,11 @@ pub struct Dropped {
 /// Runs a search with the symmetries of a model, and again without those that it finds to be none,
 /// until it holds. The last argument of `search` is none if no symmetry is left. Also tells which
 /// candidates are not used.
-pub fn with_those_that_hold<T>(
+pub fn with_verified_symmetries<T>(
     model: &dyn Model,
     options: &Options,
     mut search: impl FnMut(Option<&mut Symmetries>) -> Result<T, Diagnostic>,
-) -> Result<(T, Vec<Dropped>), Diagnostic> {
+) -> Result<(T, Vec<RejectedSymmetry>), Diagnostic> {
     let mut failed = BTreeSet::new();
     loop {
         let (found, mut dropped) = Symmetries::find_but(model, options, &failed)?;
@@ -128,7 +128,7 @@ pub fn with_those_that_hold<T>(
                 symmetries
                     .words()
                     .filter(|w| w.len() == 1)
-                    .map(|w| Dropped::of(model, w[0], COSTLY)),
+                    .map(|w| RejectedSymmetry::of(model, w[0], COSTLY)),
             );
             return search(None).map(|t| (t, dropped));
         }
@@ -142,7 +142,7 @@ pub fn with_those_that_hold<T>(
                 symmetries
                     .words()
                     .filter(|w| w.len() == 1)
-                    .map(|w| Dropped::of(model, w[0], FAILED_TOGETHER)),
+                    .map(|w| RejectedSymmetry::of(model, w[0], FAILED_TOGETHER)),
             );
             return search(None).map(|t| (t, dropped));
         }
@@ -158,9 +158,9 @@ const COSTLY: &str = "to verify it takes longer than to search what it saves";
 const TOO_MANY: &str = "the group would be too large";
 const MOVES_START: &str = "it moves the initial state";
 
-impl Dropped {
+impl RejectedSymmetry {
     fn of(model: &dyn Model, candidate: usize, why: &'static str) -> Self {
-        Dropped { name: model.symmetries()[candidate].name.clone(), why }
+        RejectedSymmetry { name: model.symmetries()[candidate].name.clone(), why }
     }
 }
 
@@ -240,7 +240,7 @@ impl Symmetries {
         model: &dyn Model,
         options: &Options,
         failed: &BTreeSet<usize>,
-    ) -> Result<(Option<Symmetries>, Vec<Dropped>), Diagnostic> {
+    ) -> Result<(Option<Symmetries>, Vec<RejectedSymmetry>), Diagnostic> {
         let candidates = model.symmetries();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
@@ -249,8 +249,8 @@ impl Symmetries {
         if !options.symmetry || candidates.is_empty() || components.len() < 2 {
             return Ok((None, Vec::new()));
         }
-        let mut dropped: Vec<Dropped> =
-            failed.iter().map(|f| Dropped::of(model, *f, FAILED_SEARCH)).collect();
+        let mut dropped: Vec<RejectedSymmetry> =
+            failed.iter().map(|f| RejectedSymmetry::of(model, *f, FAILED_SEARCH)).collect();
         let mut all = Self::classes(model, &options.confluent);
         let (mut worker, mut images) = (model.worker(), Images::default());
         let memo = Memo::new(model.groups().len(), 1 << 24);
@@ -263,7 +263,7 @@ impl Symmetries {
         let mut generators = Vec::new();
         for (i, candidate) in candidates.iter().enumerate().filter(|c| !failed.contains(&c.0)) {
             let Some(classes) = all.image_classes(model, worker.as_mut(), &mut images, i)? else {
-                dropped.push(Dropped::of(model, i, FAILED_TRIAL));
+                dropped.push(RejectedSymmetry::of(model, i, FAILED_TRIAL));
                 continue;
             };
             let element = Element {
@@ -275,7 +275,7 @@ impl Symmetries {
             all.elements = vec![element];
             match all.trial(model, &memo, worker.as_mut(), &mut images)? {
                 Trial::Passed => generators.push(all.elements.remove(0)),
-                Trial::Failed => dropped.push(Dropped::of(model, i, FAILED_TRIAL)),
+                Trial::Failed => dropped.push(RejectedSymmetry::of(model, i, FAILED_TRIAL)),
                 // It moves nothing: there is nothing to gain.
                 Trial::Idle => {}
             }
@@ -285,7 +285,9 @@ impl Symmetries {
         }
         let before: Vec<usize> = generators.iter().map(|g| g.word[0]).collect();
         all.elements = Self::closure(&identity, &mut generators);
-        dropped.extend(before[generators.len()..].iter().map(|&i| Dropped::of(model, i, TOO_MANY)));
+        dropped.extend(
+            before[generators.len()..].iter().map(|&i| RejectedSymmetry::of(model, i, TOO_MANY)),
+        );
         let initial = model.initial();
         let mut keep = Vec::new();
         for element in &all.elements {
@@ -293,7 +295,8 @@ impl Symmetries {
             keep.push(image.as_ref() == Some(&initial));
         }
         let moves = |(i, e): (usize, &Element)| {
-            (e.word.len() == 1 && !keep[i]).then(|| Dropped::of(model, e.word[0], MOVES_START))
+            (e.word.len() == 1 && !keep[i])
+                .then(|| RejectedSymmetry::of(model, e.word[0], MOVES_START))
         };
         dropped.extend(all.elements.iter().enumerate().filter_map(moves));
         all.retain(|element| keep[element]);

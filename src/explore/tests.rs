@@ -554,16 +554,16 @@ impl Worker for FailingWorker<'_> {
 
 /// Keeps a checkpoint in memory whenever it is asked.
 struct InMemory {
-    header: super::Header,
+    header: super::CheckpointHeader,
     always: bool,
     kept: std::sync::Mutex<Vec<u8>>,
 }
 
-impl super::Keeper for InMemory {
+impl super::CheckpointWriter for InMemory {
     fn due(&self) -> bool {
         self.always
     }
-    fn keep(&self, image: &super::Image) -> Result<(), Diagnostic> {
+    fn keep(&self, image: &super::CheckpointImage) -> Result<(), Diagnostic> {
         let mut bytes = Vec::new();
         image.write(&self.header, &mut bytes)?;
         *self.kept.lock().unwrap() = bytes;
@@ -574,7 +574,7 @@ impl super::Keeper for InMemory {
 /// Whatever the limit at which a search ends, going on from its checkpoint comes to the same end.
 #[test]
 fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
-    let header = super::Header {
+    let header = super::CheckpointHeader {
         fingerprint: "arcx".into(),
         values: vec![vec!["1".into()], vec![]],
         names: Vec::new(),
@@ -591,11 +591,11 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
                 super::explore_with(&model, &options, &budget, &Silent, keeping(&keeper)).unwrap();
             assert_eq!(stopped.stop, Stop::States);
             let bytes = keeper.kept.into_inner().unwrap();
-            let mut accept = |h: &super::Header| {
+            let mut accept = |h: &super::CheckpointHeader| {
                 assert_eq!(*h, header);
                 Ok(())
             };
-            let restored = super::Restored::read(&mut &bytes[..], &mut accept).unwrap();
+            let restored = super::RestoredSearch::read(&mut &bytes[..], &mut accept).unwrap();
             assert_eq!(restored.states(), stopped.states);
             let end = super::explore_with(
                 &model,
@@ -614,20 +614,22 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
     }
 }
 
-fn keeping(keeper: &dyn super::Keeper) -> super::Extras<'_> {
+fn keeping(keeper: &dyn super::CheckpointWriter) -> super::Extras<'_> {
     super::Extras { keeper: Some(keeper), ..Default::default() }
 }
 
 /// No flipped bit, no cut, no addition goes unnoticed.
 #[test]
 fn a_damaged_checkpoint_is_refused() {
-    let header = super::Header { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
+    let header =
+        super::CheckpointHeader { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
     let keeper = InMemory { header, always: false, kept: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
     super::explore_with(&arcx(0), &Options::default(), &budget, &Silent, keeping(&keeper)).unwrap();
     let bytes = keeper.kept.into_inner().unwrap();
-    let read =
-        |bytes: &[u8]| super::Restored::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states());
+    let read = |bytes: &[u8]| {
+        super::RestoredSearch::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states())
+    };
     assert!(read(&bytes).is_ok());
     let stride = (bytes.len() / 400).max(1);
     for at in (0..bytes.len()).step_by(stride) {

@@ -3,7 +3,7 @@
 //! Cost: the expander's caches; the buffers hold a batch of states. Invariant: between rounds the
 //! buffers are empty.
 
-use super::annotate::Lane;
+use super::annotate::AnnotationWorker;
 use super::expander::{Expander, Successor};
 use super::search::{BATCH, BLOCK, Shared};
 use mu_base::host::Instant;
@@ -51,7 +51,7 @@ pub(super) struct Local<'a> {
     pub blocks: Blocks,
     /// With annotations: what computes them, labels of a state, what is brought to the targets in
     /// the batch.
-    pub lane: Option<Box<dyn Lane + 'a>>,
+    pub lane: Option<Box<dyn AnnotationWorker + 'a>>,
     pub labels: Vec<LabelId>,
     pub brought: Vec<u32>,
     pub ticked: Instant,

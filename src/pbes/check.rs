@@ -16,7 +16,7 @@ use super::run::Run;
 use super::transitions::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
-use mu_explore::{Dropped, Peers, Progress, Silent};
+use mu_explore::{Peers, Progress, RejectedSymmetry, Silent};
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
 use mu_model::Model;
@@ -154,7 +154,7 @@ pub struct Answer {
     /// Whether steps that do not matter were left out.
     pub order: Order,
     /// Candidates for symmetries that were not used.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<RejectedSymmetry>,
     /// Whether the first of several processes found some of it alone, while the others waited.
     pub alone: bool,
     /// Places of modalities that no transition met has ever fitted; complete only if the whole

@@ -11,7 +11,7 @@
 //! circle, which the processes find out together.
 //!
 //! Where something decides, the processes search once more for a shortest way to it, without
-//! symmetries, and go back from there together ([`mu_explore::Share`]); then each replays the way.
+//! symmetries, and go back from there together ([`mu_explore::Partition`]); then each replays the way.
 //! Cost: as on one machine, and the traffic of the sets. Invariant: what differs between processes
 //! decides nothing: they compare what each has to say.
 
@@ -29,8 +29,8 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_evidence::Builder;
 use mu_explore::{
-    Carrier, Flow, Joint, Lane, Met, Peers, Share, Station, Symmetries, Unreduced,
-    with_those_that_hold,
+    AnnotationWorker, JointOutcome, JointSearch, Partition, Peers, PortableAnnotator,
+    ReductionObstacle, Symmetries, TraceState, Transfer, with_verified_symmetries,
 };
 use std::cell::RefCell;
 
@@ -44,14 +44,14 @@ struct Bearer<'a, 'o> {
     lasting: AHashMap<Set, Set>,
 }
 
-impl Lane for Bearer<'_, '_> {
+impl AnnotationWorker for Bearer<'_, '_> {
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
         self.thread.join(old, new)
     }
-    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Flow, Diagnostic> {
+    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Transfer, Diagnostic> {
         self.thread.enter(pending, labels)
     }
-    fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
+    fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
         self.thread.step(flow, label)
     }
     fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
@@ -59,7 +59,7 @@ impl Lane for Bearer<'_, '_> {
     }
 }
 
-impl Carrier for Bearer<'_, '_> {
+impl PortableAnnotator for Bearer<'_, '_> {
     fn initial(&self) -> u32 {
         self.initial
     }
@@ -184,11 +184,11 @@ pub(super) fn search(
             telling = tells;
             Ok((outcome, figures))
         };
-        let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
+        let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
         let order = if task.explore.partial_order {
-            Order::Unused(Unreduced::Processes)
+            Order::Unused(ReductionObstacle::Processes)
         } else {
-            Order::Unused(Unreduced::Asked)
+            Order::Unused(ReductionObstacle::Disabled)
         };
         Ok::<_, Diagnostic>((
             Searched { found: Some(found), priority: Priority::None, order, dropped },
@@ -243,7 +243,7 @@ fn search_with(
     let confluent = task.explore.confluent.iter().any(|c| *c);
     let name = format!("{}{}s{order}", task.name, if confluent { "p" } else { "" });
     let oracle = RefCell::new(oracle);
-    let mut said = |share: &mut Share<'_>| {
+    let mut said = |share: &mut Partition<'_>| {
         let mut figures = Figures { steps: share.tally().transitions, ..Figures::default() };
         let mut sizes = Vec::new();
         let mut known = AHashSet::new();
@@ -316,10 +316,10 @@ fn run<'a>(
     symmetries: Option<&Symmetries>,
     (name, trace): (&str, bool),
     (said, lasts): (
-        &mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>,
+        &mut dyn FnMut(&mut Partition<'_>) -> Result<Vec<u8>, Diagnostic>,
         &dyn Fn(&[Vec<u8>]) -> bool,
     ),
-) -> Result<Met, Diagnostic> {
+) -> Result<JointOutcome, Diagnostic> {
     let locals = oracle.borrow().has_locals();
     let carrier = Box::new(Bearer {
         thread: Thread::new(sets, oracle, locals),
@@ -329,7 +329,7 @@ fn run<'a>(
         lasting: AHashMap::new(),
     });
     let Task { model, explore: options, budget, progress, .. } = task;
-    peers.annotate(Joint {
+    peers.annotate(JointSearch {
         model,
         options,
         budget,
@@ -371,13 +371,13 @@ pub(super) fn shortest(
     );
     drop(oracle);
     let stations = match met {
-        Ok(Met { way: Some(stations), .. }) => stations,
+        Ok(JointOutcome { way: Some(stations), .. }) => stations,
         Ok(_) => return Ok(None),
         Err(error) if error.stop.is_some() => return Ok(None),
         Err(error) => return Err(error),
     };
-    let stations: Vec<Station> =
-        stations.iter().map(|s| Station::read(task.model, s)).collect::<Result<_, _>>()?;
+    let stations: Vec<TraceState> =
+        stations.iter().map(|s| TraceState::read(task.model, s)).collect::<Result<_, _>>()?;
     replay(task, source, automaton, shape, &stations).map(Some)
 }
 
@@ -387,7 +387,7 @@ fn replay(
     source: &mut Source<'_>,
     automaton: &mut Automaton,
     shape: &Shape,
-    stations: &[Station],
+    stations: &[TraceState],
 ) -> Result<Builder, Diagnostic> {
     let broken = || Diagnostic::internal("the stations of a way are not joined by steps");
     let mut at = source.initial();

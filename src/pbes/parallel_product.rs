@@ -34,8 +34,9 @@ use mu_base::ids::{LabelId, OpId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_data::engine::image_of;
 use mu_explore::{
-    Aim, Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Peers, Progress, Restored, Saved,
-    Symmetries, with_those_that_hold,
+    AnnotateExtras, AnnotationTable, AnnotationWorker, Annotator, CheckpointWriter, Cyclic, Peers,
+    Progress, RejectedSymmetry, RestoredSearch, Symmetries, Transfer, Visibility,
+    with_verified_symmetries,
 };
 use mu_labels::ActionLabels;
 use mu_model::{Model, Worker};
@@ -56,12 +57,12 @@ impl Annotator for Obligations<'_> {
     fn initial(&self) -> u32 {
         self.initial
     }
-    fn lane(&self) -> Box<dyn Lane + '_> {
+    fn lane(&self) -> Box<dyn AnnotationWorker + '_> {
         Box::new(Thread::new(self.sets, self.questions.clone(), self.locals))
     }
-    fn save(&self) -> Result<Saved, Diagnostic> {
+    fn save(&self) -> Result<AnnotationTable, Diagnostic> {
         let names = put(&self.questions, |reply| Question::States { reply })?;
-        Ok(Saved { names, records: self.sets.records() })
+        Ok(AnnotationTable { names, records: self.sets.records() })
     }
     fn load(&self, records: &[u64]) -> Result<(), Diagnostic> {
         let states = put(&self.questions, |reply| Question::States { reply })?.len();
@@ -121,14 +122,14 @@ impl<'a, Q: Automata> Thread<'a, Q> {
     }
 }
 
-impl<Q: Automata> Lane for Thread<'_, Q> {
+impl<Q: Automata> AnnotationWorker for Thread<'_, Q> {
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
         let joined = self.operations.join(old, new);
         self.result(joined)
     }
-    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Flow, Diagnostic> {
+    fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Transfer, Diagnostic> {
         if !self.locals {
-            return Ok(Flow::Value(pending));
+            return Ok(Transfer::Value(pending));
         }
         let (flow, local) = match self.split.get(&pending) {
             Some(parts) => *parts,
@@ -158,15 +159,15 @@ impl<Q: Automata> Lane for Thread<'_, Q> {
                 }
             };
             if decided {
-                return Ok(Flow::Decided);
+                return Ok(Transfer::Decided);
             }
         }
-        self.result(Flow::Value(flow))
+        self.result(Transfer::Value(flow))
     }
-    fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
+    fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
         let label = self.ask.alike(label)?;
         let next = self.operations.step(flow, label, &mut self.ask)?;
-        self.result(next.map_or(Flow::Decided, Flow::Value))
+        self.result(next.map_or(Transfer::Decided, Transfer::Value))
     }
     fn image(&mut self, element: usize, annotation: u32) -> Result<u32, Diagnostic> {
         let image = self.operations.image(annotation, element as u32, &mut self.ask)?;
@@ -537,12 +538,12 @@ pub struct Task<'a> {
 /// those before it that left something here, number formula states alike.
 pub trait Shelf: Sync {
     /// Formula states by number, as far as searches that are kept speak of them; see
-    /// [`Saved::names`].
+    /// [`AnnotationTable::names`].
     fn names(&self) -> Vec<Vec<String>>;
     /// Who keeps a search.
-    fn keeper(&self, search: &str) -> Box<dyn Keeper + '_>;
+    fn keeper(&self, search: &str) -> Box<dyn CheckpointWriter + '_>;
     /// What was kept of it.
-    fn restored(&self, search: &str) -> Result<Option<Restored>, Diagnostic>;
+    fn restored(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic>;
 }
 
 /// What a search gave, and which reductions it used.
@@ -555,7 +556,7 @@ pub struct Searched {
     pub order: Order,
     /// Candidates for symmetries of the model that were not used, since they are none of it or of
     /// the formula.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<RejectedSymmetry>,
 }
 
 /// Searches from the initial state with the given obligations; no outcome if the sets are too many
@@ -642,13 +643,13 @@ fn search_symmetric(
     automaton: &mut Automaton,
     shape: &Shape,
     roots: &[FormulaState],
-    aim: Option<&Aim>,
+    aim: Option<&Visibility>,
     seen: &mut Seen,
 ) -> Result<Searched, Diagnostic> {
     let search = |symmetries: Option<&mut Symmetries>| {
         search_with(task, automaton, shape, roots, symmetries, (aim, &mut *seen))
     };
-    let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
+    let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
     Ok(Searched { found, priority: Priority::None, order: Order::None, dropped })
 }
 
@@ -658,7 +659,7 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-    (aim, seen): (Option<&Aim>, &mut Seen),
+    (aim, seen): (Option<&Visibility>, &mut Seen),
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
     let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, aim.is_some());
@@ -736,7 +737,7 @@ struct OneSearch<'a> {
     sets: &'a Sets,
     annotator: Obligations<'a>,
     symmetries: Option<&'a Symmetries>,
-    aim: Option<&'a Aim>,
+    aim: Option<&'a Visibility>,
     /// Whether confluent steps are taken at once.
     at_once: bool,
 }
@@ -747,7 +748,7 @@ impl OneSearch<'_> {
     fn run<'l>(
         self,
         questions: impl Automata,
-        lane: Option<Box<dyn Lane + 'l>>,
+        lane: Option<Box<dyn AnnotationWorker + 'l>>,
     ) -> Result<(Found, Figures), Diagnostic> {
         let Self {
             model,
@@ -764,7 +765,7 @@ impl OneSearch<'_> {
         let keeper = kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
         let restored =
             kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
-        let kept = Kept { keeper: keeper.as_deref(), restored, aim, lane };
+        let kept = AnnotateExtras { keeper: keeper.as_deref(), restored, aim, lane };
         let annotated =
             mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, kept)?;
         let figures = count(&annotated, sets, Ask::new(questions))?;

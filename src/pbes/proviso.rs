@@ -1,7 +1,7 @@
 //! What a search for a formula keeps while it leaves out steps (`mu_explore`'s partial-order
 //! reduction), and whether the formula lets it.
 //!
-//! In: shape and automaton of a formula, the groups of a model. Out: an [`Aim`]; after the search,
+//! In: shape and automaton of a formula, the groups of a model. Out: an [`Visibility`]; after the search,
 //! an [`Order`]. A group is visible if some multi-action of the formula has the action names of its
 //! labels. A reduced search keeps each sequence of visible labels, and each state without steps
 //! with the sequences before it. So it keeps the verdict of a conjunctive formula (dually a
@@ -18,7 +18,7 @@ use super::parallel_product::Task;
 use super::product::{Kind, Shape};
 use super::rules::{Effect, When};
 use mu_base::{Diagnostic, Span};
-use mu_explore::{Aim, LeftOut, PartialOrder, Unreduced};
+use mu_explore::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
 use mu_formula::normal::{Node, NodeId};
 
 /// Whether steps were left out.
@@ -28,9 +28,9 @@ pub enum Order {
     #[default]
     None,
     /// They were.
-    Used(LeftOut),
+    Used(ReductionSavings),
     /// They were not.
-    Unused(Unreduced),
+    Unused(ReductionObstacle),
     /// They were not: this part of the formula forbids it.
     Forbidden(Ban, Span),
 }
@@ -62,12 +62,12 @@ impl Order {
 }
 
 /// What a search is to keep, or why it takes all steps.
-pub(super) fn aim(task: Task, automaton: &Automaton, shape: &Shape) -> Result<Aim, Order> {
+pub(super) fn aim(task: Task, automaton: &Automaton, shape: &Shape) -> Result<Visibility, Order> {
     if !task.explore.partial_order {
-        return Err(Order::Unused(Unreduced::Asked));
+        return Err(Order::Unused(ReductionObstacle::Disabled));
     }
     if task.shelf.is_some() {
-        return Err(Order::Unused(Unreduced::Kept));
+        return Err(Order::Unused(ReductionObstacle::Checkpoints));
     }
     let locals: Vec<NodeId> = shape
         .kinds
@@ -85,7 +85,7 @@ pub(super) fn aim(task: Task, automaton: &Automaton, shape: &Shape) -> Result<Ai
         .iter()
         .map(|g| g.actions.as_ref().is_none_or(|names| automaton.has_names(names)))
         .collect();
-    Ok(Aim { visible, ends: !locals.is_empty() })
+    Ok(Visibility { visible, ends: !locals.is_empty() })
 }
 
 /// Whether a node is decided by whether there are labels, whatever they are.

@@ -8,7 +8,7 @@
 //! it is given out; steps without memory that its end does not need are left out.
 
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_explore::{Found, Options, PathStep, Progress, Target, find};
+use mu_explore::{FindOutcome, Options, PathStep, Progress, Target, find};
 use mu_model::{Model, Slot};
 use mu_program::liveness::successors;
 use mu_program::machine::{Event, Machine};
@@ -136,7 +136,7 @@ pub fn reach(
         Options { threads, confluent: invisible(&model, &places, &reads), ..Options::default() };
     let is_goal = |group: usize, _| model.movement(group) == Move::Goal;
     let found = find(&model, &options, budget, progress, Target::Step(&is_goal))?;
-    let Found { outcome, reached, path } = found;
+    let FindOutcome { outcome, reached, path } = found;
     let bound_reached = model.machine.bound_reached();
     let safety = match (reached, &outcome.stop) {
         (true, _) => Safety::Unsafe,

@@ -4,7 +4,7 @@
 
 use mu_check::base::{Budget, Limits, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
-use mu_check::explore::{self, Restored, Silent};
+use mu_check::explore::{self, RestoredSearch, Silent};
 use mu_check::formula::equations as with_data;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::game::{bes, pg, verify};
@@ -134,7 +134,7 @@ pub fn equations(data: &[u8]) {
 /// Checkpoints.
 pub fn checkpoint(data: &[u8]) {
     let mut input = data;
-    let _ = Restored::read(&mut input, &mut |_| Ok(()));
+    let _ = RestoredSearch::read(&mut input, &mut |_| Ok(()));
 }
 
 /// Litmus tests.

@@ -37,7 +37,7 @@ use mu_conform::symmetry::Group;
 use mu_conform::witness;
 use mu_conform::write::{Language, litmus as test_of};
 use mu_evidence::Evidence;
-use mu_explore::{PathStep, Way};
+use mu_explore::{LassoPath, PathStep};
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::Drawn;
 use mu_model::Model;
@@ -469,7 +469,7 @@ fn show(
         group: m.group as usize,
         state: m.state.clone(),
     });
-    let evidence = ways::evidence(model, &Way { steps: steps.collect(), back_to: None });
+    let evidence = ways::evidence(model, &LassoPath { steps: steps.collect(), cycle_start: None });
     mu_evidence::checker::replay(&evidence, model)?;
     let story = story(&evidence, model, false, usize::MAX)?;
     let reason = against.worker().reason(&found.history)?;

@@ -6,7 +6,7 @@
 //! ([`Values`]). An annotation is a set of up to three obligations; a label maps each to a set.
 
 use super::*;
-use crate::partition_checkpoint::{Group, Stamp, expect_sound};
+use crate::partition_checkpoint::{Stamp, SymmetryGroup, expect_sound};
 use mu_base::Budget;
 use mu_base::ids::LabelId;
 use mu_base::random::Random;
@@ -40,21 +40,21 @@ struct Obligations<'m> {
     model: &'m HandModel,
 }
 
-impl Lane for Obligations<'_> {
+impl AnnotationWorker for Obligations<'_> {
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
         Ok((old | new, new & !old))
     }
-    fn enter(&mut self, pending: u32, _: &[LabelId]) -> Result<Flow, Diagnostic> {
-        Ok(Flow::Value(pending))
+    fn enter(&mut self, pending: u32, _: &[LabelId]) -> Result<Transfer, Diagnostic> {
+        Ok(Transfer::Value(pending))
     }
-    fn step(&mut self, flow: u32, label: LabelId) -> Result<Flow, Diagnostic> {
+    fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic> {
         let text = self.model.label_text(label);
         let label = LABELS.iter().position(|l| *l == text).unwrap();
-        Ok(Flow::Value(self.rules.step(flow, label)))
+        Ok(Transfer::Value(self.rules.step(flow, label)))
     }
 }
 
-impl Carrier for Obligations<'_> {
+impl PortableAnnotator for Obligations<'_> {
     fn initial(&self) -> u32 {
         self.rules.initial
     }
@@ -84,7 +84,7 @@ impl Values {
     fn new(processes: usize, states: usize) -> Self {
         let model = model(&[], &[0]);
         let (options, budget) = (Options::default(), Budget::default());
-        let mut share = Share::new(&model, &options, &budget, None, 0, processes).unwrap();
+        let mut share = Partition::new(&model, &options, &budget, None, 0, processes).unwrap();
         let mut values = vec![Vec::new(); processes];
         for value in 0.. {
             let key = share.settled(|share| Ok(share.store.encode(&[value])?)).unwrap();
@@ -148,11 +148,11 @@ fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
 
 /// Searches until no level is left or this many blocks are expanded; true if no level is left.
 /// Parcels arrive in the middle of the level before theirs, or at its end.
-fn advance(shares: &mut [Share], mut blocks: usize, random: &mut Random) -> bool {
+fn advance(shares: &mut [Partition], mut blocks: usize, random: &mut Random) -> bool {
     loop {
         let Some(level) = shares.iter().filter_map(|s| s.lowest()).min() else { return true };
         shares.iter_mut().filter(|s| !s.is_busy()).for_each(|s| s.begin(level));
-        let mut parcels: Vec<(usize, Parcel)> = Vec::new();
+        let mut parcels: Vec<(usize, Batch)> = Vec::new();
         while blocks > 0 && shares.iter().any(|s| s.is_busy()) {
             let from = random.below(shares.len());
             if shares[from].is_busy() {
@@ -175,14 +175,14 @@ fn advance(shares: &mut [Share], mut blocks: usize, random: &mut Random) -> bool
     }
 }
 
-fn deliver(shares: &mut [Share], level: u64, parcels: &mut Vec<(usize, Parcel)>) {
+fn deliver(shares: &mut [Partition], level: u64, parcels: &mut Vec<(usize, Batch)>) {
     for (from, (to, parcel)) in parcels.drain(..) {
         shares[to].receive(from, level, &parcel).unwrap();
     }
 }
 
 /// Reads the annotations and, if some step leads back, searches for cycles.
-fn conclude(mut shares: Vec<Share>, values: &[u32], random: &mut Random) -> Found {
+fn conclude(mut shares: Vec<Partition>, values: &[u32], random: &mut Random) -> Found {
     let mut annotations = vec![0; values.len()];
     for share in &shares {
         for (place, key) in share.store.table.entries() {
@@ -192,8 +192,8 @@ fn conclude(mut shares: Vec<Share>, values: &[u32], random: &mut Random) -> Foun
         }
     }
     let mut lasts = false;
-    if !shares.iter().all(Share::is_forward) {
-        for edges in [Share::count_edges, Share::take_edges] {
+    if !shares.iter().all(Partition::is_forward) {
+        for edges in [Partition::count_edges, Partition::take_edges] {
             shares.iter_mut().for_each(|share| {
                 edges(share);
                 share.start().unwrap();
@@ -206,12 +206,12 @@ fn conclude(mut shares: Vec<Share>, values: &[u32], random: &mut Random) -> Foun
 }
 
 /// Empty shares of as many processes as there are models.
-fn empty(models: &[HandModel], rules: Rules) -> Vec<Share<'_>> {
+fn empty(models: &[HandModel], rules: Rules) -> Vec<Partition<'_>> {
     let (options, budget) =
         (Options { threads: 1, expected_states: 0, ..Options::default() }, Budget::default());
     let share = |(me, model)| {
         let carrier = Box::new(Obligations { rules, model });
-        Share::new(model, &options, &budget, None, me, models.len())
+        Partition::new(model, &options, &budget, None, me, models.len())
             .unwrap()
             .carrying(carrier, false, &options)
     };
@@ -243,7 +243,7 @@ fn search(
         number: 1,
         process,
         processes: processes as u32,
-        symmetries: Group::of(None),
+        symmetries: SymmetryGroup::of(None),
         leaves: None,
     };
     let mut files = Vec::new();

@@ -253,7 +253,7 @@ pub(super) struct Everything<'a> {
 
 /// Why packing anew came to no end.
 enum Ended {
-    /// Leaves of a state that the layout cannot hold.
+    /// LeafLayout of a state that the layout cannot hold.
     Unfit(Vec<u32>),
     Disk(std::io::Error),
 }
