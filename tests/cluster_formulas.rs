@@ -340,7 +340,7 @@ fn what_was_never_met_is_told_only_by_who_has_met_all() {
             .clone();
         let has = |n: usize, text: &str| results[n]["notes"].to_string().contains(text);
         (
-            has(0, "no step that was met is labelled count(7)"),
+            has(0, "the search saw no step labelled count(7)"),
             has(1, "no step is ever labelled leave"),
         )
     };

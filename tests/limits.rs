@@ -84,7 +84,7 @@ fn what_states_on_disk_do_not_go_together_with_is_refused() {
             "`--spill` cannot be combined with `--engine symbolic`",
         ),
         ("--spill spilled --processes 2", "`--spill` cannot be combined with `--processes`"),
-        ("--spill file", "cannot make the folder `file`"),
+        ("--spill file", "cannot create the folder `file`"),
         ("--spill /proc", "/proc: cannot spill states"),
     ] {
         let run = run(folder.path(), &format!("explore {} {words}", specification.display()));

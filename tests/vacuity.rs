@@ -125,16 +125,15 @@ init hide({busRd},
     // With arguments that never occur: a note, as the model does such steps.
     let (_, _, stderr) = check(model, "[true* . busWr(2)] false");
     assert!(
-        stderr.contains(
-            "note: no step that was met is labelled busWr(2): met were busWr(0), busWr(1)"
-        ),
+        stderr
+            .contains("note: the search saw no step labelled busWr(2); it saw busWr(0), busWr(1)"),
         "{stderr}"
     );
     assert!(!stderr.contains("warning"), "{stderr}");
     // Declared and done by nobody.
     let (_, _, stderr) = check(model, "[true* . req(0)] false");
     assert!(
-        stderr.contains("warning: no step is ever labelled req: no component does it"),
+        stderr.contains("warning: no step is ever labelled req: no component performs it"),
         "{stderr}"
     );
     // What is forbidden and happens elsewhere is silent.
@@ -156,11 +155,11 @@ fn without_a_path_the_part_that_fails_is_named() {
     assert_eq!(code, 1);
     assert!(
         stderr.contains(
-            "formula.mcf:1:8: note: no path of its form leads to a state where `[true]false` holds"
+            "formula.mcf:1:8: note: no matching path leads to a state where `[true]false` holds"
         ),
         "{stderr}"
     );
-    assert!(stderr.contains("states that were met; at the start possible: load"), "{stderr}");
+    assert!(stderr.contains("reached states; at the start possible: load"), "{stderr}");
     let (code, _, stderr) = check(model, "[load]<load>true");
     assert_eq!(code, 1);
     assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
@@ -233,9 +232,7 @@ fn what_can_never_happen_is_told() {
     // An `allow` that lets nothing through.
     warned(
         "act a, b;\nproc P = a . P;\ninit allow({b}, P);\n",
-        &[
-            "model.mcrl2:3:6: warning: this `allow` lets nothing through: the components below it do a",
-        ],
+        &["model.mcrl2:3:6: warning: this `allow` blocks everything: the components below it do a"],
     );
     // A correct model has nothing to be told of.
     let (_, _, stderr) = check(MUTEX, "[true*]true");
@@ -249,22 +246,17 @@ fn the_conjunct_that_fails_is_named() {
         check(model, "[true*.fence]false &&\n[true*.load.store]false &&\n[true*]<true>true");
     assert_eq!(code, 1);
     assert!(
-        stderr.contains(
-            "formula.mcf:2:1: note: of the parts that `&&` joins, `[true*.load.store]false` fails"
-        ),
+        stderr.contains("formula.mcf:2:1: note: the conjunct `[true*.load.store]false` fails"),
         "{stderr}"
     );
     assert!(!stderr.contains("there possible"), "{stderr}");
     // On the steps of the evidence alone the first one is false too, which asks for more of them;
     // in the model it is not.
     let (_, _, stderr) = check(model, "[true*]<true>true && [true*.load.store]false");
-    assert!(
-        stderr.contains("of the parts that `&&` joins, `[true*.load.store]false` fails"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("the conjunct `[true*.load.store]false` fails"), "{stderr}");
     // What fails within it is told as if it stood alone.
     let (_, _, stderr) = check(model, "[true*.fence]false && [true*]<load>true");
-    assert!(stderr.contains("of the parts that `&&` joins, `[true*]<load>true` fails"), "{stderr}");
+    assert!(stderr.contains("the conjunct `[true*]<load>true` fails"), "{stderr}");
     assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
     // The path leads on in what a condition on data guards: it fails at the start, not where the
     // path ends.

@@ -5,7 +5,7 @@
 
 use super::args::{CompareArgs, ExploreArgs, Format, Reduce, ReduceArgs};
 use super::counts::Report;
-use super::files::{Form, write};
+use super::files::{FileKind, write};
 use super::load::Loaded;
 use super::lts::unknown;
 use super::output;
@@ -32,7 +32,7 @@ pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, 
     })?;
     bar.finish();
     let system = &found.0;
-    session.say(format!(
+    session.log(format!(
         "explored {} states, {} steps to {} distributions in {:.3} s",
         grouped(system.state_count() as u64),
         grouped(system.step_count() as u64),
@@ -44,8 +44,8 @@ pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, 
 
 /// The system of a file.
 fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Diagnostic> {
-    if Form::of(path) == Form::Aut {
-        output::stage("reading a transition system");
+    if FileKind::of(path) == FileKind::Aut {
+        output::begin_stage("reading a transition system");
         let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
         return aut::read(file).map(Ok).map_err(|d| d.in_file(&path.display().to_string()));
     }
@@ -56,7 +56,7 @@ fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Di
 
 fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
     match path {
-        Some(path) if !matches!(Form::of(path), Form::Aut | Form::Dot) => {
+        Some(path) if !matches!(FileKind::of(path), FileKind::Aut | FileKind::Dot) => {
             let message =
                 format!("`{}`: a probabilistic system is written as .aut or .dot", path.display());
             Err(Diagnostic::new(Stage::Usage, message))
@@ -66,15 +66,15 @@ fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
 }
 
 fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), Diagnostic> {
-    output::stage("writing");
+    output::begin_stage("writing");
     write(path, |file| {
-        if Form::of(path) == Form::Dot {
+        if FileKind::of(path) == FileKind::Dot {
             dot::write(system, file)
         } else {
             aut::write(system, file)
         }
     })?;
-    session.say(format!("wrote {}", path.display()));
+    session.log(format!("wrote {}", path.display()));
     Ok(())
 }
 
@@ -89,9 +89,9 @@ pub(super) fn explore(
     let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
     let wants = [
         (args.spill.is_some(), "--spill"),
-        (args.keeping.is_wanted(), "--checkpoint` and `--resume"),
-        (args.clustering.is_wanted(), "--processes"),
-        (args.seeking.sought().is_some(), "--deadlock` and `--action"),
+        (args.checkpoints.is_requested(), "--checkpoint` and `--resume"),
+        (args.distribution.is_requested(), "--processes"),
+        (args.goal.kind().is_some(), "--deadlock` and `--action"),
         (relabelled, "--hide` and `--rename"),
         (args.engine.name() == "symbolic", "--engine symbolic"),
         (
@@ -110,8 +110,8 @@ pub(super) fn explore(
     let (system, stop) = explored(session, &*loaded.model)?;
     let (states, steps, dead) =
         (system.state_count() as u64, system.step_count() as u64, system.deadlock_count() as u64);
-    output::know("states", states.into());
-    output::know("transitions", steps.into());
+    output::record("states", states.into());
+    output::record("transitions", steps.into());
     let complete = stop == Stop::Complete;
     let mut report = Report {
         distributions: Some(system.distributions.len()),
@@ -121,7 +121,7 @@ pub(super) fn explore(
         report.transitions = None;
         report.deadlocks = None;
         if args.out.is_some() || args.reduce.is_some() {
-            session.say("incomplete: nothing is reduced or written");
+            session.log("incomplete: nothing is reduced or written");
         }
         return report.print(session, start);
     }
@@ -148,13 +148,13 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         Ok(system) => system,
         Err(stop) => return unknown(session, &stop),
     };
-    output::stage("reducing");
+    output::begin_stage("reducing");
     let small = quotient(&system);
     if let Some(path) = &args.out {
         write_system(session, &small, path)?;
     }
     match session.common.format {
-        Format::Json => output::object(json!({
+        Format::Json => output::print_object(json!({
             "equivalence": EQUIVALENCE,
             "states": system.state_count(),
             "transitions": system.step_count(),
@@ -188,12 +188,12 @@ pub(super) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, D
         (Ok(a), Ok(b)) => (a, b),
         (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
     };
-    output::stage("comparing");
+    output::begin_stage("comparing");
     let same = bisimilar(&a, &b);
     match session.common.format {
         Format::Json => {
             let of = |path: &Path, s: &System| json!({ "file": path.display().to_string(), "states": s.state_count(), "transitions": s.step_count() });
-            output::object(json!({
+            output::print_object(json!({
                 "equivalence": EQUIVALENCE,
                 "preorder": null,
                 "verdict": same.to_string(),

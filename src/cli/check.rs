@@ -4,7 +4,7 @@
 //! others: its verdict is *unknown*, its reason `error`, and the exit code 2.
 
 use super::args::{
-    CheckArgs, Counting, EngineRef, ExploreArgs, Format, Reduction, Relabelling, Seeking,
+    CheckArgs, Counting, EngineRef, ExploreArgs, Format, GoalArgs, Reduction, Relabelling,
 };
 use super::by_equations;
 use super::checkpoint::{Folder, Kept, Shelf};
@@ -15,7 +15,7 @@ use super::folder_lock::Locks;
 use super::game::solver;
 use super::load::Loaded;
 use super::memory;
-use super::notes::{self, Seen};
+use super::notes::{self, NoteContext};
 use super::output;
 use super::page;
 use super::picture::{Picture, write_evidence};
@@ -78,12 +78,12 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         .note("a formula says itself which states it speaks of; without one, or with `explore`, ends are counted"));
     }
     let texts = properties::gather(session, &args.formulas, &args.formula)?;
-    output::expect(texts.iter().map(|t| t.name.display().to_string()));
+    output::expect_verdicts(texts.iter().map(|t| t.name.display().to_string()));
     let any = super::unbounded::parameters(session);
     cluster::expect_checkable(args, session.common.threads, !any.is_empty())?;
-    if let Some(path) = args.timings.as_ref().filter(|_| args.clustering.reports()) {
+    if let Some(path) = args.timings.as_ref().filter(|_| args.distribution.reports()) {
         expect_writable(path)?;
-        output::time_stages(path);
+        output::write_timings_to(path);
     }
     if !any.is_empty() {
         return super::unbounded::run(session, args, &texts, &any);
@@ -105,7 +105,7 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
 
 /// A model without a formula is explored and reported on.
 fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
-    if args.evidence.is_some() || args.game.is_some() || args.keeping.is_wanted() {
+    if args.evidence.is_some() || args.game.is_some() || args.checkpoints.is_requested() {
         return Err(Diagnostic::new(
             Stage::Usage,
             "a formula is missing: `--evidence`, `--game`, `--checkpoint` and `--resume` are for formulas here",
@@ -118,13 +118,13 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         out: None,
         reduce: None,
         timings: args.timings.clone(),
-        seeking: Seeking {
+        goal: GoalArgs {
             terminal: args.terminal.clone(),
             interface: args.interface.clone(),
-            ..Seeking::default()
+            ..GoalArgs::default()
         },
-        clustering: args.clustering.clone(),
-        keeping: args.keeping.clone(),
+        distribution: args.distribution.clone(),
+        checkpoints: args.checkpoints.clone(),
         confluence: args.confluence.clone(),
         without: args.without.clone(),
         relabelling: Relabelling::default(),
@@ -176,7 +176,7 @@ pub(super) fn refuse(
     object["error"] = output::error_as_json(diagnostic, &session.sources);
     let line = format!("{}: unknown (error)\n", text.name.display());
     let line = says_lines(session, args).then_some(line);
-    output::verdict_of(&text.name, Some(object), line, false)
+    output::record_verdict(&text.name, Some(object), line, false)
 }
 
 fn all(
@@ -192,7 +192,7 @@ fn all(
     if let Some(path) = &args.game {
         expect_writable(path)?;
     }
-    output::stage("reading the formulas");
+    output::begin_stage("reading the formulas");
     // Every formula is read before any is checked: a slip in the last one is told of before the
     // work on the first.
     let (formulas, refused) = read(session, subject, texts, args)?;
@@ -231,20 +231,20 @@ fn all(
             return Ok(results.code());
         }
     } else if workers > 1 {
-        output::stage("checking the formulas");
+        output::begin_stage("checking the formulas");
         let one = |formula: &(&Text, TypedFormula), alone: bool| checking.one(formula, alone);
         side_by_side(&session.budget, workers, &formulas, &one, &mut |formula, found| {
             checking.settle(formula, found, &mut results)
         })?;
     } else {
         for formula in &formulas {
-            output::stage_of("checking a formula", &formula.0.name);
+            output::begin_stage_on("checking a formula", &formula.0.name);
             checking.settle(formula, checking.one(formula, true), &mut results)?;
         }
     }
-    let warnings = notes::tell_flaws(session, &*subject.model)?;
+    let warnings = notes::report_flaws(session, &*subject.model)?;
     if wants_object(session, args) {
-        let mut all = output::verdicts();
+        let mut all = output::recorded_verdicts();
         let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
         all.sort_by_key(|r| names.iter().position(|n| r["formula"] == n.as_str()));
         let memory = processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.1);
@@ -363,7 +363,7 @@ impl Checking<'_> {
                 let found = found?;
                 if let Some(sets) = &found.sets {
                     engines::say_diagrams(session, asked.model, &sets.outcome);
-                    session.say(format!(
+                    session.log(format!(
                         "{} obligations met states, {} pairs",
                         sets.obligations, sets.pairs
                     ));
@@ -374,7 +374,7 @@ impl Checking<'_> {
         bar.finish();
         let mut answer = answer;
         if session.buffers_were_cut() {
-            let verdict = systems::of_all_steps(answer.verdict.clone(), formula);
+            let verdict = systems::verdict_for_all_steps(answer.verdict.clone(), formula);
             if verdict != answer.verdict {
                 // The evidence justifies the verdict on a part of the steps only.
                 answer = Answer { verdict, evidence: None, ..answer };
@@ -415,7 +415,7 @@ impl Checking<'_> {
     ) -> Result<(), Diagnostic> {
         let (verdict, seconds) = (found.answer.verdict.clone(), found.seconds);
         results.note(&verdict);
-        if self.args.keeping.is_wanted() && found.answer.route == Route::Game {
+        if self.args.checkpoints.is_requested() && found.answer.route == Route::Game {
             eprintln!("{}: it needs a game, of which no checkpoints are kept", text.name.display());
         }
         let told =
@@ -441,7 +441,7 @@ impl Checking<'_> {
         for formula in formulas {
             let (text, typed) = formula;
             if company.reports() {
-                output::stage_of("checking a formula", &text.name);
+                output::begin_stage_on("checking a formula", &text.name);
             }
             let peers = company.peers(text, typed);
             match self.by(
@@ -532,7 +532,7 @@ pub(super) fn publish(
             &[Shown::of("check", output::with_head(object.clone()))],
         )?;
     }
-    if session.common.format == Format::Json { output::object(object) } else { Ok(()) }
+    if session.common.format == Format::Json { output::print_object(object) } else { Ok(()) }
 }
 
 /// Adds a formula's text to its result, from the first line that is not blank.
@@ -556,12 +556,12 @@ fn write_game(
     let [(_, formula)] = formulas else {
         return Err(Diagnostic::new(Stage::Usage, "`--game` takes a single formula"));
     };
-    output::stage_of("writing the game", path);
+    output::begin_stage_on("writing the game", path);
     match mu_pbes::game::game(&*subject.model, &*subject.labels, formula, options, &session.budget)?
     {
         Ok(game) => {
             write(path, |file| pg::write(&game, file))?;
-            session.say(format!(
+            session.log(format!(
                 "wrote {}: {} vertices, {} moves",
                 path.display(),
                 game.vertex_count(),
@@ -674,27 +674,27 @@ pub(super) fn tell(
     let path = text.name.as_path();
     let Found { answer, why, at, seconds } = found;
     if let Some(why) = &why {
-        session.say(format!("engine {why}"));
+        session.log(format!("engine {why}"));
     }
-    session.say(format!(
+    session.log(format!(
         "{}: {} by {}, {} equations in {seconds:.3} s",
         path.display(),
         word(&answer.verdict).0,
         answer.route.word(),
         answer.equations
     ));
-    session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+    session.log_symmetries(answer.symmetries, &args.without, &answer.dropped);
     let priority = say_priority(session, &answer);
-    let order = session.say_order(answer.order);
+    let order = session.log_partial_order(answer.order);
     answer.reduced.as_ref().inspect(|reduced| say_quotient(session, reduced));
     if answer.alone {
-        session.say("process 0 found this alone, with its own part of the memory: games are not divided among processes");
+        session.log("process 0 found this alone, with its own part of the memory: games are not divided among processes");
     }
     if let Some(evidence) = &answer.evidence {
-        output::stage_of("checking the evidence", path);
+        output::begin_stage_on("checking the evidence", path);
         match checker::check(evidence, &*subject.model, &*subject.labels, formula)? {
-            Checked::Confirmed => session.say("evidence: every step was replayed and the verdict confirmed on it"),
-            Checked::StepsOnly => session.say("evidence: every step was replayed; the formula was too large to evaluate on it directly"),
+            Checked::Confirmed => session.log("evidence: every step was replayed and the verdict confirmed on it"),
+            Checked::StepsOnly => session.log("evidence: every step was replayed; the formula was too large to evaluate on it directly"),
         }
     }
     let vacuous = vacuous(session, &answer);
@@ -702,9 +702,13 @@ pub(super) fn tell(
         let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.excerpt);
     }
-    let whole = !args.clustering.is_wanted();
-    let seen =
-        Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources, whole };
+    let whole = !args.distribution.is_requested();
+    let seen = NoteContext {
+        model: &*subject.model,
+        labels: &*subject.labels,
+        sources: &session.sources,
+        whole,
+    };
     let notes = by_equations::unless_without_value(notes::notes(&seen, formula, &answer))?;
     for note in notes.iter().filter(|_| !session.common.quiet) {
         eprintln!("{}", note.text(&session.sources));
@@ -768,7 +772,7 @@ pub(super) fn tell(
         }
         object
     });
-    output::verdict_of(path, object, line, violated)?;
+    output::record_verdict(path, object, line, violated)?;
     let notes: String = notes.iter().map(|n| n.text(&session.sources) + "\n").collect();
     Ok(notes + &story.map(|s| s.text(false)).unwrap_or_default())
 }
@@ -778,7 +782,7 @@ fn say_quotient(session: &Session, Reduced { equivalence, states, classes }: &Re
         Equivalence::Strong => "the formula does not name every label",
         _ => "no formula state tells a step that the formula does not name",
     };
-    session.say(format!(
+    session.log(format!(
         "quotient: {states} states in {classes} classes of {} bisimilarity: {why}",
         equivalence.name()
     ));
@@ -798,13 +802,13 @@ fn say_priority(session: &Session, answer: &Answer) -> Option<Value> {
     match answer.priority {
         Priority::None => None,
         Priority::Used => {
-            session.say("confluence: used, no part of the formula tells the system with priority from the whole one");
+            session.log("confluence: used, no part of the formula tells the system with priority from the whole one");
             Some(json!({ "used": true }))
         }
         Priority::Forbidden(ban, place) => {
             let (line, column) = session.sources.line_column(place);
             let name = &session.sources.get(place.source).name;
-            session.say(format!(
+            session.log(format!(
                 "confluence: not used, all steps were searched: {name}:{line}:{column}: {}",
                 ban.text()
             ));
@@ -821,7 +825,7 @@ fn kept<'a>(
     args: &CheckArgs,
     subject: &'a Loaded,
 ) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
-    let Some(path) = args.keeping.folder() else { return Ok(None) };
+    let Some(path) = args.checkpoints.folder() else { return Ok(None) };
     if mu_base::host::IS_PAGE {
         return Err(Diagnostic::new(
             Stage::Unsupported,
@@ -829,12 +833,18 @@ fn kept<'a>(
         ));
     }
     let model = &*subject.model;
-    let locks = Locks::of_checkpoints(&args.keeping)?;
-    let kept = args.keeping.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
-    let folder =
-        Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0, locks)?;
+    let locks = Locks::of_checkpoints(&args.checkpoints)?;
+    let kept =
+        args.checkpoints.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
+    let folder = Folder::new(
+        model,
+        path,
+        args.checkpoints.checkpoint_every,
+        session.common.verbose > 0,
+        locks,
+    )?;
     let goes_on =
-        args.keeping.resume.as_ref().is_some_and(|from| real_path(from) == real_path(path));
+        args.checkpoints.resume.as_ref().is_some_and(|from| real_path(from) == real_path(path));
     if !goes_on {
         folder.clear()?;
     }

@@ -36,7 +36,7 @@ pub(super) struct Folder<'m> {
     folder: PathBuf,
     every: Duration,
     last: Mutex<Instant>,
-    say: bool,
+    log: bool,
     /// True once a value cannot be written: then there are no checkpoints.
     unwritable: AtomicBool,
     _locks: Locks,
@@ -57,7 +57,7 @@ impl<'m> Folder<'m> {
         model: &'m dyn Model,
         folder: &Path,
         every: Duration,
-        say: bool,
+        log: bool,
         locks: Locks,
     ) -> Result<Self, Diagnostic> {
         mu_base::host::fs::create_dir_all(folder)
@@ -80,13 +80,13 @@ impl<'m> Folder<'m> {
                 "warning: {slot} may hold functions; once it holds one that cannot be stored in a file, no checkpoint is written"
             );
         }
-        output::will_keep();
+        output::expect_checkpoint();
         Ok(Self {
             model,
             folder: folder.to_path_buf(),
             every,
             last: Mutex::new(Instant::now()),
-            say,
+            log,
             unwritable: AtomicBool::new(unwritable),
             _locks: locks,
         })
@@ -222,7 +222,7 @@ impl mu_pbes::Shelf for Shelf<'_> {
             ))
         };
         let restored = restore(self.folder.model, &path, &self.fingerprint, &agrees)?;
-        if self.folder.say {
+        if self.folder.log {
             eprintln!("resumes from {} states in {}", restored.states(), path.display());
         }
         Ok(Some(restored))
@@ -239,9 +239,9 @@ impl CheckpointWriter for File<'_> {
         if self.folder.unwritable.load(Ordering::Relaxed) {
             return Ok(());
         }
-        output::keeping(true);
+        output::set_checkpoint_in_progress(true);
         let kept = self.write(image);
-        output::keeping(false);
+        output::set_checkpoint_in_progress(false);
         match kept {
             Err(error) if error.stage == Stage::Unsupported => self.miss(&error),
             kept => kept,
@@ -264,7 +264,7 @@ impl File<'_> {
             names: image.names().to_vec(),
         };
         let path = replace(&self.folder.folder, &self.name, &|out| image.write(&header, out))?;
-        if self.folder.say {
+        if self.folder.log {
             eprintln!("checkpoint of {} states in {}", image.states(), path.display());
         }
         begun::remove(&self.folder.folder);

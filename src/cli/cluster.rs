@@ -11,11 +11,11 @@
 //!
 //! Invariant: processes that this one started do not outlive it.
 
-use super::args::cluster::Clustering;
+use super::args::cluster::DistributedArgs;
 use super::args::{CheckArgs, EngineRef, ExploreArgs};
 use super::counts::{Processes, Report};
 use super::engines;
-use super::files::Form;
+use super::files::FileKind;
 use super::folder_lock::Locks;
 pub(super) use super::hosts::run as across;
 use super::load::Loaded;
@@ -61,15 +61,15 @@ const WORDS: usize = 1 << 14;
 
 /// Refuses what several processes do not do, before anything is read.
 fn expect_cluster(
-    clustering: &Clustering,
+    distribution: &DistributedArgs,
     engine: EngineRef,
     threads: Option<u32>,
     wishes: Vec<Wish>,
 ) -> Result<(), Diagnostic> {
-    if clustering.process.is_some() && !clustering.is_wanted() {
+    if distribution.process.is_some() && !distribution.is_requested() {
         return Err(Diagnostic::new(Stage::Usage, "`--process` is for `--cluster`"));
     }
-    if !clustering.is_wanted() {
+    if !distribution.is_requested() {
         let alone = engine.name() == Cluster.name();
         let told = || {
             Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes")
@@ -78,36 +78,36 @@ fn expect_cluster(
         return if alone { Err(told()) } else { Ok(()) };
     }
     if ![Explicit.name(), Cluster.name()].contains(&engine.name()) {
-        return refused(clustering, &format!("`--engine {}`", engine.name()));
+        return refused(distribution, &format!("`--engine {}`", engine.name()));
     }
     if let Some(wish) = Cluster.declines(&wishes) {
-        return refused(clustering, wish.words());
+        return refused(distribution, wish.words());
     }
     if threads.is_some_and(|n| n > 1) {
         let message = format!(
             "`--threads` cannot be combined with `{}`: each process has one thread",
-            clustering.option()
+            distribution.option()
         );
         return Err(Diagnostic::new(Stage::Usage, message).note("start one process for each core"));
     }
     Ok(())
 }
 
-fn refused(clustering: &Clustering, what: &str) -> Result<(), Diagnostic> {
+fn refused(distribution: &DistributedArgs, what: &str) -> Result<(), Diagnostic> {
     Err(Diagnostic::new(
         Stage::Usage,
-        format!("{what} cannot be combined with `{}`", clustering.option()),
+        format!("{what} cannot be combined with `{}`", distribution.option()),
     ))
 }
 
 /// Refuses what several processes do not explore.
 pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Result<(), Diagnostic> {
-    expect_cluster(&args.clustering, args.engine, threads, engines::wishes_of_explore(args))?;
-    if args.clustering.is_wanted() && args.seeking.divergence {
-        return refused(&args.clustering, "`--divergence`");
+    expect_cluster(&args.distribution, args.engine, threads, engines::wishes_of_explore(args))?;
+    if args.distribution.is_requested() && args.goal.divergence {
+        return refused(&args.distribution, "`--divergence`");
     }
-    if args.clustering.is_wanted() && args.seeking.all.is_some_and(|n| n > 1) {
-        return refused(&args.clustering, "several paths (`--all`)");
+    if args.distribution.is_requested() && args.goal.all.is_some_and(|n| n > 1) {
+        return refused(&args.distribution, "several paths (`--all`)");
     }
     Ok(())
 }
@@ -118,15 +118,15 @@ pub(super) fn expect_checkable(
     threads: Option<u32>,
     any: bool,
 ) -> Result<(), Diagnostic> {
-    expect_cluster(&args.clustering, args.engine(), threads, engines::wishes_of_check(args))?;
+    expect_cluster(&args.distribution, args.engine(), threads, engines::wishes_of_check(args))?;
     let asked = [
         (any, "`any` as a value of a parameter"),
         (args.game.is_some(), "`--game`"),
-        (Form::of(&args.model).is_lts(), Wish::Stored.words()),
+        (FileKind::of(&args.model).is_lts(), Wish::Stored.words()),
         (args.formulas.iter().any(|f| f.as_os_str() == "-"), "a formula on standard input"),
     ];
-    match asked.iter().find(|(asked, _)| *asked && args.clustering.is_wanted()) {
-        Some((_, what)) => refused(&args.clustering, what),
+    match asked.iter().find(|(asked, _)| *asked && args.distribution.is_requested()) {
+        Some((_, what)) => refused(&args.distribution, what),
         None => Ok(()),
     }
 }
@@ -150,10 +150,10 @@ pub(super) fn join(
     model: &dyn Model,
     texts: &[Text],
 ) -> Result<Option<Company>, Diagnostic> {
-    if !args.clustering.is_wanted() {
+    if !args.distribution.is_requested() {
         return Ok(None);
     }
-    let basis = portable(model, &args.model, &args.clustering)?.basis();
+    let basis = portable(model, &args.model, &args.distribution)?.basis();
     let options = format!(
         "formulas {} {:?} {:?} {}",
         args.confluence,
@@ -162,13 +162,13 @@ pub(super) fn join(
         args.evidence.is_some()
     );
     let fingerprint = format!("{options}; {basis}");
-    let reports = args.clustering.reports();
-    let locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
+    let reports = args.distribution.reports();
+    let locks = if reports { Locks::of_checkpoints(&args.checkpoints)? } else { Locks::default() };
     let kept_in =
         |folder: &Path| Ok((folder.to_path_buf(), shares::kept_in(folder, &fingerprint, reports)?));
-    let from = args.keeping.resume.as_deref().map(kept_in).transpose()?;
+    let from = args.checkpoints.resume.as_deref().map(kept_in).transpose()?;
     if reports && from.as_ref().is_none_or(|(_, kept)| kept.is_empty()) {
-        shares::mark(&args.keeping, &fingerprint)?;
+        shares::mark(&args.checkpoints, &fingerprint)?;
     }
     let begin: Vec<_> = from
         .iter()
@@ -176,18 +176,18 @@ pub(super) fn join(
         .map(|(name, stamp)| (name, stamp.run, stamp.number))
         .collect();
     let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
-    let searched = format!("{options} {} {begin:?}", args.keeping.is_wanted());
+    let searched = format!("{options} {} {begin:?}", args.checkpoints.is_requested());
     let identity = || identity(&basis, &searched, &format!("{formulas:?}"));
-    let (party, mut children, budget) = gathered(session, &args.clustering, &identity)?;
+    let (party, mut children, budget) = gathered(session, &args.distribution, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let current = Current::default();
     let places = (party.me, party.addresses.len());
     let told = (session.common.verbose > 0, current.clone());
     let resumes = from.as_ref().is_some_and(|(_, kept)| !kept.is_empty());
     let rack = args
-        .keeping
+        .checkpoints
         .folder()
-        .map(|f| Rack::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told));
+        .map(|f| Rack::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, told));
     let together =
         Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
     Ok(Some(Company { together, children, me: party.me, budget, current, resumes, _locks: locks }))
@@ -216,7 +216,7 @@ impl Company {
         let kept = (together.kept().is_some() || self.resumes) && unknown;
         let parts = together.take_parts();
         let lost = together.close().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
-        let resume = args.keeping.folder().filter(|_| kept).map(goes_on);
+        let resume = args.checkpoints.folder().filter(|_| kept).map(goes_on);
         if let Some(lost) = lost.as_ref().filter(|_| self.me == 0 || !session.common.quiet) {
             eprintln!("the search is incomplete: {lost}");
         }
@@ -252,7 +252,7 @@ pub(super) fn run(
 ) -> Result<Result<Report, u8>, Diagnostic> {
     let model = &*loaded.model;
     let Searched { outcome, me, resume } = search(session, args, model, None)?;
-    say(session, args, &outcome);
+    log(session, args, &outcome);
     if me > 0 {
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
     }
@@ -286,7 +286,7 @@ pub(super) fn seek(
     sought: PathGoal<'_>,
 ) -> Result<Result<Sighted, u8>, Diagnostic> {
     let Searched { outcome, me, resume } = search(session, args, model, Some(sought))?;
-    say(session, args, &outcome);
+    log(session, args, &outcome);
     let (states, stop) = (outcome.sum(|p| p.tally.states), outcome.stop.clone());
     if me > 0 {
         return Ok(Err(match (&outcome.way, stop) {
@@ -311,29 +311,29 @@ fn search(
     model: &dyn Model,
     sought: Option<PathGoal<'_>>,
 ) -> Result<Searched, Diagnostic> {
-    let portable = portable(model, &args.model, &args.clustering)?;
-    let looked_for = format!("{:?} {:?}", args.seeking.sought(), args.seeking.action);
+    let portable = portable(model, &args.model, &args.distribution)?;
+    let looked_for = format!("{:?} {:?}", args.goal.kind(), args.goal.action);
     let (basis, options) =
         (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
     let fingerprint = format!("{options}; {basis}");
-    let reports = args.clustering.reports();
-    let _locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
-    let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint, reports)?;
+    let reports = args.distribution.reports();
+    let _locks = if reports { Locks::of_checkpoints(&args.checkpoints)? } else { Locks::default() };
+    let from = shares::resumed(args.checkpoints.resume.as_deref(), &fingerprint, reports)?;
     if reports && from.is_none() {
-        shares::mark(&args.keeping, &fingerprint)?;
+        shares::mark(&args.checkpoints, &fingerprint)?;
     }
     let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
-    let keeps = args.keeping.is_wanted();
+    let keeps = args.checkpoints.is_requested();
     let searched = format!("{options} {keeps} {begin:?}");
     let identity = || identity(&basis, &searched, "");
-    let (party, mut children, budget) = gathered(session, &args.clustering, &identity)?;
+    let (party, mut children, budget) = gathered(session, &args.distribution, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options =
         mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
     let options = if sought.is_some() { options.without_confluence() } else { options };
     let mut counter =
-        if sought.is_some() { None } else { Counter::new(model, &args.seeking.terminal)? };
+        if sought.is_some() { None } else { Counter::new(model, &args.goal.terminal)? };
     let mut ends = |share: &mut mu_explore::Partition<'_>, halted: bool| {
         let Some(mut counter) = counter.take().filter(|_| !halted) else { return Ok(Vec::new()) };
         share.ends(&mut |state, states| counter.count(state, states));
@@ -343,9 +343,9 @@ fn search(
     let places = (party.me, party.addresses.len());
     let told = session.common.verbose > 0;
     let shares = args
-        .keeping
+        .checkpoints
         .folder()
-        .map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told))
+        .map(|f| Shares::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, told))
         .transpose()?;
     let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
     let task = Task {
@@ -397,11 +397,12 @@ fn identity(basis: &str, options: &str, formulas: &str) -> Result<Identity, Diag
 fn portable<'m>(
     model: &'m dyn Model,
     path: &Path,
-    clustering: &Clustering,
+    distribution: &DistributedArgs,
 ) -> Result<&'m dyn Portable, Diagnostic> {
     model.portable().ok_or_else(|| {
         let message = format!("the values of `{}` cannot go to other processes", path.display());
-        Diagnostic::new(Stage::Unsupported, message).note(format!("omit `{}`", clustering.option()))
+        Diagnostic::new(Stage::Unsupported, message)
+            .note(format!("omit `{}`", distribution.option()))
     })
 }
 
@@ -409,11 +410,11 @@ fn portable<'m>(
 /// its limits: the memory is for all on this machine.
 fn gathered(
     session: &Session,
-    clustering: &Clustering,
+    distribution: &DistributedArgs,
     identity: Identified<'_>,
 ) -> Result<(Party, Children, Budget), Diagnostic> {
-    let (party, children, together) = match (clustering, clustering.processes) {
-        (Clustering { process: Some(me), .. }, Some(count)) => (
+    let (party, children, together) = match (distribution, distribution.processes) {
+        (DistributedArgs { process: Some(me), .. }, Some(count)) => (
             started(session, *me as usize, count as usize, identity)?,
             Children::default(),
             count as usize,
@@ -422,8 +423,8 @@ fn gathered(
             let (party, children) = start(session, count as usize, identity)?;
             (party, children, count as usize)
         }
-        (clustering, None) => {
-            let (party, together) = listed(session, clustering, identity)?;
+        (distribution, None) => {
+            let (party, together) = listed(session, distribution, identity)?;
             (party, Children::default(), together)
         }
     };
@@ -432,7 +433,7 @@ fn gathered(
         max_memory: limits.max_memory.map(|m| m / together as u64),
         ..limits
     });
-    session.say(format!(
+    session.log(format!(
         "process {} of {}, at {}",
         party.me,
         party.addresses.len(),
@@ -473,7 +474,7 @@ fn all_ends(said: &[Vec<u8>]) -> Option<Ends> {
 fn way_on(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<String> {
     let last = outcome.kept?;
     let began = shares.resumed().is_some_and(|stamp| stamp.number == last);
-    Some(goes_on(if began { args.keeping.resume.as_deref()? } else { shares.folder() }))
+    Some(goes_on(if began { args.checkpoints.resume.as_deref()? } else { shares.folder() }))
 }
 
 /// This command, with the folder that it goes on from. Without `--max-states`, which counts the
@@ -489,9 +490,9 @@ fn goes_on(folder: &Path) -> String {
             }
             continue;
         }
-        words.push(output::for_shell(&word));
+        words.push(output::shell_quoted(&word));
     }
-    format!("{} --resume {}", words.join(" "), output::for_shell(&folder.display().to_string()))
+    format!("{} --resume {}", words.join(" "), output::shell_quoted(&folder.display().to_string()))
 }
 
 /// What the processes hold and sent, as an object.
@@ -519,10 +520,10 @@ fn figures(parts: &[Part], lost: &Option<String>, resume: Option<String>) -> Val
     })
 }
 
-fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
-    session.say_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
+fn log(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
+    session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     let states = outcome.sum(|p| p.tally.states);
-    session.say(format!(
+    session.log(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s",
         grouped(states),
         grouped(outcome.sum(|p| p.tally.stored)),
@@ -536,7 +537,7 @@ fn say(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
 fn say_traffic(session: &Session, parts: &[Part]) {
     let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
     let sent = sum(|p| p.tally.sent_bytes);
-    session.say(format!(
+    session.log(format!(
         "traffic: {} states sent in {} bytes, {:.2} bytes for each state stored; {} values",
         grouped(sum(|p| p.tally.sent)),
         grouped(sent),
@@ -544,7 +545,7 @@ fn say_traffic(session: &Session, parts: &[Part]) {
         grouped(sum(|p| p.tally.values_sent))
     ));
     for (i, part) in parts.iter().enumerate() {
-        session.say(format!(
+        session.log(format!(
             "process {i}: {} states stored, store of {} bytes, {} MiB at most",
             grouped(part.tally.stored),
             grouped(part.tally.store_bytes),
@@ -556,11 +557,11 @@ fn say_traffic(session: &Session, parts: &[Part]) {
 /// The party of a list of hosts, and how many of its processes share this machine.
 fn listed(
     session: &Session,
-    clustering: &Clustering,
+    distribution: &DistributedArgs,
     identity: Identified<'_>,
 ) -> Result<(Party, usize), Diagnostic> {
     let (Some(list), Some(me), Some(secret)) =
-        (&clustering.cluster, clustering.process, &clustering.secret)
+        (&distribution.cluster, distribution.process, &distribution.secret)
     else {
         return Err(Diagnostic::internal("a list of hosts without its other options"));
     };
@@ -584,7 +585,7 @@ fn listed(
         None => error,
     };
     let secret = Secret::of_text(&read_text(secret).map_err(hidden)?)?;
-    let listen = clustering.listen.as_ref().unwrap_or(own);
+    let listen = distribution.listen.as_ref().unwrap_or(own);
     let places: Vec<SocketAddr> =
         listen.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
     let listener = TcpListener::bind(&places[..]).map_err(|e| {
@@ -592,7 +593,7 @@ fn listed(
         Diagnostic::new(Stage::File, message)
             .note("process I listens at line I of the list, from 0; `--listen ADDRESS:PORT` gives another address")
     })?;
-    session.say(format!(
+    session.log(format!(
         "listens at {}",
         listener.local_addr().map(|a| a.to_string()).unwrap_or_default()
     ));

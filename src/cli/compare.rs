@@ -7,7 +7,7 @@
 
 use super::args::{CompareArgs, Format, Reduce};
 use super::confirm::{Checkable, LONGEST_CONFIRMED, Pair, Vocabulary, checkable};
-use super::files::{system_with, write_text};
+use super::files::{system_and, write_text};
 use super::load::Loaded;
 use super::lts::unknown;
 use super::output;
@@ -46,8 +46,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     // Labels that are renamed have no declarations.
     let declared =
         |loaded: &Loaded| if relabel.is_empty() { Vocabulary::declared(loaded) } else { None };
-    let (a, b) =
-        (system_with(session, &args.a, declared)?, system_with(session, &args.b, declared)?);
+    let (a, b) = (system_and(session, &args.a, declared)?, system_and(session, &args.b, declared)?);
     let ((a, declared_in_a), (b, declared_in_b)) = match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
@@ -59,7 +58,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     };
     super::lts::note_internal(session, &[&a, &b], abstracts);
     let (a, b) = (relabel::in_order(a), relabel::in_order(b));
-    super::output::stage("comparing");
+    super::output::begin_stage("comparing");
     let threads = session.threads();
     let question = match args.preorder {
         Some(p) => Question::Refines(p.into()),
@@ -74,7 +73,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         Ok(difference) => difference,
         Err(stop) => return unknown(session, &stop),
     };
-    session.say(format!("compared in {:.3} s", start.elapsed().as_secs_f64()));
+    session.log(format!("compared in {:.3} s", start.elapsed().as_secs_f64()));
     let vocabulary =
         |declared: Option<Vocabulary>, lts| declared.map_or_else(|| Vocabulary::inferred(lts), Ok);
     let mut found = None;
@@ -120,7 +119,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
                 "peak_memory_bytes": session.peak_memory(),
                 "stop": "complete",
             });
-            output::object(object)?;
+            output::print_object(object)?;
         }
         Format::Text => print(&as_text(args, question, found.as_ref()))?,
     }

@@ -71,7 +71,7 @@ impl Crowded {
         };
         let names = counted::constants(size, &tree, &above).map_err(depends)?.names;
         let spec = mu_process::typecheck::check_specification(&tree)?;
-        let process = session.linearised(&spec, &linearise::Options::of_any_number())?;
+        let process = session.linearise(&spec, &linearise::Options::of_any_number())?;
         Ok(Instance { process, names })
     }
 }

@@ -157,7 +157,7 @@ impl Report {
                 if let Some((name, states, transitions)) = self.reduced {
                     object["reduced"] = json!({ "equivalence": name, "states": states, "transitions": transitions });
                 }
-                output::object(object)?;
+                output::print_object(object)?;
             }
             Format::Text => {
                 let show = |n: &Option<BigUint>| {

@@ -1,7 +1,7 @@
 //! What the command line asks of engines, and what it says of their searches.
 
 use super::args::{CheckArgs, EngineRef, ExploreArgs, SetStrategy};
-use super::files::Form;
+use super::files::FileKind;
 use super::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
 use mu_engines::Wish;
@@ -25,21 +25,23 @@ pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Wish> {
     let kept = args.out.is_some() || args.reduce.is_some();
     let asked = [
         (kept, Wish::TransitionSystem),
-        (args.keeping.is_wanted(), Wish::Checkpoint),
+        (args.checkpoints.is_requested(), Wish::Checkpoint),
         (args.spill.is_some(), Wish::Spill),
         (relabelled, Wish::Relabelling),
         // Labels are changed in the transition system.
         (relabelled && !kept, Wish::TransitionSystem),
         (args.confluence != "none", Wish::Priority),
-        (Form::of(&args.model).is_lts(), Wish::Stored),
+        (FileKind::of(&args.model).is_lts(), Wish::Stored),
     ];
     asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
 /// What is asked of `check` besides a verdict.
 pub(super) fn wishes_of_check(args: &CheckArgs) -> Vec<Wish> {
-    let asked =
-        [(args.keeping.is_wanted(), Wish::Checkpoint), (args.confluence != "none", Wish::Priority)];
+    let asked = [
+        (args.checkpoints.is_requested(), Wish::Checkpoint),
+        (args.confluence != "none", Wish::Priority),
+    ];
     asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
@@ -57,8 +59,8 @@ pub(super) fn say_diagrams(session: &Session, model: &dyn Model, outcome: &Outco
         .iter()
         .map(|&s| model.slots().get(s as usize).map_or("", |s| s.name.as_str()))
         .collect();
-    session.say(format!("order of slots: {}", order.join(" ")));
-    session.say(format!(
+    session.log(format!("order of slots: {}", order.join(" ")));
+    session.log(format!(
         "{} relations of {} nodes, learned by {} calls; {} nodes for {} states; at most {} nodes, {} collections",
         outcome.relations, outcome.relation_nodes, outcome.calls, outcome.nodes, outcome.states, outcome.peak_nodes, outcome.collections
     ));

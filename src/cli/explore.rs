@@ -42,10 +42,10 @@ impl Reduce {
 }
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
-    memory::read_interface(session, &args.model, args.seeking.interface.as_deref())?;
-    if let Some(path) = args.timings.as_ref().filter(|_| args.clustering.reports()) {
+    memory::read_interface(session, &args.model, args.goal.interface.as_deref())?;
+    if let Some(path) = args.timings.as_ref().filter(|_| args.distribution.reports()) {
         expect_writable(path)?;
-        output::time_stages(path);
+        output::write_timings_to(path);
     }
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
@@ -74,7 +74,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
 /// The model, which has the actions of an interface that was named.
 fn load(session: &mut Session, args: &ExploreArgs, confluence: &str) -> Result<Loaded, Diagnostic> {
     let loaded = session.load_any(&args.model, confluence)?;
-    memory::expect_actions(session, &args.model, args.seeking.interface.is_some(), &loaded)?;
+    memory::expect_actions(session, &args.model, args.goal.interface.is_some(), &loaded)?;
     Ok(loaded)
 }
 
@@ -83,13 +83,13 @@ fn load(session: &mut Session, args: &ExploreArgs, confluence: &str) -> Result<L
 fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
     let is_action = |text: &String| loaded.actions.iter().any(|a| a.name == *text);
     let without =
-        if args.seeking.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
+        if args.goal.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
     ExploreArgs { without: args.without.iter().copied().chain(without).collect(), ..args.clone() }
 }
 
 /// Counts by the engine that was asked for, and writes, reduces and reports what is wanted.
 fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
-    if args.seeking.sought().is_some() {
+    if args.goal.kind().is_some() {
         let loaded = load(session, args, "none")?;
         if loaded.model.is_probabilistic() {
             return chance::explore(session, args, &loaded, start);
@@ -106,18 +106,19 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         return chance::explore(session, args, &loaded, start);
     }
     let args = &unsymmetric(args, &loaded);
-    if args.spill.is_some() && (keep || loaded.stored.is_some() || args.keeping.is_wanted()) {
+    if args.spill.is_some() && (keep || loaded.stored.is_some() || args.checkpoints.is_requested())
+    {
         let message = "`--spill` is for the counts of a specification's states, without `--out`, `--reduce`, `--hide`, `--rename`, `--checkpoint` and `--resume`";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    if (keep || loaded.stored.is_some()) && args.keeping.is_wanted() {
+    if (keep || loaded.stored.is_some()) && args.checkpoints.is_requested() {
         let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    if args.clustering.is_wanted() {
+    if args.distribution.is_requested() {
         return match cluster::run(session, args, &loaded)? {
             Ok(report) => {
-                Report { warnings: notes::tell_flaws(session, &*loaded.model)?, ..report }
+                Report { warnings: notes::report_flaws(session, &*loaded.model)?, ..report }
                     .print(session, start)
             }
             Err(code) => Ok(code),
@@ -136,7 +137,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             deadlocks,
             Stop::Complete,
         );
-        let ends = Some(ways::stored_ends(&lts, &args.seeking.terminal)?);
+        let ends = Some(ways::stored_ends(&lts, &args.goal.terminal)?);
         // There is nothing to search; `auto` says why all the same.
         let reason = if args.engine.name() == Auto.name() {
             auto::required(&engines::wishes_of_explore(args))
@@ -146,11 +147,11 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         (Report { reason, ends, ..report }, Some(lts))
     } else {
         let model = &*loaded.model;
-        let mut counter = ways::Counter::new(model, &args.seeking.terminal)?;
+        let mut counter = ways::Counter::new(model, &args.goal.terminal)?;
         let mut counted = counted(session, args, model, counter.as_mut())?;
-        let mut warnings = notes::tell_flaws(session, model)?;
+        let mut warnings = notes::report_flaws(session, model)?;
         if let Detail::Explicit(outcome) = &counted.detail {
-            warnings.extend(notes::tell_growth(session, model, &outcome.slot_values));
+            warnings.extend(notes::report_growth(session, model, &outcome.slot_values));
         }
         let symmetries = match &counted.detail {
             Detail::Explicit(outcome) => Some(pipeline::symmetries(
@@ -172,9 +173,9 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         }
         (Report { ends, warnings, symmetries, ..Report::of(counted, args) }, lts)
     };
-    output::know("states", super::counts::number(&report.states));
-    output::know("transitions", report.transitions.as_ref().map(super::counts::number).into());
-    output::know("deadlocks", report.deadlocks.as_ref().map(super::counts::number).into());
+    output::record("states", super::counts::number(&report.states));
+    output::record("transitions", report.transitions.as_ref().map(super::counts::number).into());
+    output::record("deadlocks", report.deadlocks.as_ref().map(super::counts::number).into());
     if report.stop == Stop::Complete {
         let mut result = match lts {
             Some(lts) => relabel.apply([lts])?.into_iter().next(),
@@ -182,9 +183,9 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         };
         if let (Some(how), Some(lts)) = (args.reduce, &result) {
             let begin = Instant::now();
-            output::stage("reducing");
+            output::begin_stage("reducing");
             let quotient = reduce(lts, how.equivalence(), session.threads());
-            session.say(format!(
+            session.log(format!(
                 "reduced modulo {} in {:.3} s",
                 how.equivalence().name(),
                 begin.elapsed().as_secs_f64()
@@ -197,12 +198,12 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             result = Some(quotient);
         }
         if let (Some(path), Some(lts)) = (&args.out, &result) {
-            output::stage("writing");
+            output::begin_stage("writing");
             write_lts(lts, typed.as_ref(), path)?;
-            session.say(format!("wrote {}", path.display()));
+            session.log(format!("wrote {}", path.display()));
         }
     } else if keep {
-        session.say("incomplete: nothing is reduced or written");
+        session.log("incomplete: nothing is reduced or written");
     }
     finish(session, args, report, start, way)
 }
@@ -247,27 +248,27 @@ fn counted(
         progress: &bar,
         ..Options::new(session.explore_options(model, &args.without))
     };
-    let locks = Locks::of_checkpoints(&args.keeping)?;
+    let locks = Locks::of_checkpoints(&args.checkpoints)?;
     let restored = args
-        .keeping
+        .checkpoints
         .resume
         .as_deref()
         .map(|folder| checkpoint::restore_counts(model, folder))
         .transpose()?
         .flatten();
     if let Some(restored) = &restored {
-        session.say(format!("resumes from {} states", grouped(restored.states())));
+        session.log(format!("resumes from {} states", grouped(restored.states())));
     }
     let keep = |folder| {
         checkpoint::Folder::new(
             model,
             folder,
-            args.keeping.checkpoint_every,
+            args.checkpoints.checkpoint_every,
             session.common.verbose > 0,
             locks,
         )
     };
-    let folder = args.keeping.folder().map(keep).transpose()?;
+    let folder = args.checkpoints.folder().map(keep).transpose()?;
     if let Some(folder) = folder.as_ref().filter(|_| restored.is_none()) {
         folder.mark()?;
     }
@@ -278,7 +279,7 @@ fn counted(
     let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
     if let Some(folder) = &args.spill {
         mu_base::host::fs::create_dir_all(folder)
-            .map_err(|e| file_error("cannot make the folder", folder, &e))?;
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
     }
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
     let extras = mu_explore::Extras { keeper, restored, ends, spill };
@@ -297,8 +298,8 @@ fn counted(
 }
 
 fn say_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) {
-    session.say_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
-    session.say(format!(
+    session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
+    session.log(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",
         grouped(outcome.states),
         grouped(outcome.stored),
@@ -309,16 +310,16 @@ fn say_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outco
     ));
     if outcome.spilled.flushes > 0 {
         let Spilled { flushes, bytes, written, read, .. } = outcome.spilled;
-        session.say(format!(
+        session.log(format!(
             "spilled {flushes} times: at most {} bytes on disk, {} written, {} read",
             grouped(bytes),
             grouped(written),
             grouped(read)
         ));
     }
-    session.say(format!(
+    session.log(format!(
         "packed states: {} bits; values of the parts: {:?}",
         outcome.key_bits, outcome.part_values
     ));
-    session.say(format!("caches: {:?}", outcome.cache));
+    session.log(format!("caches: {:?}", outcome.cache));
 }

@@ -1,7 +1,8 @@
-//! Files by their endings: transition systems, games; whole files or none.
+//! File kinds by file name, reading of transition systems and games, and atomic writing.
 //!
-//! Invariant: a file is written beside its name and then renamed, so that its name never stands for
-//! half of it.
+//! Invariant: a file is written under a temporary name in the same folder and then renamed, so that
+//! a partial file never has the final name.
+//!
 
 use super::load::Loaded;
 use super::output;
@@ -20,62 +21,65 @@ use mu_process::typecheck::check_specification;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a file name says of its content.
+/// Content of a file, by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
+pub(super) enum FileKind {
     Aut,
     AutGz,
-    /// Our own binary form.
+    /// Our own binary format.
     Binary,
-    /// mCRL2's binary form.
+    /// mCRL2's binary format.
     Mcrl2,
-    /// The text form of mCRL2's visualiser.
+    /// The text format of mCRL2's visualiser.
     Fsm,
     Dot,
     Pg,
     Bes,
-    /// An equation system with data, as text or in mCRL2's binary form.
+    /// An equation system with data, as text or in mCRL2's binary format.
     Pbes,
-    /// A linear process in mCRL2's binary form.
+    /// A linear process in mCRL2's binary format.
     Lps,
     /// An x86 program or a litmus test.
     Program,
     /// A system of any number of processes.
     System,
-    /// Nothing known: a specification.
+    /// Any other name: a specification.
     Other,
 }
 
-impl Form {
-    pub(super) fn of(path: &Path) -> Form {
+impl FileKind {
+    pub(super) fn of(path: &Path) -> FileKind {
         let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
         let ends = |ending: &str| name.ends_with(ending);
         match () {
-            () if ends(".aut") => Form::Aut,
-            () if ends(".aut.gz") => Form::AutGz,
-            () if ends(".blts") => Form::Binary,
-            () if ends(".lts") => Form::Mcrl2,
-            () if ends(".fsm") => Form::Fsm,
-            () if ends(".lps") => Form::Lps,
-            () if ends(".dot") || ends(".gv") => Form::Dot,
-            () if ends(".pg") || ends(".gm") => Form::Pg,
-            () if ends(".bes") => Form::Bes,
-            () if ends(".pbes") || ends(".pbes.txt") => Form::Pbes,
-            () if ends(".asm") || ends(".litmus") => Form::Program,
-            () if ends(".cub") => Form::System,
-            () => Form::Other,
+            () if ends(".aut") => FileKind::Aut,
+            () if ends(".aut.gz") => FileKind::AutGz,
+            () if ends(".blts") => FileKind::Binary,
+            () if ends(".lts") => FileKind::Mcrl2,
+            () if ends(".fsm") => FileKind::Fsm,
+            () if ends(".lps") => FileKind::Lps,
+            () if ends(".dot") || ends(".gv") => FileKind::Dot,
+            () if ends(".pg") || ends(".gm") => FileKind::Pg,
+            () if ends(".bes") => FileKind::Bes,
+            () if ends(".pbes") || ends(".pbes.txt") => FileKind::Pbes,
+            () if ends(".asm") || ends(".litmus") => FileKind::Program,
+            () if ends(".cub") => FileKind::System,
+            () => FileKind::Other,
         }
     }
     pub(super) fn is_lts(self) -> bool {
-        matches!(self, Form::Aut | Form::AutGz | Form::Binary | Form::Mcrl2 | Form::Fsm)
+        matches!(
+            self,
+            FileKind::Aut | FileKind::AutGz | FileKind::Binary | FileKind::Mcrl2 | FileKind::Fsm
+        )
     }
     pub(super) fn is_game(self) -> bool {
-        matches!(self, Form::Pg | Form::Bes | Form::Pbes)
+        matches!(self, FileKind::Pg | FileKind::Bes | FileKind::Pbes)
     }
 }
 
-/// The error for evidence under a name that asks for none of the forms there are.
-pub(super) fn no_form_of_evidence(path: &Path, forms: &str) -> Diagnostic {
+/// Returns the error for an evidence file with an unknown extension.
+pub(super) fn unknown_evidence_extension(path: &Path, forms: &str) -> Diagnostic {
     Diagnostic::new(
         Stage::Usage,
         format!("`--evidence {}`: unknown file name extension", path.display()),
@@ -83,7 +87,7 @@ pub(super) fn no_form_of_evidence(path: &Path, forms: &str) -> Diagnostic {
     .note(format!("expected a name that ends in {forms}"))
 }
 
-/// Refuses a name under which no file can be written, before any work is done.
+/// Rejects a name under which no file can be written, before any work is done.
 pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
     if mu_base::host::is_dir(path) {
         return Err(Diagnostic::new(
@@ -91,40 +95,40 @@ pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
             format!("cannot write `{}`: it is a folder", path.display()),
         ));
     }
-    let beside = beside(path);
-    mu_base::host::create(&beside)
-        .and_then(|_| mu_base::host::fs::remove_file(&beside))
+    let partial_path = partial_path(path);
+    mu_base::host::create(&partial_path)
+        .and_then(|_| mu_base::host::fs::remove_file(&partial_path))
         .map_err(|e| file_error("cannot write", path, &e))
 }
 
-fn beside(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.part", mu_base::host::process_id()));
-    PathBuf::from(beside)
+fn partial_path(path: &Path) -> PathBuf {
+    let mut partial_path = path.as_os_str().to_owned();
+    partial_path.push(format!(".{}.part", mu_base::host::process_id()));
+    PathBuf::from(partial_path)
 }
 
-/// Writes a file as a whole.
+/// Writes a file atomically.
 pub(super) fn write(
     path: &Path,
     content: impl FnOnce(&mut File) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic> {
-    let beside = beside(path);
-    output::part(&beside);
-    let result = mu_base::host::create(&beside)
+    let partial_path = partial_path(path);
+    output::register_partial_file(&partial_path);
+    let result = mu_base::host::create(&partial_path)
         .map_err(|e| file_error("cannot write", path, &e))
         .and_then(|mut file| content(&mut file))
         .and_then(|()| {
-            mu_base::host::fs::rename(&beside, path)
+            mu_base::host::fs::rename(&partial_path, path)
                 .map_err(|e| file_error("cannot write", path, &e))
         });
     if result.is_err() {
-        let _ = mu_base::host::fs::remove_file(&beside);
+        let _ = mu_base::host::fs::remove_file(&partial_path);
     }
-    output::whole(&beside);
+    output::unregister_partial_file(&partial_path);
     result
 }
 
-/// Writes a text file as a whole.
+/// Writes a text file atomically.
 pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     use std::io::Write;
     write(path, |file| {
@@ -132,39 +136,38 @@ pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// What a file with declarations brings: a specification without behaviour, or why there is no text
-/// for it.
-pub(super) type Brought = Option<Result<String, Diagnostic>>;
+/// Declarations in a file: a specification without behaviour, or the reason why there is no text
+/// for it. `None` if the format has no declarations.
+pub(super) type FileDeclarations = Option<Result<String, Diagnostic>>;
 
-/// Reads a transition system in the form that the name says, and the declarations if the file
-/// brings some.
-pub(super) fn read_lts(path: &Path) -> Result<(Lts, Brought), Diagnostic> {
-    output::stage("reading a transition system");
+/// Reads a transition system, and the declarations in the file if any.
+pub(super) fn read_lts(path: &Path) -> Result<(Lts, FileDeclarations), Diagnostic> {
+    output::begin_stage("reading a transition system");
     let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    match Form::of(path) {
-        Form::Binary => binary::read(file).map(|lts| (lts, None)),
-        Form::Mcrl2 => {
+    match FileKind::of(path) {
+        FileKind::Binary => binary::read(file).map(|lts| (lts, None)),
+        FileKind::Mcrl2 => {
             mcrl2::read_with_declarations(file).map(|(lts, brought)| (lts, Some(brought)))
         }
-        Form::Fsm => fsm::read(file).map(|lts| (lts, None)),
+        FileKind::Fsm => fsm::read(file).map(|lts| (lts, None)),
         _ => aut::read(file, &aut::AutOptions::default()).map(|lts| (lts, None)),
     }
     .map_err(|d| in_file(d, path))
 }
 
-/// The text of a specification or an equation system: of a file in mCRL2's binary form, what it
-/// says in mCRL2.
+/// Returns the name and text of a specification or an equation system. A file in mCRL2's binary
+/// format is printed as mCRL2.
 pub(super) fn model_text(
     session: &mut Session,
     path: &Path,
 ) -> Result<(String, String), Diagnostic> {
-    let form = Form::of(path);
-    if !matches!(form, Form::Lps | Form::Pbes) || !is_binary(path)? {
+    let form = FileKind::of(path);
+    if !matches!(form, FileKind::Lps | FileKind::Pbes) || !is_binary(path)? {
         return Ok((path.display().to_string(), session.read(path)?));
     }
-    output::stage("reading terms");
+    output::begin_stage("reading terms");
     let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    let text = if form == Form::Lps {
+    let text = if form == FileKind::Lps {
         mcrl2::read_process(file)
     } else {
         mcrl2::read_equations(file).map(|read| read.text)
@@ -176,12 +179,11 @@ fn as_mcrl2(path: &Path) -> String {
     format!("{} as mCRL2", path.display())
 }
 
-/// An equation system that is to be read as often as needed, since its quantifiers may have to be
-/// unrolled.
+/// An equation system that can be read repeatedly, because its quantifiers may have to be unrolled.
 pub(super) struct Equations {
     source: SourceId,
     text: String,
-    /// If it was in mCRL2's binary form.
+    /// Term positions, if the file was in mCRL2's binary format.
     outlined: Option<mcrl2::Outlined>,
 }
 
@@ -192,15 +194,15 @@ impl Equations {
             let expanded = session.expand(path)?;
             return Ok(Self { source: expanded.source, text: expanded.text, outlined: None });
         }
-        output::stage("reading terms");
+        output::begin_stage("reading terms");
         let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
         let outlined = mcrl2::read_equations(file).map_err(|d| in_file(d, path))?;
         let expanded = session.expand_text(&as_mcrl2(path), &outlined.text)?;
-        // Parts of a text that has changed stand elsewhere.
+        // Positions are not valid in a text that expansion has changed.
         let outlined = (expanded.text == outlined.text).then_some(outlined);
         Ok(Self { source: expanded.source, text: expanded.text, outlined })
     }
-    /// The system, with some quantifiers unrolled.
+    /// Reads the system with some quantifiers unrolled.
     pub(super) fn read(
         &self,
         unrolled: &equations::Unrolled,
@@ -212,7 +214,7 @@ impl Equations {
     }
 }
 
-/// Whether a file begins as mCRL2's binary forms do.
+/// True if a file begins with the magic number of mCRL2's binary formats.
 fn is_binary(path: &Path) -> Result<bool, Diagnostic> {
     use std::io::Read;
     let mut start = Vec::new();
@@ -225,24 +227,24 @@ fn is_binary(path: &Path) -> Result<bool, Diagnostic> {
 
 /// Reads a `.pg` or `.bes` file; a `.pbes` file is instantiated.
 pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
-    output::stage("reading a game");
-    match Form::of(path) {
-        Form::Pbes => instantiated(session, path),
+    output::begin_stage("reading a game");
+    match FileKind::of(path) {
+        FileKind::Pbes => instantiated(session, path),
         form => {
             session.expect_no_parameters(path)?;
             let text = session.read(path)?;
-            let game = if form == Form::Bes { bes::read(&text) } else { pg::read(&text) };
+            let game = if form == FileKind::Bes { bes::read(&text) } else { pg::read(&text) };
             game.map_err(|d| in_file(d, path))
         }
     }
 }
 
-/// The game of an equation system with data: its states are explored.
+/// Returns the game of an equation system with data, by exploring its instances.
 fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     let system = Equations::open(session, path)?.read(&equations::Unrolled::default())?;
     let process = session
-        .linearised(&check_specification(&system.specification)?, &linearise::Options::default())?;
-    let model = session.compiled(process, "none")?;
+        .linearise(&check_specification(&system.specification)?, &linearise::Options::default())?;
+    let model = session.compile(process, "none")?;
     match explored(session, path, &model)? {
         Ok(lts) => moves::game(&lts, &system.prefix, &system.least, &system.initial),
         Err(stop) => Err(Diagnostic::stopped(stop)),
@@ -253,10 +255,10 @@ fn in_file(diagnostic: Diagnostic, path: &Path) -> Diagnostic {
     diagnostic.in_file(&path.display().to_string())
 }
 
-/// Refuses a name for a transition system that has none of the endings, before any work is done.
+/// Rejects a file name without a known extension of transition systems, before any work is done.
 pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnostic> {
-    match Form::of(path) {
-        form if form.is_lts() || form == Form::Dot => Ok(()),
+    match FileKind::of(path) {
+        form if form.is_lts() || form == FileKind::Dot => Ok(()),
         _ => {
             let message = format!(
                 "`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot",
@@ -267,51 +269,50 @@ pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnosti
     }
 }
 
-/// Writes a transition system in the form that the name says, with what is known of the data in its
-/// labels.
+/// Writes a transition system in the format of the file name. `typed`: typed data of its labels.
 pub(super) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result<(), Diagnostic> {
     let mut known = typed;
     if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
         eprintln!(
-            "warning: {} does not bring the data of the model: the label `{label}` has no typed form",
+            "warning: {} is written without the data types of the model: the label `{label}` has no typed form",
             path.display()
         );
         known = None;
     }
-    write(path, |file| match Form::of(path) {
-        Form::AutGz => aut::write_gz(lts, file),
-        Form::Binary => binary::write(lts, file),
-        Form::Mcrl2 => mcrl2::write(lts, known, file),
-        Form::Fsm => fsm::write(lts, file),
-        Form::Dot => dot::write(lts, file),
+    write(path, |file| match FileKind::of(path) {
+        FileKind::AutGz => aut::write_gz(lts, file),
+        FileKind::Binary => binary::write(lts, file),
+        FileKind::Mcrl2 => mcrl2::write(lts, known, file),
+        FileKind::Fsm => fsm::write(lts, file),
+        FileKind::Dot => dot::write(lts, file),
         _ => aut::write(lts, file),
     })
 }
 
-/// A transition system: a stored one, or a model explored; or why that ended early.
+/// Reads a transition system, or explores a model; `Err(stop)` if exploration ended early.
 pub(super) fn transition_system(
     session: &mut Session,
     path: &Path,
 ) -> Result<Result<Lts, Stop>, Diagnostic> {
-    Ok(system_for(session, path, None, &Relabel::default())?.map(|(lts, _)| lts))
+    Ok(relabelled_system(session, path, None, &Relabel::default())?.map(|(lts, _)| lts))
 }
 
-/// The same, with its labels renamed and hidden, and what a file of this name holds of their data.
-pub(super) fn system_for(
+/// The same, with labels renamed and hidden, and with the typed label data that a file `out` can
+/// store.
+pub(super) fn relabelled_system(
     session: &mut Session,
     path: &Path,
     out: Option<&Path>,
     relabel: &Relabel,
 ) -> Result<Result<(Lts, Option<Typed>), Stop>, Diagnostic> {
-    let found =
-        system_with(session, path, |loaded| out.and_then(|out| loaded.typed(out, relabel)))?;
+    let found = system_and(session, path, |loaded| out.and_then(|out| loaded.typed(out, relabel)))?;
     found
         .map(|(lts, typed)| relabel.apply([lts]).map(|[lts]| (lts, typed)))
         .map_or_else(|stop| Ok(Err(stop)), |system| system.map(Ok))
 }
 
-/// The same as it is, and what `then` takes of the model once it is explored.
-pub(super) fn system_with<T>(
+/// The same without relabelling, and with the result of `then` on the explored model.
+pub(super) fn system_and<T>(
     session: &mut Session,
     path: &Path,
     then: impl FnOnce(&Loaded) -> T,
@@ -332,7 +333,7 @@ pub(super) fn system_with<T>(
     Ok(Ok((lts, more)))
 }
 
-/// The states and steps of a model; or why the search ended early.
+/// Explores a model; `Err(stop)` if exploration ended early.
 fn explored(
     session: &Session,
     path: &Path,
@@ -342,7 +343,7 @@ fn explored(
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let (outcome, lts) = mu_explore::explore_lts(model, &options, &session.budget, &bar)?;
     bar.finish();
-    session.say(format!(
+    session.log(format!(
         "explored {}: {} states, {} transitions in {:.3} s",
         path.display(),
         grouped(outcome.states),

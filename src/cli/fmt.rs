@@ -22,7 +22,7 @@ pub(super) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
         let formatted = formatted(session, "standard input", &text, options)?;
         let changed = formatted != text;
         match session.common.format {
-            Format::Json => output::object(json!({ "text": formatted, "changed": changed }))?,
+            Format::Json => output::print_object(json!({ "text": formatted, "changed": changed }))?,
             Format::Text if args.check => {}
             Format::Text => print(&formatted)?,
         }
@@ -41,7 +41,9 @@ pub(super) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
         changed.push(path.display().to_string());
     }
     match session.common.format {
-        Format::Json => output::object(json!({ "changed": changed, "files": args.files.len() }))?,
+        Format::Json => {
+            output::print_object(json!({ "changed": changed, "files": args.files.len() }))?
+        }
         Format::Text => print(&changed.iter().map(|name| format!("{name}\n")).collect::<String>())?,
     }
     Ok(u8::from(args.check && !changed.is_empty()))

@@ -4,7 +4,7 @@
 //! Several runs may read a folder; a run that writes excludes all others. Invariant: a folder that
 //! is given twice is locked once, so a run never excludes itself.
 
-use super::args::Keeping;
+use super::args::CheckpointArgs;
 use super::pipeline::file_error;
 use mu_base::host::{FolderLock, fs, lock_folder, real_path};
 use mu_base::{Diagnostic, Stage};
@@ -19,16 +19,16 @@ pub(super) struct Locks {
 impl Locks {
     /// Locks the folders of checkpoints: the one that is written, which is made if it is not there,
     /// and the one that is read.
-    pub fn of_checkpoints(keeping: &Keeping) -> Result<Self, Diagnostic> {
+    pub fn of_checkpoints(checkpoints: &CheckpointArgs) -> Result<Self, Diagnostic> {
         let mut locks = Self::default();
-        if let Some(folder) = &keeping.checkpoint {
+        if let Some(folder) = &checkpoints.checkpoint {
             fs::create_dir_all(folder)
                 .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         }
-        if let Some(folder) = keeping.folder() {
+        if let Some(folder) = checkpoints.folder() {
             locks.write(folder)?;
         }
-        if let Some(folder) = &keeping.resume {
+        if let Some(folder) = &checkpoints.resume {
             locks.read(folder)?;
         }
         Ok(locks)

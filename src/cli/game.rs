@@ -1,7 +1,7 @@
 //! `pbes`, `solve`: equation systems and games.
 
 use super::args::{Format, PbesArgs, SolveArgs};
-use super::files::{Equations, Form, read_game, write, write_text};
+use super::files::{Equations, FileKind, read_game, write, write_text};
 use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
@@ -30,7 +30,9 @@ pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnos
     let Some(out) = &args.out else {
         return text_result(session, "equations", print::text(&system));
     };
-    if Form::of(out) == Form::Pbes && !out.to_string_lossy().to_lowercase().ends_with(".txt") {
+    if FileKind::of(out) == FileKind::Pbes
+        && !out.to_string_lossy().to_lowercase().ends_with(".txt")
+    {
         let typed = typed_equations(&system)?;
         write(out, |file| mcrl2::write_equations(&typed, file))?;
     } else {
@@ -109,7 +111,7 @@ fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Ga
             Some(place) => unrolled.places.push(place),
             None => unrolled.all = true,
         }
-        session.say(format!("{}; tried one by one", why.message));
+        session.log(format!("{}; tried one by one", why.message));
         first_error.get_or_insert(why);
     }
 }
@@ -125,12 +127,12 @@ pub(super) fn decided_by(
     if let Some(dead) = options.simplification("dead") {
         *dead = true;
     }
-    let process = session.linearised(&check_specification(&system.specification)?, &options)?;
-    let model = session.compiled(process, "none")?;
+    let process = session.linearise(&check_specification(&system.specification)?, &options)?;
+    let model = session.compile(process, "none")?;
     let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
     let otherwise = || mu_pbes::data_free::decide(system, solver, budget);
     let found = mu_pbes::on_the_fly::decide(&model, start, (solver, &otherwise), budget)?;
-    session.say(format!(
+    session.log(format!(
         "the answer is {}: {} instances and parts, {} more were met and are not needed",
         found.value,
         found.game.vertex_count() - found.left_out,
@@ -165,22 +167,22 @@ pub(super) fn solver(name: Option<&String>) -> &'static dyn Solver {
 /// Solves a game file and verifies the solution.
 pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagnostic> {
     let solver = solver(args.solver.as_ref());
-    let read = match Form::of(&args.input) {
-        Form::Pbes => decided(session, &args.input, solver),
+    let read = match FileKind::of(&args.input) {
+        FileKind::Pbes => decided(session, &args.input, solver),
         _ => read_game(session, &args.input),
     };
     let game = match read {
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
         game => game?,
     };
-    session.say(format!(
+    session.log(format!(
         "{} vertices, {} moves; solver {}",
         game.vertex_count(),
         game.edge_count(),
         solver.name()
     ));
     let start = Instant::now();
-    super::output::stage("solving");
+    super::output::begin_stage("solving");
     let solution = match solver.solve(&game, &session.budget) {
         Ok(solution) => solution,
         Err(stop) => return unknown(session, &stop),
@@ -188,7 +190,7 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
     let seconds = start.elapsed().as_secs_f64();
     expect_verified(&game, &solution, solver)?;
     session
-        .say(format!("solved in {seconds:.3} s; winners and strategies of both players verified"));
+        .log(format!("solved in {seconds:.3} s; winners and strategies of both players verified"));
     if let Some(out) = &args.out {
         write(out, |file| pg::write_solution(&solution, file))?;
     }
@@ -215,7 +217,7 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
                 "peak_memory_bytes": session.peak_memory(),
                 "stop": "complete",
             });
-            output::object(object)?;
+            output::print_object(object)?;
         }
         Format::Text => {
             let who = if winner == Player::Even { "Even (true)" } else { "Odd (false)" };

@@ -12,7 +12,7 @@
 
 use super::args::{Cli, ClusterArgs, ClusterCommand, ClusterRunArgs, Command as Words};
 use super::cluster::hosts;
-use super::output::{self, for_shell};
+use super::output::{self, shell_quoted};
 use super::pipeline::{Session, file_error};
 use clap::Parser;
 use mu_base::host::Instant;
@@ -44,7 +44,7 @@ pub(super) fn run(session: &Session, args: &ClusterArgs) -> Result<u8, Diagnosti
     let lines = lines(args, if args.start { " --end-with-input" } else { "" })?;
     if !args.start {
         let shell = |(host, line): &(String, String)| {
-            format!("{} {} {}\n", args.shell, for_shell(host), for_shell(line))
+            format!("{} {} {}\n", args.shell, shell_quoted(host), shell_quoted(line))
         };
         output::print(&lines.iter().map(shell).collect::<String>())?;
         return Ok(0);
@@ -87,19 +87,19 @@ fn lines(args: &ClusterRunArgs, more: &str) -> Result<Vec<(String, String)>, Dia
     }
     let absolute =
         |path: &Path| std::path::absolute(path).map_err(|e| file_error("cannot read", path, &e));
-    let shown = |path: &Path| for_shell(&path.display().to_string());
+    let shown = |path: &Path| shell_quoted(&path.display().to_string());
     let folder = match &args.folder {
         Some(folder) => folder.clone(),
         None => std::env::current_dir()
             .map_err(|e| Diagnostic::internal(format!("there is no current folder: {e}")))?,
     };
-    let command: Vec<String> = args.words.iter().map(|w| for_shell(w)).collect();
+    let command: Vec<String> = args.words.iter().map(|w| shell_quoted(w)).collect();
     let (list, secret) = (shown(&absolute(&args.hosts)?), shown(&absolute(&secret)?));
     let line = |me: usize| {
         format!(
             "cd {} && {} {} --cluster {list} --secret {secret} --process {me}{more}",
             shown(&folder),
-            for_shell(&args.program),
+            shell_quoted(&args.program),
             command.join(" ")
         )
     };

@@ -217,7 +217,7 @@ impl Instances<'_> {
         };
         self.session.common.define = written.iter().map(of).collect();
         // The run is not of this model.
-        let parameters = output::parameters_so_far();
+        let parameters = output::recorded_parameters();
         let loaded = self.session.load(&self.args.model, &self.args.confluence);
         output::restore_parameters(parameters);
         self.session.common.define = written;
@@ -351,7 +351,7 @@ impl Instances<'_> {
             }
             Ok(answer) => answer,
         };
-        self.session.say(format!("{at}: {:?}, {} states", answer.verdict, answer.states));
+        self.session.log(format!("{at}: {:?}, {} states", answer.verdict, answer.states));
         search.states += answer.states;
         let large = answer.states > MOST_STATES;
         match answer.verdict {

@@ -1,11 +1,11 @@
-//! The command line: the only place that reads arguments and touches files and terminals.
+//! Command-line interface: the only layer that reads arguments and accesses files and terminals.
 //!
 //! In: arguments. Out: results on standard output (text or one JSON object), messages on standard
-//! error, an exit code: 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an
-//! interrupt), 4 internal error.
+//! error, and an exit code: 0 all formulas hold, 1 some formula does not, 2 bad input, 3 unknown (a
+//! limit or an interrupt), 4 internal error.
 #![warn(missing_docs)]
 
-/// As the standard one, but a standard error that cannot be written to is no reason to panic.
+/// Like the standard macro, but does not panic if standard error cannot be written.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -13,6 +13,7 @@ macro_rules! eprintln {
     }};
 }
 
+/// Like the standard macro, but does not panic if standard error cannot be written.
 macro_rules! eprint {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -37,9 +38,9 @@ mod confirm;
 mod conform;
 mod counts;
 mod engines;
+mod eval;
 mod explore;
 mod files;
-mod first;
 mod fmt;
 mod folder_lock;
 mod game;
@@ -52,10 +53,13 @@ mod load;
 mod lsp;
 mod lts;
 mod memory;
+mod misspelling;
 mod models;
+mod new;
 mod notes;
 mod output;
 mod page;
+mod parameters;
 mod picture;
 pub mod pipeline;
 #[cfg_attr(target_arch = "wasm32", path = "browser/process.rs")]
@@ -94,17 +98,18 @@ use mu_base::{Diagnostic, SourceMap, Stage};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-/// Runs the command of the process's arguments.
+/// Runs the command in the arguments of the process.
 pub fn run() -> ExitCode {
     ExitCode::from(run_words(mu_base::host::arguments()))
 }
 
-/// Runs the command of these words, the program's name first: its exit code.
+/// Runs the command in these words, of which the first is the program name. Returns the exit code.
 pub fn run_words(words: Vec<String>) -> u8 {
     let json = args::wants_json(&words);
     let mut description = Cli::command();
-    if let Some(refusal) = first::mistyped(&words, &args::command_names(&description)) {
-        return first::refused(&refusal, json);
+    if let Some(error) = misspelling::reject_misspelling(&words, &args::command_names(&description))
+    {
+        return misspelling::print_error(&error, json);
     }
     let words = args::with_forms_of_check(args::with_default_command(&description, words));
     let matches = description.try_get_matches_from_mut(words);
@@ -115,21 +120,21 @@ pub fn run_words(words: Vec<String>) -> u8 {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
-            say(&e);
+            print_usage(&e);
             if json && e.use_stderr() {
                 let text = e.to_string();
                 let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
                 let first = lines.next().unwrap_or_default();
-                let refused =
+                let error =
                     Diagnostic::new(Stage::Usage, first.strip_prefix("error: ").unwrap_or(first));
-                output::error(&lines.fold(refused, Diagnostic::note), &SourceMap::new());
+                output::print_error(&lines.fold(error, Diagnostic::note), &SourceMap::new());
             }
             return if e.use_stderr() { 2 } else { 0 };
         }
     };
-    // A stack of its own: the stages grow theirs as they need, and start from a known size. No
-    // thread: waking one takes as long as a small run. Systems of any number of processes nest
-    // to a known depth, and their proofs may be shorter than a stack takes to make.
+    // Run on a separate stack, so that recursion starts from a known size and grows as needed. A
+    // new thread would be slower: waking one takes as long as a small run. `prove` and `verify`
+    // recurse to a known depth and can be faster than the allocation of a stack.
     let shallow = matches!(cli.command, Command::Prove(_) | Command::Verify(_));
     match catch_unwind(AssertUnwindSafe(|| {
         if shallow {
@@ -140,14 +145,14 @@ pub fn run_words(words: Vec<String>) -> u8 {
     })) {
         Ok(code) => code,
         Err(_) => {
-            eprintln!("internal error: a worker panicked; the message above says where");
+            eprintln!("internal error: a worker panicked; see the message above");
             4
         }
     }
 }
 
-/// Prints what is wrong with the words, or the help that they ask for.
-fn say(e: &clap::Error) {
+/// Prints a usage error, or the help that the user requested.
+fn print_usage(e: &clap::Error) {
     use std::io::Write as _;
     let _ = match e.use_stderr() {
         _ if !mu_base::host::IS_PAGE => e.print(),
@@ -156,11 +161,12 @@ fn say(e: &clap::Error) {
     };
 }
 
+/// Creates the session, runs the command and prints its error. Returns the exit code.
 fn command(cli: Cli, named: &scope::Named) -> u8 {
     let common = cli.command.common().cloned().unwrap_or_default();
     let reading = cli.command.reading().cloned().unwrap_or_default();
     let mut session = match &cli.command {
-        Command::Sweep(_) => Session::of_processes(common, reading),
+        Command::Sweep(_) => Session::for_subprocesses(common, reading),
         Command::Prove(_) | Command::Verify(_) => Session::brief(common, reading),
         _ => Session::new(common, reading),
     };
@@ -171,23 +177,23 @@ fn command(cli: Cli, named: &scope::Named) -> u8 {
             Command::Check(_) | Command::Explore(_) | Command::Litmus(_) | Command::Conform(_)
         )
     {
-        output::command();
+        output::record_command();
     }
     if let Some(model) = cli.command.model() {
-        output::model(model);
+        output::record_model(model);
     }
     let result = scope::expect_effect(&cli.command, named)
         .and_then(|()| dispatch(&mut session, &cli.command, help));
-    // Each verdict of a check says by itself whether a bound may have changed it.
+    // Each verdict of `check` already reports if a bound may have changed it.
     let decided = matches!(&cli.command, Command::Check(a) if !a.formulas.is_empty() || !a.formula.is_empty());
-    let result = result.map(|code| systems::bounded(&session, code, decided));
-    let result = result.and_then(|code| output::timed(&session.budget).map(|()| code));
+    let result = result.map(|code| systems::exit_code_with_bounds(&session, code, decided));
+    let result = result.and_then(|code| output::write_timings(&session.budget).map(|()| code));
     match result {
         Ok(code) => code,
         Err(diagnostic) => {
             eprint!("{}", diagnostic.render(&session.sources));
             if session.common.format == args::Format::Json {
-                output::error(&diagnostic, &session.sources);
+                output::print_error(&diagnostic, &session.sources);
             }
             diagnostic.exit_code()
         }
@@ -197,9 +203,10 @@ fn command(cli: Cli, named: &scope::Named) -> u8 {
 /// Runs a command.
 fn dispatch(session: &mut Session, command: &Command, help: bool) -> Result<u8, Diagnostic> {
     match command {
-        _ if help && command.model().is_some() => {
-            first::parameters(session, command.model().unwrap_or(std::path::Path::new("")))
-        }
+        _ if help && command.model().is_some() => parameters::print_parameters(
+            session,
+            command.model().unwrap_or(std::path::Path::new("")),
+        ),
         Command::Check(a) => check::run(session, a),
         Command::Explore(a) => explore::run(session, a),
         Command::Expand(a) => translate::expand(session, a),
@@ -220,8 +227,8 @@ fn dispatch(session: &mut Session, command: &Command, help: bool) -> Result<u8, 
         Command::Prove(a) => prove::prove(session, a),
         Command::Verify(a) => prove::verify(session, a),
         Command::Simulate(a) => simulate::run(session, a),
-        Command::New(a) => first::new(session, a),
-        Command::Eval(a) => first::eval(session, a),
+        Command::New(a) => new::write_project(session, a),
+        Command::Eval(a) => eval::evaluate(session, a),
         Command::Fmt(a) => fmt::run(session, a),
         Command::Lsp(_) => lsp::run(),
         Command::Studio(a) => studio::run(session, a),

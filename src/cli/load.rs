@@ -1,12 +1,12 @@
-//! The one loader: a file of any front end becomes the same value, which every command takes.
+//! Model loader: a file of any front end becomes a [`Loaded`] model, which every command takes.
 //!
-//! In: a path, whose ending names the front end. Out: a [`Loaded`] model with typed labels. A new
-//! front end is one entry of [`FRONT_ENDS`]: one that gives a specification in the end says how,
-//! and has linearisation and compilation from here; one that gives a model of its own builds it.
-//! Invariant: no command asks for a file's kind in order to read it; `stored` tells those that
-//! could use a transition system as it is.
+//! In: a path; its extension selects the front end. Out: a [`Loaded`] model with typed labels. A
+//! new front end is one entry of [`FRONT_ENDS`]: either it produces a specification, which is
+//! linearised and compiled here, or it builds a model itself. Invariant: no command inspects the
+//! kind of a file in order to read it; `stored` is set for commands that can use a transition
+//! system directly.
 
-use super::files::{Form, read_lts};
+use super::files::{FileKind, read_lts};
 use super::output;
 use super::pipeline::{Session, no_specification};
 use super::program::read_any;
@@ -35,20 +35,21 @@ use mu_syntax::template::{Expanded, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What every front end gives: a model, and labels with typed arguments over the data that formulas
-/// may speak of.
+/// Output of every front end: a model, and labels with typed arguments over the data that formulas
+/// may use.
 pub(super) struct Loaded {
-    /// What engines run.
+    /// The model for the engines.
     pub model: Arc<dyn Model>,
-    /// What formulas match.
+    /// The labels for matching with formulas.
     pub labels: Arc<dyn ActionLabels>,
-    /// The data of the labels.
+    /// Data types of the labels.
     pub data: DataSpec,
     /// The declared actions.
     pub actions: Vec<ActionDecl>,
-    /// Whether the data and the actions were declared, not told by the labels' texts.
+    /// True if data and actions were declared, false if they were inferred from the texts of
+    /// labels.
     pub declared: bool,
-    /// The transition system that the file holds, if it holds one.
+    /// The stored transition system, if the file contains one.
     pub stored: Option<Arc<Lts>>,
     /// The compiled specification, if the model is one.
     pub compiled: Option<Arc<Compiled>>,
@@ -71,13 +72,13 @@ impl From<Compiled> for Loaded {
 }
 
 impl Loaded {
-    /// What a file in this form holds of the data of the labels seen so far, renamed: all that was
-    /// declared, if the form has declarations.
+    /// Returns the typed data of the labels seen so far, renamed; `None` if the format of the file
+    /// has no declarations or nothing was declared.
     pub(super) fn typed(&self, path: &Path, relabel: &Relabel) -> Option<Typed> {
-        if Form::of(path) != Form::Mcrl2 || !self.declared {
+        if FileKind::of(path) != FileKind::Mcrl2 || !self.declared {
             return None;
         }
-        output::stage("describing the data");
+        output::begin_stage("describing the data");
         let all = (0..self.model.label_count()).map(LabelId::new);
         match typed(
             &self.data,
@@ -90,7 +91,7 @@ impl Loaded {
             }
             Err(why) => {
                 eprintln!(
-                    "warning: {} does not bring the data of the model: {}",
+                    "warning: {} is written without the data types of the model: {}",
                     path.display(),
                     why.message
                 );
@@ -100,7 +101,7 @@ impl Loaded {
     }
 }
 
-/// Where a specification comes from.
+/// Origin of a specification.
 pub(super) enum Origin<'a> {
     /// A file.
     File(&'a Path),
@@ -108,35 +109,42 @@ pub(super) enum Origin<'a> {
     Text(String, &'a str),
 }
 
-/// What is made of a tree before it is checked; texts that are added are sources of their own.
+/// An edit of a syntax tree before type checking; added texts become sources.
 pub(super) type Change<'a> =
     dyn FnMut(&mut SourceMap, &mut Specification) -> Result<(), Diagnostic> + 'a;
 
-/// How a front end reads a file.
+/// Reader of a front end.
 enum Reader {
     /// Text that becomes a specification, which is linearised and compiled.
     Specification(fn(&mut Session, &Path) -> Result<ProcSpec, Diagnostic>),
     /// A model of its own.
     Model(fn(&mut Session, &Path) -> Result<Loaded, Diagnostic>),
-    /// The file holds no model; what would be expected.
-    Refused(&'static str),
+    /// Rejected: the file contains no model; the text says what is expected.
+    Rejected(&'static str),
 }
 
+/// A front end of the loader.
 struct FrontEnd {
-    /// Whether files of this form are its own.
-    reads: fn(Form) -> bool,
+    /// True if this front end reads files of this kind.
+    reads: fn(FileKind) -> bool,
     reader: Reader,
 }
 
-/// All front ends; the first that reads a form has it.
+/// All front ends; the first that reads a kind is used.
 const FRONT_ENDS: [FrontEnd; 6] = [
-    FrontEnd { reads: Form::is_lts, reader: Reader::Model(stored) },
-    FrontEnd { reads: |form| form == Form::Program, reader: Reader::Specification(program) },
-    FrontEnd { reads: |form| form == Form::System, reader: Reader::Model(super::systems::load) },
-    FrontEnd { reads: |form| form == Form::Pbes, reader: Reader::Specification(equation_system) },
+    FrontEnd { reads: FileKind::is_lts, reader: Reader::Model(load_lts) },
+    FrontEnd { reads: |form| form == FileKind::Program, reader: Reader::Specification(program) },
     FrontEnd {
-        reads: |form| form == Form::Dot || form.is_game(),
-        reader: Reader::Refused(
+        reads: |form| form == FileKind::System,
+        reader: Reader::Model(super::systems::load),
+    },
+    FrontEnd {
+        reads: |form| form == FileKind::Pbes,
+        reader: Reader::Specification(equation_system),
+    },
+    FrontEnd {
+        reads: |form| form == FileKind::Dot || form.is_game(),
+        reader: Reader::Rejected(
             "expected a specification, a program, an equation system with data, or an .aut, .aut.gz, .blts or .lts file",
         ),
     },
@@ -144,41 +152,41 @@ const FRONT_ENDS: [FrontEnd; 6] = [
 ];
 
 fn reader(path: &Path) -> &'static Reader {
-    let form = Form::of(path);
-    // The last one reads all forms.
+    let form = FileKind::of(path);
+    // The last front end reads all kinds.
     let at = FRONT_ENDS.iter().position(|f| (f.reads)(form)).unwrap_or(FRONT_ENDS.len() - 1);
     &FRONT_ENDS[at].reader
 }
 
 impl Session {
-    /// A model of any front end in which nothing is left to chance. Errors: those of reading it; a
-    /// limit met meanwhile.
+    /// Loads a model of any front end and rejects probabilistic models. Errors: those of reading; a
+    /// limit.
     pub(super) fn load(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
         let loaded = self.load_any(path, confluence)?;
         if loaded.model.is_probabilistic() {
             let message = format!(
-                "chance decides in `{}` (`dist`), and this command knows no probabilities",
+                "`{}` is probabilistic (`dist`), which this command does not support",
                 path.display()
             );
-            let note = "`explore`, `check`, and `reduce` and `compare` with `--equivalence probabilistic` do";
+            let note = "supported by `explore`, `check`, and by `reduce` and `compare` with `--equivalence probabilistic`";
             return Err(Diagnostic::new(Stage::Unsupported, message).note(note));
         }
         Ok(loaded)
     }
 
-    /// A model of any front end.
+    /// Loads a model of any front end.
     pub(super) fn load_any(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
         let process = match reader(path) {
-            Reader::Refused(expected) => {
+            Reader::Rejected(expected) => {
                 return Err(Diagnostic::new(
                     Stage::Usage,
-                    format!("`{}` is no model", path.display()),
+                    format!("`{}` is not a model", path.display()),
                 )
                 .note(*expected));
             }
             Reader::Model(read) => {
                 if confluence != "none" {
-                    let what = if Form::of(path).is_lts() {
+                    let what = if FileKind::of(path).is_lts() {
                         "a transition system"
                     } else {
                         "no specification"
@@ -192,27 +200,27 @@ impl Session {
                 return read(self, path);
             }
             Reader::Specification(read) => {
-                let spec = self.timed(path, *read)?;
+                let spec = self.read_timed(path, *read)?;
                 if let Some(machine) = self.machine.take() {
-                    output::stage("looking for full store buffers");
-                    self.cut |= mu_safety::buffers::are_full(&machine, &self.budget)?;
+                    output::begin_stage("searching for full store buffers");
+                    self.buffer_was_full |= mu_safety::buffers::are_full(&machine, &self.budget)?;
                 }
-                self.linearised(&spec, &linearise::Options::default())?
+                self.linearise(&spec, &linearise::Options::default())?
             }
         };
-        let ends = std::mem::take(&mut self.ends);
-        self.compiled(process, confluence).map(|c| Loaded::from(c.ending_at(ends)))
+        let ends = std::mem::take(&mut self.terminations);
+        self.compile(process, confluence).map(|c| Loaded::from(c.ending_at(ends)))
     }
 
-    /// A typed specification whose tree is changed before it is checked. None: the front end of the
-    /// file gives no tree of a specification.
-    pub(super) fn changed(
+    /// Edits the syntax tree of a specification and type checks it; `None` if the front end of the
+    /// file has no syntax tree of a specification.
+    pub(super) fn edited_specification(
         &mut self,
         origin: &Origin<'_>,
         change: &mut Change<'_>,
     ) -> Result<Option<ProcSpec>, Diagnostic> {
         let expanded = match origin {
-            Origin::File(path) if Form::of(path) == Form::Other => self.expand(path)?,
+            Origin::File(path) if FileKind::of(path) == FileKind::Other => self.expand(path)?,
             Origin::File(_) => return Ok(None),
             Origin::Text(name, text) => self.expand_text(name, text)?,
         };
@@ -221,8 +229,8 @@ impl Session {
         check_specification(&tree).map(Some)
     }
 
-    /// The model of a typed specification that hides nothing of `shown`, and all of `hidden`.
-    pub(super) fn showing(
+    /// Compiles a typed specification that hides no action of `shown`, and all actions of `hidden`.
+    pub(super) fn compile_showing(
         &mut self,
         spec: &ProcSpec,
         (shown, hidden): (&[&str], &[&str]),
@@ -244,30 +252,30 @@ impl Session {
                 span,
             };
         }
-        let process = self.linearised(&spec, &linearise::Options::default())?;
-        self.compiled_by(process, confluence).map(Loaded::from)
+        let process = self.linearise(&spec, &linearise::Options::default())?;
+        self.compile_with(process, confluence).map(Loaded::from)
     }
 
-    /// A typed specification, for commands on its text or its linear process. Error: the front end
-    /// of the file gives none.
+    /// Reads a typed specification, for commands on its text or its linear process. Error: the
+    /// front end of the file has none.
     pub(super) fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
         match reader(path) {
-            Reader::Specification(read) => self.timed(path, *read),
-            Reader::Model(_) | Reader::Refused(_) => Err(no_specification(path)),
+            Reader::Specification(read) => self.read_timed(path, *read),
+            Reader::Model(_) | Reader::Rejected(_) => Err(no_specification(path)),
         }
     }
 
-    fn timed(
+    fn read_timed(
         &mut self,
         path: &Path,
         read: fn(&mut Session, &Path) -> Result<ProcSpec, Diagnostic>,
     ) -> Result<ProcSpec, Diagnostic> {
         let start = Instant::now();
-        output::stage("reading the specification");
+        output::begin_stage("reading the specification");
         let spec = read(self, path)?;
         let warnings = super::notes::warn(self, &spec.warnings);
         self.warnings.extend(warnings);
-        self.say(format!(
+        self.log(format!(
             "parsed and type checked {} in {:.3} s",
             path.display(),
             start.elapsed().as_secs_f64()
@@ -276,7 +284,7 @@ impl Session {
     }
 }
 
-/// Takes names out of all `hide`s of a specification.
+/// Removes names from all `hide` operators of a specification.
 fn show(spec: &mut ProcSpec, names: &[&str]) {
     if names.is_empty() {
         return;
@@ -310,28 +318,28 @@ fn show(spec: &mut ProcSpec, names: &[&str]) {
     }
 }
 
-/// mCRL2, with parameters or without.
+/// Reads mCRL2, with or without parameters.
 fn specification(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
     let expanded = session.expand(path)?;
     check_specification(&parsed(session, &expanded)?)
 }
 
-/// The tree of a text whose parameters are filled in. Error: one is to have any value.
+/// Parses an expanded text. Error: a parameter has the value `any`.
 fn parsed(session: &Session, expanded: &Expanded) -> Result<Specification, Diagnostic> {
     for p in &expanded.params {
         if let Value::Any { .. } = p.value {
             let text = format!(
-                "`-D {}=any` asks for every value, which only `check` with formulas on a specification can answer",
+                "`-D {}=any` means every value, which is only supported by `check` with formulas on a specification",
                 p.name
             );
             return Err(Diagnostic::new(Stage::Usage, text));
         }
-        session.say(format!("parameter {} = {}", p.name, p.value));
+        session.log(format!("parameter {} = {}", p.name, p.value));
     }
     mu_syntax::parse_specification(expanded.source, &expanded.text)
 }
 
-/// An x86 program or litmus test with its memory, as `expand` prints it.
+/// Translates an x86 program or litmus test with its memory to mCRL2, as `expand` prints it.
 fn program(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
     session.expect_no_parameters(path)?;
     let program = read_any(session, path, session.reading.threads_of)?;
@@ -339,22 +347,22 @@ fn program(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
     let bound = program.buffer_bound(memory.buffer);
     let machine = Machine::new(program, memory.model.model(), bound, &[]);
     let text = mcrl2(&machine);
-    session.ends = ends(&machine);
+    session.terminations = ends(&machine);
     let bounded = bound.is_some() && machine.memory.buffered();
     session.machine = bounded.then_some(machine);
     let source = session.sources.add(format!("{} as mCRL2", path.display()), text.clone());
     check_specification(&mu_syntax::parse_specification(source, &text)?)
 }
 
-/// An equation system with data: its instances are the states, its dependencies the steps.
+/// Reads an equation system with data: states are its instances, transitions their dependencies.
 fn equation_system(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
     let expanded = session.expand(path)?;
     check_specification(&equations::read(expanded.source, &expanded.text)?.specification)
 }
 
-/// A stored transition system. Its labels are typed by the model of `--data`, else by the
-/// declarations that the file brings, else by what occurs.
-fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
+/// Reads a stored transition system. Its labels are typed by the model of `--data`, otherwise by
+/// the declarations in the file, otherwise by inference from the labels.
+fn load_lts(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     let (lts, brought) = read_lts(path)?;
     let lts = Arc::new(with_internal(lts, &session.reading.internal_labels()));
     let model = Arc::new(LtsModel::new(lts.clone()));
@@ -366,7 +374,7 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
             let labels = DeclaredLabels::new(texts, spec.data, spec.actions);
             Some(labels.map_err(|d| {
                 d.note(format!(
-                    "the labels are those of {}, the declarations those of {}",
+                    "the labels are from {}, the declarations from {}",
                     path.display(),
                     declares.display()
                 ))
@@ -378,7 +386,7 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
                 Some(Err(why)) => {
                     let why = why.message;
                     eprintln!(
-                        "warning: the declarations in {} are not used: {why}; `--data MODEL` gives others",
+                        "warning: the declarations in {} are ignored: {why}; use `--data MODEL` to supply others",
                         path.display()
                     );
                     None
@@ -412,7 +420,7 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     })
 }
 
-/// The labels of a transition system by the declarations that its file brings.
+/// Types the labels of a transition system by the declarations in its file.
 fn declared(
     session: &mut Session,
     path: &Path,

@@ -2,7 +2,8 @@
 
 use super::args::{ConvertArgs, Format, InfoArgs, Reduce, ReduceArgs};
 use super::files::{
-    Form, expect_lts_name, read_game, system_for, transition_system, write, write_lts, write_text,
+    FileKind, expect_lts_name, read_game, relabelled_system, transition_system, write, write_lts,
+    write_text,
 };
 use super::output;
 use super::pipeline::Session;
@@ -22,7 +23,7 @@ use std::path::Path;
 /// The answer of a command that a limit stopped before it had one.
 pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
     match session.common.format {
-        Format::Json => output::object(
+        Format::Json => output::print_object(
             json!({ "stop": stop.word(), "peak_memory_bytes": session.peak_memory() }),
         )?,
         Format::Text => print(&format!("unknown ({})\n", stop.word()))?,
@@ -51,7 +52,8 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     }
     let relabel = args.relabelling.relabel()?;
     let start = Instant::now();
-    let (lts, typed) = match system_for(session, &args.input, args.out.as_deref(), &relabel)? {
+    let (lts, typed) = match relabelled_system(session, &args.input, args.out.as_deref(), &relabel)?
+    {
         Ok(system) => system,
         Err(stop) => return unknown(session, &stop),
     };
@@ -59,16 +61,16 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     let equivalence = args.equivalence.equivalence();
     note_internal(session, &[&lts], equivalence.abstracts());
     let begin = Instant::now();
-    super::output::stage("reducing");
+    super::output::begin_stage("reducing");
     let small = quotient(&lts, equivalence, session.threads());
-    session.say(format!(
+    session.log(format!(
         "reduced modulo {} in {:.3} s",
         equivalence.name(),
         begin.elapsed().as_secs_f64()
     ));
     if let Some(out) = &args.out {
         write_lts(&small, typed.as_ref(), out)?;
-        session.say(format!("wrote {}", out.display()));
+        session.log(format!("wrote {}", out.display()));
     }
     drawn(session, args.draw.as_deref(), &args.input, &small)?;
     match session.common.format {
@@ -82,7 +84,7 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
                 "peak_memory_bytes": session.peak_memory(),
                 "stop": Stop::Complete.word(),
             });
-            output::object(object)?;
+            output::print_object(object)?;
         }
         Format::Text => print(&format!(
             "states       {states}\ntransitions  {transitions}\nreduced      {} states, {} transitions modulo {}\n",
@@ -109,12 +111,12 @@ fn drawn(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Resu
         ))
     })?;
     write_text(out, &picture)?;
-    session.say(format!("wrote {}", out.display()));
+    session.log(format!("wrote {}", out.display()));
     Ok(())
 }
 
 pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnostic> {
-    if Form::of(&args.input).is_game() {
+    if FileKind::of(&args.input).is_game() {
         let game = match read_game(session, &args.input) {
             Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
             game => game?,
@@ -130,7 +132,7 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
     let i = info(&lts);
     // The specification was read for the transition system; its parameters are read once more for
     // their texts.
-    let params = if Form::of(&args.input) == Form::Other {
+    let params = if FileKind::of(&args.input) == FileKind::Other {
         session.expand(&args.input)?.params
     } else {
         Vec::new()
@@ -150,9 +152,9 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
             "branching": { "least": i.least_degree, "mean": i.mean_degree(), "most": i.most_degree },
             "deterministic": i.deterministic,
             "acyclic": i.acyclic,
-            "declared": super::first::declared(&params),
+            "declared": super::parameters::parameters_json(&params),
         });
-        output::object(object)?;
+        output::print_object(object)?;
         return Ok(0);
     }
     let yes = |b: bool| if b { "yes" } else { "no" };
@@ -203,7 +205,7 @@ fn game_figures(game: &Game) -> Value {
 /// A flat object: as it is, or a line a key.
 fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
     if session.common.format == Format::Json {
-        output::object(figures.clone())?;
+        output::print_object(figures.clone())?;
         return Ok(0);
     }
     let mut text = String::new();
@@ -223,8 +225,8 @@ fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
 }
 
 pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, Diagnostic> {
-    if Form::of(&args.input).is_game() {
-        if Form::of(&args.output) != Form::Pg {
+    if FileKind::of(&args.input).is_game() {
+        if FileKind::of(&args.output) != FileKind::Pg {
             let message = format!(
                 "`{}`: expected a name that ends in .pg, which a game can be written as",
                 args.output.display()
@@ -244,7 +246,8 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
     }
     expect_lts_name("", &args.output)?;
     let relabel = args.relabelling.relabel()?;
-    let (lts, typed) = match system_for(session, &args.input, Some(&args.output), &relabel)? {
+    let (lts, typed) = match relabelled_system(session, &args.input, Some(&args.output), &relabel)?
+    {
         Ok(system) => system,
         Err(stop) => return unknown(session, &stop),
     };
@@ -257,10 +260,10 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
 }
 
 fn converted(session: &Session, args: &ConvertArgs, mut figures: Value) -> Result<u8, Diagnostic> {
-    session.say(format!("wrote {}", args.output.display()));
+    session.log(format!("wrote {}", args.output.display()));
     if session.common.format == Format::Json {
         figures["output"] = json!(args.output.display().to_string());
-        output::object(figures.clone())?;
+        output::print_object(figures.clone())?;
     }
     Ok(0)
 }

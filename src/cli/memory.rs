@@ -6,7 +6,7 @@
 //! none of the run's, or there are too many operations, there is no graph.
 
 use super::conform::sorts::{Sorts, Typed};
-use super::files::Form;
+use super::files::FileKind;
 use super::load::Loaded;
 use super::pipeline::{Session, read_text};
 use mu_axioms::Kind;
@@ -51,12 +51,12 @@ pub(super) fn expect_actions(
     named: bool,
     loaded: &Loaded,
 ) -> Result<(), Diagnostic> {
-    if Form::of(path) == Form::Program {
+    if FileKind::of(path) == FileKind::Program {
         return Ok(());
     }
     let Some(mut interface) = session.interface.take() else { return Ok(()) };
     let some = interface.labels().any(|l| loaded.actions.iter().any(|a| a.name == l.action));
-    if !(Form::of(path).is_lts() && some) {
+    if !(FileKind::of(path).is_lts() && some) {
         let typed =
             Typed { data: &loaded.data, actions: &loaded.actions, declared: loaded.declared };
         match Sorts::check(&mut interface, typed) {
@@ -71,7 +71,7 @@ pub(super) fn expect_actions(
 
 /// The memory operations of a path, as a graph.
 pub(super) fn operations(session: &Session, model: &Path, story: &Story) -> Option<Value> {
-    if Form::of(model) == Form::Program {
+    if FileKind::of(model) == FileKind::Program {
         let buffered = session.reading.memory.model.model().name() != mu_program::memory::SC.name();
         return accesses::graph(story, buffered);
     }

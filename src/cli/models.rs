@@ -54,7 +54,7 @@ pub(super) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
     }
     let named = named(session, &args.models)?;
     let start = Instant::now();
-    super::output::stage("comparing memory models");
+    super::output::begin_stage("comparing memory models");
     let candidates: Vec<Candidate<'_>> = named
         .iter()
         .map(|n| Candidate { name: &n.name, model: &n.model, dialect: n.dialect })

@@ -1,10 +1,11 @@
-//! What is said besides a verdict: actions of the formula that never happen, the part of a formula
-//! that fails where no path shows it, loops that are unfair; and what of a model can never happen.
-//! The criteria are in docs/explanations.md.
+//! Notes on verdicts: actions of the formula that never occur, the part of a formula that fails if
+//! no path shows it, unfair loops, and dead parts of a model. The criteria are in
+//! docs/explanations.md.
 //!
-//! In: a model, a formula, its answer. Out: notes with places. All of it is computed after the
-//! verdict: static reasons from the summands and operators of the model, the rest from labels that
-//! were met and from the states of the evidence. Cost: the labels and the steps of these states.
+//! In: a model, a formula, its answer. Out: notes with places. Notes are computed after the
+//! verdict: static reasons from the summands and operators of the model, the others from the
+//! reached labels and the states of the evidence. Cost: the labels, and the transitions of these
+//! states.
 
 use super::pipeline::Session;
 use super::progress::grouped;
@@ -24,19 +25,20 @@ use mu_report::standing::{line, place_of, sentence};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A remark on an answer or a model.
+/// A note on an answer or a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Note {
     pub place: Span,
-    /// Whether something is wrong, rather than good to know.
+    /// True if something is probably wrong, false for information.
     pub warning: bool,
     pub text: String,
 }
 
-/// Elementary steps that the evaluation of a part of a formula on the evidence may take.
-const FUEL: u64 = 200_000;
-/// Most labels or steps that a note lists.
-const SHOWN: usize = 4;
+/// Limit on elementary steps when a part of a formula is evaluated on the evidence; beyond it there
+/// is no note.
+const MAX_EVALUATION_STEPS: u64 = 200_000;
+/// Maximum number of labels or steps in a note; the others are counted.
+const MAX_LISTED: usize = 4;
 
 impl Note {
     pub(super) fn text(&self, sources: &SourceMap) -> String {
@@ -55,66 +57,70 @@ impl Note {
     }
 }
 
-/// A model as notes see it.
-pub(super) struct Seen<'a> {
+/// Input of the notes: a model after a search.
+pub(super) struct NoteContext<'a> {
     pub model: &'a dyn Model,
     pub labels: &'a dyn ActionLabels,
     pub sources: &'a SourceMap,
-    /// Whether the labels that were met are all here: not where other processes met some.
+    /// True if all reached labels are known; false if other processes reached some.
     pub whole: bool,
 }
 
-/// All notes on an answer.
+/// Computes all notes on an answer.
 pub(super) fn notes(
-    seen: &Seen,
+    context: &NoteContext,
     formula: &TypedFormula,
     answer: &Answer,
 ) -> Result<Vec<Note>, Diagnostic> {
-    let mut out = absent(seen, formula, answer)?;
+    let mut out = absent(context, formula, answer)?;
     if answer.verdict == Verdict::False {
         let part = answer
             .evidence
             .as_ref()
-            .map(|e| failing_conjunct(seen, formula, e))
+            .map(|e| failing_conjunct(context, formula, e))
             .transpose()?
             .flatten();
         if let Some(part) = &part {
-            let text = format!(
-                "of the parts that `&&` joins, `{}` fails",
-                excerpt(seen.sources, part.formula.span)
-            );
+            let text =
+                format!("the conjunct `{}` fails", excerpt(context.sources, part.formula.span));
             out.push(Note { place: part.formula.span, warning: false, text });
         }
         let part = part.as_ref().unwrap_or(formula);
-        out.extend(failing(seen, part, answer)?);
+        out.extend(failing(context, part, answer)?);
         if let Some(evidence) = &answer.evidence
             && matches!(innermost(part).kind, StateKind::Fix { .. })
         {
-            out.extend(unfair(seen, evidence)?);
+            out.extend(unfair(context, evidence)?);
         }
     }
     Ok(out)
 }
 
-/// Actions that never happen.
-fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
+/// Finds actions that never occur.
+fn absent(
+    context: &NoteContext,
+    formula: &TypedFormula,
+    answer: &Answer,
+) -> Result<Vec<Note>, Diagnostic> {
     let mut out = Vec::new();
-    let mut standings = seen.model.deadlock_explainer(&[])?;
-    let mut told = BTreeSet::new();
+    let mut standings = context.model.deadlock_explainer(&[])?;
+    let mut reported = BTreeSet::new();
     let mut engine = None;
     for m in mentioned(formula) {
         let mut gone = false;
         for (action, _) in &m.acts {
             let name = &formula.actions[action.index()].name;
             let absence = match &mut standings {
-                Some(standings) => standings.absence(name)?.map(|a| absence_text(&a, seen, name)),
-                None => (!has_label(seen, |l| l.iter().any(|(a, _)| a == action)))
+                Some(standings) => {
+                    standings.absence(name)?.map(|a| absence_text(&a, context, name))
+                }
+                None => (!has_label(context, |l| l.iter().any(|(a, _)| a == action)))
                     .then(|| "the transition system has none".into()),
             };
             let Some(why) = absence else { continue };
             gone = true;
-            if told.insert(name.clone()) {
-                let place = place_of(seen.sources, m.span, name);
+            if reported.insert(name.clone()) {
+                let place = place_of(context.sources, m.span, name);
                 out.push(Note {
                     place,
                     warning: true,
@@ -125,31 +131,31 @@ fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<No
         let decides = m.positive
             && (m.must == (answer.verdict == Verdict::True))
             && !matches!(answer.verdict, Verdict::Unknown(_));
-        // A path that shows a formula false ends the search: what it did not meet says nothing.
+        // A path that refutes the formula ends the search early: absent labels prove nothing then.
         let whole = m.must || matches!(formula.formula.kind, StateKind::May(..));
-        if gone || !decides || !whole || !seen.whole {
+        if gone || !decides || !whole || !context.whole {
             continue;
         }
-        let wanted = wanted(formula, &m, &mut engine)?;
-        if has_label(seen, |label| fits(label, &wanted)) {
+        let label_pattern = label_pattern(formula, &m, &mut engine)?;
+        if has_label(context, |label| matches_pattern(label, &label_pattern)) {
             continue;
         }
         let name = &formula.actions[m.acts[0].0.index()].name;
-        let text = shape_text(formula, &wanted);
-        let near: Vec<String> = labels_of(seen)
-            .filter(|(_, l)| same_names(l, &wanted))
-            .map(|(l, _)| seen.model.label_text(l))
+        let text = shape_text(formula, &label_pattern);
+        let similar: Vec<String> = labels_of(context)
+            .filter(|(_, l)| same_names(l, &label_pattern))
+            .map(|(l, _)| context.model.label_text(l))
             .collect();
-        let others = match &near[..] {
+        let others = match &similar[..] {
             [] => "the model has such steps, but none was reached".to_string(),
-            all => format!("met were {}", shortened(all)),
+            all => format!("it saw {}", shortened(all)),
         };
-        let place = place_of(seen.sources, m.span, name);
-        if told.insert(text.clone()) {
+        let place = place_of(context.sources, m.span, name);
+        if reported.insert(text.clone()) {
             out.push(Note {
                 place,
                 warning: false,
-                text: format!("no step that was met is labelled {text}: {others}"),
+                text: format!("the search saw no step labelled {text}; {others}"),
             });
         }
     }
@@ -157,13 +163,13 @@ fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<No
 }
 
 /// A multi-action with values, where they are known.
-type Wanted = Vec<(mu_base::ids::ActId, Vec<Option<Expr>>)>;
+type LabelPattern = Vec<(mu_base::ids::ActId, Vec<Option<Expr>>)>;
 
-fn wanted(
+fn label_pattern(
     formula: &TypedFormula,
     m: &Mentioned,
     engine: &mut Option<Engine>,
-) -> Result<Wanted, Diagnostic> {
+) -> Result<LabelPattern, Diagnostic> {
     let mut out = Vec::new();
     for (action, args) in &m.acts {
         let sorts = &formula.actions[action.index()].sorts;
@@ -186,32 +192,32 @@ fn wanted(
 }
 
 fn labels_of<'a>(
-    seen: &'a Seen,
+    context: &'a NoteContext,
 ) -> impl Iterator<Item = (mu_base::ids::LabelId, std::sync::Arc<MultiAction>)> + 'a {
-    (0..seen.model.label_count())
+    (0..context.model.label_count())
         .map(mu_base::ids::LabelId::new)
-        .map(|l| (l, seen.labels.multi_action(l)))
+        .map(|l| (l, context.labels.multi_action(l)))
 }
 
-fn has_label(seen: &Seen, test: impl Fn(&MultiAction) -> bool) -> bool {
-    labels_of(seen).any(|(_, l)| test(&l))
+fn has_label(context: &NoteContext, test: impl Fn(&MultiAction) -> bool) -> bool {
+    labels_of(context).any(|(_, l)| test(&l))
 }
 
-fn same_names(label: &MultiAction, wanted: &Wanted) -> bool {
-    label.len() == wanted.len() && label.iter().zip(wanted).all(|(a, b)| a.0 == b.0)
+fn same_names(label: &MultiAction, label_pattern: &LabelPattern) -> bool {
+    label.len() == label_pattern.len() && label.iter().zip(label_pattern).all(|(a, b)| a.0 == b.0)
 }
 
-fn fits(label: &MultiAction, wanted: &Wanted) -> bool {
+fn matches_pattern(label: &MultiAction, label_pattern: &LabelPattern) -> bool {
     // Equal names in one multi-action may be in any order: then the values are not compared.
-    let doubled = wanted.windows(2).any(|w| w[0].0 == w[1].0);
+    let doubled = label_pattern.windows(2).any(|w| w[0].0 == w[1].0);
     let agree = |a: &[Expr], b: &[Option<Expr>]| {
         a.iter().zip(b).all(|(a, b)| b.as_ref().is_none_or(|b| a == b))
     };
-    same_names(label, wanted)
-        && (doubled || label.iter().zip(wanted).all(|(a, b)| agree(&a.1, &b.1)))
+    same_names(label, label_pattern)
+        && (doubled || label.iter().zip(label_pattern).all(|(a, b)| agree(&a.1, &b.1)))
 }
 
-fn shape_text(formula: &TypedFormula, wanted: &Wanted) -> String {
+fn shape_text(formula: &TypedFormula, label_pattern: &LabelPattern) -> String {
     let one = |(action, args): &(mu_base::ids::ActId, Vec<Option<Expr>>)| {
         let show = |a: &Option<Expr>| {
             a.as_ref()
@@ -221,23 +227,23 @@ fn shape_text(formula: &TypedFormula, wanted: &Wanted) -> String {
         let name = &formula.actions[action.index()].name;
         if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
     };
-    wanted.iter().map(one).collect::<Vec<_>>().join("|")
+    label_pattern.iter().map(one).collect::<Vec<_>>().join("|")
 }
 
 fn shortened(all: &[String]) -> String {
-    let more = match all.len().saturating_sub(SHOWN) {
+    let more = match all.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         1 => " and 1 other".into(),
         n => format!(" and {n} others"),
     };
-    format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
+    format!("{}{more}", all[..all.len().min(MAX_LISTED)].join(", "))
 }
 
-fn absence_text(absence: &Absence, seen: &Seen, name: &str) -> String {
-    let names = seen.model.components();
+fn absence_text(absence: &Absence, context: &NoteContext, name: &str) -> String {
+    let names = context.model.components();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let at = |place: Span| {
-        line(seen.sources, place_of(seen.sources, place, name))
+        line(context.sources, place_of(context.sources, place, name))
             .map(|l| format!(" in line {l}"))
             .unwrap_or_default()
     };
@@ -246,15 +252,15 @@ fn absence_text(absence: &Absence, seen: &Seen, name: &str) -> String {
         Absence::Renamed(place, to) => format!("it is renamed to {to}{}", at(*place)),
         Absence::Stopped(obstacles) => {
             let all: Vec<String> =
-                obstacles.iter().map(|o| sentence(o, &names, seen.sources)).collect();
-            if all.is_empty() { "nothing comes of it".into() } else { all.join("; ") }
+                obstacles.iter().map(|o| sentence(o, &names, context.sources)).collect();
+            if all.is_empty() { "it is blocked".into() } else { all.join("; ") }
         }
-        Absence::Unreachable(place) => format!("what is written{} is never reached", at(*place)),
-        Absence::NoComponent => "no component does it".into(),
+        Absence::Unreachable(place) => format!("its occurrence{} is unreachable", at(*place)),
+        Absence::NoComponent => "no component performs it".into(),
     }
 }
 
-/// The steps of a state as texts, each once.
+/// Returns the distinct labels of the transitions of a state.
 fn steps_of(
     evaluated: &mut StepCache,
     model: &dyn Model,
@@ -276,28 +282,28 @@ fn steps_of(
     Ok(out.into_iter().collect())
 }
 
-/// Longest excerpt of a formula in a line of text, in characters.
-const EXCERPT: usize = 120;
+/// Maximum length of an excerpt of a formula, in characters; longer ones are cut.
+const MAX_EXCERPT: usize = 120;
 
-/// The text at a place in one line, with the parentheses closed that are open in it, cut to a
-/// readable length.
+/// Returns the text of a span in one line, cut to a readable length, with unclosed parentheses
+/// closed.
 pub(super) fn excerpt(sources: &SourceMap, span: Span) -> String {
     let own = sources.text(span);
     let open = own.matches('(').count().saturating_sub(own.matches(')').count());
     let text = own.split_whitespace().collect::<Vec<_>>().join(" ") + &")".repeat(open);
-    if text.chars().count() <= EXCERPT {
+    if text.chars().count() <= MAX_EXCERPT {
         text
     } else {
-        text.chars().take(EXCERPT).chain(['…']).collect()
+        text.chars().take(MAX_EXCERPT).chain(['…']).collect()
     }
 }
 
-/// The part among those that `&&` joins at the top of which the evidence shows that it is false in
-/// the model. The evidence is made for such a part, which is false on its steps alone. So may
-/// others be that ask for steps, since it has no others; those that ask for none are false in the
-/// model then.
+/// Finds the top-level conjunct that the evidence proves false in the model. The evidence refutes
+/// one conjunct on its transitions alone. Other conjuncts with diamonds may also be false on it,
+/// because the evidence lacks transitions of the model. Conjuncts without diamonds that are false
+/// on it are false in the model.
 fn failing_conjunct(
-    seen: &Seen,
+    context: &NoteContext,
     formula: &TypedFormula,
     evidence: &Evidence,
 ) -> Result<Option<TypedFormula>, Diagnostic> {
@@ -311,30 +317,27 @@ fn failing_conjunct(
     if parts.len() < 2 {
         return Ok(None);
     }
-    let (lts, behind) = evidence.lts(seen.model);
-    let labels = Renumbered { labels: seen.labels, behind: &behind };
+    let (lts, behind) = evidence.lts(context.model);
+    let labels = Renumbered { labels: context.labels, behind: &behind };
     let mut fail = Vec::new();
     for part in parts {
         let part = TypedFormula { formula: part.clone(), ..formula.clone() };
-        match holds_within(&part, &lts, &labels, FUEL) {
+        match holds_within(&part, &lts, &labels, MAX_EVALUATION_STEPS) {
             Ok(Some(true)) => {}
             Ok(Some(false)) => fail.push(part),
-            // It takes long, or a condition has no value: then it is not known which part it is.
+            // It takes too long, or a condition has no value: the conjunct is unknown.
             Ok(None) => return Ok(None),
             Err(d) if d.stage == Stage::Data => return Ok(None),
             Err(d) => return Err(d),
         }
     }
-    let at = if fail.len() == 1 {
-        Some(0)
-    } else {
-        fail.iter().position(|p| !asks_for_steps(&p.formula))
-    };
+    let at =
+        if fail.len() == 1 { Some(0) } else { fail.iter().position(|p| !has_diamond(&p.formula)) };
     Ok(at.map(|at| fail.swap_remove(at)))
 }
 
-/// Whether a formula has `<..>` where negations are pushed inwards.
-fn asks_for_steps(formula: &State) -> bool {
+/// True if the formula in positive normal form has a diamond `<..>`.
+fn has_diamond(formula: &State) -> bool {
     let mut open = vec![(formula, true)];
     while let Some((s, positive)) = open.pop() {
         match &s.kind {
@@ -356,14 +359,18 @@ fn asks_for_steps(formula: &State) -> bool {
     false
 }
 
-/// The part of a formula that fails where the evidence alone does not show it.
-fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
+/// Finds the part of a formula that fails, if the evidence alone does not show it.
+fn failing(
+    context: &NoteContext,
+    formula: &TypedFormula,
+    answer: &Answer,
+) -> Result<Vec<Note>, Diagnostic> {
     let part: &State = innermost(formula);
-    let text = |s: &State| excerpt(seen.sources, s.span);
+    let text = |s: &State| excerpt(context.sources, s.span);
     let is_safety = matches!(part.kind, StateKind::False | StateKind::Val(_));
-    let mut evaluated = StepCache::new(seen.model);
+    let mut evaluated = StepCache::new(context.model);
     let possible = |evaluated: &mut StepCache, state: &[u32]| {
-        let steps = steps_of(evaluated, seen.model, state)?;
+        let steps = steps_of(evaluated, context.model, state)?;
         Ok::<_, Diagnostic>(if steps.is_empty() {
             "no step is possible".to_string()
         } else {
@@ -372,29 +379,26 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
     };
     match &part.kind {
         _ if is_safety => Ok(Vec::new()),
-        // No path shows that there is none.
+        // No path shows the absence of a path.
         StateKind::May(_, body) if matches!(formula.formula.kind, StateKind::May(..)) => {
-            let steps = possible(&mut evaluated, &seen.model.initial())?;
-            let wanted = match body.kind {
-                StateKind::True => "no path does what it asks for".to_string(),
-                _ => format!("no path of its form leads to a state where `{}` holds", text(body)),
+            let steps = possible(&mut evaluated, &context.model.initial())?;
+            let label_pattern = match body.kind {
+                StateKind::True => "no path matches it".to_string(),
+                _ => format!("no matching path leads to a state where `{}` holds", text(body)),
             };
             let place = if matches!(body.kind, StateKind::True) { part.span } else { body.span };
             let n = answer.states;
-            let states = if n == 1 {
-                "1 state that was met".to_string()
-            } else {
-                format!("{n} states that were met")
-            };
+            let states =
+                if n == 1 { "1 reached state".to_string() } else { format!("{n} reached states") };
             Ok(vec![Note {
                 place,
                 warning: false,
-                text: format!("{wanted}, in {states}; at the start {steps}"),
+                text: format!("{label_pattern}, in {states}; at the start {steps}"),
             }])
         }
-        // No step is needed to show it.
+        // No transition is needed to refute it.
         _ if answer.evidence.as_ref().is_none_or(|e| e.steps.is_empty()) => {
-            let steps = possible(&mut evaluated, &seen.model.initial())?;
+            let steps = possible(&mut evaluated, &context.model.initial())?;
             Ok(vec![Note {
                 place: part.span,
                 warning: false,
@@ -402,7 +406,7 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
             }])
         }
         StateKind::Fix { .. } => Ok(Vec::new()),
-        // A path led to where it fails.
+        // A path leads to the state where it fails.
         _ => {
             let Some(evidence) = &answer.evidence else { return Ok(Vec::new()) };
             let Some(path) = evidence.linear().filter(|p| p.back_to.is_none() && !goes_on(part))
@@ -423,27 +427,27 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
     }
 }
 
-/// A loop in which something is possible again and again and is never done.
-fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
+/// Finds steps that are possible again and again in a loop but never taken.
+fn unfair(context: &NoteContext, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
     let Some(path) = evidence.linear() else { return Ok(Vec::new()) };
     let Some(back) = path.back_to else { return Ok(Vec::new()) };
-    let mut evaluated = StepCache::new(seen.model);
-    let around = &path.steps[back..];
+    let mut evaluated = StepCache::new(context.model);
+    let loop_steps = &path.steps[back..];
     let taken: BTreeSet<String> =
-        around.iter().map(|i| seen.model.label_text(evidence.steps[*i].label)).collect();
+        loop_steps.iter().map(|i| context.model.label_text(evidence.steps[*i].label)).collect();
     let mut counts: std::collections::BTreeMap<String, usize> = Default::default();
-    for i in around {
+    for i in loop_steps {
         let state = &evidence.states[evidence.steps[*i].from as usize];
         let mut here = BTreeSet::new();
-        for group in 0..seen.model.groups().len() {
+        for group in 0..context.model.groups().len() {
             let labels = evaluated.steps(group as u32, state)?.labels.clone();
-            here.extend(labels.into_iter().map(|l| seen.model.label_text(l)));
+            here.extend(labels.into_iter().map(|l| context.model.label_text(l)));
         }
         here.into_iter()
             .filter(|l| !taken.contains(l) && l != "tau")
             .for_each(|l| *counts.entry(l).or_default() += 1);
     }
-    let n = around.len();
+    let n = loop_steps.len();
     let always: Vec<String> = counts.iter().filter(|c| *c.1 == n).map(|c| c.0.clone()).collect();
     let sometimes: Vec<String> = counts.keys().cloned().collect();
     let verb = |all: &[String]| if all.len() > 1 { "are" } else { "is" };
@@ -453,12 +457,12 @@ fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
         (all, _) => format!("{} {} possible all the time", shortened(all), verb(all)),
     };
     let text = format!(
-        "the loop may be unfair: in it {text} and never done; docs/explanations.md has formulas that ask for fair paths only"
+        "the loop may be unfair: in it {text} and never done; docs/explanations.md shows formulas for fair paths only"
     );
     Ok(vec![Note { place: Span::default(), warning: false, text }])
 }
 
-/// What of a model can never happen.
+/// Finds actions and operators of a model that can never have an effect.
 pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, Diagnostic> {
     let Some(mut standings): Option<Box<dyn DeadlockExplainer>> = model.deadlock_explainer(&[])?
     else {
@@ -476,7 +480,7 @@ pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
         out.push(match entry {
             Dead::Allow { place, below } => {
                 let text = format!(
-                    "this `allow` lets nothing through: the components below it do {}",
+                    "this `allow` blocks everything: the components below it do {}",
                     shortened(&below)
                 );
                 Note { place, warning: true, text }
@@ -507,11 +511,11 @@ pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
     Ok(out)
 }
 
-/// Labels that were met in which a term has no value.
+/// Finds reached labels that contain a term without a value.
 fn valueless(model: &dyn Model) -> Vec<Note> {
     let one = |v: mu_model::UndefinedLabel| {
         let text = format!(
-            "in the label {} nothing says what `{}` is: it stands there as it is, a value of its own",
+            "in the label {} no equation defines `{}`: the term is treated as a value of its own",
             v.action, v.term
         );
         Note { place: v.place, warning: true, text }
@@ -519,18 +523,18 @@ fn valueless(model: &dyn Model) -> Vec<Note> {
     model.undefined_labels().into_iter().map(one).collect()
 }
 
-/// Least number of values of a parameter that grows.
-const GROWN: u64 = 1000;
+/// Minimum number of values of a parameter that is reported as growing.
+const MIN_GROWTH: u64 = 1000;
 
-/// Which parameter has had the most values when a limit ended a search: perhaps it grows without
-/// bound. Printed, and as JSON.
-pub(super) fn tell_growth(session: &Session, model: &dyn Model, values: &[u64]) -> Vec<Value> {
+/// Reports the parameter with the most values when a limit ended a search: it may grow without
+/// bound. Prints it and returns it as JSON.
+pub(super) fn report_growth(session: &Session, model: &dyn Model, values: &[u64]) -> Vec<Value> {
     let data = model
         .slots()
         .iter()
         .enumerate()
         .zip(values)
-        .filter(|((_, info), v)| !info.control && **v >= GROWN);
+        .filter(|((_, info), v)| !info.control && **v >= MIN_GROWTH);
     let Some(((_, info), most)) = data.max_by_key(|(_, v)| **v) else { return Vec::new() };
     let components = model.components();
     let of = match components.get(info.component as usize) {
@@ -538,15 +542,15 @@ pub(super) fn tell_growth(session: &Session, model: &dyn Model, values: &[u64]) 
         _ => String::new(),
     };
     let text = format!(
-        "`{}`{of} has had {} values: is it to grow without bound?",
+        "`{}`{of} took {} different values so far; does it grow without bound?",
         info.name,
         grouped(*most)
     );
-    tell(session, &[Note { place: Span::default(), warning: true, text }])
+    print_notes(session, &[Note { place: Span::default(), warning: true, text }])
 }
 
-/// Prints notes; the same as JSON.
-fn tell(session: &Session, notes: &[Note]) -> Vec<Value> {
+/// Prints notes and returns them as JSON.
+fn print_notes(session: &Session, notes: &[Note]) -> Vec<Value> {
     for note in notes.iter().filter(|_| !session.common.quiet) {
         eprintln!("{}", note.text(&session.sources));
     }
@@ -557,13 +561,13 @@ fn tell(session: &Session, notes: &[Note]) -> Vec<Value> {
 pub(super) fn warn(session: &Session, warnings: &[(Span, String)]) -> Vec<Value> {
     let note =
         |(place, text): &(Span, String)| Note { place: *place, warning: true, text: text.clone() };
-    tell(session, &warnings.iter().map(note).collect::<Vec<_>>())
+    print_notes(session, &warnings.iter().map(note).collect::<Vec<_>>())
 }
 
-/// Says what of a model can never happen, and which labels that were met have no value; the same
-/// for machines. To be asked for after the search.
-pub(super) fn tell_flaws(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
+/// Reports dead parts of a model and reached labels without values: prints them and returns them as
+/// JSON. Call it after the search.
+pub(super) fn report_flaws(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
     let mut all = dead(model, &session.sources)?;
     all.extend(valueless(model));
-    Ok(session.warnings.iter().cloned().chain(tell(session, &all)).collect())
+    Ok(session.warnings.iter().cloned().chain(print_notes(session, &all)).collect())
 }

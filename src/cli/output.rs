@@ -1,14 +1,14 @@
-//! Standard output, and a watchdog: a limit or a signal ends the run within two seconds, whatever
-//! stage is running.
+//! Standard output, and a watchdog: a limit or a signal ends the run within two seconds, in any
+//! stage.
 //!
-//! Searches poll their budget and stop by themselves with what they found. Reading, linearising,
-//! reducing and the like do not. If a limit is exceeded and the stage does not end within
-//! [`GRACE`], the watchdog prints what is known so far, verdict *unknown*, removes half-written
-//! files and ends the process with exit code 3 (1 if a formula is already known not to hold). A
+//! Searches poll their budget and stop with partial results. Other stages, such as reading,
+//! linearising and reducing, do not poll. If a limit is exceeded and the stage does not end within
+//! [`GRACE`], the watchdog prints the results so far with the verdict *unknown*, removes partial
+//! files and ends the process with exit code 3 (1 if some formula is already known to be false). A
 //! stage that does not poll may exceed the memory limit by 1 %.
 //!
-//! Invariant: a result is printed once, by the first holder of the lock. The state here is global,
-//! as standard output is.
+//! Invariant: the result is printed once, by the first holder of the lock. The state in this module
+//! is global, because standard output is global.
 
 use super::args::Format;
 use mu_base::host::Instant;
@@ -20,40 +20,42 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a stage may take to notice that a limit is passed.
+/// Time that a stage has to react to an exceeded limit.
 const GRACE: Duration = Duration::from_millis(1200);
-/// The same if the search is to be kept: a step over very many obligations is not left half done.
-const KEPT_GRACE: Duration = Duration::from_secs(60);
-/// Time between looks.
-const TICK: Duration = Duration::from_millis(10);
+/// The same for a run that writes a checkpoint at the end: a step over many obligations is not
+/// interrupted.
+const CHECKPOINT_GRACE: Duration = Duration::from_secs(60);
+/// Interval between checks of the watchdog.
+const WATCH_INTERVAL: Duration = Duration::from_millis(10);
 
+/// Global state of the output.
 struct State {
     format: Format,
-    /// What is under way, with what, and since when.
+    /// Current stage, its file, and its start.
     stage: &'static str,
     about: Option<String>,
     since: Instant,
-    /// What is over, with the seconds that it took, for the file of timings.
+    /// Completed stages with their seconds, for the file of timings.
     stages: Vec<Value>,
     timings: Option<PathBuf>,
-    /// What every JSON object begins with: the model's file and its parameters, if there are any.
+    /// First members of every JSON object: the model's file and its parameters, if any.
     head: Map<String, Value>,
-    /// Results so far, as they would stand in the JSON object.
+    /// Results so far, as members of the JSON object.
     known: Map<String, Value>,
-    /// Formulas that have a verdict, in JSON, and those that have none yet.
+    /// Verdicts so far in JSON, and formulas without a verdict.
     verdicts: Vec<Value>,
     waiting: Vec<String>,
     violated: bool,
-    /// The result is printed.
-    closed: bool,
-    /// No watch: something is being kept that may take long.
-    patient: bool,
-    /// A program reads along.
-    lines: bool,
-    /// A limit ends in a checkpoint: the search may come to the end of what it is at.
-    kept: bool,
-    /// Files that are being written.
-    parts: Vec<PathBuf>,
+    /// True if the result is printed.
+    is_printed: bool,
+    /// True while a checkpoint is being written: the watchdog does not end the process.
+    checkpoint_in_progress: bool,
+    /// True if progress is written as JSON lines.
+    progress_lines: bool,
+    /// True if a limit leads to a checkpoint: the search may finish its current step.
+    ends_in_checkpoint: bool,
+    /// Partially written files.
+    partial_files: Vec<PathBuf>,
 }
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
@@ -69,11 +71,11 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         verdicts: Vec::new(),
         waiting: Vec::new(),
         violated: false,
-        closed: false,
-        patient: false,
-        lines: false,
-        kept: false,
-        parts: Vec::new(),
+        is_printed: false,
+        checkpoint_in_progress: false,
+        progress_lines: false,
+        ends_in_checkpoint: false,
+        partial_files: Vec::new(),
     })
 });
 
@@ -81,39 +83,39 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes to standard output the result, or a part of it if formulas are waiting. Error: a closed
-/// pipe, a full disk.
+/// Prints the result, or a part of it while formulas are waiting. Errors: a closed pipe, a full
+/// disk.
 pub(super) fn print(text: &str) -> Result<(), Diagnostic> {
     let mut state = state();
-    state.closed = state.waiting.is_empty();
-    written(text)
+    state.is_printed = state.waiting.is_empty();
+    write_out(text)
 }
 
-/// Version of the schemas in `docs/schema`: one more whenever a key is renamed, removed or gets
-/// another meaning.
+/// Version of the schemas in `docs/schema`. It increases when a key is renamed, removed, or changes
+/// its meaning.
 const SCHEMA_VERSION: u32 = 2;
 
-/// Writes the result as one JSON object, which says by which program and of which model it is.
-/// Errors as those of [`print`].
-pub(super) fn object(value: Value) -> Result<(), Diagnostic> {
-    let value = state().headed(value);
+/// Prints the result as one JSON object, with the program version and the model. Errors: see
+/// [`print()`].
+pub(super) fn print_object(value: Value) -> Result<(), Diagnostic> {
+    let value = state().with_head(value);
     print(&format!("{value}\n"))
 }
 
-/// Says what went wrong as a JSON object, unless there is a result already.
-pub(super) fn error(diagnostic: &Diagnostic, sources: &SourceMap) {
+/// Prints an error as a JSON object, unless the result is already printed.
+pub(super) fn print_error(diagnostic: &Diagnostic, sources: &SourceMap) {
     let state = state();
-    if state.closed {
+    if state.is_printed {
         return;
     }
-    // Standard output that is gone cannot be told of.
-    let _ = written(&format!(
+    // A closed standard output cannot be reported anywhere.
+    let _ = write_out(&format!(
         "{}\n",
-        state.headed(json!({ "error": error_as_json(diagnostic, sources) }))
+        state.with_head(json!({ "error": error_as_json(diagnostic, sources) }))
     ));
 }
 
-/// A refusal as JSON: stage, message, place, notes.
+/// Returns an error as JSON: stage, message, place, notes.
 pub(super) fn error_as_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
     let place = |span: Span| {
         let (line, column) = sources.line_column(span);
@@ -138,56 +140,56 @@ pub(super) fn error_as_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Val
     })
 }
 
-/// The command of this process, as a line that a shell reads: results say how they were made.
+/// Returns the command of this process as a shell command line, so that results can be reproduced.
 pub(super) fn command_line() -> String {
     std::iter::once("mu-check".to_string())
-        .chain(mu_base::host::arguments().iter().skip(1).map(|w| for_shell(w)))
+        .chain(mu_base::host::arguments().iter().skip(1).map(|w| shell_quoted(w)))
         .collect::<Vec<_>>()
         .join(" ")
 }
 
-/// A word as a shell reads it.
-pub(super) fn for_shell(word: &str) -> String {
+/// Quotes a word for a shell.
+pub(super) fn shell_quoted(word: &str) -> String {
     let plain =
         !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
     if plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Results say by which command they were made.
-pub(super) fn command() {
+/// Adds the command line to the results.
+pub(super) fn record_command() {
     state().head.insert("command".into(), command_line().into());
 }
 
-/// An object with what every result begins with.
+/// Returns the object with the members that every result begins with.
 pub(super) fn with_head(value: Value) -> Value {
-    state().headed(value)
+    state().with_head(value)
 }
 
-/// The model's file.
-pub(super) fn model(file: &Path) {
+/// Adds the model's file to the results.
+pub(super) fn record_model(file: &Path) {
     state().head.insert("model".into(), file.display().to_string().into());
 }
 
-/// The model's parameters with their values.
-pub(super) fn parameters(values: impl Iterator<Item = (String, String)>) {
+/// Adds the model's parameters to the results.
+pub(super) fn record_parameters(values: impl Iterator<Item = (String, String)>) {
     let values: Map<String, Value> = values.map(|(name, value)| (name, value.into())).collect();
     state().head.insert("parameters".into(), values.into());
 }
 
-/// The parameters that results have, if there are some.
-pub(super) fn parameters_so_far() -> Option<Value> {
+/// Returns the parameters of the results; `None` if there are none.
+pub(super) fn recorded_parameters() -> Option<Value> {
     state().head.get("parameters").cloned()
 }
 
-/// Results have these parameters again.
+/// Sets the parameters of the results again.
 pub(super) fn restore_parameters(values: Option<Value>) {
     if let Some(values) = values {
         state().head.insert("parameters".into(), values);
     }
 }
 
-/// The word for a verdict in JSON, the same for all commands, from the word of the question's own
-/// field.
+/// Returns the verdict for JSON, which is the same for all commands. `of_field`: the word in the
+/// command's own field.
 pub(super) fn verdict_word(of_field: &str) -> &'static str {
     match of_field {
         "safe" | "robust" | "proved" | "Ok" => "true",
@@ -196,36 +198,36 @@ pub(super) fn verdict_word(of_field: &str) -> &'static str {
     }
 }
 
-/// Writes to standard output a part of the result; more follows.
-pub(super) fn part_of_text(text: &str) -> Result<(), Diagnostic> {
+/// Prints a part of the result; more parts follow.
+pub(super) fn print_part(text: &str) -> Result<(), Diagnostic> {
     let _state = state();
-    written(text)
+    write_out(text)
 }
 
-fn written(text: &str) -> Result<(), Diagnostic> {
+fn write_out(text: &str) -> Result<(), Diagnostic> {
     let mut out = mu_base::host::out().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write to standard output: {e}")))
 }
 
-/// Says what is under way.
-pub(super) fn stage(name: &'static str) {
+/// Begins a stage.
+pub(super) fn begin_stage(name: &'static str) {
     state().begin(name, None);
 }
 
-/// Says what is under way, and with which file.
-pub(super) fn stage_of(name: &'static str, file: &Path) {
+/// Begins a stage that works on a file.
+pub(super) fn begin_stage_on(name: &'static str, file: &Path) {
     state().begin(name, Some(file.display().to_string()));
 }
 
-/// The file that gets the stages with their seconds when the run ends.
-pub(super) fn time_stages(file: &Path) {
+/// Sets the file that receives the stages with their seconds at the end of the run.
+pub(super) fn write_timings_to(file: &Path) {
     state().timings = Some(file.to_path_buf());
 }
 
-/// The run ends: the timings are written, if that was asked for.
-pub(super) fn timed(budget: &Budget) -> Result<(), Diagnostic> {
+/// Ends the last stage and writes the timings if the user requested them.
+pub(super) fn write_timings(budget: &Budget) -> Result<(), Diagnostic> {
     let mut state = state();
     let Some(path) = state.timings.clone() else { return Ok(()) };
     let text = state.timings(budget);
@@ -241,13 +243,13 @@ impl State {
             over["file"] = json!(about);
         }
         self.stages.push(over);
-        if self.lines {
-            progress(&json!({ "stage": name, "about": about }));
+        if self.progress_lines {
+            print_progress(&json!({ "stage": name, "about": about }));
         }
         (self.stage, self.about, self.since) = (name, about, now);
     }
-    /// An object with what all begin with.
-    fn headed(&self, mut value: Value) -> Value {
+    /// Adds the members that every object begins with.
+    fn with_head(&self, mut value: Value) -> Value {
         if let Some(object) = value.as_object_mut() {
             let tool = json!({ "name": "mu-check", "version": env!("CARGO_PKG_VERSION") });
             let own =
@@ -261,7 +263,7 @@ impl State {
         }
         value
     }
-    /// Ends the last stage.
+    /// Ends the last stage and returns all timings.
     fn timings(&mut self, budget: &Budget) -> String {
         self.begin("done", None);
         let (seconds, memory) =
@@ -273,34 +275,33 @@ impl State {
     }
 }
 
-/// From now on a program reads along: what is under way goes to standard error, a JSON object a
-/// line.
-pub(super) fn read_along() {
-    state().lines = true;
+/// Enables progress lines: stages are printed to standard error, one JSON object per line.
+pub(super) fn enable_progress_lines() {
+    state().progress_lines = true;
 }
 
-/// Whether a program reads along.
-pub(super) fn has_reader() -> bool {
-    state().lines
+/// True if progress lines are enabled.
+pub(super) fn has_progress_lines() -> bool {
+    state().progress_lines
 }
 
-/// Tells the program that reads along how far a run is.
-pub(super) fn progress(value: &Value) {
+/// Prints a progress line.
+pub(super) fn print_progress(value: &Value) {
     eprintln!("{}", json!({ "progress": value }));
 }
 
-/// Keeps a figure that a result will have.
-pub(super) fn know(key: &str, value: Value) {
+/// Records a figure for the result.
+pub(super) fn record(key: &str, value: Value) {
     state().known.insert(key.into(), value);
 }
 
-/// Formulas that are to get verdicts.
-pub(super) fn expect(formulas: impl Iterator<Item = String>) {
+/// Sets the formulas that will get verdicts.
+pub(super) fn expect_verdicts(formulas: impl Iterator<Item = String>) {
     state().waiting = formulas.collect();
 }
 
-/// A waiting formula has its verdict: `text` is printed now, or its JSON kept for the end.
-pub(super) fn verdict_of(
+/// Records the verdict of a waiting formula: prints `text` now, or stores the JSON for the end.
+pub(super) fn record_verdict(
     formula: &Path,
     object: Option<Value>,
     text: Option<String>,
@@ -311,91 +312,93 @@ pub(super) fn verdict_of(
     if let Some(at) = state.waiting.iter().position(|w| *w == name) {
         state.waiting.remove(at);
     }
-    state.closed = state.waiting.is_empty() && text.is_some();
-    if let Some(object) = object.as_ref().filter(|_| state.lines) {
-        progress(&json!({ "formula": name, "verdict": object["verdict"] }));
+    state.is_printed = state.waiting.is_empty() && text.is_some();
+    if let Some(object) = object.as_ref().filter(|_| state.progress_lines) {
+        print_progress(&json!({ "formula": name, "verdict": object["verdict"] }));
     }
     state.violated |= violated;
     state.verdicts.extend(object);
-    text.map_or(Ok(()), |text| written(&text))
+    text.map_or(Ok(()), |text| write_out(&text))
 }
 
-/// The verdicts so far, in JSON.
-pub(super) fn verdicts() -> Vec<Value> {
+/// Returns the verdicts so far, in JSON.
+pub(super) fn recorded_verdicts() -> Vec<Value> {
     state().verdicts.clone()
 }
 
-/// Whether something is being kept (a checkpoint), which may take its time.
-pub(super) fn keeping(now: bool) {
-    state().patient = now;
+/// Sets if a checkpoint is being written, which may take long.
+pub(super) fn set_checkpoint_in_progress(now: bool) {
+    state().checkpoint_in_progress = now;
 }
 
-/// From now on a limit ends in a checkpoint, for which a search gets more time.
-pub(super) fn will_keep() {
-    state().kept = true;
+/// Announces that limits lead to a checkpoint, for which a search gets more time.
+pub(super) fn expect_checkpoint() {
+    state().ends_in_checkpoint = true;
 }
 
-/// A file is being written under this name; it is removed if the run ends before [`whole`].
-pub(super) fn part(path: &Path) {
-    state().parts.push(path.to_path_buf());
+/// Registers a partially written file; it is removed if the run ends before
+/// [`unregister_partial_file`].
+pub(super) fn register_partial_file(path: &Path) {
+    state().partial_files.push(path.to_path_buf());
 }
 
-/// The file is renamed or gone.
-pub(super) fn whole(path: &Path) {
-    state().parts.retain(|p| p != path);
+/// Unregisters a file that is complete or removed.
+pub(super) fn unregister_partial_file(path: &Path) {
+    state().partial_files.retain(|p| p != path);
 }
 
-/// Begins to watch a run. What `listen` starts costs as much as a small run, so it waits for the
-/// first look: a signal before that ends the process, as one before its start would.
+/// Starts the watchdog thread. `listen` costs as much as a small run, so the thread calls it after
+/// the first interval; an earlier signal ends the process by default.
 pub(super) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
     state().format = format;
     let budget = budget.clone();
-    let look = move || {
-        let mut passed: Option<Instant> = None;
-        std::thread::sleep(TICK);
+    let watch_loop = move || {
+        let mut exceeded_since: Option<Instant> = None;
+        std::thread::sleep(WATCH_INTERVAL);
         listen(&budget);
         loop {
-            // A search can touch some megabytes in a millisecond: near the limit a longer look away
-            // would miss it by that.
+            // A search can touch some megabytes per millisecond: close to the limit, check more
+            // often.
             let near = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m / 4 * 3);
-            std::thread::sleep(if near { TICK / 10 } else { TICK });
-            let fine = budget.check(0).and_then(|()| budget.check_memory());
-            let Err(stop) = fine else {
-                passed = None;
+            std::thread::sleep(if near { WATCH_INTERVAL / 10 } else { WATCH_INTERVAL });
+            let checked = budget.check(0).and_then(|()| budget.check_memory());
+            let Err(stop) = checked else {
+                exceeded_since = None;
                 continue;
             };
-            if state().patient {
-                passed = None;
+            if state().checkpoint_in_progress {
+                exceeded_since = None;
                 continue;
             }
             let over = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m + m / 100);
             if over
-                || passed.get_or_insert_with(Instant::now).elapsed()
-                    > if state().kept { KEPT_GRACE } else { GRACE }
+                || exceeded_since.get_or_insert_with(Instant::now).elapsed()
+                    > if state().ends_in_checkpoint { CHECKPOINT_GRACE } else { GRACE }
             {
                 give_up(&budget, &stop);
             }
         }
     };
-    // Without a watch the stages that poll still stop.
-    let _ = std::thread::Builder::new().name("watch".into()).spawn(look);
+    // Without the thread, the stages that poll still stop.
+    let _ = std::thread::Builder::new().name("watch".into()).spawn(watch_loop);
 }
 
-/// Ends the process with what is known, unless the result is printed or being kept.
+/// Ends the process with the results so far, unless the result is printed or a checkpoint is being
+/// written.
 pub(super) fn give_up(budget: &Budget, stop: &Stop) {
     let mut state = state();
-    if state.closed || state.patient {
+    if state.is_printed || state.checkpoint_in_progress {
         return;
     }
     if let Some(path) = state.timings.clone() {
         let _ = mu_base::host::fs::write(path, state.timings(budget));
     }
-    for part in &state.parts {
+    for part in &state.partial_files {
         let _ = mu_base::host::fs::remove_file(part);
     }
     let result = match state.format {
-        Format::Json => written(&format!("{}\n", state.headed(as_json(&state, budget, stop)))),
-        Format::Text => written(&as_text(&state, stop)),
+        Format::Json => write_out(&format!("{}\n", state.with_head(as_json(&state, budget, stop)))),
+        Format::Text => write_out(&as_text(&state, stop)),
     };
     std::process::exit(match result {
         Err(_) => 2,

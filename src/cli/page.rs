@@ -25,7 +25,7 @@ pub(super) fn write(
         let written = page::write(BufWriter::new(file), title, &output::command_line(), shown);
         written.map_err(|e| file_error("cannot write", path, &e))
     })?;
-    session.say(format!("wrote {}", path.display()));
+    session.log(format!("wrote {}", path.display()));
     Ok(())
 }
 

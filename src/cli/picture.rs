@@ -1,7 +1,7 @@
 //! Evidence of a formula as a file: the forms that there are, and the writing of each.
 
 use super::args::CheckArgs;
-use super::files::{Form, no_form_of_evidence, write, write_lts, write_text};
+use super::files::{FileKind, unknown_evidence_extension, write, write_lts, write_text};
 use super::load::Loaded;
 use super::pipeline::{Session, file_error};
 use super::properties::{self, Text};
@@ -59,7 +59,7 @@ pub(super) fn write_evidence(
             write_text(&path, &picture)?;
         }
     }
-    session.say(format!("wrote {}", path.display()));
+    session.log(format!("wrote {}", path.display()));
     Ok(())
 }
 
@@ -73,15 +73,15 @@ pub(super) enum Picture {
 
 impl Picture {
     pub(super) fn of(path: &Path) -> Result<Picture, Diagnostic> {
-        match Form::of(path) {
-            form if form.is_lts() || form == Form::Dot => return Ok(Picture::Lts),
+        match FileKind::of(path) {
+            form if form.is_lts() || form == FileKind::Dot => return Ok(Picture::Lts),
             _ => {}
         }
         match mu_base::ending(path).as_deref() {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
             Some("html") => Ok(Picture::Page),
-            _ => Err(no_form_of_evidence(
+            _ => Err(unknown_evidence_extension(
                 path,
                 ".json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot",
             )),

@@ -1,7 +1,7 @@
-//! From files to models: the chain of stages, with what each says of itself under `-v`.
+//! Pipeline from files to models; each stage logs a line under `-v`.
 
-use super::args::{Common, Reading, Reduction};
-use super::files::Form;
+use super::args::{Common, ReadArgs, Reduction};
+use super::files::FileKind;
 use super::output;
 pub(super) use mu_base::files::{file_error, read_source, read_text};
 use mu_base::host::{self, Instant};
@@ -18,7 +18,7 @@ use mu_syntax::template;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A run: options, sources read so far, limits.
+/// A run: options, sources, limits.
 pub struct Session {
     /// Common options.
     pub common: Common,
@@ -26,44 +26,44 @@ pub struct Session {
     pub sources: SourceMap,
     /// Limits and the clock.
     pub budget: Budget,
-    /// How files of some front ends are read.
-    pub reading: Reading,
-    /// The systems of any number of processes that were read as models.
+    /// Options for reading files of some front ends.
+    pub reading: ReadArgs,
+    /// Systems of any number of processes that were read as models.
     pub systems: Vec<std::sync::Arc<mu_cubicle::model::SystemModel<'static>>>,
-    /// The machine of the program that was read last, with a bound on its store buffers.
+    /// Machine of the last program, if its store buffers are bounded.
     pub machine: Option<mu_program::machine::Machine>,
     /// True if a store buffer of a program's machine is full in some state.
-    pub cut: bool,
-    /// Of the program that was read last: when its threads are done, by parameter and condition.
-    pub ends: Vec<(String, String)>,
-    /// Which labels of the model are memory operations, for graphs of its runs.
+    pub buffer_was_full: bool,
+    /// Termination conditions of the threads of the last program: parameter and condition.
+    pub terminations: Vec<(String, String)>,
+    /// Memory operations among the labels, for execution graphs of paths.
     pub interface: Option<mu_conform::interface::Interface>,
-    /// Warnings about the text of the model, printed when it was read, for JSON.
+    /// Warnings about the text of the model, for JSON; they are already printed.
     pub warnings: Vec<serde_json::Value>,
 }
 
 impl Session {
-    /// Starts the clock and listens for signals.
-    pub fn new(common: Common, reading: Reading) -> Self {
-        let session = Self::unwatched(common, reading);
+    /// Starts the clock and handles signals.
+    pub fn new(common: Common, reading: ReadArgs) -> Self {
+        let session = Self::without_watchdog(common, reading);
         output::watch(&session.budget, session.common.format, listen);
         session
     }
 
-    /// The same for a run that polls its budget from early on, and may be over before a thread that
-    /// watches it has begun: that begins once the run is long.
-    pub fn brief(common: Common, reading: Reading) -> Self {
-        let session = Self::unwatched(common, reading);
+    /// The same for a run that polls its budget early and may end soon: the watchdog thread starts
+    /// only if the run is long.
+    pub fn brief(common: Common, reading: ReadArgs) -> Self {
+        let session = Self::without_watchdog(common, reading);
         let (budget, format) = (session.budget.clone(), session.common.format);
         session.budget.once_long(move || output::watch(&budget, format, listen));
         session
     }
 
-    fn unwatched(common: Common, reading: Reading) -> Self {
+    fn without_watchdog(common: Common, reading: ReadArgs) -> Self {
         let limits = Limits {
             max_states: common.max_states,
-            // Tables grow by leaps: a little is kept back, so that the last one does not go far
-            // beyond what was said.
+            // Tables grow in large steps: reserve a part, so that the last step does not far exceed
+            // the limit.
             max_memory: common
                 .max_memory
                 .or_else(|| available_memory().map(|m| m / 10 * 9))
@@ -73,17 +73,17 @@ impl Session {
         Self::with_limits(common, reading, limits)
     }
 
-    /// A run whose options limit the processes that it starts, and not itself.
-    pub fn of_processes(common: Common, reading: Reading) -> Self {
+    /// A session with options that limit the processes it starts, and not itself.
+    pub fn for_subprocesses(common: Common, reading: ReadArgs) -> Self {
         let session = Self::with_limits(common, reading, Limits::default());
         listen(&session.budget);
         session
     }
 
-    fn with_limits(common: Common, reading: Reading, limits: Limits) -> Self {
+    fn with_limits(common: Common, reading: ReadArgs, limits: Limits) -> Self {
         let budget = Budget::new(limits);
         if common.progress_lines {
-            output::read_along();
+            output::enable_progress_lines();
         }
         if common.end_with_input {
             end_with_input(&budget);
@@ -95,14 +95,14 @@ impl Session {
             reading,
             systems: Vec::new(),
             machine: None,
-            cut: false,
-            ends: Vec::new(),
+            buffer_was_full: false,
+            terminations: Vec::new(),
             interface: None,
             warnings: Vec::new(),
         }
     }
 
-    /// Threads to use.
+    /// Returns the number of threads to use.
     pub fn threads(&self) -> usize {
         if host::IS_PAGE {
             return 1;
@@ -113,8 +113,8 @@ impl Session {
         )
     }
 
-    /// Says something under `-v`.
-    pub fn say(&self, text: impl AsRef<str>) {
+    /// Logs a line under `-v`.
+    pub fn log(&self, text: impl AsRef<str>) {
         if self.common.verbose > 0 && !self.common.quiet {
             eprintln!("[{:9.3} s] {}", self.budget.elapsed().as_secs_f64(), text.as_ref());
         }
@@ -125,22 +125,22 @@ impl Session {
         read_text(path)
     }
 
-    /// Text of a file that is a source by itself.
+    /// Reads a file and registers it as a source.
     pub fn read_source(&mut self, path: &Path) -> Result<(SourceId, String), Diagnostic> {
         read_source(path, &mut self.sources)
     }
 
-    /// A specification file, with its parameters filled in: plain mCRL2 text.
+    /// Reads a specification file and expands its parameters. Returns plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
-        let form = Form::of(path);
-        if form.is_lts() || form == Form::Dot || matches!(form, Form::Pg | Form::Bes) {
+        let form = FileKind::of(path);
+        if form.is_lts() || form == FileKind::Dot || matches!(form, FileKind::Pg | FileKind::Bes) {
             return Err(no_specification(path));
         }
         let (name, text) = super::files::model_text(self, path)?;
         self.expand_text(&name, &text)
     }
 
-    /// The text of a specification, with its parameters filled in. Its name is for messages.
+    /// Expands the parameters of a specification text. `name` is for messages.
     pub fn expand_text(
         &mut self,
         name: &str,
@@ -161,17 +161,19 @@ impl Session {
             }
         }
         let expanded = template::expand(name, text, &defines, &mut self.sources)?;
-        output::parameters(expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())));
+        output::record_parameters(
+            expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())),
+        );
         Ok(expanded)
     }
 
-    /// Refuses `-D` for a model that has no parameters to give.
+    /// Rejects `-D` for a model without parameters.
     pub fn expect_no_parameters(&self, path: &Path) -> Result<(), Diagnostic> {
         match self.common.define.first() {
             Some(d) => Err(Diagnostic::new(
                 Stage::Usage,
                 format!(
-                    "`-D {d}` gives a parameter of a specification, which `{}` is not",
+                    "`-D {d}` sets a parameter, but `{}` is not a specification",
                     path.display()
                 ),
             )),
@@ -179,26 +181,26 @@ impl Session {
         }
     }
 
-    /// A linear process.
+    /// Reads and linearises a specification.
     pub fn linear_process(
         &mut self,
         path: &Path,
         options: &linearise::Options,
     ) -> Result<LinearProcess, Diagnostic> {
         let spec = self.specification(path)?;
-        self.linearised(&spec, options)
+        self.linearise(&spec, options)
     }
 
-    /// The linear process of a typed specification.
-    pub fn linearised(
+    /// Linearises a typed specification.
+    pub fn linearise(
         &self,
         spec: &ProcSpec,
         options: &linearise::Options,
     ) -> Result<LinearProcess, Diagnostic> {
         let start = Instant::now();
-        output::stage("linearising");
+        output::begin_stage("linearising");
         let process = linearise::linearise(spec, options)?;
-        self.say(format!(
+        self.log(format!(
             "linear process: {} components, {} parameters, {} summands in {:.3} s",
             process.components.len(),
             process.params.len(),
@@ -208,8 +210,8 @@ impl Session {
         Ok(process)
     }
 
-    /// The model of a linear process.
-    pub fn compiled(
+    /// Compiles a linear process. `confluence`: the value of `--confluence`.
+    pub fn compile(
         &self,
         process: LinearProcess,
         confluence: &str,
@@ -219,43 +221,43 @@ impl Session {
             "auto" => Confluence::Auto,
             names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
         };
-        self.compiled_by(process, &confluence)
+        self.compile_with(process, &confluence)
     }
 
-    /// The same, where steps are taken at once as `confluence` says.
-    pub fn compiled_by(
+    /// Compiles a linear process with the given priority of confluent steps.
+    pub fn compile_with(
         &self,
         process: LinearProcess,
         confluence: &Confluence,
     ) -> Result<Compiled, Diagnostic> {
         let start = Instant::now();
-        output::stage("compiling the linear process");
+        output::begin_stage("compiling the linear process");
         let model = Compiled::limited(process, confluence, &self.budget)?;
-        output::stage("searching");
+        output::begin_stage("searching");
         let groups = mu_model::Model::groups(&model);
         let mut confluent: Vec<&str> =
             groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
         confluent.sort_unstable();
         confluent.dedup();
-        self.say(format!(
+        self.log(format!(
             "compiled {} groups in {:.3} s",
             groups.len(),
             start.elapsed().as_secs_f64()
         ));
         if !confluent.is_empty() {
-            self.say(format!("confluent steps with priority: {}", confluent.join(", ")));
+            self.log(format!("confluent steps with priority: {}", confluent.join(", ")));
         }
         Ok(model)
     }
 
-    /// How to explore a model. Steps that are prioritised by name only, without proof, are not
-    /// known to lead to one state, which symmetries need.
+    /// Returns the options of an exploration. Steps that have priority by name only, without proof,
+    /// may not be confluent; symmetry reduction needs that, so it is off.
     pub fn explore_options(&self, model: &dyn Model, without: &[Reduction]) -> mu_explore::Options {
         let symmetry = match no_symmetries(model.is_priority_proven(), without) {
             None => true,
             Some(_) if without.contains(&Reduction::Symmetry) => false,
             Some(why) => {
-                self.say(format!("symmetries: not looked for, since {why}"));
+                self.log(format!("symmetries: not searched for, because {why}"));
                 false
             }
         };
@@ -269,42 +271,40 @@ impl Session {
         .with_confluence_of(model)
     }
 
-    /// Says which symmetries a search used, and which candidates it did not.
-    pub fn say_symmetries(
+    /// Logs the symmetries that a search used, and the candidates that it dropped.
+    pub fn log_symmetries(
         &self,
         order: usize,
         without: &[Reduction],
         dropped: &[RejectedSymmetry],
     ) {
         match order {
-            _ if without.contains(&Reduction::Symmetry) => {
-                self.say("symmetries: done without, as asked")
-            }
-            0 | 1 => self.say("symmetries: none used"),
-            n => self.say(format!(
+            _ if without.contains(&Reduction::Symmetry) => self.log("symmetries: switched off"),
+            0 | 1 => self.log("symmetries: none used"),
+            n => self.log(format!(
                 "symmetries: one state represents up to {n}; verified at every evaluation"
             )),
         }
-        dropped.iter().for_each(|d| self.say(format!("symmetries: without {}: {}", d.name, d.why)));
+        dropped.iter().for_each(|d| self.log(format!("symmetries: without {}: {}", d.name, d.why)));
     }
 
-    /// Says whether steps were left out in a search, or why not; the same for JSON. None if the
-    /// question was never put.
-    pub fn say_order(&self, order: Order) -> Option<Value> {
+    /// Logs the use of partial-order reduction, or the reason against it. Returns the same as JSON;
+    /// `None` if it was not considered.
+    pub fn log_partial_order(&self, order: Order) -> Option<Value> {
         match order {
             Order::None => None,
             Order::Used(ReductionSavings { states, steps }) => {
-                self.say(format!("partial order: {steps} steps of {states} states were left out, since the answer does not rest on them"));
+                self.log(format!("partial order: {steps} steps of {states} states were skipped, because the answer does not depend on them"));
                 Some(json!({ "used": true, "states": states, "steps": steps }))
             }
             Order::Unused(why) => {
-                self.say(format!("partial order: not used: {}", why.text()));
+                self.log(format!("partial order: not used: {}", why.text()));
                 Some(json!({ "used": false, "reason": why.word(), "why": why.text() }))
             }
             Order::Forbidden(ban, place) => {
                 let (line, column) = self.sources.line_column(place);
                 let name = &self.sources.get(place.source).name;
-                self.say(format!(
+                self.log(format!(
                     "partial order: not used: {name}:{line}:{column}: {}",
                     ban.text()
                 ));
@@ -315,13 +315,13 @@ impl Session {
         }
     }
 
-    /// Peak resident memory so far.
+    /// Returns the peak resident memory so far.
     pub fn peak_memory(&self) -> u64 {
         peak_resident_bytes()
     }
 }
 
-/// Why symmetries are not looked for, if they are not.
+/// Returns the reason why symmetries are off; `None` if they are on.
 fn no_symmetries(priority_proven: bool, without: &[Reduction]) -> Option<&'static str> {
     if without.contains(&Reduction::Symmetry) {
         return Some("they are switched off");
@@ -329,8 +329,8 @@ fn no_symmetries(priority_proven: bool, without: &[Reduction]) -> Option<&'stati
     (!priority_proven).then_some("the steps named by `--confluence` are not proven confluent")
 }
 
-/// Which symmetries a search used, and which candidates it did not, for JSON. `priority_proven`:
-/// see [`Model::is_priority_proven`].
+/// Returns the symmetries that a search used, and the candidates that it dropped, as JSON.
+/// `priority_proven`: see [`Model::is_priority_proven`].
 pub(super) fn symmetries(
     priority_proven: bool,
     order: usize,
@@ -347,26 +347,26 @@ pub(super) fn symmetries(
     object
 }
 
-/// The error for a file that holds no specification.
+/// Returns the error for a file that contains no specification.
 pub(super) fn no_specification(path: &Path) -> Diagnostic {
-    let what = match Form::of(path) {
-        Form::System => "a system of any number of processes",
+    let what = match FileKind::of(path) {
+        FileKind::System => "a system of any number of processes",
         form if form.is_game() => "a game",
         _ => "a transition system",
     };
     Diagnostic::new(
         Stage::Usage,
-        format!("`{}` is not a specification: its name says that it is {what}", path.display()),
+        format!("`{}` is not a specification: by its name it is {what}", path.display()),
     )
     .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec")
 }
 
-/// A signal asks the run to end, and a second one ends it.
+/// Handles signals: the first requests the end of the run, the second ends it.
 #[cfg(not(target_arch = "wasm32"))]
 fn listen(budget: &Budget) {
     let (flag, handled) = (budget.interrupt_flag(), budget.clone());
-    // Failing to listen leaves the system's default, which ends the process: nothing wrong is
-    // reported.
+    // If no handler can be installed, the default of the system ends the process; no wrong result
+    // is printed.
     let _ = ctrlc::set_handler(move || {
         if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
             output::give_up(&handled, &mu_base::Stop::Interrupted);
@@ -375,17 +375,17 @@ fn listen(budget: &Budget) {
     });
 }
 
-/// There are no signals: whoever runs an instance of the module ends it.
+/// WebAssembly has no signals: the host ends the instance.
 #[cfg(target_arch = "wasm32")]
 fn listen(_: &Budget) {}
 
-/// From now on the end of standard input is an interrupt: whoever holds its other end is gone.
+/// Treats the end of standard input as an interrupt: the process at its other end is gone.
 pub(super) fn end_with_input(budget: &Budget) {
     let flag = budget.interrupt_flag();
     let wait = move || {
         let _ = std::io::copy(&mut mu_base::host::input().lock(), &mut std::io::sink());
         flag.store(true, std::sync::atomic::Ordering::Relaxed);
     };
-    // Without this thread the process lives on, as it would without the option.
+    // Without this thread, the process runs on as without the option.
     let _ = std::thread::Builder::new().name("input".into()).spawn(wait);
 }

@@ -2,8 +2,8 @@
 //!
 //! Exit code: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a full buffer).
 
-use super::args::{Format, MemoryName, ProgramArgs, ProofMemory, ProveArgs, ThreadsOf};
-use super::files::Form;
+use super::args::{Format, MemoryName, ProgramArgs, ProofMemory, ProveArgs, ThreadCount};
+use super::files::FileKind;
 use super::output;
 use super::pipeline::Session;
 use super::print;
@@ -19,7 +19,7 @@ use std::path::Path;
 
 /// Whether a file is a program of one kind or the other, by its name.
 pub(super) fn is_program(path: &Path) -> bool {
-    Form::of(path) == Form::Program
+    FileKind::of(path) == FileKind::Program
 }
 
 /// Reads an x86 program or a litmus test.
@@ -81,8 +81,8 @@ pub(super) fn read_asserted(
 
 pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
     let threads = match args.threads_of {
-        ThreadsOf::Number(n) => n,
-        ThreadsOf::Any => return any_number(session, args),
+        ThreadCount::Number(n) => n,
+        ThreadCount::Any => return any_number(session, args),
     };
     let program = read_asserted(session, &args.file, threads)?;
     let memory = args.memory.model.model();
@@ -114,12 +114,12 @@ pub(super) fn report(
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Text => print(&as_text(session, program, found, model, seconds))?,
-        Format::Json => output::object(as_json(session, program, found, model, seconds))?,
+        Format::Json => output::print_object(as_json(session, program, found, model, seconds))?,
     }
     if found.bound_reached && found.safety != Safety::Unsafe && !session.common.quiet {
         let bound = found.machine.bound.unwrap_or(0);
         eprintln!(
-            "warning: a store buffer was full at {bound} stores; what more room would allow was not searched (--buffer)"
+            "warning: a store buffer was full at {bound} stores; behaviour that needs more capacity was not searched (--buffer)"
         );
     }
     Ok(())

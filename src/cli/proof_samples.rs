@@ -4,7 +4,7 @@
 //! A violation is an internal error with the state, the step, and the seed. Cost: at most a tenth
 //! of the time of the run, and at least some milliseconds.
 
-use super::args::{Initial, TranslationArgs};
+use super::args::{InitialValues, TranslationArgs};
 use super::pipeline::Session;
 use super::progress::grouped;
 use mu_base::host::Instant;
@@ -76,7 +76,7 @@ pub(super) fn walked(
         let Ok(program) = nasm::parse(source, &text, threads) else { continue };
         let until = limit * threads as u32 / MOST_THREADS as u32;
         let enough = || start.elapsed() > until || session.budget.check(0).is_err();
-        let any_registers = translation.initial == Initial::Any;
+        let any_registers = translation.initial == InitialValues::Any;
         let walks = samples.div_ceil(WALK_PART);
         match walk(&Walks {
             program: &program,

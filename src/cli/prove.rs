@@ -55,7 +55,9 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Text => print(&as_text(session, &system, args, &outcome, seconds, None))?,
-        Format::Json => output::object(as_json(session, &system, args, &outcome, seconds, None))?,
+        Format::Json => {
+            output::print_object(as_json(session, &system, args, &outcome, seconds, None))?
+        }
     }
     Ok(match &outcome.verdict {
         Verdict::Safe { .. } => 0,
@@ -78,7 +80,7 @@ pub(super) fn search(
         work,
         threads: session.threads().into(),
     };
-    output::stage("proving");
+    output::begin_stage("proving");
     let start = Instant::now();
     let mut outcome = mu_prove::prove(system, options, &session.budget);
     if matches!(outcome.verdict, Verdict::Unknown(Why::NoInitialState)) {
@@ -487,7 +489,7 @@ fn verified(session: &mut Session, args: &VerifyArgs, text: &str) -> Result<Veri
 pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Diagnostic> {
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
-    output::stage("verifying");
+    output::begin_stage("verifying");
     let unreadable = |e: &mu_prove::verify::read::ReadError| {
         let message = format!("{}:{}: {}", args.certificate.display(), e.line, e.message);
         Diagnostic::new(Stage::Syntax, message)
@@ -573,7 +575,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             if let Some(translation) = &translation {
                 object["threads"] = super::threads::threads_json(translation);
             }
-            output::object(object)?;
+            output::print_object(object)?;
         }
     }
     Ok(code)

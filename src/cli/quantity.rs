@@ -46,7 +46,7 @@ pub(super) fn run(
     let wants = [
         (args.evidence.is_some(), "--evidence"),
         (args.game.is_some(), "--game"),
-        (args.keeping.is_wanted(), "--checkpoint` and `--resume"),
+        (args.checkpoints.is_requested(), "--checkpoint` and `--resume"),
         (args.junit.is_some(), "--junit"),
         (args.engine().name() == "symbolic", "--engine symbolic"),
     ];
@@ -73,11 +73,11 @@ pub(super) fn run(
         object["reason"] = "error".into();
         object["error"] = output::error_as_json(why, &session.sources);
         let line = in_text.then(|| format!("{}: unknown (error)\n", text.name.display()));
-        output::verdict_of(&text.name, Some(object), line, false)
+        output::record_verdict(&text.name, Some(object), line, false)
     };
     for (text, formula) in texts.iter().zip(&formulas) {
         let start = Instant::now();
-        output::stage_of("checking a formula", &text.name);
+        output::begin_stage_on("checking a formula", &text.name);
         let formula = match formula {
             Ok(formula) => formula,
             Err(why) => {
@@ -113,7 +113,7 @@ pub(super) fn run(
         });
         let violated =
             matches!(&found.bounds, Ok(bounds) if matches!(bounds.value(), Some(Real::Minus)));
-        output::verdict_of(
+        output::record_verdict(
             &text.name,
             Some(as_json(text, &found)),
             in_text.then(|| as_text(text, &found)),
@@ -121,8 +121,8 @@ pub(super) fn run(
         )?;
     }
     if session.common.format == Format::Json {
-        output::object(
-            json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }),
+        output::print_object(
+            json!({ "results": output::recorded_verdicts(), "peak_memory_bytes": session.peak_memory() }),
         )?;
     }
     Ok(if refused { 2 } else { code })

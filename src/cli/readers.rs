@@ -1,8 +1,9 @@
-//! Readers of other front ends for the language server: a text -> the error that commands would
-//! find in it, and what its names mean.
+//! Readers of the other front ends for the language server: the errors of a text and the meaning of
+//! its names.
 //!
-//! Invariant: a text that a command takes has none. A program has no number of threads yet: it is
-//! read as one for two and as one for any number, and an error is told if neither takes it.
+//! Invariant: a text that a command accepts has no error. The number of threads of a program is
+//! unknown here: it is read for two threads and for any number, and an error is reported if both
+//! readers reject it.
 
 use super::program::elsewhere;
 use mu_axioms::cat::Model;
@@ -15,15 +16,15 @@ use mu_syntax::tokens::{Kind, tokens};
 use std::cell::RefCell;
 use std::path::Path;
 
-/// Threads of a program that is only read.
+/// Number of threads for a program that is only checked.
 const THREADS: usize = 2;
 
-/// What is wrong with a text, by the name of its file. `beside`: the text of a file in the same
-/// folder, as models include them. None: no front end here reads such files.
+/// Checks a text; the name of its file selects the reader. `sibling` returns the text of a file in
+/// the same folder, for includes. `None` if no reader handles such files.
 pub(super) fn read(
     path: &Path,
     text: &str,
-    beside: &dyn Fn(&str) -> Option<String>,
+    sibling: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Read> {
     let mut sources = SourceMap::new();
     let name = path.file_name()?.to_string_lossy().into_owned();
@@ -36,27 +37,28 @@ pub(super) fn read(
     let meaning;
     let result = match ending.as_str() {
         "cub" => {
-            meaning = Some(plain(&name, text, mu_cubicle::names));
+            meaning = Some(meaning_without_includes(&name, text, mu_cubicle::names));
             system(sources.add(name, text), text)
         }
         "asm" => {
-            meaning = Some(plain(&name, text, mu_program::names));
+            meaning = Some(meaning_without_includes(&name, text, mu_program::names));
             program(sources.add(name, text), text)
         }
         "cat" => {
-            let beside = |name: &str| beside(name).or_else(|| mu_axioms::models::file(name));
-            let compiled = Dialect::compile(&mut sources, &name, text, &beside);
-            meaning = Some(of_model(&name, text, &beside, compiled.as_ref().ok().map(|c| &c.0)));
+            let sibling = |name: &str| sibling(name).or_else(|| mu_axioms::models::file(name));
+            let compiled = Dialect::compile(&mut sources, &name, text, &sibling);
+            meaning =
+                Some(model_meaning(&name, text, &sibling, compiled.as_ref().ok().map(|c| &c.0)));
             compiled.map(drop)
         }
         "pbes" => {
-            // The parameter layer has names of its own, which are not told yet.
-            meaning =
-                (!has_parameters(text)).then(|| plain(&name, text, mu_formula::equations::names));
+            // The parameter layer has names of its own, which the naming does not cover yet.
+            meaning = (!has_parameters(text))
+                .then(|| meaning_without_includes(&name, text, mu_formula::equations::names));
             equations(&mut sources, &name, text)
         }
         "litmus" => {
-            meaning = Some(plain(&name, text, mu_litmus::names));
+            meaning = Some(meaning_without_includes(&name, text, mu_litmus::names));
             let source = sources.add(name, text);
             test(source, text)
         }
@@ -65,37 +67,41 @@ pub(super) fn read(
     Some(Read { refused: result.err(), sources, keywords, meaning })
 }
 
-/// Whether a text has anything of the parameter layer.
+/// True if a text uses the parameter layer.
 fn has_parameters(text: &str) -> bool {
     tokens(text).iter().any(|t| matches!(t.kind, Kind::Directive | Kind::Value))
 }
 
-/// The names of a text that includes no other.
-fn plain(name: &str, text: &str, names: fn(SourceId, &str) -> Naming) -> Meaning {
+/// Returns the names of a text without includes.
+fn meaning_without_includes(
+    name: &str,
+    text: &str,
+    names: fn(SourceId, &str) -> Naming,
+) -> Meaning {
     let mut sources = SourceMap::new();
     let source = sources.add(name, text);
     Meaning { naming: names(source, text), sources, source, included: Vec::new() }
 }
 
-fn of_model(
+fn model_meaning(
     name: &str,
     text: &str,
-    beside: &dyn Fn(&str) -> Option<String>,
+    sibling: &dyn Fn(&str) -> Option<String>,
     model: Option<&Model>,
 ) -> Meaning {
     let mut sources = SourceMap::new();
     let source = sources.add(name, text);
-    let said = || Dialect::of_head(&mu_axioms::cat::head(text)).vocabulary();
-    let vocabulary = model.map_or_else(said, |m| m.vocabulary().clone());
+    let declared = || Dialect::of_head(&mu_axioms::cat::head(text)).vocabulary();
+    let vocabulary = model.map_or_else(declared, |m| m.vocabulary().clone());
     let included = RefCell::new(Vec::new());
     let resolve = |name: &str| {
-        beside(name).inspect(|text| included.borrow_mut().push((name.to_string(), text.clone())))
+        sibling(name).inspect(|text| included.borrow_mut().push((name.to_string(), text.clone())))
     };
     let naming = mu_axioms::cat::names(&mut sources, source, &resolve, &vocabulary, model);
     Meaning { naming, sources, source, included: included.into_inner() }
 }
 
-/// A test that one of its two readers takes has no error.
+/// Checks a litmus test; it has no error if one of its two readers accepts it.
 fn test(source: SourceId, text: &str) -> Result<(), Diagnostic> {
     let axiomatic = mu_litmus::parse(source, text, mu_litmus::file::Options::default()).map(drop);
     if axiomatic.is_err() && text.trim_start().starts_with("X86") {

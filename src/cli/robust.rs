@@ -93,7 +93,7 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
     };
     match session.common.format {
         Format::Text => print(&as_text(session, &program, &answer))?,
-        Format::Json => output::object(as_json(session, &program, &answer))?,
+        Format::Json => output::print_object(as_json(session, &program, &answer))?,
     }
     let made = answer.fences.as_ref().map(|f| f.places.is_some());
     Ok(match (made, answer.found.robust()) {

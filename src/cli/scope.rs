@@ -6,9 +6,9 @@
 //! without effect are rejected there.
 
 use super::args::{
-    By, CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, ThreadsOf,
+    CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, LitmusMethod, ThreadCount,
 };
-use super::files::Form;
+use super::files::FileKind;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use mu_base::{Diagnostic, Stage, ends_in};
@@ -64,7 +64,7 @@ fn rows(command: &Command) -> Vec<Row> {
     let mut rows = command.reading().map_or_else(Vec::new, |_| of_reading(&inputs(command)));
     rows.extend(match command {
         Command::Program(a) => {
-            let any = a.threads_of == ThreadsOf::Any;
+            let any = a.threads_of == ThreadCount::Any;
             // A proof rejects `-D` by itself.
             [
                 of_translation(any, "any number of threads (`--threads-of any`)"),
@@ -109,10 +109,12 @@ fn inputs(command: &Command) -> Vec<&Path> {
 }
 
 fn of_reading(inputs: &[&Path]) -> Vec<Row> {
-    let any = |is: &dyn Fn(Form, &Path) -> bool| inputs.iter().any(|path| is(Form::of(path), path));
+    let any = |is: &dyn Fn(FileKind, &Path) -> bool| {
+        inputs.iter().any(|path| is(FileKind::of(path), path))
+    };
     // A folder of faulty machines may hold models of all forms.
     let folder = inputs.iter().any(|path| path.is_dir());
-    let buffered = folder || any(&|form, _| matches!(form, Form::Program | Form::System));
+    let buffered = folder || any(&|form, _| matches!(form, FileKind::Program | FileKind::System));
     let stored = folder || any(&|form, _| form.is_lts());
     vec![
         ("threads_of", folder || any(&|_, path| is_asm(path)), ASM),
@@ -129,7 +131,7 @@ fn of_translation(effective: bool, meant: &'static str) -> Vec<Row> {
 
 fn of_expand(args: &ExpandArgs) -> Vec<Row> {
     let system = args.to == Language::Cubicle;
-    let program = Form::of(&args.file) == Form::Program;
+    let program = FileKind::of(&args.file) == FileKind::Program;
     let fixed = "a number of threads: a system (`--to cubicle`) has any number";
     let mut rows = of_translation(system, "`--to cubicle`");
     rows.push(("threads_of", is_asm(&args.file), ASM));
@@ -145,7 +147,7 @@ fn of_expand(args: &ExpandArgs) -> Vec<Row> {
 fn of_litmus(args: &LitmusArgs) -> Vec<Row> {
     let shown = args.machine.is_some();
     let is_machine = mu_program::memory::by_name(&args.model).is_some();
-    let runs = is_machine && args.by == By::Machine && !shown;
+    let runs = is_machine && args.by == LitmusMethod::Machine && !shown;
     let cat = "models in `cat`: `--model FILE.cat`, or `--by axioms`";
     vec![
         ("by", is_machine && !shown, "the models `sc`, `tso` and `pso` without `--machine`"),
@@ -171,7 +173,7 @@ fn of_check(args: &CheckArgs) -> Vec<Row> {
             formulas && any,
             "formulas for every value of a parameter (`-D NAME=any`)",
         ),
-        ("checkpoint_every", args.keeping.is_wanted(), "`--checkpoint` and `--resume`"),
+        ("checkpoint_every", args.checkpoints.is_requested(), "`--checkpoint` and `--resume`"),
         ("solver", formulas, FORMULA),
         ("count", formulas, FORMULA),
         ("junit", formulas, FORMULA),
@@ -180,7 +182,7 @@ fn of_check(args: &CheckArgs) -> Vec<Row> {
 }
 
 fn of_explore(args: &ExploreArgs) -> Vec<Row> {
-    let sought = args.seeking.sought().is_some();
+    let sought = args.goal.kind().is_some();
     let path = "a path: `--deadlock`, `--action` or `--divergence`";
     let whole = "whole explorations, without `--deadlock`, `--action` and `--divergence`";
     let symbolic = sought && ![Explicit.name(), "auto", "cluster"].contains(&args.engine.name());
@@ -194,6 +196,6 @@ fn of_explore(args: &ExploreArgs) -> Vec<Row> {
         ("confluence", !sought, whole),
         ("strategy", !sought, whole),
         ("engine", !symbolic, whole),
-        ("checkpoint_every", args.keeping.is_wanted(), "`--checkpoint` and `--resume`"),
+        ("checkpoint_every", args.checkpoints.is_requested(), "`--checkpoint` and `--resume`"),
     ]
 }

@@ -11,7 +11,7 @@
 //! Invariant: a folder in which some process was killed, at whatever moment, has the last
 //! checkpoint that all processes had written, whole.
 
-use super::args::Keeping;
+use super::args::CheckpointArgs;
 use super::begun;
 use super::checkpoint::{of_file, replace};
 use super::output;
@@ -37,7 +37,7 @@ pub(super) struct Shares {
     every: Duration,
     last: Mutex<Instant>,
     fingerprint: String,
-    say: bool,
+    log: bool,
     me: usize,
     processes: usize,
     /// The folder of the checkpoint to go on from, and its stamp.
@@ -47,8 +47,8 @@ pub(super) struct Shares {
 }
 
 /// Marks the folder of a run that begins, before the processes meet: a limit may come before.
-pub(super) fn mark(keeping: &Keeping, fingerprint: &str) -> Result<(), Diagnostic> {
-    keeping.folder().map_or(Ok(()), |folder| begun::mark(folder, fingerprint))
+pub(super) fn mark(checkpoints: &CheckpointArgs, fingerprint: &str) -> Result<(), Diagnostic> {
+    checkpoints.folder().map_or(Ok(()), |folder| begun::mark(folder, fingerprint))
 }
 
 fn name(number: u64, process: u32, processes: u32) -> String {
@@ -140,17 +140,17 @@ impl Shares {
         fingerprint: String,
         (me, processes): (usize, usize),
         from: Option<(PathBuf, Stamp)>,
-        say: bool,
+        log: bool,
     ) -> Result<Self, Diagnostic> {
         std::fs::create_dir_all(folder)
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         let probe = folder.join(format!("{me}.probe"));
         std::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
         std::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
-        output::will_keep();
+        output::expect_checkpoint();
         let (folder, last, marked) =
             (folder.to_path_buf(), Mutex::new(Instant::now()), folder.to_path_buf());
-        Ok(Self { folder, every, last, fingerprint, say, me, processes, from, marked })
+        Ok(Self { folder, every, last, fingerprint, log, me, processes, from, marked })
     }
     /// The folder that is written to.
     pub(super) fn folder(&self) -> &Path {
@@ -173,7 +173,7 @@ pub(super) struct Rack {
     every: Duration,
     fingerprint: String,
     places: (usize, usize),
-    say: bool,
+    log: bool,
     current: Current,
     /// The folder to go on from, and by name what is there.
     from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
@@ -220,9 +220,9 @@ impl Rack {
         fingerprint: String,
         places: (usize, usize),
         from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
-        (say, current): (bool, Current),
+        (log, current): (bool, Current),
     ) -> Self {
-        Self { folder: folder.to_path_buf(), every, fingerprint, places, say, current, from }
+        Self { folder: folder.to_path_buf(), every, fingerprint, places, log, current, from }
     }
 }
 
@@ -246,7 +246,7 @@ impl Shelves for Rack {
             fingerprint,
             self.places,
             from,
-            self.say,
+            self.log,
         )?;
         Ok(Box::new(Shares { marked: self.folder.clone(), ..shares }))
     }
@@ -283,7 +283,7 @@ impl Shelf for Shares {
                 .read(&mut open(&path)?, process as usize % self.processes == self.me)
                 .map_err(|d| of_file(&path, d))?;
         }
-        if self.say {
+        if self.log {
             eprintln!(
                 "resumes from {} states of checkpoint {} by {} processes",
                 share.tally().stored,
@@ -308,14 +308,14 @@ impl Shelf for Shares {
     fn keep(&self, share: &mut Partition<'_>, stamp: &Stamp) -> Result<(), Diagnostic> {
         let stored = share.tally().stored;
         let share = RefCell::new(share);
-        output::keeping(true);
+        output::set_checkpoint_in_progress(true);
         let kept =
             replace(&self.folder, &name(stamp.number, stamp.process, stamp.processes), &|out| {
                 share.borrow_mut().write(stamp, out)
             });
-        output::keeping(false);
+        output::set_checkpoint_in_progress(false);
         let path = kept?;
-        if self.say {
+        if self.log {
             eprintln!("checkpoint {} of {stored} states in {}", stamp.number, path.display());
         }
         Ok(())

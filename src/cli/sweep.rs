@@ -10,7 +10,7 @@
 
 use super::args::Format;
 use super::args::sweep::{Axis, SweepArgs, axes, combinations};
-use super::files::{Form, write_text};
+use super::files::{FileKind, write_text};
 use super::folder_lock::Locks;
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
@@ -45,7 +45,7 @@ struct Job {
 type Combination = Vec<(String, String)>;
 
 pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
-    if Form::of(&args.model) != Form::Other {
+    if FileKind::of(&args.model) != FileKind::Other {
         let message = format!(
             "`{}` is not a specification: a sweep varies the parameters of one",
             args.model.display()
@@ -376,7 +376,7 @@ impl Runner<'_> {
             write_text(&free, &text)?;
             eprintln!("{} rows are of other inputs; {} keeps them", dropped.len(), free.display());
         }
-        self.session.say(format!("{} rows are done already", kept.len()));
+        self.session.log(format!("{} rows are done already", kept.len()));
         Ok(kept)
     }
 
@@ -384,15 +384,15 @@ impl Runner<'_> {
     fn words(&self, job: &Job, combination: &Combination) -> Vec<OsString> {
         let common = &self.session.common;
         let mut words: Vec<OsString> = Vec::new();
-        let mut say = |more: &[&str]| words.extend(more.iter().map(OsString::from));
+        let mut log = |more: &[&str]| words.extend(more.iter().map(OsString::from));
         match &job.formula {
-            None => say(&[EXPLORE]),
+            None => log(&[EXPLORE]),
             // A table of counts is one of all states.
             Some(_) => {
-                say(&["check", "--without", "por", "--count", &value_name(&self.args.count)])
+                log(&["check", "--without", "por", "--count", &value_name(&self.args.count)])
             }
         }
-        say(&[
+        log(&[
             "--confluence",
             &job.confluence,
             "--format",
@@ -400,21 +400,21 @@ impl Runner<'_> {
             "--no-progress",
             "--end-with-input",
         ]);
-        say(&[
+        log(&[
             "--engine",
             self.args.engine.name(),
             "--threads",
             &self.session.threads().to_string(),
         ]);
-        defines(combination).iter().for_each(|d| say(&["-D", d]));
+        defines(combination).iter().for_each(|d| log(&["-D", d]));
         if let Some(n) = common.max_states {
-            say(&["--max-states", &n.to_string()]);
+            log(&["--max-states", &n.to_string()]);
         }
         if let Some(n) = common.max_memory {
-            say(&["--max-memory", &n.to_string()]);
+            log(&["--max-memory", &n.to_string()]);
         }
         if let Some(t) = common.timeout {
-            say(&["--timeout", &format!("{}s", t.as_secs_f64())]);
+            log(&["--timeout", &format!("{}s", t.as_secs_f64())]);
         }
         if let Some(path) = self.evidence(job, combination) {
             words.extend(["--evidence".into(), path.into_os_string()]);
@@ -484,7 +484,7 @@ impl Runner<'_> {
             } else {
                 why.into_owned()
             };
-            bar.say(&format!("{what}: failed\n{}", why.trim_end()));
+            bar.log(&format!("{what}: failed\n{}", why.trim_end()));
         }
         row.states = number(answer.get("states"));
         row.transitions = number(answer.get("transitions"));
@@ -499,7 +499,7 @@ impl Runner<'_> {
             let kind = if row.formula.is_some() { "equations" } else { "states" };
             let verdict = row.verdict.as_ref().map_or_else(String::new, |v| format!("{v}, "));
             let stop = if row.is_complete() { String::new() } else { format!(" ({})", row.stop) };
-            bar.say(&format!(
+            bar.log(&format!(
                 "{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MB{stop}",
                 grouped((row.memory + 500_000) / 1_000_000)
             ));

@@ -1,5 +1,5 @@
-//! Systems of any number of processes (`.cub`) for a fixed number of them, as models for every
-//! command that takes one; x86 programs as systems.
+//! Systems of any number of processes (`.cub`): instances with a fixed number as models; x86
+//! programs as systems.
 
 use super::args::{MemoryName, TranslationArgs};
 use super::load::Loaded;
@@ -24,20 +24,22 @@ pub(super) fn read(session: &mut Session, path: &Path) -> Result<System, Diagnos
     mu_cubicle::check(&mu_cubicle::parse(source, &text)?)
 }
 
-/// An x86 program as a system of any number of processes.
+/// Translates an x86 program to a system of any number of processes.
 pub(super) fn translated(
     session: &mut Session,
     path: &Path,
     args: &TranslationArgs,
 ) -> Result<mu_cubicle::ast::File, Diagnostic> {
     if !ends_in(path, "asm") {
-        let message =
-            format!("`{}` is no x86 program, expected a file that ends in .asm", path.display());
+        let message = format!(
+            "`{}` is not an x86 program, expected a file that ends in .asm",
+            path.display()
+        );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let file = super::threads::translated(session, path, args, false)?.translation.file;
     let columns = mu_cubicle::x86::columns(&file);
-    session.say(format!(
+    session.log(format!(
         "{} registers, {} weak variables, {} transitions",
         columns.registers, columns.weak, columns.transitions
     ));
@@ -50,12 +52,12 @@ fn memory(name: MemoryName) -> Result<Memory, Diagnostic> {
         MemoryName::Sc => Ok(Memory::Sc),
         MemoryName::Pso => Err(Diagnostic::new(
             Stage::Unsupported,
-            "systems of any number of processes have no partial store order, expected `sc` or `tso`",
+            "partial store order is not supported for systems of any number of processes, expected `sc` or `tso`",
         )),
     }
 }
 
-/// The number of processes and what else `-D` gives.
+/// Returns the number of processes and the other values of `-D`.
 fn setup(session: &Session, system: &System, path: &Path) -> Result<(u32, Setup), Diagnostic> {
     let mut processes = system.processes;
     let mut setup =
@@ -83,25 +85,23 @@ fn setup(session: &Session, system: &System, path: &Path) -> Result<(u32, Setup)
         }
     }
     let none = || {
-        Diagnostic::new(
-            Stage::Usage,
-            format!("`{}` is a system of any number of processes: of how many?", path.display()),
-        )
-        .note("-D processes=3 gives a number")
+        Diagnostic::new(Stage::Usage, format!("`{}` needs a number of processes", path.display()))
+            .note("set it with `-D processes=3`")
     };
     Ok((processes.ok_or_else(none)?, setup))
 }
 
-/// The model of a system for the number of processes that `-D processes=N` or `number_procs` gives.
+/// Loads the instance of a system with the number of processes of `-D processes=N` or
+/// `number_procs`.
 pub(super) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     let start = Instant::now();
-    output::stage("reading the system");
-    // A model lives as long as the run, and the system with it: it is not given back.
+    output::begin_stage("reading the system");
+    // The model, and therefore the system, lives until the process ends: leaking it is harmless.
     let system: &'static System = Box::leak(Box::new(read(session, path)?));
     let (processes, setup) = setup(session, system, path)?;
     let machine = Machine::new(system, processes, memory(session.reading.memory.model)?, setup)?;
     let model = Arc::new(SystemModel::new(machine)?);
-    session.say(format!(
+    session.log(format!(
         "{}: {processes} processes, {} slots, {} groups in {:.3} s",
         path.display(),
         model.slots().len(),
@@ -125,27 +125,27 @@ pub(super) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Diagnos
 }
 
 impl Session {
-    /// True if a bound on store buffers left steps out of a model that was searched.
+    /// True if a bound on store buffers cut transitions from a searched model.
     pub(super) fn buffers_were_cut(&self) -> bool {
-        self.cut || self.systems.iter().any(|s| s.machine.was_cut())
+        self.buffer_was_full || self.systems.iter().any(|s| s.machine.was_cut())
     }
 }
 
-/// The exit code where a bound on store buffers left steps out: a good end is an unknown one then,
-/// unless the command has decided that itself.
-pub(super) fn bounded(session: &Session, code: u8, decided: bool) -> u8 {
+/// Returns the exit code if a bound on store buffers may have cut transitions: success becomes
+/// unknown, unless the command has already decided that.
+pub(super) fn exit_code_with_bounds(session: &Session, code: u8, decided: bool) -> u8 {
     if !session.buffers_were_cut() {
         return code;
     }
     eprintln!(
-        "warning: a store buffer was full; what more room would allow was not searched (--buffer)"
+        "warning: a store buffer was full; behaviour that needs more capacity was not searched (--buffer)"
     );
     if code == 0 && !decided { 3 } else { code }
 }
 
-/// The verdict on all behaviour, given that on a part of the steps: the same if the part decides
-/// it.
-pub(super) fn of_all_steps(verdict: Verdict, formula: &TypedFormula) -> Verdict {
+/// Returns the verdict for all transitions, given the verdict for a part of them: the same if the
+/// part is decisive.
+pub(super) fn verdict_for_all_steps(verdict: Verdict, formula: &TypedFormula) -> Verdict {
     let Modalities { may, must } = formula.modalities();
     match verdict {
         Verdict::True if must => Verdict::Unknown(Stop::Buffer),

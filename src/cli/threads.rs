@@ -10,7 +10,7 @@
 //! A program that has no counterpart as a system is *unknown*, with the reason and its place, not
 //! bad input: it is one for a number of threads.
 
-use super::args::{Format, Initial, ProofMemory, ProveArgs, TranslationArgs};
+use super::args::{Format, InitialValues, ProofMemory, ProveArgs, TranslationArgs};
 use super::output;
 use super::pipeline::Session;
 use super::prove::{as_json, as_text, save, search};
@@ -62,7 +62,11 @@ fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
 }
 
 fn options(args: &TranslationArgs, wrapping: bool) -> Options {
-    Options { any_registers: args.initial == Initial::Any, split_xchg: args.split_xchg, wrapping }
+    Options {
+        any_registers: args.initial == InitialValues::Any,
+        split_xchg: args.split_xchg,
+        wrapping,
+    }
 }
 
 /// A program as a system; places in it are those of the text that `expand --to cubicle` prints.
@@ -257,7 +261,7 @@ fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, 
             }
             print(&out)?;
         }
-        Format::Json => output::object(json!({
+        Format::Json => output::print_object(json!({
             "verdict": "unknown",
             "property": "unknown",
             "model": model(args).name(),
@@ -330,7 +334,7 @@ fn report(
                 Some(&translated.translation),
             );
             object["threads"] = threads_json(&translated.translation);
-            output::object(object)?;
+            output::print_object(object)?;
         }
     }
     Ok(match &outcome.verdict {

@@ -1,7 +1,7 @@
 //! `expand` and `linearise`: a specification as other mCRL2 text.
 
 use super::args::{ExpandArgs, Format, Language, LineariseArgs};
-use super::files::{Form, write, write_text};
+use super::files::{FileKind, write, write_text};
 use super::output;
 use super::pipeline::Session;
 use super::print;
@@ -40,9 +40,9 @@ pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
 
 /// Says that a file was written.
 pub(super) fn written(session: &Session, out: &Path) -> Result<u8, Diagnostic> {
-    session.say(format!("wrote {}", out.display()));
+    session.log(format!("wrote {}", out.display()));
     if session.common.format == Format::Json {
-        output::object(json!({ "output": out.display().to_string() }))?;
+        output::print_object(json!({ "output": out.display().to_string() }))?;
     }
     Ok(0)
 }
@@ -50,7 +50,7 @@ pub(super) fn written(session: &Session, out: &Path) -> Result<u8, Diagnostic> {
 /// Prints a text: as it is, or under a key of a JSON object.
 pub(super) fn text_result(session: &Session, key: &str, text: String) -> Result<u8, Diagnostic> {
     match session.common.format {
-        Format::Json => output::object(json!({ key: text }))?,
+        Format::Json => output::print_object(json!({ key: text }))?,
         Format::Text => print(&text)?,
     }
     Ok(0)
@@ -93,7 +93,7 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
         mu_process::time::untime(&mut process);
     }
     if let Some(out) = &args.out {
-        if Form::of(out) == Form::Lps {
+        if FileKind::of(out) == FileKind::Lps {
             let typed = mu_compile::typed::process::process(&process)?;
             write(out, |file| mcrl2::write_process(&typed, file))?;
         } else {

@@ -123,14 +123,14 @@ impl Figures {
         (answer, took): (Answer, Duration),
     ) -> Option<Diagnostic> {
         let named = if what.is_empty() { "all values" } else { what };
-        session.say(format!(
+        session.log(format!(
             "{named}: {:?}, {} states, {} equations",
             answer.verdict, answer.states, answer.equations
         ));
         if answer.route.is_symbolic() {
             self.by_sets = self.by_sets.max(Some(took));
         } else {
-            session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+            session.log_symmetries(answer.symmetries, &args.without, &answer.dropped);
         }
         self.states += answer.states;
         self.equations += answer.equations;
@@ -207,7 +207,7 @@ pub(super) fn run(
     if args.count != Counting::Merged {
         return excludes("`--count`");
     }
-    if args.keeping.folder().is_some() {
+    if args.checkpoints.folder().is_some() {
         return excludes("`--checkpoint`");
     }
     let mut model = match abstracted(session, args, names) {
@@ -216,7 +216,7 @@ pub(super) fn run(
         Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => Err(why),
         model => Ok(model?),
     };
-    output::stage("reading the formulas");
+    output::begin_stage("reading the formulas");
     let several = texts.len() > 1;
     let (mut violated, mut unknown, mut refused) = (false, false, false);
     let mut formulas = Vec::new();
@@ -233,7 +233,7 @@ pub(super) fn run(
         }
     }
     for (text, formula) in &formulas {
-        output::stage_of("checking a formula for every value", &text.name);
+        output::begin_stage_on("checking a formula for every value", &text.name);
         match one(session, args, &mut model, (text, several), formula.as_ref(), names) {
             Ok(judged) => {
                 violated |= judged == Judged::False;
@@ -247,7 +247,7 @@ pub(super) fn run(
         }
     }
     // Refused formulas come first; results have the order of the command line.
-    let mut results = output::verdicts();
+    let mut results = output::recorded_verdicts();
     let place = |name: &str| texts.iter().position(|text| text.name.display().to_string() == name);
     results.sort_by_key(|result| place(result["formula"].as_str().unwrap_or_default()));
     write_junit_of(args, &results)?;
@@ -301,7 +301,7 @@ fn one(
         let why = format!(
             "the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong"
         );
-        instances.session.say(&why);
+        instances.session.log(&why);
         outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
         outcome.cases.push(values);
     }
@@ -345,7 +345,7 @@ fn abstracted(
     let told = |p: &template::Param| {
         if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() }
     };
-    output::parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
+    output::record_parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
     let tree = parse(&expanded)?;
     if let Some(why) = overloaded(&tree).filter(|_| !expanded.constants.is_empty()) {
         return Err(why);
@@ -442,7 +442,7 @@ impl Linear {
         } else {
             linearise::Options::of_any_size()
         };
-        let process = session.linearised(&spec, &options)?;
+        let process = session.linearise(&spec, &options)?;
         let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
         let plain = process.clone();
         let names_of_constants: Vec<String> = constants.iter().map(|c| c.1.clone()).collect();
@@ -674,7 +674,7 @@ fn in_crowds(
     judge: &mut dyn FnMut(&dyn Base) -> Result<bool, Diagnostic>,
 ) -> Result<bool, Diagnostic> {
     let members = mu_regions::others(base, replicas)?;
-    session.say(format!("components of any number: {} local states", members.len()));
+    session.log(format!("components of any number: {} local states", members.len()));
     let Some(first) = orders.first() else { return Ok(true) };
     let mut crowd = Crowd::new(base, replicas, first, &members)?;
     for order in orders {
@@ -796,7 +796,7 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
         );
         ends.lists = lists_as_json(model, &steps);
         for text in ends.measures.iter().map(measure_text).chain(ends.lists.iter().map(list_text)) {
-            session.say(text);
+            session.log(text);
         }
     }
     model.ends = Some(ends.clone());
@@ -937,6 +937,6 @@ impl About<'_> {
 
     fn out(&self, object: Value, text: String) -> Result<(), Diagnostic> {
         let text = says_lines(self.session, self.args).then_some(text);
-        output::verdict_of(&self.text.name, Some(with_text(object, self.text)), text, false)
+        output::record_verdict(&self.text.name, Some(with_text(object, self.text)), text, false)
     }
 }

@@ -7,8 +7,8 @@
 //! ([`mu_model::deadlock`]); in a stored transition system a state without steps is a termination
 //! if all steps into it are `Terminate` or one of `--terminal`.
 
-use super::args::{ExploreArgs, Format, Seeking};
-use super::files::{Form, expect_writable, write, write_lts, write_text};
+use super::args::{ExploreArgs, Format, GoalArgs};
+use super::files::{FileKind, expect_writable, write, write_lts, write_text};
 use super::load::Loaded;
 use super::memory;
 use super::picture::Picture;
@@ -166,33 +166,33 @@ pub(super) fn run(
     loaded: &Loaded,
 ) -> Result<u8, Diagnostic> {
     let model = &*loaded.model;
-    let seeking = &args.seeking;
+    let goal = &args.goal;
     if args.out.is_some()
         || args.reduce.is_some()
-        || args.keeping.is_wanted()
+        || args.checkpoints.is_requested()
         || args.spill.is_some()
     {
         let message = "`--deadlock`, `--action` and `--divergence` look for paths; `--out`, `--reduce`, `--checkpoint`, `--resume` and `--spill` are for whole explorations";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    if let Some(path) = &seeking.evidence {
+    if let Some(path) = &goal.evidence {
         Picture::of(path)?;
         expect_writable(path)?;
     }
-    if let Some(folder) = &seeking.trace_dir {
+    if let Some(folder) = &goal.trace_dir {
         mu_base::host::fs::create_dir_all(folder)
-            .map_err(|e| file_error("cannot make the folder", folder, &e))?;
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
     }
-    let mut found = match search(session, args, seeking, model, loaded.stored.as_deref())? {
+    let mut found = match search(session, args, goal, model, loaded.stored.as_deref())? {
         Ok(found) => found,
         Err(code) => return Ok(code),
     };
     if found.ways.is_empty() && found.stop == Stop::Complete && session.buffers_were_cut() {
         found.stop = Stop::Buffer;
     }
-    let told = tell(session, seeking, model, &found)?;
+    let told = tell(session, goal, model, &found)?;
     save(session, args, loaded, &found, &told)?;
-    super::notes::tell_flaws(session, model)?;
+    super::notes::report_flaws(session, model)?;
     report(session, args, &found, &told)?;
     Ok(match (&found.ways[..], &found.stop) {
         ([], Stop::Complete) => 0,
@@ -207,16 +207,16 @@ pub(super) fn shortest_deadlock(
     args: &ExploreArgs,
     model: &dyn Model,
 ) -> Result<String, Diagnostic> {
-    let seeking = Seeking { deadlock: true, ..args.seeking.clone() };
-    let Ok(found) = search(session, args, &seeking, model, None)? else { return Ok(String::new()) };
-    let told = tell(session, &seeking, model, &found)?;
-    Ok(text(session, args, &seeking, &found, &told))
+    let goal = GoalArgs { deadlock: true, ..args.goal.clone() };
+    let Ok(found) = search(session, args, &goal, model, None)? else { return Ok(String::new()) };
+    let told = tell(session, &goal, model, &found)?;
+    Ok(text(session, args, &goal, &found, &told))
 }
 
 /// The paths as evidence, each replayed, and as stories.
 fn tell(
     session: &Session,
-    seeking: &Seeking,
+    goal: &GoalArgs,
     model: &dyn Model,
     found: &Found,
 ) -> Result<Vec<(Evidence, Story)>, Diagnostic> {
@@ -224,9 +224,9 @@ fn tell(
     for way in &found.ways {
         let evidence = evidence(model, way);
         mu_evidence::checker::replay(&evidence, model)?;
-        let mut story = story(&evidence, model, seeking.full_states, usize::MAX)?;
+        let mut story = story(&evidence, model, goal.full_states, usize::MAX)?;
         story.of_formula = false;
-        story.ending = ending(&evidence, model, &seeking.terminal, &session.sources)?;
+        story.ending = ending(&evidence, model, &goal.terminal, &session.sources)?;
         told.push((evidence, story));
     }
     Ok(told)
@@ -262,7 +262,7 @@ struct Found {
 fn search(
     session: &Session,
     args: &ExploreArgs,
-    seeking: &Seeking,
+    goal: &GoalArgs,
     model: &dyn Model,
     stored: Option<&mu_lts::Lts>,
 ) -> Result<Result<Found, u8>, Diagnostic> {
@@ -270,7 +270,7 @@ fn search(
     // What judges is of one thread; an evaluation that fails is told after the search, which it
     // ends.
     let judge =
-        RefCell::new((Judge::new(model, &seeking.terminal, stored)?, 0u64, None::<Diagnostic>));
+        RefCell::new((Judge::new(model, &goal.terminal, stored)?, 0u64, None::<Diagnostic>));
     let deadlocked = |state: &[u32]| {
         let (judge, terminated, failed) = &mut *judge.borrow_mut();
         match judge.end(state) {
@@ -285,7 +285,7 @@ fn search(
             }
         }
     };
-    let wanted = seeking.action.as_deref().unwrap_or_default();
+    let wanted = goal.action.as_deref().unwrap_or_default();
     let named = RefCell::new(Vec::<Option<bool>>::new());
     let has_name = |label: LabelId| {
         model
@@ -302,23 +302,18 @@ fn search(
         }
         hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
     };
-    let sought = match seeking.sought() {
+    let sought = match goal.kind() {
         Some("deadlock") => PathGoal::Deadlock(&deadlocked),
         Some("action") => PathGoal::Step(&of_name),
         _ => PathGoal::Divergence,
     };
     let mut processes = None;
     let several = || {
-        let seen = find_paths(
-            model,
-            &options,
-            &session.budget,
-            sought,
-            seeking.all.unwrap_or(1) as usize,
-        )?;
+        let seen =
+            find_paths(model, &options, &session.budget, sought, goal.all.unwrap_or(1) as usize)?;
         Ok((seen.ways, seen.states, seen.stop, seen.partial_order))
     };
-    let result = if args.clustering.is_wanted() {
+    let result = if args.distribution.is_requested() {
         match super::cluster::seek(session, args, model, sought)? {
             Ok(sighted) => {
                 processes = Some(sighted.processes);
@@ -331,12 +326,12 @@ fn search(
             }
             Err(code) => return Ok(Err(code)),
         }
-    } else if seeking.all.unwrap_or(1) > 1 || seeking.divergence {
+    } else if goal.all.unwrap_or(1) > 1 || goal.divergence {
         several()
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
         let aim = Visibility::action(model, wanted);
-        let target = if seeking.deadlock { Target::Deadlock } else { Target::Among(&aim, &step) };
+        let target = if goal.deadlock { Target::Deadlock } else { Target::Among(&aim, &step) };
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let found = find(model, &options, &session.budget, &bar, target)?;
         bar.finish();
@@ -351,7 +346,7 @@ fn search(
             .map(|p| p.last().map_or_else(|| model.initial(), |s| s.state.clone()));
         match last {
             // The nearest state without steps is a termination: a deadlock may be further away.
-            Some(state) if seeking.deadlock && !deadlocked(&state) => {
+            Some(state) if goal.deadlock && !deadlocked(&state) => {
                 judge.borrow_mut().1 = 0;
                 several()
             }
@@ -381,7 +376,7 @@ fn search(
                 states,
                 stop,
                 terminated,
-                order_told: session.say_order(order.into()),
+                order_told: session.log_partial_order(order.into()),
                 reduced,
                 processes,
             }))
@@ -415,15 +410,15 @@ fn save(
     told: &[(Evidence, Story)],
 ) -> Result<(), Diagnostic> {
     let name = file_name(&args.model);
-    if let Some(path) = args.seeking.evidence.as_deref().filter(|p| page::is_named_so(p)) {
+    if let Some(path) = args.goal.evidence.as_deref().filter(|p| page::is_named_so(p)) {
         let shown = Shown::of("explore", output::with_head(object(session, args, found, told)));
         page::write(session, path, &name, &[shown])?;
-    } else if let (Some(path), Some((evidence, story))) = (&args.seeking.evidence, told.first()) {
+    } else if let (Some(path), Some((evidence, story))) = (&args.goal.evidence, told.first()) {
         let n = story.steps.len();
         let what = format!(
             "a path of {n} step{} to {}",
             if n == 1 { "" } else { "s" },
-            goal(&args.seeking)
+            describe_goal(&args.goal)
         );
         let drawn = Drawn {
             model: &*loaded.model,
@@ -436,15 +431,15 @@ fn save(
             path,
             &args.model,
             &drawn,
-            (&format!("{} of {name}", goal(&args.seeking)), &what),
+            (&format!("{} of {name}", describe_goal(&args.goal)), &what),
         )?;
     }
-    if let Some(folder) = &args.seeking.trace_dir {
+    if let Some(folder) = &args.goal.trace_dir {
         for (i, (_, story)) in told.iter().enumerate() {
-            let word = args.seeking.sought().unwrap_or("trace");
+            let word = args.goal.kind().unwrap_or("trace");
             let path = folder.join(format!("{word}-{}.json", i + 1));
             as_json(story, &args.model, &path)?;
-            session.say(format!("wrote {}", path.display()));
+            session.log(format!("wrote {}", path.display()));
         }
     }
     Ok(())
@@ -492,13 +487,13 @@ pub(super) fn draw(
         // Whoever has more to show than a path writes the page.
         Picture::Page => return Ok(()),
     }
-    session.say(format!("wrote {}", path.display()));
+    session.log(format!("wrote {}", path.display()));
     Ok(())
 }
 
 /// What is sought, for sentences.
-fn goal(seeking: &Seeking) -> String {
-    match (&seeking.action, seeking.sought()) {
+fn describe_goal(goal: &GoalArgs) -> String {
+    match (&goal.action, goal.kind()) {
         (Some(action), _) => format!("`{action}`"),
         (None, Some("divergence")) => "a divergence".into(),
         _ => "a deadlock".into(),
@@ -521,10 +516,10 @@ fn report(
     told: &[(Evidence, Story)],
 ) -> Result<(), Diagnostic> {
     if session.common.format == Format::Json {
-        return output::object(object(session, args, found, told));
+        return output::print_object(object(session, args, found, told));
     }
-    output::know("states", found.states.into());
-    print(&text(session, args, &args.seeking, found, told))
+    output::record("states", found.states.into());
+    print(&text(session, args, &args.goal, found, told))
 }
 
 /// What was found, as an object.
@@ -544,8 +539,8 @@ fn object(
     let ways: Vec<Value> = told.iter().map(way).collect();
     let mut object = json!({
         "model": args.model.display().to_string(),
-        "sought": args.seeking.sought(),
-        "action": args.seeking.action,
+        "sought": args.goal.kind(),
+        "action": args.goal.action,
         "found": told.len(),
         "ways": ways,
         "clean_ends": found.terminated,
@@ -566,11 +561,11 @@ fn object(
 fn text(
     session: &Session,
     args: &ExploreArgs,
-    seeking: &Seeking,
+    goal: &GoalArgs,
     found: &Found,
     told: &[(Evidence, Story)],
 ) -> String {
-    let goal = goal(seeking);
+    let goal = describe_goal(goal);
     let mut text = String::new();
     for (_, story) in told {
         let n = story.steps.len();
@@ -585,7 +580,7 @@ fn text(
         }
     }
     let deadlocked = |story: &Story| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
-    if Form::of(&args.model) == Form::Program
+    if FileKind::of(&args.model) == FileKind::Program
         && told.iter().any(|t| deadlocked(&t.1))
         && !session.common.quiet
     {

@@ -4,7 +4,7 @@
 //! In: the options. Out: a refusal, if they ask for several processes. Invariant: nothing is
 //! silently ignored.
 
-use super::args::{CheckArgs, ClusterArgs, Clustering, ExploreArgs};
+use super::args::{CheckArgs, ClusterArgs, DistributedArgs, ExploreArgs};
 use super::counts::Report;
 use super::load::Loaded;
 use super::pipeline::Session;
@@ -16,10 +16,10 @@ use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use serde_json::Value;
 
-fn refused(clustering: &Clustering) -> Diagnostic {
+fn refused(distribution: &DistributedArgs) -> Diagnostic {
     let message = format!(
         "this program was built without several processes, which `{}` is for",
-        clustering.option()
+        distribution.option()
     );
     Diagnostic::new(Stage::Unsupported, message)
         .note("build it with the feature `cluster`, which is on by default")
@@ -27,7 +27,7 @@ fn refused(clustering: &Clustering) -> Diagnostic {
 
 /// Refuses several processes.
 pub(super) fn expect_possible(args: &ExploreArgs, _: Option<u32>) -> Result<(), Diagnostic> {
-    expect_alone(&args.clustering)
+    expect_alone(&args.distribution)
 }
 
 /// Refuses several processes for formulas.
@@ -36,12 +36,12 @@ pub(super) fn expect_checkable(
     _: Option<u32>,
     _: bool,
 ) -> Result<(), Diagnostic> {
-    expect_alone(&args.clustering)
+    expect_alone(&args.distribution)
 }
 
-fn expect_alone(clustering: &Clustering) -> Result<(), Diagnostic> {
-    if clustering.is_wanted() || clustering.process.is_some() {
-        Err(refused(clustering))
+fn expect_alone(distribution: &DistributedArgs) -> Result<(), Diagnostic> {
+    if distribution.is_requested() || distribution.process.is_some() {
+        Err(refused(distribution))
     } else {
         Ok(())
     }
@@ -82,7 +82,7 @@ pub(super) fn run(
     args: &ExploreArgs,
     _: &Loaded,
 ) -> Result<Result<Report, u8>, Diagnostic> {
-    Err(refused(&args.clustering))
+    Err(refused(&args.distribution))
 }
 
 /// Refuses them again, should anybody ask.
@@ -92,7 +92,7 @@ pub(super) fn seek(
     _: &dyn Model,
     _: PathGoal<'_>,
 ) -> Result<Result<Sighted, u8>, Diagnostic> {
-    Err(refused(&args.clustering))
+    Err(refused(&args.distribution))
 }
 
 /// Refuses them on several hosts.

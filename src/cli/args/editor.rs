@@ -1,4 +1,4 @@
-//! Arguments of the commands that serve editors: `fmt`, `lsp`.
+//! Arguments of the commands for editors: `fmt`, `lsp`.
 
 use super::Common;
 use clap::Args;
@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// `fmt`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "White space is all that changes. Line breaks stay, lines that are too long are broken at their outermost comma or operator; comments
-and the parameter layer stay what they are. Formatting twice is formatting once.
+    after_help = "Formatting changes white space only. Line breaks stay; lines that are too long are broken at their outermost comma or operator. Comments
+and the parameter layer do not change. Formatting is idempotent.
 
 Exit codes: 0 formatted, 1 `--check` found a file that would change, 2 a file cannot be read or does not parse.
 
@@ -18,13 +18,13 @@ Examples:
   mu-check fmt --stdin --width 100 < model.mcrl2"
 )]
 pub struct FmtArgs {
-    /// Specifications and formulas, which are formatted in place.
+    /// Specifications and formulas to format in place.
     #[arg(required_unless_present = "stdin", conflicts_with = "stdin")]
     pub files: Vec<PathBuf>,
-    /// Name the files that would change, and write none.
+    /// List the files that formatting would change; write nothing.
     #[arg(long)]
     pub check: bool,
-    /// Characters that a line should have at most.
+    /// Maximum number of characters per line.
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u16).range(20..))]
     pub width: u16,
     /// Read standard input and print the result.
@@ -38,7 +38,7 @@ pub struct FmtArgs {
 /// `lsp`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The server speaks the Language Server Protocol on standard input and output; an editor starts it. docs/editors.md says how.
+    after_help = "An editor starts this server, which uses the Language Server Protocol on standard input and output. See docs/editors.md.
 
 Examples:
   mu-check lsp"

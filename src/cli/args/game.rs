@@ -1,6 +1,6 @@
-//! Arguments of the commands over equation systems and games.
+//! Arguments of the commands on equation systems and games.
 
-use super::{Common, Reading};
+use super::{Common, ReadArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ pub struct PbesArgs {
     pub model: PathBuf,
     /// Formula file.
     pub formula: PathBuf,
-    /// Write the equation system here: in mCRL2's binary form if the name ends in .pbes, else as
-    /// text (.pbes.txt).
+    /// Write the equation system to this file: in mCRL2's binary format if the name ends in .pbes,
+    /// otherwise as text (.pbes.txt).
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -29,7 +29,7 @@ pub struct PbesArgs {
 /// `solve`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 the first player (Even, true) wins from the initial vertex, 1 Odd (false) does, 2 bad input, 3 unknown.
+    after_help = "Exit codes: 0 player Even (true) wins from the initial vertex, 1 player Odd (false) wins, 2 bad input, 3 unknown.
 
 Examples:
   mu-check solve game.pg
@@ -40,10 +40,10 @@ pub struct SolveArgs {
     /// A parity game in PGSolver's format (`.pg`, `.gm`), a boolean equation system (`.bes`), or
     /// one with data as text (`.pbes`).
     pub input: PathBuf,
-    /// The algorithm.
+    /// Solving algorithm.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
     pub solver: Option<String>,
-    /// Write winners and strategies here, in PGSolver's format.
+    /// Write winners and strategies to this file, in PGSolver's format.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Common options.
@@ -51,7 +51,7 @@ pub struct SolveArgs {
     pub common: Common,
 }
 
-/// The registered solvers, with what they are.
+/// Returns the names of the registered solvers with their descriptions.
 pub fn solver_names() -> clap::builder::PossibleValuesParser {
     mu_solve::solvers()
         .iter()

@@ -1,6 +1,6 @@
-//! Arguments of the commands over transition systems.
+//! Arguments of the commands on transition systems.
 
-use super::{Common, Reading, Reduce};
+use super::{Common, ReadArgs, Reduce};
 use clap::{Args, ValueEnum};
 use mu_base::{Diagnostic, Stage};
 use mu_lts::preorder::Preorder;
@@ -19,10 +19,10 @@ pub struct Relabelling {
 }
 
 impl Relabelling {
-    /// The actions to hide and rename. Errors: a renaming without `=`.
+    /// Returns the actions to hide and rename. Errors: a renaming without `=`.
     pub fn relabel(&self) -> Result<Relabel, Diagnostic> {
-        let hide = self.hide.iter().flat_map(|h| between_commas(h)).collect();
-        let rename = (self.rename.iter().flat_map(|r| between_commas(r)))
+        let hide = self.hide.iter().flat_map(|h| split_at_commas(h)).collect();
+        let rename = (self.rename.iter().flat_map(|r| split_at_commas(r)))
             .map(|pair| match pair.split_once('=') {
                 Some((old, new)) if !old.trim().is_empty() && !new.trim().is_empty() => {
                     Ok((old.trim().into(), new.trim().into()))
@@ -37,8 +37,8 @@ impl Relabelling {
     }
 }
 
-/// What stands between commas outside brackets.
-pub(super) fn between_commas(text: &str) -> Vec<String> {
+/// Splits a text at the commas outside brackets.
+pub(super) fn split_at_commas(text: &str) -> Vec<String> {
     let (mut depth, mut out) = (0usize, vec![String::new()]);
     for c in text.chars() {
         match c {
@@ -62,27 +62,27 @@ pub(super) fn between_commas(text: &str) -> Vec<String> {
 pub struct ReduceArgs {
     /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, or a specification.
     pub input: PathBuf,
-    /// Modulo which equivalence.
+    /// Equivalence of the quotient.
     #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
     pub equivalence: Reduce,
-    /// Write the quotient here: `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`.
+    /// Write the quotient to this file: `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Draw the quotient, layer by layer: `.svg`, up to some hundred states.
+    /// Draw the quotient in layers: `.svg`, for up to a few hundred states.
     #[arg(long, value_name = "FILE.svg")]
     pub draw: Option<PathBuf>,
     /// Hiding and renaming.
     #[command(flatten)]
     pub relabelling: Relabelling,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// Preorders to compare by.
+/// Preorders of `compare --preorder`.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refines {
     /// Every trace of A is a trace of B.
@@ -91,15 +91,16 @@ pub enum Refines {
     WeakTrace,
     /// B simulates A.
     Simulation,
-    /// B simulates A, between states that offer the same labels.
+    /// B simulates A, and related states have the same initial labels.
     ReadySimulation,
-    /// B simulates A weakly, and after internal steps A simulates it in turn.
+    /// B weakly simulates A, and after internal steps A simulates B in turn.
     CoupledSimulation,
-    /// What A may refuse after a trace, B may refuse.
+    /// Each set of labels that A can refuse after a trace, B can refuse too.
     Failures,
-    /// The same for weak traces and states without internal steps.
+    /// As `failures`, for weak traces and stable states (without internal steps).
     WeakFailures,
-    /// What A may make impossible after a weak trace, B may make impossible.
+    /// Each set of futures that A can make impossible after a weak trace, B can make impossible
+    /// too.
     ImpossibleFutures,
 }
 
@@ -133,21 +134,21 @@ pub struct CompareArgs {
     pub a: PathBuf,
     /// The second system.
     pub b: PathBuf,
-    /// Which equivalence.
+    /// Equivalence.
     #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
     pub equivalence: Reduce,
-    /// Ask whether A refines B instead.
+    /// Check the preorder instead: does A refine B?
     #[arg(short, long, value_name = "PREORDER", value_enum, conflicts_with = "equivalence")]
     pub preorder: Option<Refines>,
-    /// Write a distinguishing formula here (for a trace, too).
+    /// Write a distinguishing formula to this file (also for a distinguishing trace).
     #[arg(short, long, value_name = "FILE.mcf")]
     pub out: Option<PathBuf>,
-    /// Hiding and renaming, in both.
+    /// Hiding and renaming, in both systems.
     #[command(flatten)]
     pub relabelling: Relabelling,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -163,15 +164,15 @@ pub struct InfoArgs {
     /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, a specification, or a game in a
     /// `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
-    /// Draw the transition system, layer by layer: `.svg`, up to some hundred states.
+    /// Draw the transition system in layers: `.svg`, for up to a few hundred states.
     #[arg(long, value_name = "FILE.svg")]
     pub draw: Option<PathBuf>,
     /// Hiding and renaming.
     #[command(flatten)]
     pub relabelling: Relabelling,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -194,9 +195,9 @@ pub struct ConvertArgs {
     /// Hiding and renaming.
     #[command(flatten)]
     pub relabelling: Relabelling,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn lists_of_actions() {
-        assert_eq!(between_commas("a, b(1,2),c"), ["a", "b(1,2)", "c"]);
+        assert_eq!(split_at_commas("a, b(1,2),c"), ["a", "b(1,2)", "c"]);
         let ok = Relabelling { hide: vec!["a,b".into(), "c".into()], rename: vec!["x=y".into()] }
             .relabel()
             .unwrap();

@@ -1,39 +1,41 @@
-//! The command line: what it accepts, with help and examples. A contract: scripts rely on names,
-//! keys and exit codes.
+//! Command-line arguments with their help texts and examples. Option names, JSON keys and exit
+//! codes are a contract: scripts rely on them.
 
 pub mod cluster;
 mod conform;
 mod editor;
-mod first;
+mod eval;
 mod game;
-mod late;
+mod deferred;
 mod lts;
 mod models;
+mod new;
 mod program;
 mod prove;
 mod report;
-mod seek;
+mod goal;
 mod shell;
 mod simulate;
 mod studio;
 pub mod sweep;
 
-pub use self::cluster::Clustering;
+pub use self::cluster::DistributedArgs;
 pub use self::cluster::{ClusterArgs, ClusterCommand, ClusterRunArgs};
 pub use self::conform::ConformArgs;
+pub use self::deferred::Deferred;
 pub use self::editor::{FmtArgs, LspArgs};
-pub use self::first::{EvalArgs, NewArgs, Project};
+pub use self::eval::EvalArgs;
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
-pub use self::late::Late;
+pub use self::goal::GoalArgs;
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
 pub use self::models::ModelsArgs;
+pub use self::new::{NewArgs, Project};
 pub use self::program::{
-    By, ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs,
-    ThreadsOf, TranslationArgs,
+    ExpandArgs, InitialValues, Language, LitmusArgs, LitmusMethod, MemoryName, ProgramArgs,
+    ReadArgs, RobustArgs, ThreadCount, TranslationArgs,
 };
 pub use self::prove::{ProofMemory, ProveArgs, Sampling, VerifyArgs};
 pub use self::report::ReportArgs;
-pub use self::seek::Seeking;
 pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
 pub use self::studio::StudioArgs;
@@ -52,7 +54,7 @@ use std::path::{Path, PathBuf};
     after_help = "`mu-check MODEL FORMULA…` is short for `mu-check check MODEL FORMULA…`; without a formula it explores the model and shows a deadlock if there is one.\n\nExamples:\n  mu-check specs/arcx.spec formulas/1a.gos.mcf\n  mu-check explore specs/arcx.spec -D max_operation_id=1 --confluence auto\n  mu-check explore model.mcrl2 --reduce branching --out model.aut\n\nExit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -61,66 +63,67 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Check formulas on a model.
-    Check(Late<CheckArgs>),
+    Check(Deferred<CheckArgs>),
     /// Explore a model and check formulas over ranges of parameters, to tables and plots.
-    Sweep(Late<sweep::SweepArgs>),
+    Sweep(Deferred<sweep::SweepArgs>),
     /// Show results on a page that a browser opens: verdicts, runs, executions, plots.
-    Report(Late<ReportArgs>),
+    Report(Deferred<ReportArgs>),
     /// Explore a model to its labelled transition system.
-    Explore(Late<ExploreArgs>),
+    Explore(Deferred<ExploreArgs>),
     /// Print a parameterised specification, or a program with its memory, as plain mCRL2.
-    Expand(Late<ExpandArgs>),
+    Expand(Deferred<ExpandArgs>),
     /// Print the linear process of a specification as mCRL2.
-    Linearise(Late<LineariseArgs>),
+    Linearise(Deferred<LineariseArgs>),
     /// Reduce a transition system modulo an equivalence.
-    Reduce(Late<ReduceArgs>),
+    Reduce(Deferred<ReduceArgs>),
     /// Compare two transition systems, and explain a difference.
-    Compare(Late<CompareArgs>),
+    Compare(Deferred<CompareArgs>),
     /// Print the size and shape of a transition system or a game.
-    Info(Late<InfoArgs>),
+    Info(Deferred<InfoArgs>),
     /// Convert a transition system or a game to another format.
-    Convert(Late<ConvertArgs>),
+    Convert(Deferred<ConvertArgs>),
     /// Print the parameterised boolean equation system of a formula on a specification.
-    Pbes(Late<PbesArgs>),
+    Pbes(Deferred<PbesArgs>),
     /// Solve a parity game or a boolean equation system.
-    Solve(Late<SolveArgs>),
+    Solve(Deferred<SolveArgs>),
     /// Walk through a model step by step, in the terminal or by a script.
-    Simulate(Late<SimulateArgs>),
+    Simulate(Deferred<SimulateArgs>),
     /// Run litmus tests under a memory model.
-    Litmus(Late<LitmusArgs>),
+    Litmus(Deferred<LitmusArgs>),
     /// Compare memory models: which is weaker than which, with a smallest test for each difference.
-    Models(Late<ModelsArgs>),
-    /// Check whether all programs of a machine behave as memory models allow, or find a smallest
-    /// one that does not.
-    Conform(Late<ConformArgs>),
+    Models(Deferred<ModelsArgs>),
+    /// Check whether all programs of a machine behave as memory models allow; print a smallest
+    /// program that does not.
+    Conform(Deferred<ConformArgs>),
     /// Check an x86 program for unsafe states under a memory model.
-    Program(Late<ProgramArgs>),
+    Program(Deferred<ProgramArgs>),
     /// Check whether store buffers change what a program does, and where fences must stand.
-    Robust(Late<RobustArgs>),
-    /// Prove a parameterised system safe for every number of processes, or find a run that is not.
-    Prove(Late<ProveArgs>),
-    /// Verify the certificate of a proof, by code apart from the prover.
-    Verify(Late<VerifyArgs>),
-    /// Write a project to begin with: a specification, formulas, and what to do with them.
-    New(Late<NewArgs>),
+    Robust(Deferred<RobustArgs>),
+    /// Prove a parameterised system safe for every number of processes, or find a run to an unsafe
+    /// state.
+    Prove(Deferred<ProveArgs>),
+    /// Verify the certificate of a proof with a checker that is independent of the prover.
+    Verify(Deferred<VerifyArgs>),
+    /// Write an example project: a specification, formulas, and a README with the commands.
+    New(Deferred<NewArgs>),
     /// Evaluate a data expression.
-    Eval(Late<EvalArgs>),
+    Eval(Deferred<EvalArgs>),
     /// Format specifications and formulas.
-    Fmt(Late<FmtArgs>),
-    /// Serve an editor: errors while one types, names, renaming, formatting.
-    Lsp(Late<LspArgs>),
-    /// Serve a page of this machine: files, an editor, runs, a model step by step.
-    Studio(Late<StudioArgs>),
-    /// Search with the processes of several hosts.
-    Cluster(Late<ClusterArgs>),
+    Fmt(Deferred<FmtArgs>),
+    /// Run the language server for editors: diagnostics, names, renaming, formatting.
+    Lsp(Deferred<LspArgs>),
+    /// Serve a page on this machine: files, an editor, runs, and a simulator.
+    Studio(Deferred<StudioArgs>),
+    /// Search with processes on several hosts.
+    Cluster(Deferred<ClusterArgs>),
     /// Print a script that completes the command line in a shell.
-    Completions(Late<CompletionsArgs>),
-    /// Print the manual page, or write those of all commands.
-    Manual(Late<ManualArgs>),
+    Completions(Deferred<CompletionsArgs>),
+    /// Print the manual page, or write the manual pages of all commands.
+    Manual(Deferred<ManualArgs>),
 }
 
 impl Command {
-    /// The file that results are of, where that is one.
+    /// Returns the model file; `None` if the command has no single model.
     pub fn model(&self) -> Option<&Path> {
         Some(match self {
             Command::Check(a) => &a.model,
@@ -138,7 +141,7 @@ impl Command {
             _ => return None,
         })
     }
-    /// The options that every command on a model has.
+    /// Returns the common options; `None` if the command has none.
     pub fn common(&self) -> Option<&Common> {
         Some(match self {
             Command::Check(a) => &a.common,
@@ -174,8 +177,9 @@ impl Command {
 }
 
 impl Command {
-    /// How the commands that take any model read it.
-    pub fn reading(&self) -> Option<&Reading> {
+    /// Returns the options for reading models other than specifications; `None` if the command has
+    /// none.
+    pub fn reading(&self) -> Option<&ReadArgs> {
         Some(match self {
             Command::Check(a) => &a.reading,
             Command::Explore(a) => &a.reading,
@@ -193,24 +197,24 @@ impl Command {
     }
 }
 
-/// Options that every command takes.
+/// Options of every command that takes a model.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Common {
-    /// Give a parameter of the model a value; `-D help` lists the parameters. `check` takes
-    /// `NAME=any`: every value.
+    /// Set a parameter of the model; `-D help` lists the parameters. `check` also accepts
+    /// `NAME=any`, which means every value.
     #[arg(short = 'D', value_name = "NAME=VALUE", action = clap::ArgAction::Append)]
     pub define: Vec<String>,
     /// Worker threads (default: all cores).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Stop when more than N states are stored.
+    /// Stop if more than N states are stored.
     #[arg(long, value_name = "N")]
     pub max_states: Option<u64>,
-    /// Stop when the process holds more memory than this: bytes, or with K, M, G (default: 90 % of
-    /// the machine's memory).
+    /// Stop if the process uses more memory than this: bytes, or with K, M, G (default: 90 % of the
+    /// machine's memory).
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
-    /// Stop after this long, counted from the start of the run: seconds, or with s, m, h.
+    /// Stop after this time, measured from the start of the run: seconds, or with s, m, h.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub timeout: Option<std::time::Duration>,
     /// Format of the results on standard output.
@@ -222,15 +226,15 @@ pub struct Common {
     /// Report what each stage does.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Do not display progress (pipes never show it).
+    /// Do not display progress (never displayed if the output is a pipe).
     #[arg(long)]
     pub no_progress: bool,
-    /// Write progress as a JSON object a line to standard error, for the program that started this
-    /// one.
+    /// Write progress to standard error, one JSON object per line, for the program that started
+    /// this one.
     #[arg(long, hide = true)]
     pub progress_lines: bool,
-    /// Take the end of standard input as an interrupt, so that this process does not outlive the
-    /// one that started it.
+    /// Treat the end of standard input as an interrupt, so that this process ends with the one that
+    /// started it.
     #[arg(long, hide = true)]
     pub end_with_input: bool,
 }
@@ -238,7 +242,7 @@ pub struct Common {
 /// Output formats.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
     /// One JSON object.
@@ -261,38 +265,37 @@ pub enum Reduce {
     Trace,
     /// Weak trace equivalence.
     WeakTrace,
-    /// Probabilistic bisimulation, of systems in which chance decides where steps lead.
+    /// Probabilistic bisimulation, for probabilistic systems.
     Probabilistic,
 }
 
-/// Reductions that apply by default wherever they are proven.
+/// Reductions that are on by default and apply if their conditions are proved.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
-    /// Store one representative of each orbit of states under symmetries; counts stay those of all
-    /// states.
+    /// Store one representative of each orbit of symmetric states; reported counts are still those
+    /// of all states.
     Symmetry,
-    /// Play a large game on classes of states that the formula cannot distinguish.
+    /// Solve a large game on classes of states that the formula cannot distinguish.
     Quotient,
-    /// Leave out steps that do not matter for a deadlock, an action or a formula (partial-order
-    /// reduction). Then states and equations are those of the reduced search; counts of
-    /// `explore`, of `sweep` and of `--count all-parameters` are of all states.
+    /// Skip steps that cannot affect the deadlock, the action or the formula (partial-order
+    /// reduction). Reported states and equations are then those of the reduced search; `explore`,
+    /// `sweep` and `--count all-parameters` always count all states.
     Por,
 }
 
-/// How equations are told apart. Verdicts do not depend on it.
+/// Ways to count equations. Verdicts do not depend on it.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// By the data that the rest of the formula can still test.
+    /// Merges equations that differ only in data that the rest of the formula cannot test.
     Merged,
-    /// By all data variables in scope, as the formula is written: the equations of a translation
-    /// that merges none.
+    /// Distinguishes equations by all data variables in scope, as the formula is written.
     AllParameters,
 }
 
 /// An engine of the registry.
 pub type EngineRef = &'static dyn mu_engines::Engine;
 
-/// Reads the name of an engine; the help lists those of the registry.
+/// Parses the name of an engine; the help lists the engines of the registry.
 fn engine() -> impl TypedValueParser<Value = EngineRef> {
     let known = mu_engines::engines().iter().map(|e| PossibleValue::new(e.name()).help(e.about()));
     PossibleValuesParser::new(known).try_map(|name| {
@@ -300,15 +303,15 @@ fn engine() -> impl TypedValueParser<Value = EngineRef> {
     })
 }
 
-/// Strategies of the symbolic engine.
+/// Search strategies of the symbolic engine.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetStrategy {
     /// Closes the lower levels of the diagram before those above.
     Saturation,
-    /// Applies all steps to the newest states; reports the number of levels.
+    /// Applies all transitions to the newest states; reports the number of levels.
     BreadthFirst,
-    /// Applies one kind of step after another, each to all states found so far; reports the number
-    /// of rounds.
+    /// Applies one transition group after another, each to all states found so far; reports the
+    /// number of rounds.
     Chaining,
 }
 
@@ -321,24 +324,24 @@ pub enum SetStrategy {
 pub struct LineariseArgs {
     /// Specification.
     pub model: PathBuf,
-    /// Simplifications, by name: `constants` and `duplicates` remove parameters, `eliminate` sum
-    /// variables that an equation determines, `control` summands that are never reached,
-    /// `unfold` replaces parameters that are records by their fields where that pays; these
-    /// are the `default`. `dead` removes parameters on which nothing depends, `instantiate` sums
+    /// Simplifications, by name: `constants` and `duplicates` remove parameters, `eliminate`
+    /// removes sum variables that an equation determines, `control` removes unreachable summands,
+    /// `unfold` replaces record parameters by their fields where that pays; these are the
+    /// `default`. `dead` removes parameters that nothing depends on, `instantiate` expands sums
     /// over small finite sorts. Also `all`, `none`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default")]
     pub simplify: Vec<String>,
-    /// Write the linear process here: in mCRL2's binary form if the name ends in .lps, else as
-    /// text.
+    /// Write the linear process to this file: in mCRL2's binary format if the name ends in .lps,
+    /// otherwise as text.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Take the times of actions away: a parameter for the time of the last one keeps them in
+    /// Remove the times of actions; a parameter for the time of the last action preserves their
     /// order.
     #[arg(long)]
     pub untime: bool,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -347,7 +350,7 @@ pub struct LineariseArgs {
 /// `explore`
 #[derive(Args, Debug, Clone)]
 #[command(
-    after_help = "Exit codes: 0 all states were seen, 1 what was looked for was found, 2 bad input, 3 a limit or an interrupt came first, 4 internal error.
+    after_help = "Exit codes: 0 all states were explored, 1 the requested state or action was found, 2 bad input, 3 stopped by a limit or an interrupt, 4 internal error.
 
 Examples:
   mu-check explore specs/arcx.spec -D max_operation_id=1 --confluence auto
@@ -357,7 +360,7 @@ Examples:
   mu-check explore specs/arcx.spec -D max_operation_id=9 --engine symbolic --format json
   mu-check explore specs/arcx.spec -D max_operation_id=1 --processes 2
   mu-check explore specs/arcx.spec -D max_operation_id=3 --max-memory 1GB --spill spilled
-  mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint kept --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume kept"
+  mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint saved --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume saved"
 )]
 pub struct ExploreArgs {
     /// Specification, or an `.aut` file.
@@ -372,40 +375,39 @@ pub struct ExploreArgs {
     /// Write the time of each stage to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
-    /// What to look for.
+    /// The state or action to search for.
     #[command(flatten)]
-    pub seeking: Seeking,
+    pub goal: GoalArgs,
     /// Checkpoints.
     #[command(flatten)]
-    pub keeping: Keeping,
-    /// Keep states in this folder, on a fast disk, that `--max-memory` has no room for.
+    pub checkpoints: CheckpointArgs,
+    /// Store states beyond `--max-memory` in this folder, which should be on a fast disk.
     #[arg(long, value_name = "DIR")]
     pub spill: Option<PathBuf>,
-    /// Several processes.
+    /// Distributed search.
     #[command(flatten)]
-    pub clustering: Clustering,
+    pub distribution: DistributedArgs,
     /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what
-    /// is asked are left out).
+    /// Reductions to switch off: `symmetry`, `quotient`, `por` (partial-order reduction).
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// Hiding and renaming of labels before output or reduction.
     #[command(flatten)]
     pub relabelling: Relabelling,
-    /// How to search.
+    /// Search engine.
     #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
     pub engine: EngineRef,
-    /// Show a shortest path to a hang after the counts, if there is one.
+    /// True if a shortest path to a deadlock is shown after the counts.
     #[arg(skip)]
     pub overview: bool,
-    /// How the symbolic engine searches [default: saturation].
+    /// Search strategy of the symbolic engine [default: saturation].
     #[arg(long, value_name = "STRATEGY", value_enum)]
     pub strategy: Option<SetStrategy>,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -413,25 +415,25 @@ pub struct ExploreArgs {
 
 /// Options of searches that can be stored and resumed.
 #[derive(Args, Debug, Clone)]
-pub struct Keeping {
-    /// Write checkpoints to this folder: at intervals, and when a limit or an interrupt ends the
+pub struct CheckpointArgs {
+    /// Write checkpoints to this folder: at intervals, and if a limit or an interrupt ends the
     /// search.
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
     /// Time between checkpoints: seconds, or with s, m, h.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     pub checkpoint_every: std::time::Duration,
-    /// Resume the search whose checkpoint is in this folder.
+    /// Resume the search from the checkpoint in this folder.
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
 }
 
-impl Keeping {
-    /// Whether a checkpoint is to be written or read.
-    pub fn is_wanted(&self) -> bool {
+impl CheckpointArgs {
+    /// True if a checkpoint is to be written or read.
+    pub fn is_requested(&self) -> bool {
         self.checkpoint.is_some() || self.resume.is_some()
     }
-    /// The folder to write to.
+    /// Returns the folder that checkpoints are written to.
     pub fn folder(&self) -> Option<&Path> {
         self.checkpoint.as_deref().or(self.resume.as_deref())
     }
@@ -440,42 +442,43 @@ impl Keeping {
 /// `check`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Limits are for the whole run: `--timeout` counts reading the model and all formulas together; formulas that have no verdict then are
-unknown. (In `sweep` each row has the limits for itself.) A formula that is refused does not stop the others; the exit code is then 2.
+    after_help = "Limits apply to the whole run: `--timeout` covers reading the model and checking all formulas; formulas without a verdict by then are
+unknown. (In `sweep` the limits apply to each row.) A formula that is rejected does not stop the others; the exit code is then 2.
 
 Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
 
 Examples:
-  mu-check check specs/arcx.spec -f [true*]<true>true
+  mu-check check specs/arcx.spec -f '[true*]<true>true'
   mu-check check specs/arcx.spec formulas/1a.gos.mcf formulas/1b.gos.mcf
   mu-check check specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=2 --evidence why.svg
   mu-check check model.mcrl2 formula.mcf --max-memory 4GB --timeout 10m --format json
-  mu-check check specs/arcx.spec formulas/2.selfobserving.mcf --checkpoint kept --timeout 1s || mu-check check specs/arcx.spec formulas/2.selfobserving.mcf --resume kept
+  mu-check check specs/arcx.spec formulas/2.selfobserving.mcf --checkpoint saved --timeout 1s || mu-check check specs/arcx.spec formulas/2.selfobserving.mcf --resume saved
   mu-check check system.aut formula.mcf --solver zielonka --game game.pg"
 )]
 pub struct CheckArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
-    /// Formula files; `-` is standard input. A file may hold several properties, each after a line
-    /// `%% property NAME`. Without any formula the model is explored and reported on.
+    /// Formula files; `-` is standard input. A file may contain several properties, each after a
+    /// line `%% property NAME`. Without a formula, `check` explores the model and reports the
+    /// states and deadlocks.
     pub formulas: Vec<PathBuf>,
-    /// A formula, as text; several may be given.
+    /// Formula text; may be given several times.
     #[arg(short = 'f', long, value_name = "FORMULA", action = clap::ArgAction::Append)]
     pub formula: Vec<String>,
-    /// Write the verdicts as a JUnit report, a test case each. `-`, or `--format junit`, prints it
-    /// in place of the lines.
+    /// Write the verdicts as a JUnit report, one test case each. `-`, or `--format junit`, prints
+    /// the report instead of the verdict lines.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
     /// Write the time of each stage to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
-    /// Write the evidence here: `.svg` (a message sequence chart; a tree of steps if it branches),
-    /// `.html` (a page with all verdicts), `.json`, `.aut`, `.dot`.
+    /// Write the evidence to this file: `.svg` (a message sequence chart; a tree of steps if it
+    /// branches), `.html` (a page with all verdicts), `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
-    /// Which labels are memory operations, as `conform` has it: pages and JSON show them as a
-    /// graph (default: the file `MODEL.interface` beside the model, if it is there).
-    #[arg(long, value_name = "FILE")]
+    /// File that says which labels are memory operations, as for `conform`: pages and JSON then
+    /// show executions as graphs (default: the file `MODEL.interface` in the folder of the model,
+    /// if it exists).
     pub interface: Option<PathBuf>,
     /// Show all parameters after each step of the evidence.
     #[arg(long)]
@@ -483,48 +486,48 @@ pub struct CheckArgs {
     /// Write the parity game of the (single) formula to this `.pg` file.
     #[arg(long, value_name = "FILE.pg")]
     pub game: Option<PathBuf>,
-    /// The algorithm for parity games.
+    /// Algorithm for parity games.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
     pub solver: Option<String>,
-    /// Confluent tau steps that take priority, for formulas that cannot distinguish: `none`,
-    /// `auto`, or names of hidden actions. `-v` and JSON say for each formula whether they
-    /// did, and if not, which part of it forbids it.
+    /// Confluent tau steps that take priority, for formulas that cannot distinguish them: `none`,
+    /// `auto`, or names of hidden actions. `-v` and JSON report for each formula if they were used,
+    /// or which part of it prevents that.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Which equations are counted as one.
+    /// Equations that are counted as one.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
-    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what
-    /// is asked are left out).
+    /// Reductions to switch off: `symmetry`, `quotient`, `por` (partial-order reduction).
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
-    /// How to search [default: explicit; for every value of a parameter auto].
+    /// Search engine [default: explicit; auto if a parameter is `any`].
     #[arg(long = "engine", value_name = "ENGINE", value_parser = engine())]
     pub chosen_engine: Option<EngineRef>,
-    /// For every value of a parameter: check an answer by so many concrete states, and at boundary
-    /// values, before it is given; 0: do not.
+    /// With `NAME=any`: check an answer on N sampled concrete states, and at boundary values,
+    /// before it is reported; 0 switches the check off.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub check_samples: usize,
-    /// Of a model without a formula: what counts as an end, an action or a condition on
-    /// parameters, as `explore --terminal` has it.
+    /// If no formula is given: what counts as termination, an action or a condition on parameters,
+    /// as for `explore --terminal`.
     #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
     pub terminal: Vec<String>,
     /// Checkpoints of searches of the product of model and formula.
     #[command(flatten)]
-    pub keeping: Keeping,
-    /// Several processes.
+    pub checkpoints: CheckpointArgs,
+    /// Distributed search.
     #[command(flatten)]
-    pub clustering: Clustering,
-    /// How models other than specifications are read.
+    pub distribution: DistributedArgs,
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
 
 impl CheckArgs {
-    /// The engine for a model whose parameters have values: the chosen one, else the first.
+    /// Returns the engine for a model without parameters set to `any`: the chosen one, or the
+    /// first.
     pub fn engine(&self) -> EngineRef {
         self.chosen_engine.unwrap_or(mu_engines::engines()[0])
     }
@@ -561,19 +564,18 @@ fn parse_time(text: &str) -> Result<std::time::Duration, String> {
         .map_err(|_| format!("`{text}` is not a time"))
 }
 
-/// The names of all commands.
+/// Returns the names of all commands.
 pub fn command_names(cli: &clap::Command) -> Vec<String> {
     cli.get_subcommands().map(|c| c.get_name().to_string()).collect()
 }
 
-/// Whether arguments, right or wrong, ask for JSON.
+/// True if the arguments, valid or not, select JSON output.
 pub fn wants_json(words: &[String]) -> bool {
     words.windows(2).any(|w| w[0] == "--format" && w[1] == "json")
         || words.iter().any(|w| w == "--format=json")
 }
 
-/// Reads `--format junit` of `check` as `--junit -`: a form of verdicts, which no other command
-/// has.
+/// Rewrites `check … --format junit` to `--junit -`; no other command has this format.
 pub fn with_forms_of_check(mut words: Vec<String>) -> Vec<String> {
     if words.get(1).is_none_or(|command| command != "check") {
         return words;
@@ -589,7 +591,7 @@ pub fn with_forms_of_check(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// Puts `check` before the first word that is not an option if that is no command.
+/// Inserts `check` before the first word that is not an option, unless that word is a command.
 pub fn with_default_command(cli: &clap::Command, mut words: Vec<String>) -> Vec<String> {
     let commands: Vec<&str> = cli.get_subcommands().map(|c| c.get_name()).chain(["help"]).collect();
     let whole = OnceCell::new();
@@ -623,7 +625,7 @@ pub fn with_default_command(cli: &clap::Command, mut words: Vec<String>) -> Vec<
         if !commands.contains(&word) {
             words.insert(1, "check".into());
         } else if i > 1 {
-            // A command after options: options are the command's own.
+            // A command after options: options belong to the command.
             let command = words.remove(i);
             words.insert(1, command);
         }
@@ -642,7 +644,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Every command has examples in its help, and they are command lines.
+    /// Every command has examples in its help, and they parse as command lines.
     #[test]
     fn help_has_examples_that_parse() {
         let mut cli = Cli::command();
@@ -655,7 +657,7 @@ mod tests {
         assert!(helps.len() > 15);
         for (name, help) in helps {
             let at = help.find("Example").unwrap_or_else(|| panic!("{name} has no examples"));
-            // A line that is too long for the width goes on in the next.
+            // Long lines are wrapped: join them.
             let text = help[at..]
                 .lines()
                 .skip(1)

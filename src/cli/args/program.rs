@@ -15,13 +15,13 @@ pub enum MemoryName {
     Pso,
 }
 
-/// The memory that programs run on.
+/// The memory of a program.
 #[derive(Args, Debug, Clone)]
 pub struct MemoryArgs {
     /// Memory model of programs.
     #[arg(long = "model", id = "memory_model", value_name = "MODEL", value_enum, default_value_t = MemoryName::Tso)]
     pub model: MemoryName,
-    /// Most stores in a buffer (default: no bound for code without loops, else 4).
+    /// Capacity of a store buffer (default: unbounded for code without loops, otherwise 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub buffer: Option<u32>,
 }
@@ -32,89 +32,89 @@ impl Default for MemoryArgs {
     }
 }
 
-/// How files of some front ends are read.
+/// Options for reading files of some front ends.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Models other than specifications")]
-pub struct Reading {
-    /// How many threads run an x86 program (`.asm`).
+pub struct ReadArgs {
+    /// Number of threads that run an x86 program (`.asm`).
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads_of: u32,
     /// The memory of a program or litmus test.
     #[command(flatten)]
     pub memory: MemoryArgs,
-    /// The specification whose data and actions type the labels of a transition system.
+    /// Specification with the data types and actions of the labels of a transition system.
     #[arg(long, value_name = "MODEL")]
     pub data: Option<PathBuf>,
-    /// Labels of transition system files that are the internal action: `i` in files of CADP. Whole
-    /// labels, separated by commas.
+    /// Labels in transition system files that denote the internal action, such as `i` in files of
+    /// CADP. Whole labels, separated by commas.
     #[arg(long, value_name = "LABELS", action = clap::ArgAction::Append)]
     pub internal: Vec<String>,
 }
 
-impl Reading {
-    /// The texts of the labels that are internal.
+impl ReadArgs {
+    /// Returns the internal labels.
     pub fn internal_labels(&self) -> Vec<String> {
-        self.internal.iter().flat_map(|labels| super::lts::between_commas(labels)).collect()
+        self.internal.iter().flat_map(|labels| super::lts::split_at_commas(labels)).collect()
     }
 }
 
-impl Default for Reading {
+impl Default for ReadArgs {
     fn default() -> Self {
         Self { threads_of: 2, memory: MemoryArgs::default(), data: None, internal: Vec::new() }
     }
 }
 
-/// Ways to answer litmus tests.
+/// Methods to evaluate litmus tests.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// All runs of a machine.
+pub enum LitmusMethod {
+    /// Explores all runs of a machine.
     Machine,
-    /// All executions that axioms allow.
+    /// Enumerates all executions that the axioms allow.
     Axioms,
 }
 
-/// Languages that `expand` writes.
+/// Output languages of `expand`.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// mCRL2.
     Mcrl2,
-    /// Systems of any number of processes.
+    /// Cubicle: a system with any number of processes.
     Cubicle,
 }
 
-/// What the registers of a program hold at the start.
+/// InitialValues values of the registers of a program.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Initial {
-    /// Zero.
+pub enum InitialValues {
+    /// All zero.
     Zero,
-    /// Anything.
+    /// Arbitrary.
     Any,
 }
 
-/// How x86 programs for any number of threads are read.
+/// Options for reading x86 programs for any number of threads.
 #[derive(Args, Debug, Clone)]
 pub struct TranslationArgs {
-    /// What registers and flags hold at the start, for any number of threads.
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Initial::Zero)]
-    pub initial: Initial,
-    /// `xchg` with memory is atomic only with the prefix `lock`, for any number of threads.
+    /// InitialValues values of registers and flags, for any number of threads.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = InitialValues::Zero)]
+    pub initial: InitialValues,
+    /// Make `xchg` with memory atomic only with the prefix `lock`, for any number of threads.
     #[arg(long)]
     pub split_xchg: bool,
 }
 
-/// How many threads run a program.
+/// Number of threads that run a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThreadsOf {
-    /// So many.
+pub enum ThreadCount {
+    /// A fixed number.
     Number(u32),
-    /// Every number is asked.
+    /// Any number: the answer covers every number of threads.
     Any,
 }
 
-fn parse_threads(text: &str) -> Result<ThreadsOf, String> {
+fn parse_threads(text: &str) -> Result<ThreadCount, String> {
     match text.parse::<u32>() {
-        _ if text == "any" => Ok(ThreadsOf::Any),
-        Ok(n @ 1..=64) => Ok(ThreadsOf::Number(n)),
+        _ if text == "any" => Ok(ThreadCount::Any),
+        Ok(n @ 1..=64) => Ok(ThreadCount::Number(n)),
         _ => Err("expected a number from 1 to 64, or `any`".into()),
     }
 }
@@ -125,50 +125,51 @@ fn parse_threads(text: &str) -> Result<ThreadsOf, String> {
   mu-check litmus SB.litmus
   mu-check litmus SB.litmus --evidence SB.svg
   mu-check litmus tests/x86 --model sc --format json
-  mu-check litmus tests/x86 --expected wanted.txt --junit litmus.xml
+  mu-check litmus tests/x86 --expected expected.txt --junit litmus.xml
   mu-check litmus tests/riscv --model riscv.cat --include models --expected verdicts.tsv")]
 pub struct LitmusArgs {
-    /// Litmus tests, folders of them, and lists `@NAME` of them. Under a model in `cat`: X86,
-    /// X86_64, RISCV, AArch64, C; else X86, X86_64.
+    /// Litmus tests, folders of them, and lists `@NAME` of them. With a `cat` model: X86, X86_64,
+    /// RISCV, AArch64, C; otherwise X86, X86_64.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Memory model: the machine `sc`, `tso` or `pso`, or a model in the language `cat`: a file,
-    /// or the name of one in a folder of `--include`.
+    /// Memory model: the machine `sc`, `tso` or `pso`, or a model in the language `cat`: a file, or
+    /// the name of a model in a folder of `--include`.
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: String,
-    /// How `sc`, `tso` or `pso` answers: as a machine, or by its axioms in `cat`.
-    #[arg(long, value_name = "WAY", value_enum, default_value_t = By::Machine)]
-    pub by: By,
-    /// Most stores in a buffer of a machine (default: no bound for code without loops, else 4).
+    /// Method for `sc`, `tso` and `pso`: an operational machine, or axioms in `cat`.
+    #[arg(long, value_name = "METHOD", value_enum, default_value_t = LitmusMethod::Machine)]
+    pub by: LitmusMethod,
+    /// Capacity of a store buffer of a machine (default: unbounded for code without loops,
+    /// otherwise 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub buffer: Option<u32>,
-    /// Folders with models and the files that they include.
+    /// Folders with models and the files they include.
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
-    /// How often a path may jump back, under a model in `cat`.
+    /// Maximum number of backward jumps of a path, for a model in `cat`.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=64))]
     pub unroll: u32,
-    /// Compare with wanted answers: a log of the herd tools; lines of a test's name and one of
-    /// Allowed, Forbidden, Always, Sometimes, Never, Ok, No; or lines of file, anything, and 1
-    /// if the test's demand is met, else 0, separated by tabs. The exit code is then 1 if an
-    /// answer differs, 3 if one is open, else 0.
+    /// Compare with expected answers: a log of the herd tools; or lines with the name of a test and
+    /// one of Allowed, Forbidden, Always, Sometimes, Never, Ok, No; or lines of file, any text, and
+    /// 1 if the condition of the test holds, otherwise 0, separated by tabs. The exit code is then
+    /// 1 if an answer differs, 3 if one is unknown, otherwise 0.
     #[arg(long, value_name = "FILE")]
     pub expected: Option<PathBuf>,
-    /// Write the answers as a JUnit report, a test case each.
+    /// Write the answers as a JUnit report, one test case each.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
-    /// Draw an execution that decides a single test: `.svg`, `.dot` or `.json`; or `.html`: a page
-    /// with an execution of each test.
+    /// Draw an execution that decides a single test: `.svg`, `.dot` or `.json`; or write a page
+    /// with an execution of each test: `.html`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
-    /// Ask a machine, as `conform` does: which outcomes it shows, beside those that the memory
-    /// model allows.
+    /// Run the tests on a machine model, as `conform` does: print the outcomes that it shows next
+    /// to those that the memory model allows.
     #[arg(long, value_name = "MODEL", requires = "interface", conflicts_with_all = ["expected", "junit", "evidence", "buffer"])]
     pub machine: Option<PathBuf>,
-    /// Which labels of the machine are memory operations.
+    /// File that says which labels of the machine are memory operations.
     #[arg(long, value_name = "FILE", requires = "machine")]
     pub interface: Option<PathBuf>,
-    /// Most operations of each processor of the machine.
+    /// Maximum number of operations per processor of the machine.
     #[arg(long, value_name = "K", default_value_t = 2, requires = "machine", value_parser = clap::value_parser!(u32).range(1..=6))]
     pub operations: u32,
     /// Common options.
@@ -185,13 +186,13 @@ pub struct LitmusArgs {
 pub struct ExpandArgs {
     /// Specification with parameters, an x86 program (`.asm`), or a litmus test (`.litmus`).
     pub file: PathBuf,
-    /// The language to write: `cubicle` is an x86 program as a system of any number of processes.
+    /// Output language; `cubicle` writes an x86 program as a system of any number of processes.
     #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = Language::Mcrl2)]
     pub to: Language,
-    /// How an x86 program is read with `--to cubicle`.
+    /// Options for reading an x86 program with `--to cubicle`.
     #[command(flatten)]
     pub translation: TranslationArgs,
-    /// How many threads run an x86 program.
+    /// Number of threads that run an x86 program.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads_of: u32,
     /// The memory of a program.
@@ -205,7 +206,7 @@ pub struct ExpandArgs {
 /// `program`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a store buffer was full).
+    after_help = "Exit codes: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a full store buffer).
 
 Examples:
   mu-check program specs/x86/spinlock.asm --threads-of 4
@@ -213,18 +214,18 @@ Examples:
   mu-check program specs/x86/spinlock_unsafe.asm --threads-of 2 --model sc --format json"
 )]
 pub struct ProgramArgs {
-    /// An x86 program: shared_data, thread_data, thread_code, unsafe_prop.
+    /// An x86 program with the sections shared_data, thread_data, thread_code, unsafe_prop.
     pub file: PathBuf,
-    /// How many threads run it; `any`: prove it for every number.
+    /// Number of threads that run the program; `any` proves it for every number.
     #[arg(long, value_name = "N|any", default_value = "2", value_parser = parse_threads)]
-    pub threads_of: ThreadsOf,
-    /// How it is read for any number of threads.
+    pub threads_of: ThreadCount,
+    /// Options for reading the program for any number of threads.
     #[command(flatten)]
     pub translation: TranslationArgs,
     /// Memory.
     #[command(flatten)]
     pub memory: MemoryArgs,
-    /// Samples, for any number of threads.
+    /// Sampling, for any number of threads.
     #[command(flatten)]
     pub sampling: super::Sampling,
     /// Common options.
@@ -235,7 +236,7 @@ pub struct ProgramArgs {
 /// `robust`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 robust (with --fences: made so), 1 not robust, 2 bad input, 3 unknown (a limit).
+    after_help = "Exit codes: 0 robust (with --fences: fences that make it robust were found), 1 not robust, 2 bad input, 3 unknown (a limit).
 
 Examples:
   mu-check robust specs/x86/dekker.asm
@@ -245,27 +246,28 @@ Examples:
 pub struct RobustArgs {
     /// An x86 program, or a litmus test (`.litmus`).
     pub file: PathBuf,
-    /// How many threads run the program; a litmus test has its own.
+    /// Number of threads that run the program; a litmus test has its own threads.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads_of: u32,
-    /// Look for a smallest set of `mfence` and `lock` that makes it robust.
+    /// Search for a minimum set of `mfence` and `lock` that makes the program robust.
     #[arg(long)]
     pub fences: bool,
-    /// Count interleavings, one for each order of dependent events, and the borderline ones.
+    /// Count interleavings, one for each order of dependent events, and the borderline
+    /// interleavings.
     #[arg(long)]
     pub count: bool,
     /// Count all interleavings with at most N preemptions instead.
     #[arg(long, value_name = "N", requires = "count")]
     pub preemptions: Option<u32>,
-    /// Count those that begin with this thread: 0, 1, …
+    /// Count only interleavings that begin with this thread: 0, 1, …
     #[arg(long, value_name = "THREAD", requires = "count")]
     pub first: Option<u32>,
-    /// Count the accesses by which the first thread starts the others, and those by which these
+    /// Also count the accesses by which the first thread starts the others, and by which these
     /// begin.
     #[arg(long, requires = "count")]
     pub starts: bool,
-    /// Check in addition whether a state of `unsafe_prop` is reached: one about memory is searched
-    /// under TSO as well, since robustness covers registers and places only.
+    /// Check also if a state of `unsafe_prop` is reachable. Conditions on memory are searched under
+    /// TSO as well, because robustness covers registers and control locations only.
     #[arg(long)]
     pub assert: bool,
     /// Common options.

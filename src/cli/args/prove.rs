@@ -1,23 +1,23 @@
-//! Arguments of the commands on systems of any number of processes.
+//! Arguments of `prove` and `verify`.
 
 use super::{Common, TranslationArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Memory models of proofs.
+/// Memory models of `prove`.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProofMemory {
-    /// Sequential consistency: weak symbols are plain ones.
+    /// Sequential consistency: weak symbols behave like plain ones.
     Sc,
     /// Total store order: writes of weak symbols go through store buffers.
     Tso,
 }
 
-/// Samples that check an answer before it is given.
+/// Sampling that checks an answer before it is reported.
 #[derive(Args, Debug, Clone)]
 pub struct Sampling {
-    /// For every number of processes: check the answer by N machine states before it is given;
-    /// 0 switches the check off.
+    /// For any number of processes: check the answer on N machine states before it is reported; 0
+    /// switches the check off.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub check_samples: usize,
 }
@@ -34,7 +34,7 @@ Exit codes: 0 safe for every number of processes, 1 unsafe (with a run of the ma
 pub struct ProveArgs {
     /// A parameterised system (`.cub`), or an x86 program (`.asm`) for any number of threads.
     pub file: PathBuf,
-    /// How an x86 program is read.
+    /// Options for reading an x86 program.
     #[command(flatten)]
     pub translation: TranslationArgs,
     /// Memory model.
@@ -43,20 +43,21 @@ pub struct ProveArgs {
     /// Write the inductive invariant that proves safety.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Write each obligation of the proof as a file for SMT solvers, to be found unsatisfiable.
+    /// Write each obligation of the proof as an SMT-LIB file; a solver must find each
+    /// unsatisfiable.
     #[arg(long, value_name = "FOLDER")]
     pub smt_lib: Option<PathBuf>,
-    /// Write the run of a system that is not safe: .json, .svg, .html, .aut, .aut.gz, .blts, .lts
-    /// or .dot, by the name's ending.
+    /// Write the run to an unsafe state: .json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot, by
+    /// the file name.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
-    /// Look backward from the unsafe states only; infer no invariants.
+    /// Only search backward from the unsafe states; do not infer invariants.
     #[arg(long)]
     pub no_approximations: bool,
-    /// Most processes of the instances that inferred invariants are compared with.
+    /// Maximum number of processes of the instances that candidate invariants are tested on.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=6))]
     pub instances: u32,
-    /// Samples.
+    /// Sampling.
     #[command(flatten)]
     pub sampling: Sampling,
     /// Common options.
@@ -74,18 +75,18 @@ Exit codes: 0 the certificate proves safety, 1 it does not, 2 bad input, 3 unkno
 pub struct VerifyArgs {
     /// A parameterised system (`.cub`), or an x86 program (`.asm`) for any number of threads.
     pub file: PathBuf,
-    /// How an x86 program is read.
+    /// Options for reading an x86 program.
     #[command(flatten)]
     pub translation: TranslationArgs,
-    /// What `prove --certificate` wrote.
+    /// The certificate, written by `prove --certificate`.
     pub certificate: PathBuf,
     /// Reject certificates for another memory model.
     #[arg(long, value_name = "MODEL", value_enum)]
     pub model: Option<ProofMemory>,
-    /// Write each obligation as a file for SMT solvers, to be found unsatisfiable.
+    /// Write each obligation as an SMT-LIB file; a solver must find each unsatisfiable.
     #[arg(long, value_name = "FOLDER")]
     pub smt_lib: Option<PathBuf>,
-    /// Samples.
+    /// Sampling.
     #[command(flatten)]
     pub sampling: Sampling,
     /// Common options.

@@ -18,10 +18,10 @@ pub struct ReportArgs {
     /// Results, as JSON.
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
-    /// The page.
+    /// The page to write.
     #[arg(long, value_name = "FILE.html")]
     pub out: PathBuf,
-    /// Its title [default: the names of the models].
+    /// Title of the page [default: the names of the models].
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
     /// Common options.

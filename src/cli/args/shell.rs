@@ -1,4 +1,4 @@
-//! Arguments of the commands that fit the program into a system: completions, manual pages.
+//! Arguments of the commands for shells: completions, manual pages.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ pub struct CompletionsArgs {
   mu-check manual | man -l -
   mu-check manual --out ~/.local/share/man/man1")]
 pub struct ManualArgs {
-    /// Write the pages of all commands into this folder (created if missing); without it the main
-    /// page is printed.
+    /// Write the pages of all commands to this folder (created if missing); without this option the
+    /// main page is printed.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

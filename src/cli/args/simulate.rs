@@ -1,16 +1,16 @@
-//! Arguments of the simulator.
+//! Arguments of `simulate`.
 
-use super::{Common, Reading};
+use super::{Common, ReadArgs};
 use clap::Args;
 use std::path::PathBuf;
 
 /// `simulate`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "In the terminal `?` shows the keys and commands. A script has one command a line: step N, take ACTION, back, forward, goto N, start, end,
+    after_help = "In the terminal `?` shows the keys and commands. A script has one command per line: step N, take ACTION, back, forward, goto N, start, end,
 random N, seed N, state TEXT, moves, trace, load FILE, save FILE, help, quit; comments start with # or %.
 
-Exit codes: 0 done, 2 bad input or a command that cannot be done, 3 a limit, 4 internal error.
+Exit codes: 0 done, 2 bad input or an impossible command, 3 a limit, 4 internal error.
 
 Examples:
   mu-check simulate model.mcrl2
@@ -21,23 +21,23 @@ Examples:
 pub struct SimulateArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
-    /// Run the commands of this file (`-`: standard input) instead, without a terminal.
+    /// Run the commands of this file (`-`: standard input) instead of the terminal interface.
     #[arg(long, value_name = "FILE|-")]
     pub script: Option<PathBuf>,
-    /// Answer requests on standard input, each a JSON object in a line, with one in a line: for
-    /// programs. docs/studio.md says which.
+    /// For programs: read one JSON request per line on standard input and print one JSON answer per
+    /// line. See docs/studio.md for the requests.
     #[arg(long, conflicts_with_all = ["script", "trace"])]
     pub requests: bool,
     /// Start at the end of this trace: evidence from `check --evidence FILE.json`, or a saved
-    /// walk.
+    /// trace.
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,
     /// Seed of the random steps.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

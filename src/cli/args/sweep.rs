@@ -1,26 +1,25 @@
-//! Arguments of `sweep`, and what `-D` means there: lists and ranges of values.
+//! Arguments of `sweep`. Here `-D` accepts lists and ranges of values.
 
-use super::{Common, Counting, EngineRef, Reading, engine};
+use super::{Common, Counting, EngineRef, ReadArgs, engine};
 use clap::{Args, ValueEnum};
 use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
 
-/// Maximum number of combinations of parameters.
-const MOST: usize = 100_000;
+/// Limit on the values of one parameter and on combinations of parameters; more are an error.
+const MAX_COMBINATIONS: usize = 100_000;
 
 /// `sweep`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "With `-D NAME=0..=6`, `-D NAME=0..7` or `-D NAME=1,2,4` a parameter takes several values; all combinations are run, those of low
-values first. The first such parameter is the abscissa of the plots. Each row is a process of its own, so that its peak memory is its own;
-`--max-states`, `--max-memory` and `--timeout` hold for each row. A limit ends the series of that job over the first parameter, not the
-sweep. Run again, the command goes on where it was interrupted; rows that are there and not asked for now stay in sweep.json as `kept`, in no
-table and no plot; a row that is there is run again only if the model, the formula, its
-parameters, the options or the version of the program changed.
+    after_help = "With `-D NAME=0..=6`, `-D NAME=0..7` or `-D NAME=1,2,4` a parameter takes several values; all combinations are run, low
+values first. The first such parameter is the horizontal axis of the plots. Each row runs in its own process, so that peak memory is measured per row;
+`--max-states`, `--max-memory` and `--timeout` apply to each row. A row that reaches a limit ends its series over the first parameter, not the
+sweep. The same command resumes an interrupted sweep. Rows from earlier runs that this run does not request are kept in sweep.json (`kept`) but not
+shown. An existing row is run again only if the model, the formula, its parameters, the options or the program version changed.
 
-Out: sweep.json, sweep.csv, sweep.md, states.svg, seconds.svg, memory.svg.
+Output: sweep.json, sweep.csv, sweep.md, states.svg, seconds.svg, memory.svg.
 
-Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 a limit or an interrupt left a row open, 4 internal error.
+Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 some row is unknown because of a limit or an interrupt, 4 internal error.
 
 Examples:
   mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D max_operation_id=0..=6 --max-memory 4GB --timeout 1h --out sweep
@@ -37,42 +36,42 @@ pub struct SweepArgs {
     /// Folder for tables and plots; created if missing.
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Reference figures to show beside these: lines of job, value of the first parameter, states
-    /// or equations, seconds, bytes of memory.
+    /// Reference figures to print next to the results: lines of job, value of the first parameter,
+    /// states or equations, seconds, bytes of memory.
     #[arg(long, value_name = "FILE.csv|FILE.tsv")]
     pub reference: Option<PathBuf>,
-    /// Write the evidence of each formula to this folder, a file for each row; made if it is not
-    /// there.
+    /// Write the evidence of each formula to this folder, one file per row; the folder is created
+    /// if missing.
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
-    /// Form of the evidence.
+    /// Format of the evidence.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = EvidenceForm::Svg, requires = "evidence")]
     pub evidence_form: EvidenceForm,
-    /// Write the rows as a JUnit report, a test case each.
+    /// Write the rows as a JUnit report, one test case each.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
-    /// Check the formulas only.
+    /// Check the formulas, but do not explore.
     #[arg(long, requires = "formulas")]
     pub no_explore: bool,
-    /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions; for
-    /// formulas where they allow it. Given several times, all rows are run with each.
+    /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions; used for
+    /// formulas that permit it. If given several times, all rows are run with each value.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: Vec<String>,
-    /// Which equations of the formulas are counted as one.
+    /// Equations that are counted as one.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
-    /// How to search.
+    /// Search engine.
     #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
     pub engine: EngineRef,
-    /// How models other than specifications are read.
+    /// Options for reading models other than specifications.
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// Forms of the evidence of a sweep.
+/// Formats of the evidence of a sweep.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvidenceForm {
     /// A chart.
@@ -82,7 +81,7 @@ pub enum EvidenceForm {
 }
 
 impl EvidenceForm {
-    /// The ending of file names.
+    /// Returns the file name extension.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Svg => "svg",
@@ -91,7 +90,7 @@ impl EvidenceForm {
     }
 }
 
-/// A parameter with the values that it takes, ascending where they are numbers.
+/// A parameter with its values, ascending if they are numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The parameter.
@@ -100,7 +99,7 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
-/// Parameters from `-D` arguments.
+/// Parses the parameters of `-D` arguments.
 pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
     let usage = |message: String| {
         Diagnostic::new(Stage::Usage, message)
@@ -119,16 +118,16 @@ pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
             )));
         }
         let mut values: Vec<String> = Vec::new();
-        for item in super::lts::between_commas(list) {
+        for item in super::lts::split_at_commas(list) {
             let new = match item.split_once("..") {
                 Some((from, to)) => range(from, to).ok_or_else(|| {
-                    usage(format!("`{item}` in `-D {d}` is not a range, or an empty one"))
+                    usage(format!("`{item}` in `-D {d}` is not a range, or the range is empty"))
                 })?,
                 None => vec![item],
             };
             values.extend(new);
-            if values.len() > MOST {
-                return Err(usage(format!("`-D {d}` has more than {MOST} values")));
+            if values.len() > MAX_COMBINATIONS {
+                return Err(usage(format!("`-D {d}` has more than {MAX_COMBINATIONS} values")));
             }
         }
         if values.is_empty() {
@@ -145,17 +144,17 @@ fn range(from: &str, to: &str) -> Option<Vec<String>> {
     let (to, inclusive) = to.strip_prefix('=').map_or((to, false), |t| (t, true));
     let (from, to): (i64, i64) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
     let end = if inclusive { to.checked_add(1)? } else { to };
-    (from < end).then(|| (from..end).take(MOST + 1).map(|v| v.to_string()).collect())
+    (from < end).then(|| (from..end).take(MAX_COMBINATIONS + 1).map(|v| v.to_string()).collect())
 }
 
-/// All choices of a value for each parameter; the first parameter varies slowest.
+/// Returns all combinations of values; the first parameter varies slowest.
 pub fn combinations(axes: &[Axis]) -> Result<Vec<Vec<(String, String)>>, Diagnostic> {
     let count =
         axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len())).unwrap_or(usize::MAX);
-    if count > MOST {
+    if count > MAX_COMBINATIONS {
         return Err(Diagnostic::new(
             Stage::Usage,
-            format!("the parameters have more than {MOST} combinations"),
+            format!("the parameters have more than {MAX_COMBINATIONS} combinations"),
         ));
     }
     let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
@@ -178,12 +177,12 @@ mod tests {
 
     #[test]
     fn lists_and_ranges() {
-        let of =
+        let values =
             |d: &str| axes(&[d.to_string()]).map(|a| a[0].values.join(" ")).map_err(|e| e.message);
-        assert_eq!(of("n=0..=3").unwrap(), "0 1 2 3");
-        assert_eq!(of("n = 9..12,2 , 10").unwrap(), "2 9 10 11");
-        assert_eq!(of("b=true,false").unwrap(), "false true");
-        assert_eq!(of("n=2+min(1,2)").unwrap(), "2+min(1,2)");
+        assert_eq!(values("n=0..=3").unwrap(), "0 1 2 3");
+        assert_eq!(values("n = 9..12,2 , 10").unwrap(), "2 9 10 11");
+        assert_eq!(values("b=true,false").unwrap(), "false true");
+        assert_eq!(values("n=2+min(1,2)").unwrap(), "2+min(1,2)");
         for wrong in [
             "n",
             "n=",
@@ -194,7 +193,7 @@ mod tests {
             "n=0..9999999999",
             "n=0..=9223372036854775807",
         ] {
-            assert!(of(wrong).is_err(), "{wrong}");
+            assert!(values(wrong).is_err(), "{wrong}");
         }
         assert!(axes(&["n=1".into(), "n=2".into()]).is_err());
     }

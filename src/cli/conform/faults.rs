@@ -10,7 +10,7 @@
 //! them again.
 
 use super::super::args::ConformArgs;
-use super::super::files::{Form, write_text};
+use super::super::files::{FileKind, write_text};
 use super::super::load::Origin;
 use super::super::pipeline::{Session, file_error};
 use super::super::{output, ways};
@@ -104,7 +104,7 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
     let mut out: Vec<Faulty> = Vec::new();
     for path in &args.fault {
         if ends_in(path, "faults") {
-            if Form::of(&args.model) != Form::Other {
+            if FileKind::of(&args.model) != FileKind::Other {
                 let message = format!(
                     "the edits of `{}` are for a specification, which `{}` is not",
                     path.display(),
@@ -274,7 +274,7 @@ impl Asked<'_> {
             ),
             Made::Beside(path) => Origin::File(path),
         };
-        session.say(format!("fault: {}", fault.name));
+        session.log(format!("fault: {}", fault.name));
         let explored = |s: &mut Session| explored(s, self.interface, &origin, self.args.operations);
         let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
@@ -315,7 +315,7 @@ impl Asked<'_> {
         session: &mut Session,
         faults: &[Faulty],
     ) -> Result<Faults, Diagnostic> {
-        output::stage("searching faulty machines");
+        output::begin_stage("searching faulty machines");
         let mut out = Faults { faults: Vec::new(), suite: None };
         let mut machines = Vec::new();
         let mut controls = Vec::new();
@@ -362,7 +362,7 @@ impl Asked<'_> {
         controls: &[Control],
         longest: usize,
     ) -> Result<Suite, Diagnostic> {
-        output::stage("choosing tests");
+        output::begin_stage("choosing tests");
         let (against, text) = (&self.models[0], self.texts[0].as_ref());
         let all = |machine: (&Machine, &Group)| {
             executions(self.interface, machine, (longest, session.threads()), &session.budget)
@@ -421,7 +421,7 @@ impl Asked<'_> {
     }
     fn write(&self, folder: &Path, faults: &[Told], suite: &Suite) -> Result<(), Diagnostic> {
         mu_base::host::fs::create_dir_all(folder)
-            .map_err(|e| file_error("cannot make the folder", folder, &e))?;
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         for test in &suite.tests {
             write_text(&folder.join(format!("{}.litmus", test.name)), &test.text)?;
         }

@@ -15,7 +15,7 @@ mod told;
 
 use self::sorts::{Sorts, Typed};
 use super::args::{ConformArgs, Format};
-use super::files::{Form, expect_writable, no_form_of_evidence, write_text};
+use super::files::{FileKind, expect_writable, unknown_evidence_extension, write_text};
 use super::load::{Loaded, Origin};
 use super::models::{Named, named};
 use super::picture::Picture;
@@ -107,7 +107,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     }
     args.evidence.as_deref().map(Picture::of).transpose()?;
     if args.execution.as_deref().is_some_and(page::is_named_so) {
-        return Err(no_form_of_evidence(
+        return Err(unknown_evidence_extension(
             args.execution.as_deref().unwrap_or(Path::new("")),
             ".svg, .dot or .json; `--evidence FILE.html` shows it too",
         ));
@@ -130,16 +130,16 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let model = &*model;
     models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
     let group = symmetries(session, args, &machine);
-    session.say(format!(
+    session.log(format!(
         "symmetries of order {}: {}",
         group.elements.len(),
         group.names.join(", ")
     ));
-    output::stage("searching histories");
+    output::begin_stage("searching histories");
     let bound = Bound::of(args.operations as usize, session.threads());
     let asked: Vec<&MemoryModel> = models.iter().collect();
     let answer = search(&interface, &machine, &group, &asked, bound, &session.budget)?;
-    session.say(format!("{} histories judged", grouped(answer.histories)));
+    session.log(format!("{} histories judged", grouped(answer.histories)));
     let mut shown = Vec::new();
     for ((against, text), found) in models.iter().zip(&texts).zip(&answer.found) {
         let found = found
@@ -182,7 +182,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     };
     write_files(session, &told, model, &models, &texts, execution)?;
     match session.common.format {
-        Format::Json => output::object(told.json())?,
+        Format::Json => output::print_object(told.json())?,
         Format::Text => print(&told.text(session))?,
     }
     Ok(told.code())
@@ -242,7 +242,7 @@ fn explored(
     let mut interface = interface.clone();
     let mut declared = Vec::new();
     let spec = match origin {
-        Origin::File(path) if Form::of(path) == Form::Program => {
+        Origin::File(path) if FileKind::of(path) == FileKind::Program => {
             let message = format!(
                 "`{}` is a program: `conform` asks what a machine does with every program",
                 path.display()
@@ -251,8 +251,8 @@ fn explored(
             return Err(Diagnostic::new(Stage::Usage, message).note(beside));
         }
         _ => {
-            output::stage("reading the specification");
-            session.changed(origin, &mut |sources, tree| {
+            output::begin_stage("reading the specification");
+            session.edited_specification(origin, &mut |sources, tree| {
                 declared = declarations(tree);
                 // An error in the interface has its place there, and not in the program that is
                 // made of it.
@@ -270,7 +270,7 @@ fn explored(
         (Some(spec), _) => {
             // What the interface speaks of is not hidden.
             let shown: Vec<&str> = interface.labels().map(|l| l.action.as_str()).collect();
-            let whole = session.showing(spec, (&shown, &[]), &Confluence::Auto)?;
+            let whole = session.compile_showing(spec, (&shown, &[]), &Confluence::Auto)?;
             let judged: Vec<&str> = interface
                 .operations
                 .iter()
@@ -283,7 +283,7 @@ fn explored(
                 .map(|l| l.action.as_str())
                 .filter(|a| !judged.contains(a))
                 .collect();
-            let searched = session.showing(
+            let searched = session.compile_showing(
                 spec,
                 (&judged, &observed),
                 &Confluence::Commuting(interface.ends()),
@@ -291,11 +291,11 @@ fn explored(
             (whole, Some(searched.model))
         }
         (None, Origin::File(path)) if interface.program.is_empty() => {
-            let form = Form::of(path);
+            let form = FileKind::of(path);
             (
                 session.load(
                     path,
-                    if form.is_lts() || form == Form::System { "none" } else { "auto" },
+                    if form.is_lts() || form == FileKind::System { "none" } else { "auto" },
                 )?,
                 None,
             )
@@ -325,7 +325,7 @@ fn explored(
             d
         }
     })?;
-    session.say(format!(
+    session.log(format!(
         "{} states, {} after reduction",
         grouped(machine.outcome.states),
         grouped(machine.lts.state_count() as u64)
@@ -545,7 +545,7 @@ fn write_files(
     let args = told.args;
     if let Some(folder) = &args.tests {
         mu_base::host::fs::create_dir_all(folder)
-            .map_err(|e| file_error("cannot make the folder", folder, &e))?;
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         for (name, shown) in told.names.iter().zip(&told.shown) {
             if let Some(shown) = shown {
                 write_text(&folder.join(format!("{name}.litmus")), &shown.litmus)?;

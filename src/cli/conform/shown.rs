@@ -42,7 +42,7 @@ pub(in super::super) fn run(
     let Read { interface, explored: Explored { machine, .. } } =
         read(session, path, interface, args.operations)?;
     let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
-    output::stage("searching histories");
+    output::begin_stage("searching histories");
     let bound = Bound { collect: true, ..Bound::of(args.operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
     let behaviour = Behaviour {
@@ -53,7 +53,7 @@ pub(in super::super) fn run(
         files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
     let complete = answer.stop == Stop::Complete;
     match session.common.format {
-        Format::Json => output::object(as_json(args, path, files, &said, &answer.stop))?,
+        Format::Json => output::print_object(as_json(args, path, files, &said, &answer.stop))?,
         Format::Text => print(&as_text(args, files, &said, &answer.stop))?,
     }
     for said in &said {

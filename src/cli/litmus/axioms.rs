@@ -2,7 +2,7 @@
 //! each architecture that the tests have.
 
 use super::{Picture, Ran, Refused, Route};
-use crate::args::{By, LitmusArgs};
+use crate::args::{LitmusArgs, LitmusMethod};
 use crate::pipeline::{Session, read_text};
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_litmus::code::Arch;
@@ -38,7 +38,7 @@ impl Axioms {
             )
             .chain([Path::new("specs/memory").join(format!("{}.cat", args.model))]);
         // The models that are machines too have their axioms here, wherever the program runs.
-        if args.by == By::Axioms
+        if args.by == LitmusMethod::Axioms
             && mu_program::memory::by_name(&args.model).is_some()
             && let Some(text) = mu_axioms::models::file(&format!("{}.cat", args.model))
         {

@@ -17,8 +17,8 @@ pub(super) use listing::collect;
 
 use self::expected::Expected;
 use self::table::Table;
-use super::args::{By, LitmusArgs, MemoryName};
-use super::files::{expect_writable, no_form_of_evidence, write_text};
+use super::args::{LitmusArgs, LitmusMethod, MemoryName};
+use super::files::{expect_writable, unknown_evidence_extension, write_text};
 use super::output;
 use super::page;
 use super::pipeline::{Session, read_source};
@@ -181,13 +181,13 @@ pub(super) fn parallel<T: Sync, R: Send>(
 
 /// Runs the command.
 pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagnostic> {
-    output::stage("running litmus tests");
+    output::begin_stage("running litmus tests");
     let start = Instant::now();
     let (files, folders) = collect(&args.files, "litmus")?;
     if let (Some(machine), Some(interface)) = (&args.machine, &args.interface) {
         return super::conform::shown::run(session, args, (machine, interface), &files);
     }
-    let machine = memory::by_name(&args.model).filter(|_| args.by == By::Machine);
+    let machine = memory::by_name(&args.model).filter(|_| args.by == LitmusMethod::Machine);
     let route: Box<dyn Route> = match machine {
         Some(memory) => Box::new(machine::Machine { memory, buffer: args.buffer }),
         None => Box::new(axioms::Axioms::find(args)?),
@@ -274,7 +274,7 @@ impl Picture {
             Some("dot") => Self::Dot,
             Some("json") => Self::Json,
             Some("html") => Self::Page,
-            _ => return Err(no_form_of_evidence(path, ".svg, .dot, .json or .html")),
+            _ => return Err(unknown_evidence_extension(path, ".svg, .dot, .json or .html")),
         };
         if matches!(picture, Self::Page) {
             return expect_writable(path).map(|()| picture);
@@ -298,7 +298,7 @@ fn with_executions(
         if object["tests"][i].get("error").is_some() {
             continue;
         }
-        output::stage_of("drawing an execution", path);
+        output::begin_stage_on("drawing an execution", path);
         let (source, text) = session.read_source(path)?;
         if let Ok((graph, _)) = route.draw(session, source, &text, Picture::Json)? {
             let graph = serde_json::from_str(&graph)
@@ -318,12 +318,12 @@ fn draw(
     picture: Picture,
     out: &Path,
 ) -> Result<(), Diagnostic> {
-    output::stage_of("drawing an execution", path);
+    output::begin_stage_on("drawing an execution", path);
     let (source, text) = session.read_source(path)?;
     match route.draw(session, source, &text, picture)? {
         Ok((picture, events)) => {
             write_text(out, &picture)?;
-            session.say(format!("wrote {}: {events} events", out.display()));
+            session.log(format!("wrote {}: {events} events", out.display()));
         }
         Err(stop) => {
             let why = if stop == Stop::Complete {

@@ -48,7 +48,7 @@ impl<'a> Table<'a> {
         quiet: bool,
     ) -> Result<(), Diagnostic> {
         match format {
-            Format::Json => output::object(self.json()),
+            Format::Json => output::print_object(self.json()),
             Format::Text if folders => print(&self.text(quiet)),
             Format::Text => print(&self.ran().map(Ran::text).collect::<Vec<_>>().join("\n")),
         }?;

@@ -19,7 +19,7 @@ pub(super) struct Bar {
 impl Bar {
     /// A line if standard error is a terminal and the user wants one; else silence.
     pub(super) fn new(wanted: bool) -> Self {
-        Self { bar: Line::new(wanted), lines: super::output::has_reader() }
+        Self { bar: Line::new(wanted), lines: super::output::has_progress_lines() }
     }
     /// Shows a text.
     pub(super) fn note(&self, text: impl FnOnce() -> String) {
@@ -28,7 +28,7 @@ impl Bar {
         }
     }
     /// Prints a line above the one that changes.
-    pub(super) fn say(&self, line: &str) {
+    pub(super) fn log(&self, line: &str) {
         self.bar.suspend(|| eprintln!("{line}"));
     }
     /// Clears the line.
@@ -39,10 +39,10 @@ impl Bar {
 
 impl Progress for Bar {
     fn report(&self, s: &Snapshot) {
-        super::output::know("states", s.states.into());
-        super::output::know("transitions", s.transitions.into());
+        super::output::record("states", s.states.into());
+        super::output::record("transitions", s.transitions.into());
         if self.lines {
-            super::output::progress(&json!({
+            super::output::print_progress(&json!({
                 "states": s.states, "transitions": s.transitions, "level": s.level, "waiting": s.waiting,
                 "seconds": s.elapsed.as_secs_f64(), "memory_bytes": resident_bytes(),
             }));

@@ -55,7 +55,7 @@ fn simulate(
     args: &SimulateArgs,
     model: &dyn Model,
 ) -> Result<u8, Diagnostic> {
-    output::stage("simulating");
+    output::begin_stage("simulating");
     let mut interpreter = Interpreter::new(model, &args.model, args.seed, &session.budget)?;
     let mut told = Vec::new();
     if let Some(path) = &args.trace {
@@ -83,7 +83,7 @@ fn script(
         (path.display().to_string(), Box::new(BufReader::new(file)))
     };
     let mut commands: Vec<Value> = Vec::new();
-    let mut say = |interpreter: &Interpreter,
+    let mut log = |interpreter: &Interpreter,
                    (line, number, reply): (String, Option<usize>, Reply)|
      -> Result<bool, Diagnostic> {
         if json {
@@ -93,12 +93,12 @@ fn script(
             }
             commands.push(object);
         } else {
-            output::part_of_text(&format!("> {line}\n{}", interpreter.text(&reply)))?;
+            output::print_part(&format!("> {line}\n{}", interpreter.text(&reply)))?;
         }
         Ok(matches!(reply, Reply::Quit))
     };
     for reply in told.drain(..) {
-        say(interpreter, reply)?;
+        log(interpreter, reply)?;
     }
     let mut text = String::new();
     for (number, line) in reader.split(b'\n').enumerate() {
@@ -128,7 +128,7 @@ fn script(
             Err(error) if error.stop.is_some() => break,
             Err(error) => return Err(place(&mut session.sources, error)),
         };
-        if say(interpreter, (line.trim().to_string(), Some(number + 1), reply))? {
+        if log(interpreter, (line.trim().to_string(), Some(number + 1), reply))? {
             break;
         }
     }
@@ -138,7 +138,7 @@ fn script(
         if let Some(stop) = &interpreter.stopped {
             object["stop"] = json!(stop.word());
         }
-        output::object(object)?;
+        output::print_object(object)?;
     } else {
         output::print(
             &interpreter

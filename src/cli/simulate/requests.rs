@@ -39,14 +39,14 @@ pub(crate) struct States<'m> {
 
 /// Answers until standard input ends.
 pub(super) fn serve(session: &Session, model: &dyn Model) -> Result<u8, Diagnostic> {
-    output::stage("answering requests");
+    output::begin_stage("answering requests");
     let mut states = States::new(model, session);
     let hello = states.hello()?;
-    output::part_of_text(&format!("{hello}\n"))?;
+    output::print_part(&format!("{hello}\n"))?;
     for line in mu_base::host::input().lock().lines() {
         let Ok(line) = line else { break };
         let answer = states.told(&line, &session.sources)?;
-        output::part_of_text(&format!("{answer}\n"))?;
+        output::print_part(&format!("{answer}\n"))?;
     }
     Ok(0)
 }

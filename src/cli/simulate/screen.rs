@@ -59,7 +59,7 @@ impl<'m> Screen<'m> {
     }
 
     /// Shows a sentence.
-    pub fn say(&mut self, text: &str) {
+    pub fn log(&mut self, text: &str) {
         self.message = (text.trim_end().to_string(), false);
     }
 
@@ -161,7 +161,7 @@ impl<'m> Screen<'m> {
                     }
                     (_, Reply::Note(text)) => {
                         self.chosen = 0;
-                        self.say(&text.clone());
+                        self.log(&text.clone());
                     }
                     _ => {}
                 }

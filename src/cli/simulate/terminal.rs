@@ -19,7 +19,7 @@ pub(super) fn in_terminal(
     let mut screen =
         Screen::new(interpreter, std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()));
     if let Some(Reply::Note(text)) = first {
-        screen.say(text);
+        screen.log(text);
     }
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let mut turn = || -> Result<u8, Diagnostic> {

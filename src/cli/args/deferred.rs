@@ -1,26 +1,25 @@
-//! Arguments of a command that are described once it is named: a run describes its own command, not
-//! all of them.
+//! Deferred argument descriptions: clap builds the description of a command only if that command is
+//! used.
 //!
-//! Describing all commands takes longer than a small proof. What lists commands (help, completions,
-//! manual pages) builds the whole description, which asks each command for its arguments then.
+//! Describing all commands takes longer than a small proof. Only help, completions and manual pages
+//! build the whole description, including the deferred parts.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::ops::Deref;
 
-/// Arguments `T` of a command, described when the command is.
+/// Arguments `T` of a command, with a description that is built on demand.
 #[derive(Debug)]
-pub struct Late<T>(pub T);
+pub struct Deferred<T>(pub T);
 
-impl<T> Deref for Late<T> {
+impl<T> Deref for Deferred<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
-/// The description with the arguments; what the command is for stays what the list of commands
-/// says.
-fn described<T: Args>(command: Command) -> Command {
+/// Adds the arguments to the description; the summary from the list of commands stays.
+fn with_arguments<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let command = T::augment_args(command).long_about(None);
     match about {
@@ -29,21 +28,21 @@ fn described<T: Args>(command: Command) -> Command {
     }
 }
 
-impl<T: Args> Args for Late<T> {
+impl<T: Args> Args for Deferred<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(described::<T>)
+        command.defer(with_arguments::<T>)
     }
     fn augment_args_for_update(command: Command) -> Command {
         T::augment_args_for_update(command)
     }
 }
 
-impl<T: FromArgMatches> FromArgMatches for Late<T> {
+impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches(matches).map(Late)
+        T::from_arg_matches(matches).map(Deferred)
     }
     fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
-        T::from_arg_matches_mut(matches).map(Late)
+        T::from_arg_matches_mut(matches).map(Deferred)
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         self.0.update_from_arg_matches(matches)
