@@ -244,9 +244,7 @@ fn all(
     }
     let warnings = notes::report_flaws(session, &*subject.model)?;
     if wants_object(session, args) {
-        let mut all = output::recorded_verdicts();
-        let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
-        all.sort_by_key(|r| names.iter().position(|n| r["formula"] == n.as_str()));
+        let all = in_order_of_texts(output::recorded_verdicts(), texts);
         let memory = processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.1);
         let mut object = json!({ "results": all, "peak_memory_bytes": memory });
         if !warnings.is_empty() {
@@ -259,6 +257,23 @@ fn all(
     }
     write_junit(args, &results.cases)?;
     Ok(results.code())
+}
+
+/// Sorts results as the formulas stand on the command line. Of equal formulas, each gets the next
+/// place of their name.
+fn in_order_of_texts(results: Vec<Value>, texts: &[Text]) -> Vec<Value> {
+    let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
+    let mut taken = vec![false; names.len()];
+    let mut placed: Vec<(usize, Value)> = Vec::with_capacity(results.len());
+    for result in results {
+        let place = (0..names.len()).find(|&i| !taken[i] && result["formula"] == names[i].as_str());
+        if let Some(place) = place {
+            taken[place] = true;
+        }
+        placed.push((place.unwrap_or(names.len()), result));
+    }
+    placed.sort_by_key(|p| p.0);
+    placed.into_iter().map(|p| p.1).collect()
 }
 
 /// What became of all formulas.

@@ -5,12 +5,13 @@
 //! Open cells are split when they are asked for, so that one state here stands for many. Cost of
 //! [`Machine::reach`]: a hash of the state for each step.
 
-use crate::ground::GroundCube;
+use crate::ground::{Ground, GroundCube};
 use crate::machine::{Act, Machine, Memory, Need};
 use crate::system::Claim;
 use crate::value::ANY;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use mu_base::{Budget, Diagnostic, Stage};
+use std::ops::ControlFlow::{self, Break, Continue};
 
 /// What a search found.
 #[derive(Clone, Debug, Default)]
@@ -55,47 +56,116 @@ impl Reach {
     }
 }
 
+/// A depth-first search for a run that does given acts in their order, with flushes in between.
+struct Replay<'a, 's> {
+    machine: &'a Machine<'s>,
+    acts: &'a [Act],
+    /// What must hold at the end.
+    claim: Asked,
+    /// Pairs of the number of acts done and a state, from which the end is not reached.
+    visited: AHashSet<(usize, Vec<u32>)>,
+    /// The steps to the current state, with the states after them.
+    steps: Vec<(Act, Vec<u32>)>,
+    /// The largest number of acts done.
+    deepest: usize,
+}
+
+impl Replay<'_, '_> {
+    /// Returns true, with the steps left in place, if the remaining acts lead from a state to one
+    /// where the claim holds. An act comes before a flush, so that stores stay in buffers as long
+    /// as they can.
+    fn reaches_claim(&mut self, done: usize, state: &[u32]) -> Result<bool, Diagnostic> {
+        if !self.visited.insert((done, state.to_vec())) {
+            return Ok(false);
+        }
+        self.deepest = self.deepest.max(done);
+        let machine = self.machine;
+        let found = match self.acts.get(done) {
+            None => machine.may_hold(state, &self.claim).is_some(),
+            Some(act @ Act::Flush(p)) => match machine.flushed(state, *p) {
+                Some(next) => self.step(done + 1, act, next)?,
+                None => false,
+            },
+            Some(act @ Act::Fire(t, procs)) => {
+                let mut found = false;
+                let matches = |g: &&Ground| g.transition == *t && g.procs == *procs;
+                for g in machine.ground.iter().filter(matches) {
+                    let flow = machine.fire_split(state, g, &mut |next| {
+                        Ok(if self.step(done + 1, act, next)? { Break(()) } else { Continue(()) })
+                    })?;
+                    if flow.is_break() {
+                        found = true;
+                        break;
+                    }
+                }
+                found
+            }
+        };
+        if found || machine.memory == Memory::Sc {
+            return Ok(found);
+        }
+        for p in 0..machine.layout.n {
+            if let Some(next) = machine.flushed(state, p)
+                && self.step(done, &Act::Flush(p), next)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+    fn step(&mut self, done: usize, act: &Act, next: Vec<u32>) -> Result<bool, Diagnostic> {
+        self.steps.push((act.clone(), next.clone()));
+        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.reaches_claim(done, &next))?;
+        if !found {
+            self.steps.pop();
+        }
+        Ok(found)
+    }
+}
+
 impl Machine<'_> {
     /// A claim, made ready.
     pub fn ask(&self, claim: &Claim) -> Asked {
         Asked { cubes: self.claim_cubes(claim) }
     }
-    /// Whether a claim holds in a state, for some choice of processes: that choice, the first one.
-    /// Open cells are whatever fits.
+    /// Returns the first choice of processes for which a claim holds in a state, with any values in
+    /// open cells. `None` as well if a limit comes first.
     pub fn may_hold(&self, state: &[u32], asked: &Asked) -> Option<Vec<u32>> {
         let holds = |cube: &GroundCube| match self.holds(state, cube) {
             Ok(answer) => answer,
             Err(_) => {
-                let mut fits = false;
-                // Without candidates for a number, anything fits.
-                let open = self.split(state.to_vec(), &mut |s| {
-                    fits |= self.holds(s, cube)?;
-                    Ok(())
+                let found = self.split(state.to_vec(), &mut |s| {
+                    Ok(if self.holds(s, cube)? { Break(()) } else { Continue(()) })
                 });
-                fits || open.is_err()
+                match found {
+                    Ok(found) => found.is_break(),
+                    // Without candidates for a number, some value may satisfy the claim.
+                    Err(error) => error.stop.is_none(),
+                }
             }
         };
         asked.cubes.iter().find(|(_, cube)| holds(cube)).map(|(procs, _)| procs.clone())
     }
-    /// Runs a function on a state; where it asks for an open cell, on the state with each of its
-    /// values.
+    /// Runs a function on a state; if it reads an open cell, on the state with each value of the
+    /// cell, until it breaks.
     fn split(
         &self,
         state: Vec<u32>,
-        f: &mut dyn FnMut(&[u32]) -> Result<(), Need>,
-    ) -> Result<(), Diagnostic> {
+        f: &mut dyn FnMut(&[u32]) -> Result<ControlFlow<()>, Need>,
+    ) -> Result<ControlFlow<()>, Diagnostic> {
         match f(&state) {
-            Ok(()) => Ok(()),
+            Ok(flow) => Ok(flow),
             Err(Need::Fault(d)) => Err(d),
             Err(Need::Slot(slot)) => {
                 for value in self.domain(slot).ok_or_else(|| self.undetermined(slot))? {
+                    self.count_choice()?;
                     let mut next = state.clone();
                     next[slot as usize] = value;
-                    if self.assumed(&next) {
-                        self.split(next, f)?;
+                    if self.assumed(&next) && self.split(next, f)?.is_break() {
+                        return Ok(Break(()));
                     }
                 }
-                Ok(())
+                Ok(Continue(()))
             }
         }
     }
@@ -109,8 +179,9 @@ impl Machine<'_> {
         f: &mut dyn FnMut(Act, Vec<u32>),
     ) -> Result<(), Diagnostic> {
         for g in &self.ground {
-            self.fire_split(state, g, &mut |next| {
-                f(Act::Fire(g.transition, g.procs.clone()), next)
+            let _ = self.fire_split(state, g, &mut |next| {
+                f(Act::Fire(g.transition, g.procs.clone()), next);
+                Ok(Continue(()))
             })?;
         }
         for p in 0..self.layout.n {
@@ -120,23 +191,24 @@ impl Machine<'_> {
         }
         Ok(())
     }
+    /// Runs a function on each result of an instance of a transition, until it breaks.
     fn fire_split(
         &self,
         state: &[u32],
-        g: &crate::ground::Ground,
-        f: &mut dyn FnMut(Vec<u32>),
-    ) -> Result<(), Diagnostic> {
+        g: &Ground,
+        f: &mut dyn FnMut(Vec<u32>) -> Result<ControlFlow<()>, Diagnostic>,
+    ) -> Result<ControlFlow<()>, Diagnostic> {
         let mut results = Vec::new();
         self.split(state.to_vec(), &mut |s| {
             self.fire(s, g, false, &mut results)?;
             for result in results.drain(..) {
                 let mut next = s.to_vec();
                 result.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
-                if self.assumed(&next) {
-                    f(next);
+                if self.assumed(&next) && f(next).map_err(Need::Fault)?.is_break() {
+                    return Ok(Break(()));
                 }
             }
-            Ok(())
+            Ok(Continue(()))
         })
     }
     fn flushed(&self, state: &[u32], process: u32) -> Option<Vec<u32>> {
@@ -177,7 +249,8 @@ impl Machine<'_> {
             })?;
             at += 1;
         }
-        reach.complete = !(self.was_cut() || stop_at_violation && reach.violation.is_some());
+        let is_cut = self.was_cut() || self.was_stopped();
+        reach.complete = !(is_cut || stop_at_violation && reach.violation.is_some());
         Ok(reach)
     }
     fn add(
@@ -216,43 +289,6 @@ impl Machine<'_> {
         claim: &Claim,
         procs: &[u32],
     ) -> Result<Replayed, Diagnostic> {
-        let mut nodes: Vec<(Vec<u32>, Option<(usize, Act)>)> =
-            self.initial_states()?.into_iter().map(|s| (s, None)).collect();
-        let mut front: Vec<usize> = (0..nodes.len()).collect();
-        for (number, act) in acts.iter().enumerate() {
-            self.close(&mut nodes, &mut front);
-            let mut next = Vec::new();
-            for at in std::mem::take(&mut front) {
-                let state = nodes[at].0.clone();
-                let mut found = Vec::new();
-                match act {
-                    Act::Flush(p) => found.extend(self.flushed(&state, *p)),
-                    Act::Fire(t, who) => {
-                        for g in
-                            self.ground.iter().filter(|g| g.transition == *t && g.procs == *who)
-                        {
-                            self.fire_split(&state, g, &mut |s| found.push(s))?;
-                        }
-                    }
-                }
-                for state in found {
-                    if next.iter().all(|n: &usize| nodes[*n].0 != state) {
-                        nodes.push((state, Some((at, act.clone()))));
-                        next.push(nodes.len() - 1);
-                    }
-                }
-            }
-            if next.is_empty() {
-                let message = format!(
-                    "step {} of the run, `{}`, cannot happen there",
-                    number + 1,
-                    self.act_text(act)
-                );
-                return Err(Diagnostic::new(Stage::Internal, message));
-            }
-            front = next;
-        }
-        self.close(&mut nodes, &mut front);
         let Some(cube) =
             self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs).map(|(_, c)| c)
         else {
@@ -261,22 +297,29 @@ impl Machine<'_> {
                 "what must not hold cannot hold of these processes",
             ));
         };
-        let only = Asked { cubes: vec![(procs.to_vec(), cube)] };
-        let Some(end) = front.into_iter().find(|at| self.may_hold(&nodes[*at].0, &only).is_some())
-        else {
-            return Err(Diagnostic::new(
-                Stage::Internal,
-                "the run can be done and what must not hold does not hold at its end",
-            ));
+        let claim = Asked { cubes: vec![(procs.to_vec(), cube)] };
+        let mut replay = Replay {
+            machine: self,
+            acts,
+            claim,
+            visited: AHashSet::new(),
+            steps: Vec::new(),
+            deepest: 0,
         };
-        let mut steps = Vec::new();
-        let mut at = end;
-        while let Some((before, act)) = nodes[at].1.clone() {
-            steps.push((act, nodes[at].0.clone()));
-            at = before;
+        for start in self.initial_states()? {
+            if replay.reaches_claim(0, &start)? {
+                return Ok(Replayed { start, steps: replay.steps });
+            }
         }
-        steps.reverse();
-        Ok(Replayed { start: nodes[at].0.clone(), steps })
+        let message = match acts.get(replay.deepest) {
+            Some(act) => format!(
+                "step {} of the run, `{}`, cannot happen there",
+                replay.deepest + 1,
+                self.act_text(act)
+            ),
+            None => "the run can be done and what must not hold does not hold at its end".into(),
+        };
+        Err(Diagnostic::new(Stage::Internal, message))
     }
     /// A run with a value in each open cell, that of the state after it, and at the end one with
     /// which the claim holds of the processes. Open cells are those that no step asks for
@@ -287,13 +330,14 @@ impl Machine<'_> {
         let mut last: Option<Vec<u32>> = None;
         let end = run.steps.last().map_or(&run.start, |s| &s.1);
         let tried = self.split(end.clone(), &mut |s| {
-            if last.is_none() && self.holds(s, &cube)? {
+            if self.holds(s, &cube)? {
                 last = Some(s.to_vec());
+                return Ok(Break(()));
             }
-            Ok(())
+            Ok(Continue(()))
         });
         // Where a number has no candidates, nothing is settled.
-        tried.ok()?;
+        let _ = tried.ok()?;
         let mut after = last?;
         for slot in (0..self.layout.cells).filter(|s| after[*s as usize] == ANY).collect::<Vec<_>>()
         {
@@ -323,24 +367,6 @@ impl Machine<'_> {
         let start = states.pop()?;
         states.reverse();
         Some(Replayed { start, steps: run.steps.iter().map(|s| s.0.clone()).zip(states).collect() })
-    }
-    /// Adds what flushes reach.
-    fn close(&self, nodes: &mut Vec<(Vec<u32>, Option<(usize, Act)>)>, front: &mut Vec<usize>) {
-        if self.memory == Memory::Sc {
-            return;
-        }
-        let mut at = 0;
-        while at < front.len() {
-            let from = front[at];
-            for p in 0..self.layout.n {
-                let Some(state) = self.flushed(&nodes[from].0.clone(), p) else { continue };
-                if front.iter().all(|n| nodes[*n].0 != state) {
-                    nodes.push((state, Some((from, Act::Flush(p)))));
-                    front.push(nodes.len() - 1);
-                }
-            }
-            at += 1;
-        }
     }
     /// A step as text: `t1(1,2)`, `flush(1)`. Processes that the guard alone chooses are not shown.
     pub fn act_text(&self, act: &Act) -> String {

@@ -23,11 +23,11 @@ use crate::ground::{
 };
 use crate::system::{Claim, Op, SymbolId, System, TypeId};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage};
 use num_rational::BigRational;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A memory model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +52,8 @@ pub struct Setup {
     pub given: Vec<(String, String)>,
     /// Numbers that cells hold at the start: symbol, indices from 0, number.
     pub start: Vec<(SymbolId, Vec<u32>, BigRational)>,
+    /// The limits of the run, which also end the choice of values for open cells. `None`: no limit.
+    pub budget: Option<Budget>,
 }
 
 /// What a step does.
@@ -100,6 +102,10 @@ pub struct Machine<'s> {
     /// Cells, no numbers, of which something is assumed: what it leaves is known only of values.
     pub(crate) spoken_of: BTreeSet<u32>,
     cut: AtomicBool,
+    /// Choices of values for open cells so far.
+    choices: AtomicU64,
+    /// A limit ended a choice of values.
+    stopped: AtomicBool,
 }
 
 impl<'s> Machine<'s> {
@@ -140,6 +146,8 @@ impl<'s> Machine<'s> {
             assumptions: Vec::new(),
             spoken_of: BTreeSet::new(),
             cut: AtomicBool::new(false),
+            choices: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
         };
         machine.buffers.intern(Arc::from([]));
         machine.instantiate(n)?;
@@ -213,6 +221,25 @@ impl<'s> Machine<'s> {
     pub fn width(&self) -> usize {
         self.layout.cells as usize
             + if self.memory == Memory::Tso { self.layout.n as usize } else { 0 }
+    }
+    /// Counts a choice of a value, and polls the limits of the run now and then.
+    ///
+    /// # Errors
+    /// A limit was reached.
+    pub(crate) fn count_choice(&self) -> Result<(), Diagnostic> {
+        let Some(budget) = &self.setup.budget else { return Ok(()) };
+        let count = self.choices.fetch_add(1, Ordering::Relaxed);
+        if count % 1024 == 0 {
+            budget.check(0).and_then(|()| budget.check_memory()).map_err(|stop| {
+                self.stopped.store(true, Ordering::Relaxed);
+                Diagnostic::stopped(stop)
+            })?;
+        }
+        Ok(())
+    }
+    /// True if a limit ended a choice of values, so that states or claims were left out.
+    pub(crate) fn was_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
     /// Whether a bound on buffers left steps out.
     pub fn was_cut(&self) -> bool {

@@ -14,7 +14,7 @@ use crate::lemmas::lemmas;
 use crate::numbers::Numbers;
 use crate::oracle::Instances;
 use crate::premises::Refusal;
-use crate::replay::{Run, Undone, bare_machine, machine, replay};
+use crate::replay::{Run, Undone, bare_machine, machine, replay, states_of};
 use crate::rules::{Memory, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
 use crate::share::Threads;
@@ -510,10 +510,7 @@ fn instances(
                 continue;
             };
             let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
-            let states = std::iter::once(&replayed.start)
-                .chain(replayed.steps.iter().map(|s| &s.1))
-                .map(|s| machine.state_text(s))
-                .collect();
+            let states = states_of(&machine, &replayed, &system.unsafes[*claim], procs);
             let numbers = if every { Numbers::default() } else { Numbers::of_file(system) };
             let run = Run {
                 processes: n as u32,
@@ -541,9 +538,9 @@ fn search_instance<'s>(
     budget: &Budget,
 ) -> Option<(Machine<'s>, Reach)> {
     let machine = if candidates {
-        machine(system, memory, processes as u32)
+        machine(system, memory, processes as u32, Some(budget))
     } else {
-        bare_machine(system, memory, processes as u32)
+        bare_machine(system, memory, processes as u32, Some(budget))
     }
     .ok()?;
     let reach = machine.reach(most, true, budget).ok()?;

@@ -20,7 +20,7 @@ use mu_base::Diagnostic;
 use mu_base::limits::Budget;
 use mu_cubicle::instance::Replayed;
 use mu_cubicle::machine::{Act, Machine, Memory as MachineMemory, Setup};
-use mu_cubicle::system::System;
+use mu_cubicle::system::{Claim, System};
 use std::collections::HashSet;
 
 /// A run that the machine has done.
@@ -50,7 +50,7 @@ impl Run {
         system: &'s System,
         memory: Memory,
     ) -> Result<Machine<'s>, Diagnostic> {
-        with_numbers(system, memory, self.processes, self.numbers.clone())
+        with_numbers(system, memory, self.processes, self.numbers.clone(), None)
     }
 }
 
@@ -67,20 +67,28 @@ pub struct Undone {
 ///
 /// # Errors
 /// Whatever the machine refuses.
-pub fn machine(system: &System, memory: Memory, processes: u32) -> Result<Machine<'_>, Diagnostic> {
-    with_numbers(system, memory, processes, Numbers::of_file(system))
+pub fn machine<'s>(
+    system: &'s System,
+    memory: Memory,
+    processes: u32,
+    budget: Option<&Budget>,
+) -> Result<Machine<'s>, Diagnostic> {
+    with_numbers(system, memory, processes, Numbers::of_file(system), budget)
 }
 
 /// The machine for so many processes, with these numbers for what nothing determines.
-fn with_numbers(
-    system: &System,
+fn with_numbers<'s>(
+    system: &'s System,
     memory: Memory,
     processes: u32,
     numbers: Numbers,
-) -> Result<Machine<'_>, Diagnostic> {
+    budget: Option<&Budget>,
+) -> Result<Machine<'s>, Diagnostic> {
     let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
     let Numbers { candidates, start } = numbers;
-    Machine::new(system, processes, memory, Setup { candidates, start, ..Setup::default() })
+    let budget = budget.cloned();
+    let setup = Setup { candidates, start, budget, ..Setup::default() };
+    Machine::new(system, processes, memory, setup)
 }
 
 /// The machine for so many processes, without values for numbers that nothing determines: asking
@@ -88,13 +96,15 @@ fn with_numbers(
 ///
 /// # Errors
 /// Whatever the machine rejects.
-pub fn bare_machine(
-    system: &System,
+pub fn bare_machine<'s>(
+    system: &'s System,
     memory: Memory,
     processes: u32,
-) -> Result<Machine<'_>, Diagnostic> {
+    budget: Option<&Budget>,
+) -> Result<Machine<'s>, Diagnostic> {
     let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
-    Machine::new(system, processes, memory, Setup::default())
+    let setup = Setup { budget: budget.cloned(), ..Setup::default() };
+    Machine::new(system, processes, memory, setup)
 }
 
 /// Does the path on the machine.
@@ -118,7 +128,7 @@ pub fn replay(
     found.map_err(|reason| {
         let least =
             system.processes.map_or(1, |n| n as usize).max(system.fixed as usize).max(1) as u32;
-        let bare = bare_machine(system, rules.memory, least).ok();
+        let bare = bare_machine(system, rules.memory, least, Some(budget)).ok();
         let determined = bare.is_some_and(|m| {
             m.initial_states().is_ok_and(|states| states.iter().all(|s| m.numbers_are_known(s)))
         });
@@ -143,7 +153,7 @@ fn replay_with(
     let mut reason = "the run needs no process".to_string();
     for processes in least..=least.max(params) {
         let processes = processes as u32;
-        let machine = with_numbers(system, rules.memory, processes, numbers.clone())
+        let machine = with_numbers(system, rules.memory, processes, numbers.clone(), Some(budget))
             .map_err(|d| d.message.clone())?;
         let acts: Vec<Act> =
             steps.iter().map(|(t, who)| Act::Fire(*t as u32, who.clone())).collect();
@@ -168,6 +178,21 @@ fn replay_with(
         }
     }
     Err(reason)
+}
+
+/// Returns the states of a run as text, with a value in each cell that a value fits.
+pub(crate) fn states_of(
+    machine: &Machine<'_>,
+    run: &Replayed,
+    claim: &Claim,
+    procs: &[u32],
+) -> Vec<String> {
+    let settled = machine.settled(run, claim, procs);
+    let run = settled.as_ref().unwrap_or(run);
+    std::iter::once(&run.start)
+        .chain(run.steps.iter().map(|s| &s.1))
+        .map(|s| machine.state_text(s))
+        .collect()
 }
 
 /// For each process, what it does.
@@ -199,10 +224,7 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<
                     Ok(replayed) => {
                         let steps =
                             replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
-                        let states = std::iter::once(&replayed.start)
-                            .chain(replayed.steps.iter().map(|s| &s.1))
-                            .map(|s| machine.state_text(s))
-                            .collect();
+                        let states = states_of(machine, &replayed, claim, &procs);
                         done = Some(Run {
                             processes: machine.processes(),
                             replayed,

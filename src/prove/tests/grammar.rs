@@ -57,7 +57,7 @@ fn is_verified(system: &System, certificate: &str) -> bool {
 /// True if the machine of so many processes reaches an unsafe state; and whether all its states are
 /// searched.
 fn violation(system: &System, memory: Memory, n: u32) -> Option<(bool, bool)> {
-    let machine = machine(system, memory, n).ok()?;
+    let machine = machine(system, memory, n, None).ok()?;
     let reach = machine.reach(MOST_STATES, true, &Budget::default()).ok()?;
     Some((reach.violation.is_some(), reach.complete))
 }
@@ -157,7 +157,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
             assert!(allowed, "seed {seed}, {memory:?}: safe without its premises\n{text}");
             assert_eq!(bad, None, "seed {seed}, {memory:?}: safe, the machine says unsafe\n{text}");
             let empty = |n| {
-                machine(system, memory, n)
+                machine(system, memory, n, None)
                     .and_then(|m| m.initial_states())
                     .is_ok_and(|s| s.is_empty())
             };
@@ -185,7 +185,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
         Verdict::Unknown(Why::NoInitialState) => {
             counts.no_initial_state += 1;
             for n in sizes(system) {
-                let none = machine(system, memory, n)
+                let none = machine(system, memory, n, None)
                     .and_then(|m| m.initial_states())
                     .is_ok_and(|s| s.is_empty());
                 assert!(

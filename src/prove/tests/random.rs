@@ -42,7 +42,7 @@ struct Counts {
 /// Whether the machine of so many processes reaches an unsafe state, and whether it has seen all
 /// states.
 fn machine(system: &System, memory: Memory, n: u32, most: usize) -> Option<(bool, bool)> {
-    let machine = mu_prove::replay::machine(system, memory, n).ok()?;
+    let machine = mu_prove::replay::machine(system, memory, n, None).ok()?;
     let reach = machine.reach(most, true, &Budget::default()).ok()?;
     Some((reach.violation.is_some(), reach.states.len() < most))
 }
