@@ -134,6 +134,9 @@ fn as_text(lattice: &Lattice, seconds: f64) -> String {
             lattice.stop.word()
         );
     }
+    for c in (0..classes.len()).filter(|&c| classes[c].len() > 1) {
+        let _ = writeln!(out, "equal up to this bound: {}", title(c));
+    }
     for (a, b) in lattice.edges(&classes) {
         let test = lattice.separating[classes[b][0]][classes[a][0]]
             .as_ref()
@@ -141,16 +144,20 @@ fn as_text(lattice: &Lattice, seconds: f64) -> String {
             .unwrap_or_default();
         let _ = writeln!(out, "{:<16} is stronger than {:<16} {test}", title(a), title(b));
     }
-    out += "Of neither stronger, each with what it allows and the other forbids:\n";
+    let mut pairs = String::new();
     for (i, x) in classes.iter().enumerate() {
         for (j, y) in classes.iter().enumerate().skip(i + 1) {
             if let (Some(s), Some(t)) =
                 (&lattice.separating[x[0]][y[0]], &lattice.separating[y[0]][x[0]])
             {
-                let _ =
-                    writeln!(out, "{:<16} {}\n{:<16} {}", title(i), s.text(), title(j), t.text());
+                let (i, j) = (title(i), title(j));
+                let _ = writeln!(pairs, "{i:<16} {}\n{j:<16} {}", s.text(), t.text());
             }
         }
+    }
+    if !pairs.is_empty() {
+        out += "Incomparable pairs, each model with a test that it allows and the other forbids:\n";
+        out += &pairs;
     }
     out
 }

@@ -67,6 +67,8 @@ pub mod flags {
     pub const OF: u64 = 8;
     /// Parity: the lowest eight bits of the result have an even number of ones.
     pub const PF: u64 = 16;
+    /// All flags.
+    pub const ALL: u64 = ZF | SF | CF | OF | PF;
 }
 
 /// Arithmetic and logic of two operands.

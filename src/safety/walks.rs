@@ -7,6 +7,8 @@
 
 use mu_base::Diagnostic;
 use mu_base::random::Random;
+use mu_program::FLAGS;
+use mu_program::expr::flags;
 use mu_program::machine::Machine;
 use mu_program::memory::MemoryModel;
 use mu_program::nasm::X86Program;
@@ -23,7 +25,7 @@ pub struct Walks<'a> {
     pub program: &'a X86Program,
     /// The memory model.
     pub memory: &'static dyn MemoryModel,
-    /// True if registers hold any word at the start.
+    /// True if registers hold any word, and flags any value, at the start.
     pub any_registers: bool,
     /// Number of walks.
     pub walks: usize,
@@ -60,6 +62,10 @@ pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
         let mut state = machine.initial();
         if wanted.any_registers {
             for (t, thread) in machine.program.threads.iter().enumerate() {
+                if machine.live(t, 0)[usize::from(FLAGS)] {
+                    let set = random.next_u64() & flags::ALL;
+                    state[machine.register_slot(t, FLAGS)] = machine.encode(set);
+                }
                 for r in (2..thread.registers.len()).filter(|r| machine.live(t, 0)[*r]) {
                     let word = if random.chance(3, 4) {
                         *random.choose(&WORDS)

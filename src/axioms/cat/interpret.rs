@@ -731,7 +731,7 @@ impl<'a> Interpreter<'a> {
         }
         wrong(
             bindings[0].span,
-            "this `let rec` does not come to rest: what it defines grows and shrinks",
+            "this `let rec` has no fixed point: what it defines grows and shrinks",
         )
     }
 }

@@ -418,7 +418,7 @@ impl Run<'_, '_> {
         Err(Diagnostic::at(
             Stage::Data,
             group.span,
-            "this `let rec` does not come to rest: what it defines grows and shrinks",
+            "this `let rec` has no fixed point: what it defines grows and shrinks",
         ))
     }
     fn node(&mut self, slot: Slot) -> Result<(), Diagnostic> {

@@ -267,7 +267,7 @@ fn late_errors_have_places() {
         out.map_err(|e| e.render(&sources))
     };
     let e = run("let rec x = po \\ x\nacyclic x").unwrap_err();
-    assert!(e.contains("test.cat:1:9: error: this `let rec` does not come to rest"), "{e}");
+    assert!(e.contains("test.cat:1:9: error: this `let rec` has no fixed point"), "{e}");
     let e = run("let rec f s = match s with || {} -> M || e ++ r -> f r end\nacyclic f(R)")
         .unwrap_err();
     assert!(e.contains("test.cat:2:9: error: this is a set of events: expected a relation"), "{e}");

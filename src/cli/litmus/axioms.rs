@@ -21,8 +21,16 @@ pub(super) struct Axioms {
     name: String,
     text: String,
     folders: Vec<PathBuf>,
-    compiled: [OnceLock<Result<Judge, Refused>>; 4],
+    compiled: [OnceLock<Result<Compiled, Refused>>; 4],
     bounds: Bounds,
+}
+
+/// A model for an architecture, with its files.
+struct Compiled {
+    judge: Judge,
+    /// The files of the model. The first source stands for the test, so that a place is either in
+    /// the test or in the model.
+    sources: SourceMap,
 }
 
 impl Axioms {
@@ -68,15 +76,18 @@ impl Axioms {
         }
     }
     /// The model for an architecture.
-    fn judge(&self, arch: Arch) -> Result<&Judge, Refused> {
+    fn judge(&self, arch: Arch) -> Result<&Compiled, Refused> {
         let place = &self.compiled[family(arch) as usize];
         let compiled = place.get_or_init(|| {
             let mut sources = SourceMap::new();
+            sources.add("", "");
             let given =
                 |name: &str| self.folders.iter().find_map(|f| read_text(&f.join(name)).ok());
             let resolver = |name: &str| given(name).or_else(|| mu_axioms::models::file(name));
-            Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver)
-                .map_err(|d| Refused::new(&d, &sources))
+            match Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver) {
+                Ok(judge) => Ok(Compiled { judge, sources }),
+                Err(d) => Err(Refused::new(&d, &sources)),
+            }
         });
         compiled.as_ref().map_err(Clone::clone)
     }
@@ -92,16 +103,19 @@ impl Route for Axioms {
         source: SourceId,
         text: &str,
     ) -> Result<Result<Ran, Refused>, Diagnostic> {
-        let judge = match self.judge(architecture(source, text)?) {
-            Ok(judge) => judge,
+        let Compiled { judge, sources } = match self.judge(architecture(source, text)?) {
+            Ok(compiled) => compiled,
             Err(refused) => return Ok(Err(refused)),
         };
-        let report = mu_litmus::run(
-            parse(source, text, Options { pairs: judge.pairs })?,
-            judge,
-            self.bounds,
-            &session.budget,
-        )?;
+        let test = parse(source, text, Options { pairs: judge.pairs })?;
+        let report = match mu_litmus::run(test, judge, self.bounds, &session.budget) {
+            Ok(report) => report,
+            // A function or a `let rec` of the model that does not end.
+            Err(d) if d.span.is_some_and(|s| s.source != source && sources.holds(s.source)) => {
+                return Ok(Err(Refused::new(&d, sources)));
+            }
+            Err(d) => return Err(d),
+        };
         let left_out = report.left_out();
         let flags = report.answer.flags.clone();
         let dropped = report.long || report.strayed.is_some() || report.undefined.is_some();
@@ -127,7 +141,7 @@ impl Route for Axioms {
         picture: Picture,
     ) -> Result<Result<(String, usize), Stop>, Diagnostic> {
         // A test is drawn after it was answered, so the model compiles.
-        let Ok(judge) = self.judge(architecture(source, text)?) else {
+        let Ok(Compiled { judge, .. }) = self.judge(architecture(source, text)?) else {
             return Ok(Err(Stop::Complete));
         };
         let test = parse(source, text, Options { pairs: judge.pairs })?;

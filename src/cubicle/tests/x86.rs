@@ -121,6 +121,41 @@ fn registers_may_hold_anything_at_the_start() {
     assert!(start(any));
 }
 
+/// Jumps that read open flags: a label behind up to four of them is reached if and only if some
+/// flags take none of them. Some flags may have been set before.
+#[test]
+fn open_flags_have_any_value() {
+    const SUFFIXES: [&str; 14] =
+        ["e", "ne", "s", "ns", "b", "ae", "o", "no", "be", "a", "l", "ge", "le", "g"];
+    const SEED: u64 = 47;
+    let mut random = mu_base::random::Random::new(SEED);
+    let any = Options { any_registers: true, ..Options::default() };
+    let mut seen = [0, 0];
+    for round in 0..400 {
+        let jumps: Vec<&str> =
+            (0..1 + random.below(4)).map(|_| *random.choose(&SUFFIXES)).collect();
+        let code: Vec<String> = jumps.iter().map(|j| format!("j{j} fin")).collect();
+        let text = format!(
+            "begin shared_data\nx dd 0\nend shared_data\nbegin unsafe_prop\neip[$t] = bad\nend unsafe_prop\n\
+             begin thread_code\n{}\nbad: nop\nfin: nop\nend thread_code\n",
+            code.join("\n")
+        );
+        let tests: Vec<_> =
+            jumps.iter().map(|j| mu_program::expr::Test::of_suffix(j).unwrap()).collect();
+        let expected =
+            (0..=mu_program::expr::flags::ALL).any(|f| tests.iter().all(|t| !t.holds(f)));
+        let (_, system) = translated(&text, any).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let candidates =
+            [-1, 0, 1].map(|n| num_rational::BigRational::from_integer(n.into())).into();
+        let setup = Setup { candidates, ..Setup::default() };
+        let machine = Machine::new(&system, 1, Memory::Tso, setup).unwrap();
+        let reach = machine.reach(10_000, true, &mu_base::Budget::default()).unwrap();
+        assert_eq!(reach.violation.is_some(), expected, "seed {SEED}, round {round}\n{text}");
+        seen[usize::from(expected)] += 1;
+    }
+    assert!(seen.iter().all(|n| *n > 50), "{seen:?}");
+}
+
 /// Whether two threads reach what is unsafe, by the machine of programs with numbers of 32 bits.
 fn reached_with_bits(text: &str) -> bool {
     let program =

@@ -2,7 +2,8 @@
 //!
 //! `ZF` holds a result, which is 0 where the zero flag is set. `SF` is negative where the sign flag
 //! is set; `LF` where sign and overflow differ, as the sum without a bound is: both are one array
-//! unless some result may overflow and jumps read both. `CF` is negative where the carry is set,
+//! unless some result may overflow and jumps read both. If flags are open at the start and jumps
+//! read both, there is no `LF`: the tests compare `SF` with `OF`. `CF` is negative where the carry is set,
 //! `OF` is not 0 where the overflow is. Only flags that some jump reads are kept. Words have 32
 //! bits: an operator whose result may leave them has a case for each way to wrap.
 
@@ -30,6 +31,8 @@ pub(super) struct Needs {
     pub(super) parity: bool,
     /// True if `LF` is an array of its own.
     pub(super) apart: bool,
+    /// True if tests for "less" compare `SF` with `OF`.
+    pub(super) compared: bool,
 }
 
 impl Needs {
@@ -127,7 +130,8 @@ impl Translator<'_> {
             out.push(Self::set("ZF", flags.result.clone()));
         }
         if needs.sign || needs.less {
-            let sign = if needs.less && !needs.apart { &flags.less } else { &flags.result };
+            let merged = needs.less && !needs.apart && !needs.compared;
+            let sign = if merged { &flags.less } else { &flags.result };
             out.push(Self::set("SF", sign.clone()));
         }
         if needs.apart {
@@ -285,19 +289,31 @@ impl Translator<'_> {
         span: Span,
     ) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
         let flag = |array: &str, cmp| compare(own(array), cmp, number(0));
-        let less = if self.needs.apart { "LF" } else { "SF" };
-        let either = |array: &str| {
-            let yes = Expr::Or(vec![flag("ZF", Cmp::Eq), flag(array, Cmp::Lt)]);
-            (yes, Expr::And(vec![flag("ZF", Cmp::Neq), flag(array, Cmp::Ge)]))
+        let negative = |array: &str| (flag(array, Cmp::Lt), flag(array, Cmp::Ge));
+        let less = || {
+            if !self.needs.compared {
+                return negative(if self.needs.apart { "LF" } else { "SF" });
+            }
+            let differ = |overflow, none| {
+                Expr::Or(vec![
+                    Expr::And(vec![flag("SF", Cmp::Lt), flag("OF", overflow)]),
+                    Expr::And(vec![flag("SF", Cmp::Ge), flag("OF", none)]),
+                ])
+            };
+            (differ(Cmp::Eq, Cmp::Neq), differ(Cmp::Neq, Cmp::Eq))
+        };
+        let or_equal = |(yes, no): (Expr, Expr)| {
+            let either = Expr::Or(vec![flag("ZF", Cmp::Eq), yes]);
+            (either, Expr::And(vec![flag("ZF", Cmp::Neq), no]))
         };
         let (yes, no) = match test.kind {
             TestKind::Equal => (flag("ZF", Cmp::Eq), flag("ZF", Cmp::Neq)),
-            TestKind::Sign => (flag("SF", Cmp::Lt), flag("SF", Cmp::Ge)),
-            TestKind::Less => (flag(less, Cmp::Lt), flag(less, Cmp::Ge)),
-            TestKind::Below => (flag("CF", Cmp::Lt), flag("CF", Cmp::Ge)),
+            TestKind::Sign => negative("SF"),
+            TestKind::Less => less(),
+            TestKind::Below => negative("CF"),
             TestKind::Overflow => (flag("OF", Cmp::Neq), flag("OF", Cmp::Eq)),
-            TestKind::LessOrEqual => either(less),
-            TestKind::BelowOrEqual => either("CF"),
+            TestKind::LessOrEqual => or_equal(less()),
+            TestKind::BelowOrEqual => or_equal(negative("CF")),
             TestKind::Parity => {
                 let (even, odd) = self.parity(at, span)?;
                 return Ok(if test.negated { (odd, even) } else { (even, odd) });

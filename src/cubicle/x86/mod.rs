@@ -268,8 +268,12 @@ impl<'a> Translator<'a> {
         if !options.wrapping {
             translator.bounds = translator.bounded();
         }
-        translator.needs.apart =
-            translator.needs.sign && translator.needs.less && translator.overflows();
+        if translator.needs.sign && translator.needs.less {
+            // Open flags have any sign and any overflow, so neither follows from the other.
+            translator.needs.compared = options.any_registers;
+            translator.needs.overflow |= options.any_registers;
+            translator.needs.apart = !options.any_registers && translator.overflows();
+        }
         translator.name_clash()?;
         Ok(translator)
     }
