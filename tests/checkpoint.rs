@@ -43,7 +43,7 @@ fn interrupted_searches_come_to_the_same_end() {
         let refused = mu_check(&words);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         assert!(
-            refused.stderr.contains("the checkpoint is of another model"),
+            refused.stderr.contains("the checkpoint belongs to another model"),
             "{}",
             refused.stderr
         );

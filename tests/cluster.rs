@@ -479,7 +479,7 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
             mu_check(&words(&format!("explore @ {change} --processes 2 --resume {kept}"), &model));
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         assert!(
-            refused.stderr.contains("the checkpoint is of another model"),
+            refused.stderr.contains("the checkpoint belongs to another model"),
             "{}",
             refused.stderr
         );

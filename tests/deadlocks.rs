@@ -169,7 +169,7 @@ fn a_deadlock_that_looks_like_an_end_is_annotated() {
     );
     let output = run(&["explore", &path, "--deadlock", "--terminal", "done"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    expect(&text(&output), &["no way to a deadlock: all 4 states were seen, one terminated"]);
+    expect(&text(&output), &["no path to a deadlock: all 4 states searched, one terminated"]);
     // A worker that is in the middle of something when the boss goes: a hang.
     let (_folder, path) = scratch(&JOB.replace("work(n) . Worker", "work(n) . work(n) . Worker"));
     let output = run(&["explore", &path, "--format", "json"]);
@@ -495,7 +495,7 @@ fn a_terminal_action_has_no_arguments() {
         expect(
             &text(&output),
             &[
-                "`a(1)` says of no state that it is an end",
+                "`--terminal a(1)`: no transition has an action of this name",
                 "expected the name of an action without arguments, `a`",
             ],
         );

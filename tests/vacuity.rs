@@ -75,21 +75,21 @@ fn seeded_faults_are_told() {
         (
             "acquire . release . Semaphore",
             "release . Semaphore",
-            "no transition that was met ever fitted this modality",
+            "no transition ever matched this modality",
             "enter(1)",
         ),
         // The first user waits for its own exit.
         (
             "p . enter(i)",
             "(i == 1) -> (leave(i) . p . v . delta) <> p . enter(i)",
-            "no transition that was met ever fitted this modality",
+            "no transition ever matched this modality",
             "",
         ),
         // Another process is checked.
         (
             "User(1) || User(2)",
             "User(3) || User(2)",
-            "no transition that was met ever fitted this modality",
+            "no transition ever matched this modality",
             "",
         ),
     ];

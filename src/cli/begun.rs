@@ -1,9 +1,9 @@
-//! The marker of a run that has stored no checkpoint yet.
+//! Marker of a run without a checkpoint.
 //!
-//! In: a folder of checkpoints, and the fingerprint of what is searched. Out: a file `begun` with
-//! that text, from the start of the run until its first checkpoint. A run may end before: a game
-//! has no checkpoints, a limit on the memory may leave no room for one. Then the marker is still
-//! there, and `--resume` begins again instead of refusing a folder of another run.
+//! In: a checkpoint folder and the fingerprint of the search. Out: a file `begun` with the
+//! fingerprint, from the start of the run until its first checkpoint. A run may end before its
+//! first checkpoint: games have none, and a memory limit may leave no room. Then the marker still
+//! exists, and `--resume` starts the search again instead of rejecting the folder.
 
 use super::checkpoint::replace;
 use super::pipeline::file_error;
@@ -12,10 +12,10 @@ use mu_base::host::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// Name of the file.
+/// File name of the marker.
 const NAME: &str = "begun";
 
-/// Marks a folder.
+/// Writes the marker.
 pub(super) fn mark(folder: &Path, fingerprint: &str) -> Result<(), Diagnostic> {
     let failed = |e: std::io::Error| file_error("cannot write", &folder.join(NAME), &e);
     replace(folder, NAME, &|out: &mut dyn Write| {
@@ -29,16 +29,13 @@ pub(super) fn is_marked(folder: &Path, fingerprint: &str) -> bool {
     fs::read(folder.join(NAME)).is_ok_and(|text| text == fingerprint.as_bytes())
 }
 
-/// Removes the marker, if there is one: a checkpoint is stored.
+/// Removes the marker, because a checkpoint exists.
 pub(super) fn remove(folder: &Path) {
-    // A marker that stays does no harm: a checkpoint comes first.
+    // A remaining marker is harmless: a checkpoint takes precedence.
     let _ = fs::remove_file(folder.join(NAME));
 }
 
-/// Reports that a run begins again, since nothing was stored of the one before.
+/// Reports that the run starts again, because no checkpoint exists.
 pub(super) fn report(folder: &Path) {
-    eprintln!(
-        "{}: no checkpoint was written before the run ended; it begins again",
-        folder.display()
-    );
+    eprintln!("{}: the earlier run wrote no checkpoint; the search starts again", folder.display());
 }

@@ -1,16 +1,17 @@
-//! `check`: formulas on a model, with verdicts, figures and evidence.
+//! Check of formulas on a model: verdicts, figures and evidence (`check`).
 //!
-//! All formulas are read before any is checked. One that is refused among several does not stop the
-//! others: its verdict is *unknown*, its reason `error`, and the exit code 2.
+//! All formulas are read before any is checked. If one of several formulas is rejected, the others
+//! are still checked: its verdict is *unknown* with the reason `error`, and the exit code is 2.
 
 use super::args::{
     CheckArgs, Counting, EngineRef, ExploreArgs, Format, GoalArgs, Reduction, Relabelling,
 };
 use super::by_equations;
-use super::checkpoint::{Folder, Kept, Shelf};
-use super::cluster::{self, Company};
+use super::checkpoint::{Folder, FormulaCheckpoints, Shelf};
+use super::cluster::{self, ProcessGroup};
 use super::engines;
 use super::files::{expect_writable, write, write_text};
+use super::find_path::file_name;
 use super::folder_lock::Locks;
 use super::game::solver;
 use super::load::Loaded;
@@ -25,7 +26,6 @@ use super::progress::Bar;
 use super::properties::{self, Text};
 use super::quantity;
 use super::systems;
-use super::ways::file_name;
 use mu_base::host::{Instant, real_path};
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
 use mu_engines::{Options, Subject, Task};
@@ -44,8 +44,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
-    let answer = checked(session, args);
-    // What is refused stands in the report too: whoever reads nothing else would see nothing.
+    let answer = check(session, args);
+    // Report the error in the JUnit file too: other tools may read nothing else.
     if let (Err(error), true) = (&answer, args.junit.is_some()) {
         let names = args
             .formulas
@@ -59,13 +59,13 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
             seconds: 0.0,
             outcome: Outcome::Error(message.clone()),
         };
-        // If it cannot be written either, the first error is the one to tell.
+        // If the file cannot be written either, the first error is reported.
         let _ = write_junit(args, &names.map(case).collect::<Vec<_>>());
     }
     answer
 }
 
-fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+fn check(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     memory::read_interface(session, &args.model, args.interface.as_deref())?;
     if args.formulas.is_empty() && args.formula.is_empty() {
         return overview(session, args);
@@ -73,9 +73,9 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     if !args.terminal.is_empty() {
         return Err(Diagnostic::new(
             Stage::Usage,
-            "`--terminal` says what counts as an end when a model is explored, and a formula is given",
+            "`--terminal` is for the exploration of a model, and cannot be combined with formulas",
         )
-        .note("a formula says itself which states it speaks of; without one, or with `explore`, ends are counted"));
+        .note("omit the formula, or use `explore`, to count terminations"));
     }
     let texts = properties::gather(session, &args.formulas, &args.formula)?;
     output::expect_verdicts(texts.iter().map(|t| t.name.display().to_string()));
@@ -94,23 +94,25 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         memory::expect_actions(session, &args.model, args.interface.is_some(), subject)?;
     }
     match subject {
-        Ok(subject) if quantity::is_meant(&subject, &texts) => {
+        Ok(subject) if quantity::has_real_values(&subject, &texts) => {
             quantity::run(session, args, &subject, &texts)
         }
         Ok(subject) => all(session, args, &subject, &texts),
-        Err(Diagnostic { stop: Some(stop), .. }) => none_checked(session, args, &texts, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => {
+            report_all_unknown(session, args, &texts, &stop)
+        }
         Err(error) => Err(error),
     }
 }
 
-/// A model without a formula is explored and reported on.
+/// Explores a model if no formula is given.
 fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     if args.evidence.is_some() || args.game.is_some() || args.checkpoints.is_requested() {
         return Err(Diagnostic::new(
             Stage::Usage,
-            "a formula is missing: `--evidence`, `--game`, `--checkpoint` and `--resume` are for formulas here",
+            "a formula is missing: in `check`, `--evidence`, `--game`, `--checkpoint` and `--resume` need a formula",
         )
-        .note("`explore` has `--evidence`, `--checkpoint` and `--resume` for a model alone"));
+        .note("use `explore` for `--evidence`, `--checkpoint` and `--resume` without a formula"));
     }
     let explore = ExploreArgs {
         spill: None,
@@ -137,15 +139,15 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     super::explore::run(session, &explore)
 }
 
-/// The formulas that could be read, and the refusals of the others. Error: the refusal of the only
-/// one.
+/// Reads the formulas. Returns those that are valid and the texts that are rejected. Error: there
+/// is a single formula, and it is rejected.
 fn read<'t>(
     session: &Session,
     subject: &Loaded,
     texts: &'t [Text],
     args: &CheckArgs,
 ) -> Result<(Vec<(&'t Text, TypedFormula)>, Vec<&'t Text>), Diagnostic> {
-    let (mut formulas, mut refused) = (Vec::new(), Vec::new());
+    let (mut formulas, mut rejected) = (Vec::new(), Vec::new());
     for text in texts {
         match properties::read_over(session, text, subject) {
             Ok(formula) => formulas.push((
@@ -154,16 +156,16 @@ fn read<'t>(
             )),
             Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
             Err(diagnostic) => {
-                refuse(session, args, text, &diagnostic)?;
-                refused.push(text);
+                report_rejection(session, args, text, &diagnostic)?;
+                rejected.push(text);
             }
         }
     }
-    Ok((formulas, refused))
+    Ok((formulas, rejected))
 }
 
-/// Says that a formula among several is refused.
-pub(super) fn refuse(
+/// Reports that one of several formulas is rejected.
+pub(super) fn report_rejection(
     session: &Session,
     args: &CheckArgs,
     text: &Text,
@@ -175,7 +177,7 @@ pub(super) fn refuse(
     object["reason"] = "error".into();
     object["error"] = output::error_as_json(diagnostic, &session.sources);
     let line = format!("{}: unknown (error)\n", text.name.display());
-    let line = says_lines(session, args).then_some(line);
+    let line = prints_lines(session, args).then_some(line);
     output::record_verdict(&text.name, Some(object), line, false)
 }
 
@@ -193,13 +195,13 @@ fn all(
         expect_writable(path)?;
     }
     output::begin_stage("reading the formulas");
-    // Every formula is read before any is checked: a slip in the last one is told of before the
-    // work on the first.
-    let (formulas, refused) = read(session, subject, texts, args)?;
-    let company = cluster::join(session, args, &*subject.model, texts)?;
-    let kept = if company.is_some() { None } else { kept(session, args, subject)? };
+    // Read every formula before checking any: an error in the last one is reported before work on
+    // the first begins.
+    let (formulas, rejected) = read(session, subject, texts, args)?;
+    let process_group = cluster::join(session, args, &*subject.model, texts)?;
+    let kept = if process_group.is_some() { None } else { kept(session, args, subject)? };
     let mut options = session.explore_options(&*subject.model, &args.without);
-    // Where equations are told apart as written, all are meant.
+    // Counting as written includes all equations.
     options.partial_order &= args.count == Counting::Merged;
     write_game(session, args, subject, &formulas, &options)?;
     let wishes = engines::wishes_of_check(args);
@@ -214,26 +216,30 @@ fn all(
         several: texts.len() > 1,
         beside: formulas.len(),
     };
-    let refusals = refused
+    let refusals = rejected
         .iter()
-        .map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into())))
+        .map(|t| case(args, t, 0.0, Outcome::Error("the formula is rejected".into())))
         .collect();
-    let mut results =
-        Results { violated: false, unknown: false, refused: !refused.is_empty(), cases: refusals };
+    let mut results = Results {
+        violated: false,
+        unknown: false,
+        rejected: !rejected.is_empty(),
+        cases: refusals,
+    };
     let workers =
         if args.engine().shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
     let mut processes = None;
-    if let Some(company) = company {
-        checking.together(&company, &formulas, &mut results)?;
-        let reports = company.reports();
-        processes = Some(company.close(session, args, results.unknown));
+    if let Some(process_group) = process_group {
+        checking.check_distributed(&process_group, &formulas, &mut results)?;
+        let reports = process_group.reports();
+        processes = Some(process_group.close(session, args, results.unknown));
         if !reports {
             return Ok(results.code());
         }
     } else if workers > 1 {
         output::begin_stage("checking the formulas");
         let one = |formula: &(&Text, TypedFormula), alone: bool| checking.one(formula, alone);
-        side_by_side(&session.budget, workers, &formulas, &one, &mut |formula, found| {
+        check_concurrently(&session.budget, workers, &formulas, &one, &mut |formula, found| {
             checking.settle(formula, found, &mut results)
         })?;
     } else {
@@ -259,8 +265,8 @@ fn all(
     Ok(results.code())
 }
 
-/// Sorts results as the formulas stand on the command line. Of equal formulas, each gets the next
-/// place of their name.
+/// Sorts results in the order of the formulas on the command line. Equal formulas get successive
+/// positions of their name.
 fn in_order_of_texts(results: Vec<Value>, texts: &[Text]) -> Vec<Value> {
     let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
     let mut taken = vec![false; names.len()];
@@ -276,18 +282,18 @@ fn in_order_of_texts(results: Vec<Value>, texts: &[Text]) -> Vec<Value> {
     placed.into_iter().map(|p| p.1).collect()
 }
 
-/// What became of all formulas.
+/// Results of all formulas.
 struct Results {
     violated: bool,
     unknown: bool,
-    refused: bool,
+    rejected: bool,
     cases: Vec<Case>,
 }
 
 impl Results {
     fn code(&self) -> u8 {
         match self {
-            Results { refused: true, .. } => 2,
+            Results { rejected: true, .. } => 2,
             Results { violated: true, .. } => 1,
             Results { unknown: true, .. } => 3,
             _ => 0,
@@ -299,22 +305,26 @@ impl Results {
     }
 }
 
-/// What all formulas are checked with.
+/// Shared input of the checks of all formulas.
 struct Checking<'a> {
     session: &'a Session,
     args: &'a CheckArgs,
     subject: &'a Loaded,
-    kept: Option<(Folder<'a>, Option<Kept>)>,
+    kept: Option<(Folder<'a>, Option<FormulaCheckpoints>)>,
     options: mu_explore::Options,
     wishes: Vec<mu_engines::Wish>,
     several: bool,
-    /// How many formulas there are.
+    /// Number of formulas that are checked concurrently.
     beside: usize,
 }
 
 impl Checking<'_> {
-    /// Checks a formula; `alone`: no other one at the same time.
-    fn one(&self, formula: &(&Text, TypedFormula), alone: bool) -> Result<Found, Diagnostic> {
+    /// Checks a formula. `alone`: true if no other formula is checked at the same time.
+    fn one(
+        &self,
+        formula: &(&Text, TypedFormula),
+        alone: bool,
+    ) -> Result<FormulaResult, Diagnostic> {
         self.by(self.args.engine(), formula, &self.session.budget, alone, None)
     }
 
@@ -325,7 +335,7 @@ impl Checking<'_> {
         budget: &Budget,
         shows: bool,
         peers: Option<&dyn mu_explore::Peers>,
-    ) -> Result<Found, Diagnostic> {
+    ) -> Result<FormulaResult, Diagnostic> {
         let Checking { session, args, subject, .. } = self;
         let start = Instant::now();
         let bar = Bar::new(shows && !session.common.no_progress && !session.common.quiet);
@@ -342,9 +352,9 @@ impl Checking<'_> {
             peers,
             ..Options::new(self.options.clone())
         };
-        let asked = Subject { model: &*subject.model, labels: &*subject.labels };
+        let subject_ref = Subject { model: &*subject.model, labels: &*subject.labels };
         let (answer, why) = match engine.check(
-            asked,
+            subject_ref,
             formula,
             Task { wishes: &self.wishes, options: &chosen, budget },
         ) {
@@ -354,7 +364,7 @@ impl Checking<'_> {
                 {
                     Ok(Some((value, equations))) => {
                         let why = format!(
-                            "equations: the search of states fails ({}); there is no run to show",
+                            "equations: the search of states fails ({}); there is no path to show",
                             refusal.message
                         );
                         let verdict = if value { Verdict::True } else { Verdict::False };
@@ -370,16 +380,16 @@ impl Checking<'_> {
                         )
                     }
                     Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, "explicit"), None),
-                    // The first refusal names the place in the model.
+                    // The first error names the place in the model.
                     _ => return Err(refusal),
                 }
             }
             found => {
                 let found = found?;
                 if let Some(sets) = &found.sets {
-                    engines::say_diagrams(session, asked.model, &sets.outcome);
+                    engines::say_diagrams(session, subject_ref.model, &sets.outcome);
                     session.log(format!(
-                        "{} obligations met states, {} pairs",
+                        "{} obligations have states, {} pairs",
                         sets.obligations, sets.pairs
                     ));
                 }
@@ -391,54 +401,60 @@ impl Checking<'_> {
         if session.buffers_were_cut() {
             let verdict = systems::verdict_for_all_steps(answer.verdict.clone(), formula);
             if verdict != answer.verdict {
-                // The evidence justifies the verdict on a part of the steps only.
+                // The evidence justifies only the verdict on a part of the transitions.
                 answer = Answer { verdict, evidence: None, ..answer };
             }
         }
-        Ok(Found { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
+        Ok(FormulaResult { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// Prints what was found of a formula. A refusal does not stop the other formulas.
+    /// Reports the result of a formula. An error does not stop the other formulas.
     fn settle(
         &self,
         formula: &(&Text, TypedFormula),
-        found: Result<Found, Diagnostic>,
+        found: Result<FormulaResult, Diagnostic>,
         results: &mut Results,
     ) -> Result<(), Diagnostic> {
         match found {
             Err(refusal) if self.several && refusal.stage != Stage::Internal => {
-                results.refused = true;
-                refuse(self.session, self.args, formula.0, &refusal)?;
+                results.rejected = true;
+                report_rejection(self.session, self.args, formula.0, &refusal)?;
                 results.cases.push(case(
                     self.args,
                     formula.0,
                     0.0,
-                    Outcome::Error("the formula is refused".into()),
+                    Outcome::Error("the formula is rejected".into()),
                 ));
                 Ok(())
             }
-            found => self.tell(formula, found?, results),
+            found => self.report_formula(formula, found?, results),
         }
     }
 
-    /// Says what was found of a formula.
-    fn tell(
+    /// Prints the result of a formula and adds its test case.
+    fn report_formula(
         &self,
         (text, formula): &(&Text, TypedFormula),
-        found: Found,
+        found: FormulaResult,
         results: &mut Results,
     ) -> Result<(), Diagnostic> {
         let (verdict, seconds) = (found.answer.verdict.clone(), found.seconds);
         results.note(&verdict);
         if self.args.checkpoints.is_requested() && found.answer.route == Route::Game {
-            eprintln!("{}: it needs a game, of which no checkpoints are kept", text.name.display());
+            eprintln!("{}: no checkpoint, because the formula needs a game", text.name.display());
         }
-        let told =
-            tell(self.session, self.args, self.subject, (text, self.several), formula, found)?;
+        let reported = report_formula(
+            self.session,
+            self.args,
+            self.subject,
+            (text, self.several),
+            formula,
+            found,
+        )?;
         let outcome = match verdict {
             Verdict::True => Outcome::Passed,
             Verdict::False => {
-                Outcome::Failed { message: "the formula does not hold".into(), text: told }
+                Outcome::Failed { message: "the formula does not hold".into(), text: reported }
             }
             Verdict::Unknown(stop) => Outcome::Unknown(stop.word().into()),
         };
@@ -446,39 +462,42 @@ impl Checking<'_> {
         Ok(())
     }
 
-    /// Checks all formulas by several processes; the first one tells. All refuse the same ones.
-    fn together(
+    /// Checks all formulas with several processes; process 0 reports. All processes reject the same
+    /// formulas.
+    fn check_distributed(
         &self,
-        company: &Company,
+        process_group: &ProcessGroup,
         formulas: &[(&Text, TypedFormula)],
         results: &mut Results,
     ) -> Result<(), Diagnostic> {
         for formula in formulas {
             let (text, typed) = formula;
-            if company.reports() {
+            if process_group.reports() {
                 output::begin_stage_on("checking a formula", &text.name);
             }
-            let peers = company.peers(text, typed);
+            let peers = process_group.peers(text, typed);
             match self.by(
                 &mu_engines::cluster::Cluster,
                 formula,
-                &company.budget,
-                company.reports(),
+                &process_group.budget,
+                process_group.reports(),
                 Some(peers),
             ) {
                 Err(refusal) if self.several && refusal.stage == Stage::Unsupported => {
-                    results.refused = true;
-                    if company.reports() {
-                        refuse(self.session, self.args, text, &refusal)?;
+                    results.rejected = true;
+                    if process_group.reports() {
+                        report_rejection(self.session, self.args, text, &refusal)?;
                         results.cases.push(case(
                             self.args,
                             text,
                             0.0,
-                            Outcome::Error("the formula is refused".into()),
+                            Outcome::Error("the formula is rejected".into()),
                         ));
                     }
                 }
-                found if company.reports() => self.tell(formula, found?, results)?,
+                found if process_group.reports() => {
+                    self.report_formula(formula, found?, results)?
+                }
                 found => results.note(&found?.answer.verdict),
             }
         }
@@ -486,26 +505,26 @@ impl Checking<'_> {
     }
 }
 
-/// Whether all results are wanted as one object: printed, shown on a page, or told to a program.
+/// True if the results are needed as one object: for JSON, JUnit, or a page.
 fn wants_object(session: &Session, args: &CheckArgs) -> bool {
     session.common.format == Format::Json
         || args.junit.is_some()
         || args.evidence.as_deref().is_some_and(page::is_named_so)
 }
 
-/// Whether each verdict is printed as lines: not if standard output is to be something else.
-pub(super) fn says_lines(session: &Session, args: &CheckArgs) -> bool {
+/// True if each verdict is printed as a line; false if standard output is used otherwise.
+pub(super) fn prints_lines(session: &Session, args: &CheckArgs) -> bool {
     session.common.format == Format::Text && args.junit.as_deref() != Some(Path::new("-"))
 }
 
-/// Writes the JUnit report, if that is asked for.
+/// Writes the JUnit report if the user requested one.
 fn write_junit(args: &CheckArgs, cases: &[Case]) -> Result<(), Diagnostic> {
     let Some(path) = &args.junit else { return Ok(()) };
     let suite = mu_report::junit::suite(&args.model.display().to_string(), cases);
     if path == Path::new("-") { print(&suite) } else { write_text(path, &suite) }
 }
 
-/// The same from results as they stand in JSON.
+/// Writes the JUnit report from JSON results.
 pub(super) fn write_junit_of(args: &CheckArgs, results: &[Value]) -> Result<(), Diagnostic> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let of = |result: &Value| {
@@ -533,7 +552,7 @@ pub(super) fn write_junit_of(args: &CheckArgs, results: &[Value]) -> Result<(), 
     write_junit(args, &results.iter().map(of).collect::<Vec<_>>())
 }
 
-/// Writes the object of all results to the page, prints it, or both, as is asked.
+/// Writes the object of all results to the page, or prints it, or both.
 pub(super) fn publish(
     session: &Session,
     args: &CheckArgs,
@@ -550,7 +569,7 @@ pub(super) fn publish(
     if session.common.format == Format::Json { output::print_object(object) } else { Ok(()) }
 }
 
-/// Adds a formula's text to its result, from the first line that is not blank.
+/// Adds the formula text to its result, from the first line that is not blank.
 pub(super) fn with_text(mut object: Value, text: &Text) -> Value {
     let blank = text.text.lines().take_while(|l| l.trim().is_empty()).count();
     let own: Vec<&str> = text.text.lines().skip(blank).collect();
@@ -559,7 +578,7 @@ pub(super) fn with_text(mut object: Value, text: &Text) -> Value {
     object
 }
 
-/// Writes the game of a single formula, if that is asked for.
+/// Writes the game of a single formula if the user requested it.
 fn write_game(
     session: &Session,
     args: &CheckArgs,
@@ -592,7 +611,7 @@ fn write_game(
     Ok(())
 }
 
-/// A formula as a case of a test suite.
+/// Returns the test case of a formula.
 fn case(args: &CheckArgs, text: &Text, seconds: f64, outcome: Outcome) -> Case {
     Case {
         class: args.model.display().to_string(),
@@ -602,42 +621,42 @@ fn case(args: &CheckArgs, text: &Text, seconds: f64, outcome: Outcome) -> Case {
     }
 }
 
-/// What became of a formula.
-pub(super) struct Found {
+/// Result of a formula.
+pub(super) struct FormulaResult {
     pub answer: Answer,
-    /// Why by this engine, if that was to be found out.
+    /// Reason for the choice of the engine, if known.
     pub why: Option<String>,
-    /// Of parameters set to `any`, values for which it is false.
-    pub at: Option<At>,
+    /// Counterexample values of parameters set to `any`.
+    pub at: Option<ParameterValues>,
     pub seconds: f64,
 }
 
 /// Values of parameters that are set to `any`.
-pub(super) struct At {
+pub(super) struct ParameterValues {
     pub values: String,
-    /// True if the formula holds for all smaller ones.
+    /// True if the formula holds for all smaller values.
     pub least: bool,
 }
 
-/// Several formulas at a time; they are told of in their order. One that ran out of memory beside
-/// others is done again by itself.
-fn side_by_side<F: Sync>(
+/// Checks several formulas concurrently and reports them in order. A formula that ran out of memory
+/// next to others is checked again alone.
+fn check_concurrently<F: Sync>(
     budget: &Budget,
     workers: usize,
     formulas: &[F],
-    one: &(dyn Fn(&F, bool) -> Result<Found, Diagnostic> + Sync),
-    tell: &mut dyn FnMut(&F, Result<Found, Diagnostic>) -> Result<(), Diagnostic>,
+    one: &(dyn Fn(&F, bool) -> Result<FormulaResult, Diagnostic> + Sync),
+    report_formula: &mut dyn FnMut(&F, Result<FormulaResult, Diagnostic>) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic> {
     let next = AtomicUsize::new(0);
-    // Shared by those that run beside each other.
-    let company = RwLock::new(());
+    // Read lock: concurrent checks. Write lock: a check that runs alone.
+    let process_group = RwLock::new(());
     let work = |formula: &F| {
-        let beside = company.read();
+        let beside = process_group.read();
         let found = one(formula, false);
         drop(beside);
         match found {
             Ok(found) if found.answer.verdict == Verdict::Unknown(Stop::Memory) => {
-                let _alone = company.write();
+                let _alone = process_group.write();
                 one(formula, true)
             }
             found => found,
@@ -658,36 +677,35 @@ fn side_by_side<F: Sync>(
             });
         }
         drop(results);
-        let mut found: Vec<Option<Result<Found, Diagnostic>>> =
+        let mut found: Vec<Option<Result<FormulaResult, Diagnostic>>> =
             formulas.iter().map(|_| None).collect();
-        let mut next_told = 0;
+        let mut next_reported = 0;
         for (at, result) in arrivals {
             found[at] = Some(result);
-            while let Some(result) = found.get_mut(next_told).and_then(Option::take) {
-                if let Err(error) = tell(&formulas[next_told], result) {
-                    // Nobody waits for the others any more.
+            while let Some(result) = found.get_mut(next_reported).and_then(Option::take) {
+                if let Err(error) = report_formula(&formulas[next_reported], result) {
+                    // Cancel the remaining formulas.
                     budget.interrupt_flag().store(true, Ordering::Relaxed);
                     return Err(error);
                 }
-                next_told += 1;
+                next_reported += 1;
             }
         }
         Ok(())
     })
 }
 
-/// Says what was found of a formula, with its evidence, which is checked before. The explanation is
-/// given back as text.
-pub(super) fn tell(
+/// Checks the evidence of a formula and reports the result. Returns the explanation as text.
+pub(super) fn report_formula(
     session: &Session,
     args: &CheckArgs,
     subject: &Loaded,
     (text, several): (&Text, bool),
     formula: &TypedFormula,
-    found: Found,
+    found: FormulaResult,
 ) -> Result<String, Diagnostic> {
     let path = text.name.as_path();
-    let Found { answer, why, at, seconds } = found;
+    let FormulaResult { answer, why, at, seconds } = found;
     if let Some(why) = &why {
         session.log(format!("engine {why}"));
     }
@@ -699,11 +717,11 @@ pub(super) fn tell(
         answer.equations
     ));
     session.log_symmetries(answer.symmetries, &args.without, &answer.dropped);
-    let priority = say_priority(session, &answer);
+    let priority = log_priority(session, &answer);
     let order = session.log_partial_order(answer.order);
-    answer.reduced.as_ref().inspect(|reduced| say_quotient(session, reduced));
+    answer.reduced.as_ref().inspect(|reduced| log_quotient(session, reduced));
     if answer.alone {
-        session.log("process 0 found this alone, with its own part of the memory: games are not divided among processes");
+        session.log("process 0 solved this alone, with its own part of the memory: games are not distributed");
     }
     if let Some(evidence) = &answer.evidence {
         output::begin_stage_on("checking the evidence", path);
@@ -714,17 +732,17 @@ pub(super) fn tell(
     }
     let vacuous = vacuous(session, &answer);
     for v in vacuous.iter().filter(|_| !session.common.quiet) {
-        let warning = "warning: no transition that was met ever fitted this modality, so nothing was tested here";
+        let warning = "warning: no transition ever matched this modality, so this part of the formula was not tested";
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.excerpt);
     }
     let whole = !args.distribution.is_requested();
-    let seen = NoteContext {
+    let note_context = NoteContext {
         model: &*subject.model,
         labels: &*subject.labels,
         sources: &session.sources,
         whole,
     };
-    let notes = by_equations::unless_without_value(notes::notes(&seen, formula, &answer))?;
+    let notes = by_equations::unless_without_value(notes::notes(&note_context, formula, &answer))?;
     for note in notes.iter().filter(|_| !session.common.quiet) {
         eprintln!("{}", note.text(&session.sources));
     }
@@ -759,18 +777,18 @@ pub(super) fn tell(
     }
     let violated = answer.verdict == Verdict::False;
     let line = || as_text(session, path, &answer, at.as_ref(), story.as_ref(), seconds);
-    let line = says_lines(session, args).then(line);
+    let line = prints_lines(session, args).then(line);
     let object = wants_object(session, args).then(|| {
         let mut object = with_text(as_json(path, &answer, story.as_ref(), &vacuous, seconds), text);
         if let Some(why) = why {
             object["engine_reason"] = why.into();
         }
-        for (key, told) in [("confluence", priority), ("partial_order", order)] {
-            if let Some(told) = told {
-                object[key] = told;
+        for (key, reported) in [("confluence", priority), ("partial_order", order)] {
+            if let Some(reported) = reported {
+                object[key] = reported;
             }
         }
-        tell_symmetries(&mut object, subject, args, &answer);
+        add_symmetries(&mut object, subject, args, &answer);
         if !notes.is_empty() {
             object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
         }
@@ -792,10 +810,10 @@ pub(super) fn tell(
     Ok(notes + &story.map(|s| s.text(false)).unwrap_or_default())
 }
 
-fn say_quotient(session: &Session, Reduced { equivalence, states, classes }: &Reduced) {
+fn log_quotient(session: &Session, Reduced { equivalence, states, classes }: &Reduced) {
     let why = match equivalence {
         Equivalence::Strong => "the formula does not name every label",
-        _ => "no formula state tells a step that the formula does not name",
+        _ => "no formula state distinguishes steps that the formula does not name",
     };
     session.log(format!(
         "quotient: {states} states in {classes} classes of {} bisimilarity: {why}",
@@ -803,8 +821,8 @@ fn say_quotient(session: &Session, Reduced { equivalence, states, classes }: &Re
     ));
 }
 
-/// Adds which symmetries were used and which not, of an explicit search.
-fn tell_symmetries(object: &mut Value, subject: &Loaded, args: &CheckArgs, answer: &Answer) {
+/// Adds the symmetries of an explicit search to the result.
+fn add_symmetries(object: &mut Value, subject: &Loaded, args: &CheckArgs, answer: &Answer) {
     if answer.route != Route::Symbolic {
         let proven = subject.model.is_priority_proven();
         object["symmetries"] =
@@ -812,21 +830,18 @@ fn tell_symmetries(object: &mut Value, subject: &Loaded, args: &CheckArgs, answe
     }
 }
 
-/// Says whether confluent steps were taken at once, if that was asked for; the same for JSON.
-fn say_priority(session: &Session, answer: &Answer) -> Option<Value> {
+/// Logs the use of confluence if the user requested it. Returns the same as JSON.
+fn log_priority(session: &Session, answer: &Answer) -> Option<Value> {
     match answer.priority {
         Priority::None => None,
         Priority::Used => {
-            session.log("confluence: used, no part of the formula tells the system with priority from the whole one");
+            session.log("confluence: used, the formula cannot distinguish the system with priority from the full system");
             Some(json!({ "used": true }))
         }
         Priority::Forbidden(ban, place) => {
             let (line, column) = session.sources.line_column(place);
             let name = &session.sources.get(place.source).name;
-            session.log(format!(
-                "confluence: not used, all steps were searched: {name}:{line}:{column}: {}",
-                ban.text()
-            ));
+            session.log(format!("confluence: not used: {name}:{line}:{column}: {}", ban.text()));
             Some(
                 json!({ "used": false, "forbidden_by": ban.word(), "why": ban.text(), "line": line, "column": column }),
             )
@@ -834,23 +849,27 @@ fn say_priority(session: &Session, answer: &Answer) -> Option<Value> {
     }
 }
 
-/// The folder in which searches are kept, and what there is to go on with.
+/// Opens the checkpoint folder and the checkpoint to resume from.
 fn kept<'a>(
     session: &Session,
     args: &CheckArgs,
     subject: &'a Loaded,
-) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
+) -> Result<Option<(Folder<'a>, Option<FormulaCheckpoints>)>, Diagnostic> {
     let Some(path) = args.checkpoints.folder() else { return Ok(None) };
     if mu_base::host::IS_PAGE {
         return Err(Diagnostic::new(
             Stage::Unsupported,
-            "a page keeps no checkpoints of formulas: they need a second thread",
+            "checkpoints of formulas are not supported on a page, because they need a second thread",
         ));
     }
     let model = &*subject.model;
     let locks = Locks::of_checkpoints(&args.checkpoints)?;
-    let kept =
-        args.checkpoints.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
+    let kept = args
+        .checkpoints
+        .resume
+        .as_deref()
+        .map(|from| FormulaCheckpoints::read(model, from))
+        .transpose()?;
     let folder = Folder::new(
         model,
         path,
@@ -863,13 +882,13 @@ fn kept<'a>(
     if !goes_on {
         folder.clear()?;
     }
-    if !goes_on || kept.as_ref().is_some_and(Kept::is_empty) {
+    if !goes_on || kept.as_ref().is_some_and(FormulaCheckpoints::is_empty) {
         folder.mark()?;
     }
     Ok(Some((folder, kept)))
 }
 
-/// The answer if a limit is met inside an evaluation.
+/// Returns the answer if a limit is reached inside an evaluation.
 fn stopped(stop: Stop, engine: &str) -> Answer {
     let route = if engine == "symbolic" { Route::Symbolic } else { Route::Constant };
     Answer {
@@ -889,8 +908,8 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
     }
 }
 
-/// The answers if a limit is met before there is a model.
-fn none_checked(
+/// Reports all formulas as unknown if a limit is reached before the model exists.
+fn report_all_unknown(
     session: &Session,
     args: &CheckArgs,
     texts: &[Text],
@@ -910,7 +929,7 @@ fn none_checked(
             json!({ "results": results, "peak_memory_bytes": session.peak_memory() }),
         )?;
     }
-    if says_lines(session, args) {
+    if prints_lines(session, args) {
         print(
             &texts
                 .iter()
@@ -921,17 +940,17 @@ fn none_checked(
     Ok(3)
 }
 
-/// A modality that was never put to the test: its place in the formula and its text.
+/// A modality that was never tested: its place in the formula and its text.
 struct Vacuous {
     name: String,
     line: usize,
     column: usize,
     text: String,
-    /// The text as far as it fits in a line.
+    /// The text, cut to one line.
     excerpt: String,
 }
 
-/// Modalities that no transition ever fitted, if the whole state space was seen.
+/// Returns the modalities that no transition ever matched, if the whole state space was searched.
 fn vacuous(session: &Session, answer: &Answer) -> Vec<Vacuous> {
     if answer.verdict != Verdict::True {
         return Vec::new();
@@ -989,7 +1008,7 @@ fn as_text(
     session: &Session,
     path: &Path,
     answer: &Answer,
-    at: Option<&At>,
+    at: Option<&ParameterValues>,
     story: Option<&Story>,
     seconds: f64,
 ) -> String {
@@ -999,7 +1018,7 @@ fn as_text(
         text += &format!(
             " for {}{}",
             at.values,
-            if at.least { ", the least of its values" } else { "" }
+            if at.least { ", the smallest such value" } else { "" }
         );
     }
     if reason != "complete" {

@@ -1,13 +1,13 @@
-//! Checkpoints in a folder: each is written to a temporary file and renamed, so that an interrupted
-//! write leaves the previous one intact.
+//! Checkpoint store in a folder: each checkpoint is written to a temporary file and renamed, so
+//! that an interrupted write leaves the previous one intact.
 //!
 //! In: the search between two rounds. Out: `DIR/search.checkpoint` for the states of a model,
-//! `DIR/FORMULA-SUM-SEARCH.checkpoint` for each search of a formula. See [`mu_explore::CheckpointImage`] for
-//! the form.
+//! `DIR/FORMULA_SEPARATOR-SUM-SEARCH.checkpoint` for each search of a formula. See
+//! [`mu_explore::CheckpointImage`] for the format.
 //!
-//! Invariant: all files of a folder number the values of a model alike, each file those that
-//! existed when it was written. So a resumed run reads the longest list first, and a new run
-//! removes old files. The same holds for the states of a formula.
+//! Invariant: all files of a folder use the same numbering of the model's values; each file lists
+//! the values that existed when it was written. Therefore a resumed run reads the longest list
+//! first, and a new run removes old files. The same holds for the states of a formula.
 
 use super::begun;
 use super::folder_lock::Locks;
@@ -23,26 +23,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Name of the file of a search that counts states.
+/// File name for a search that counts states.
 const NAME: &str = "search.checkpoint";
-/// Ending of all files.
+/// Extension of all files.
 const ENDING: &str = ".checkpoint";
-/// Between what tells a model and what tells a formula.
-const FORMULA: &str = "; formula: ";
+/// Separator of the model and the formula in a fingerprint.
+const FORMULA_SEPARATOR: &str = "; formula: ";
 
-/// A folder of searches of one model.
+/// A checkpoint folder for searches of one model.
 pub(super) struct Folder<'m> {
     model: &'m dyn Model,
     folder: PathBuf,
     every: Duration,
     last: Mutex<Instant>,
     log: bool,
-    /// True once a value cannot be written: then there are no checkpoints.
+    /// True after a value could not be written: no more checkpoints are written.
     unwritable: AtomicBool,
     _locks: Locks,
 }
 
-/// One file in it.
+/// A checkpoint file in a folder.
 pub(super) struct File<'f> {
     folder: &'f Folder<'f>,
     name: String,
@@ -50,9 +50,9 @@ pub(super) struct File<'f> {
 }
 
 impl<'m> Folder<'m> {
-    /// Makes the folder if it is not there. A folder that cannot be written is refused now, and so
-    /// is a model without checkpoints; values that cannot be written are reported. `locks`: those
-    /// of the folders, see [`Locks::of_checkpoints`].
+    /// Creates the folder if needed. A folder that cannot be written and a model without
+    /// checkpoints are errors now; values that cannot be written are reported later. `locks`: see
+    /// [`Locks::of_checkpoints`].
     pub(super) fn new(
         model: &'m dyn Model,
         folder: &Path,
@@ -77,7 +77,7 @@ impl<'m> Folder<'m> {
         };
         if let (false, Some(slot)) = (unwritable, model.slot_of_functions()) {
             eprintln!(
-                "warning: {slot} may hold functions; once it holds one that cannot be stored in a file, no checkpoint is written"
+                "warning: {slot} may contain functions; after a function that cannot be stored in a file, no more checkpoints are written"
             );
         }
         output::expect_checkpoint();
@@ -95,13 +95,13 @@ impl<'m> Folder<'m> {
     pub(super) fn mark(&self) -> Result<(), Diagnostic> {
         begun::mark(&self.folder, &fingerprint(self.model))
     }
-    /// Where the search that counts states is kept.
+    /// Returns the file of the search that counts states.
     pub(super) fn counts(&self) -> File<'_> {
         File { folder: self, name: NAME.into(), fingerprint: fingerprint(self.model) }
     }
-    /// Removes what was kept of formulas of this model.
+    /// Removes the checkpoints of formulas on this model.
     pub(super) fn clear(&self) -> Result<(), Diagnostic> {
-        for (path, _) in of_formulas(self.model, &self.folder)? {
+        for (path, _) in formula_checkpoints(self.model, &self.folder)? {
             mu_base::host::fs::remove_file(&path)
                 .map_err(|e| file_error("cannot remove", &path, &e))?;
         }
@@ -109,18 +109,18 @@ impl<'m> Folder<'m> {
     }
 }
 
-/// Searches of formulas to go on with: where they are, and what they number.
-pub(super) struct Kept {
+/// Checkpoints of formulas to resume from: the folder and the headers.
+pub(super) struct FormulaCheckpoints {
     folder: PathBuf,
     headers: Vec<CheckpointHeader>,
 }
 
-impl Kept {
-    /// Reads what the searches in a folder number, and gives the model, which was not explored yet,
-    /// that numbering of values.
+impl FormulaCheckpoints {
+    /// Reads the headers of all searches in a folder, and sets the numbering of values of the
+    /// model, which must be unexplored.
     pub(super) fn read(model: &dyn Model, folder: &Path) -> Result<Self, Diagnostic> {
         let headers: Vec<CheckpointHeader> =
-            of_formulas(model, folder)?.into_iter().map(|(_, header)| header).collect();
+            formula_checkpoints(model, folder)?.into_iter().map(|(_, header)| header).collect();
         match headers.iter().max_by_key(|h| h.values.iter().map(Vec::len).sum::<usize>()) {
             Some(longest) => model.import_values(&longest.values)?,
             None if begun::is_marked(folder, &fingerprint(model)) => begun::report(folder),
@@ -129,24 +129,24 @@ impl Kept {
                     "{}: there is no checkpoint of a formula on this model",
                     folder.display()
                 );
-                return Err(Diagnostic::new(Stage::File, message).note(SAME));
+                return Err(Diagnostic::new(Stage::File, message).note(SAME_ARGUMENTS_NOTE));
             }
         }
         Ok(Self { folder: folder.to_path_buf(), headers })
     }
-    /// True if nothing was stored.
+    /// True if there are no checkpoints.
     pub(super) fn is_empty(&self) -> bool {
         self.headers.is_empty()
     }
 }
 
-/// The files of searches of formulas of a model.
-fn of_formulas(
+/// Returns the files of searches of formulas on a model.
+fn formula_checkpoints(
     model: &dyn Model,
     folder: &Path,
 ) -> Result<Vec<(PathBuf, CheckpointHeader)>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
-    let ours = format!("{}{FORMULA}", fingerprint(model));
+    let ours = format!("{}{FORMULA_SEPARATOR}", fingerprint(model));
     let mut found = Vec::new();
     for entry in mu_base::host::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
@@ -164,26 +164,26 @@ fn of_formulas(
     Ok(found)
 }
 
-/// The searches of one formula.
+/// Checkpoint store of the searches of one formula.
 pub(super) struct Shelf<'f> {
     folder: &'f Folder<'f>,
-    /// Begins the files' names.
+    /// Prefix of the file names.
     stem: String,
     fingerprint: String,
     names: Vec<Vec<String>>,
-    /// The folder of searches to go on with.
+    /// The folder to resume from.
     from: Option<&'f Path>,
 }
 
 impl<'f> Shelf<'f> {
-    /// Of a formula in a file with this text.
+    /// Opens the store of a formula. `path`: its file; `text`: its text.
     pub(super) fn new(
         folder: &'f Folder<'f>,
         path: &Path,
         text: &str,
-        kept: Option<&'f Kept>,
+        kept: Option<&'f FormulaCheckpoints>,
     ) -> Self {
-        let fingerprint = format!("{}{FORMULA}{text}", fingerprint(folder.model));
+        let fingerprint = format!("{}{FORMULA_SEPARATOR}{text}", fingerprint(folder.model));
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let own = kept.iter().flat_map(|k| &k.headers).filter(|h| h.fingerprint == fingerprint);
         let names = own.max_by_key(|h| h.names.len()).map(|h| h.names.clone()).unwrap_or_default();
@@ -218,7 +218,7 @@ impl mu_pbes::Shelf for Shelf<'_> {
             }
             Err(Diagnostic::new(
                 Stage::File,
-                "the formula's states in the checkpoint are not those of the others beside it",
+                "the formula states in this checkpoint differ from those in the other checkpoints of the folder",
             ))
         };
         let restored = restore(self.folder.model, &path, &self.fingerprint, &agrees)?;
@@ -273,29 +273,31 @@ impl File<'_> {
     }
 }
 
-/// Writes a file beside its name, and renames it when it is whole and on the disk: its path.
+/// Writes a file under a temporary name and renames it when it is complete and on disk. Returns its
+/// path.
 pub(super) fn replace(
     folder: &Path,
     name: &str,
     write: &dyn Fn(&mut dyn Write) -> Result<(), Diagnostic>,
 ) -> Result<PathBuf, Diagnostic> {
-    let (path, beside) = (folder.join(name), folder.join(format!("{name}.part")));
-    let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);
+    let (path, temporary) = (folder.join(name), folder.join(format!("{name}.part")));
+    let failed = |e: std::io::Error| file_error("cannot write", &temporary, &e);
     let mut out =
-        BufWriter::with_capacity(1 << 20, mu_base::host::create(&beside).map_err(failed)?);
+        BufWriter::with_capacity(1 << 20, mu_base::host::create(&temporary).map_err(failed)?);
     write(&mut out)?;
     out.flush().map_err(failed)?;
     out.get_ref().sync_all().map_err(failed)?;
-    mu_base::host::fs::rename(&beside, &path).map_err(|e| file_error("cannot write", &path, &e))?;
+    mu_base::host::fs::rename(&temporary, &path)
+        .map_err(|e| file_error("cannot write", &path, &e))?;
     Ok(path)
 }
 
-/// What a user who goes on must give again.
-const SAME: &str =
-    "give the model, the formulas, the -D values and --confluence that it was made with";
+/// Note for users whose arguments differ from the first run.
+const SAME_ARGUMENTS_NOTE: &str =
+    "use the same model, formulas, -D values and --confluence as in the run that wrote it";
 
-/// Reads the search that counts states in a folder, and gives the model the numbering of values
-/// that goes with it. `None`: the run ended before its first checkpoint.
+/// Restores the search that counts states, and sets the numbering of values of the model. `None`:
+/// the run ended before its first checkpoint.
 pub(super) fn restore_counts(
     model: &dyn Model,
     folder: &Path,
@@ -317,8 +319,9 @@ fn restore(
     let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     let mut accept = |header: &CheckpointHeader| {
         if header.fingerprint != fingerprint {
-            let message = "the checkpoint is of another model, or of other parameters or options";
-            return Err(Diagnostic::new(Stage::File, message).note(SAME));
+            let message =
+                "the checkpoint belongs to another model, or to other parameters or options";
+            return Err(Diagnostic::new(Stage::File, message).note(SAME_ARGUMENTS_NOTE));
         }
         agrees(header)?;
         model.import_values(&header.values)
@@ -327,7 +330,7 @@ fn restore(
         .map_err(|d| of_file(path, d))
 }
 
-/// What begins the fingerprint of every search of a model.
+/// Returns the prefix of the fingerprints of all searches of a model.
 fn fingerprint(model: &dyn Model) -> String {
     model.fingerprint().unwrap_or_default()
 }

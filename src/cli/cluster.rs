@@ -1,13 +1,13 @@
-//! `explore` and `check` with `--processes N` and `--cluster HOSTS --process I`: one search by
-//! several processes, reported as one.
+//! Distributed search: `explore` and `check` with `--processes N`, or `--cluster HOSTS --process
+//! I`, reported as one search.
 //!
-//! In: the model that every process reads for itself. Out: the counts of all, told by process 0.
-//! With `--processes` this process starts the others: the same program with the same arguments and
-//! `--process I`. Each of them listens on a free port of the loopback interface and prints that
-//! port; it gets the secret and all addresses on its standard input, whose end is an interrupt.
-//! With `--cluster` all of that comes from files.
+//! In: the model, which every process reads itself. Out: the counts of all processes, reported by
+//! process 0. With `--processes`, this process starts the others: the same program with the same
+//! arguments and `--process I`. Each of them listens on a free port of the loopback interface and
+//! prints the port. It receives the secret and all addresses on its standard input, and treats the
+//! end of its input as an interrupt. With `--cluster`, files contain all of that.
 //!
-//! Checkpoints are in a folder that all processes see ([`super::shares`]).
+//! Checkpoints are in a folder that all processes share ([`super::shares`]).
 //!
 //! Invariant: processes that this one started do not outlive it.
 
@@ -16,6 +16,7 @@ use super::args::{CheckArgs, EngineRef, ExploreArgs};
 use super::counts::{Processes, Report};
 use super::engines;
 use super::files::FileKind;
+use super::find_path::{DistributedPath, EndCounter, EndCounts};
 use super::folder_lock::Locks;
 pub(super) use super::hosts::run as across;
 use super::load::Loaded;
@@ -24,7 +25,6 @@ use super::pipeline::{self, Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
 use super::properties::Text;
 use super::shares::{self, Current, Rack, Shares};
-use super::ways::{Counter, Ends, Sighted};
 use clap::CommandFactory;
 use mu_base::diagnostic::Line;
 use mu_base::host::Instant;
@@ -50,16 +50,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long processes on other machines may take to come.
+/// Time limit for processes on other machines to connect.
 const WAIT: Duration = Duration::from_secs(300);
-/// Time for the others to end by themselves.
+/// Time for the other processes to end by themselves.
 const GRACE: Duration = Duration::from_secs(5);
-/// Port of process 0 where the list gives none; that of process I is higher by I.
+/// Default port of process 0; process I uses this number plus I.
 const PORT: u16 = 7117;
-/// Bytes of a process's last words that are kept.
+/// Number of bytes of a process's last error output that are stored.
 const WORDS: usize = 1 << 14;
 
-/// Refuses what several processes do not do, before anything is read.
+/// Rejects options that a distributed search does not support, before anything is read.
 fn expect_cluster(
     distribution: &DistributedArgs,
     engine: EngineRef,
@@ -71,17 +71,17 @@ fn expect_cluster(
     }
     if !distribution.is_requested() {
         let alone = engine.name() == Cluster.name();
-        let told = || {
+        let log_option = || {
             Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes")
                 .note("add `--processes N` or `--cluster FILE`")
         };
-        return if alone { Err(told()) } else { Ok(()) };
+        return if alone { Err(log_option()) } else { Ok(()) };
     }
     if ![Explicit.name(), Cluster.name()].contains(&engine.name()) {
-        return refused(distribution, &format!("`--engine {}`", engine.name()));
+        return cannot_combine(distribution, &format!("`--engine {}`", engine.name()));
     }
     if let Some(wish) = Cluster.declines(&wishes) {
-        return refused(distribution, wish.words());
+        return cannot_combine(distribution, wish.words());
     }
     if threads.is_some_and(|n| n > 1) {
         let message = format!(
@@ -93,63 +93,67 @@ fn expect_cluster(
     Ok(())
 }
 
-fn refused(distribution: &DistributedArgs, what: &str) -> Result<(), Diagnostic> {
+fn cannot_combine(distribution: &DistributedArgs, what: &str) -> Result<(), Diagnostic> {
     Err(Diagnostic::new(
         Stage::Usage,
         format!("{what} cannot be combined with `{}`", distribution.option()),
     ))
 }
 
-/// Refuses what several processes do not explore.
+/// Rejects options that a distributed `explore` does not support.
 pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Result<(), Diagnostic> {
     expect_cluster(&args.distribution, args.engine, threads, engines::wishes_of_explore(args))?;
     if args.distribution.is_requested() && args.goal.divergence {
-        return refused(&args.distribution, "`--divergence`");
+        return cannot_combine(&args.distribution, "`--divergence`");
     }
     if args.distribution.is_requested() && args.goal.all.is_some_and(|n| n > 1) {
-        return refused(&args.distribution, "several paths (`--all`)");
+        return cannot_combine(&args.distribution, "several paths (`--all`)");
     }
     Ok(())
 }
 
-/// Refuses what several processes do not check. `any`: parameters set to `any`.
+/// Rejects options that a distributed `check` does not support. `any`: true if a parameter is set
+/// to `any`.
 pub(super) fn expect_checkable(
     args: &CheckArgs,
     threads: Option<u32>,
     any: bool,
 ) -> Result<(), Diagnostic> {
     expect_cluster(&args.distribution, args.engine(), threads, engines::wishes_of_check(args))?;
-    let asked = [
+    let unsupported = [
         (any, "`any` as a value of a parameter"),
         (args.game.is_some(), "`--game`"),
         (FileKind::of(&args.model).is_lts(), Wish::Stored.words()),
         (args.formulas.iter().any(|f| f.as_os_str() == "-"), "a formula on standard input"),
     ];
-    match asked.iter().find(|(asked, _)| *asked && args.distribution.is_requested()) {
-        Some((_, what)) => refused(&args.distribution, what),
+    match unsupported
+        .iter()
+        .find(|(unsupported, _)| *unsupported && args.distribution.is_requested())
+    {
+        Some((_, what)) => cannot_combine(&args.distribution, what),
         None => Ok(()),
     }
 }
 
-/// The processes that check formulas together, as this one sees them.
-pub(super) struct Company {
+/// The group of processes that check formulas together.
+pub(super) struct ProcessGroup {
     together: Allies,
     children: Children,
     me: usize,
-    /// The limits of this process.
+    /// Limits of this process.
     pub budget: Budget,
     current: Current,
     resumes: bool,
     _locks: Locks,
 }
 
-/// Meets the other processes, if several are to check formulas.
+/// Connects to the other processes if `check` is distributed.
 pub(super) fn join(
     session: &Session,
     args: &CheckArgs,
     model: &dyn Model,
     texts: &[Text],
-) -> Result<Option<Company>, Diagnostic> {
+) -> Result<Option<ProcessGroup>, Diagnostic> {
     if !args.distribution.is_requested() {
         return Ok(None);
     }
@@ -178,34 +182,41 @@ pub(super) fn join(
     let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
     let searched = format!("{options} {} {begin:?}", args.checkpoints.is_requested());
     let identity = || identity(&basis, &searched, &format!("{formulas:?}"));
-    let (party, mut children, budget) = gathered(session, &args.distribution, &identity)?;
+    let (party, mut children, budget) = join_group(session, &args.distribution, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let current = Current::default();
     let places = (party.me, party.addresses.len());
-    let told = (session.common.verbose > 0, current.clone());
+    let log_option = (session.common.verbose > 0, current.clone());
     let resumes = from.as_ref().is_some_and(|(_, kept)| !kept.is_empty());
-    let rack = args
-        .checkpoints
-        .folder()
-        .map(|f| Rack::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, told));
+    let rack = args.checkpoints.folder().map(|f| {
+        Rack::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, log_option)
+    });
     let together =
         Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
-    Ok(Some(Company { together, children, me: party.me, budget, current, resumes, _locks: locks }))
+    Ok(Some(ProcessGroup {
+        together,
+        children,
+        me: party.me,
+        budget,
+        current,
+        resumes,
+        _locks: locks,
+    }))
 }
 
-impl Company {
-    /// Whether this process reports.
+impl ProcessGroup {
+    /// True if this process reports.
     pub(super) fn reports(&self) -> bool {
         self.me == 0
     }
-    /// Who searches together, for this formula.
+    /// Returns the peers that search together, for this formula.
     pub(super) fn peers(&self, text: &Text, formula: &TypedFormula) -> &dyn Peers {
         let identity = text.identity(formula);
         let sum = crc32fast::hash(identity.as_bytes());
         *self.current.borrow_mut() = (format!("{}-{sum:08x}", text.stem), identity);
         &self.together
     }
-    /// Ends the run: what the processes did, as an object, and their memory.
+    /// Ends the run. Returns the figures of the processes, as an object, and their memory.
     pub(super) fn close(
         mut self,
         session: &Session,
@@ -216,42 +227,42 @@ impl Company {
         let kept = (together.kept().is_some() || self.resumes) && unknown;
         let parts = together.take_parts();
         let lost = together.close().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
-        let resume = args.checkpoints.folder().filter(|_| kept).map(goes_on);
+        let resume = args.checkpoints.folder().filter(|_| kept).map(resume_command);
         if let Some(lost) = lost.as_ref().filter(|_| self.me == 0 || !session.common.quiet) {
             eprintln!("the search is incomplete: {lost}");
         }
         if let Some(words) =
             resume.as_ref().filter(|_| (self.me == 0 || lost.is_some()) && !session.common.quiet)
         {
-            eprintln!("to go on: {words}");
+            eprintln!("to resume: {words}");
         }
         if lost.is_none() {
             self.children.end();
         }
         let memory = parts.iter().map(|p| p.memory).sum();
-        say_traffic(session, &parts);
+        log_traffic(session, &parts);
         (figures(&parts, &lost, resume), memory)
     }
 }
 
-/// A search of all processes, as this one saw it.
-struct Searched {
+/// Result of a distributed search.
+struct DistributedResult {
     outcome: Outcome,
-    /// This process.
+    /// Index of this process.
     me: usize,
-    /// The command that goes on, if it ended early and can be gone on with.
+    /// The command that resumes the search, if it ended early with a checkpoint.
     resume: Option<String>,
 }
 
-/// Counts with the other processes; the report is for process 0 to print, the exit code is that of
-/// each.
+/// Counts states with the other processes. Returns the report if this is process 0, otherwise the
+/// exit code.
 pub(super) fn run(
     session: &Session,
     args: &ExploreArgs,
     loaded: &Loaded,
 ) -> Result<Result<Report, u8>, Diagnostic> {
     let model = &*loaded.model;
-    let Searched { outcome, me, resume } = search(session, args, model, None)?;
+    let DistributedResult { outcome, me, resume } = search(session, args, model, None)?;
     log(session, args, &outcome);
     if me > 0 {
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
@@ -263,7 +274,7 @@ pub(super) fn run(
         sum(|p| p.tally.deadlocks),
         outcome.stop.clone(),
     );
-    let ends = outcome.said.as_deref().and_then(all_ends);
+    let ends = outcome.said.as_deref().and_then(total_ends);
     let processes = Processes {
         count: outcome.parts.len(),
         memory: sum(|p| p.memory),
@@ -278,14 +289,14 @@ pub(super) fn run(
     Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
 }
 
-/// Looks for something with the other processes; the exit code of a process that is not to report.
+/// Searches for a path with the other processes. Returns the exit code if another process reports.
 pub(super) fn seek(
     session: &Session,
     args: &ExploreArgs,
     model: &dyn Model,
     sought: PathGoal<'_>,
-) -> Result<Result<Sighted, u8>, Diagnostic> {
-    let Searched { outcome, me, resume } = search(session, args, model, Some(sought))?;
+) -> Result<Result<DistributedPath, u8>, Diagnostic> {
+    let DistributedResult { outcome, me, resume } = search(session, args, model, Some(sought))?;
     log(session, args, &outcome);
     let (states, stop) = (outcome.sum(|p| p.tally.states), outcome.stop.clone());
     if me > 0 {
@@ -301,16 +312,21 @@ pub(super) fn seek(
         .as_ref()
         .map(|states| path_through(model, &options, sought, states))
         .transpose()?;
-    Ok(Ok(Sighted { way, states, stop, processes: figures(&outcome.parts, &outcome.lost, resume) }))
+    Ok(Ok(DistributedPath {
+        way,
+        states,
+        stop,
+        processes: figures(&outcome.parts, &outcome.lost, resume),
+    }))
 }
 
-/// Meets the other processes and searches with them.
+/// Connects to the other processes and searches with them.
 fn search(
     session: &Session,
     args: &ExploreArgs,
     model: &dyn Model,
     sought: Option<PathGoal<'_>>,
-) -> Result<Searched, Diagnostic> {
+) -> Result<DistributedResult, Diagnostic> {
     let portable = portable(model, &args.model, &args.distribution)?;
     let looked_for = format!("{:?} {:?}", args.goal.kind(), args.goal.action);
     let (basis, options) =
@@ -326,26 +342,28 @@ fn search(
     let keeps = args.checkpoints.is_requested();
     let searched = format!("{options} {keeps} {begin:?}");
     let identity = || identity(&basis, &searched, "");
-    let (party, mut children, budget) = gathered(session, &args.distribution, &identity)?;
+    let (party, mut children, budget) = join_group(session, &args.distribution, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
     let options =
         mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
     let options = if sought.is_some() { options.without_confluence() } else { options };
     let mut counter =
-        if sought.is_some() { None } else { Counter::new(model, &args.goal.terminal)? };
+        if sought.is_some() { None } else { EndCounter::new(model, &args.goal.terminal)? };
     let mut ends = |share: &mut mu_explore::Partition<'_>, halted: bool| {
         let Some(mut counter) = counter.take().filter(|_| !halted) else { return Ok(Vec::new()) };
         share.ends(&mut |state, states| counter.count(state, states));
-        let Ends { terminated, finished, hangs } = counter.ends();
+        let EndCounts { terminated, finished, hangs } = counter.ends();
         Ok([terminated, finished, hangs].map(u64::to_le_bytes).concat())
     };
     let places = (party.me, party.addresses.len());
-    let told = session.common.verbose > 0;
+    let log_option = session.common.verbose > 0;
     let shares = args
         .checkpoints
         .folder()
-        .map(|f| Shares::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, told))
+        .map(|f| {
+            Shares::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, log_option)
+        })
         .transpose()?;
     let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
     let task = Task {
@@ -373,42 +391,44 @@ fn search(
     let resume = shares
         .as_ref()
         .filter(|_| outcome.stop != Stop::Complete)
-        .and_then(|shares| way_on(args, shares, &outcome));
-    // Where a process is lost, which may be the first one, each of the others says how it goes on.
-    let tells = party.me == 0 || outcome.lost.is_some();
-    if let Some(words) = resume.as_ref().filter(|_| tells && !session.common.quiet) {
-        eprintln!("to go on: {words}");
+        .and_then(|shares| resume_command_of(args, shares, &outcome));
+    // If a process is lost, which may be process 0, every other process prints the command to
+    // resume.
+    let prints_command = party.me == 0 || outcome.lost.is_some();
+    if let Some(words) = resume.as_ref().filter(|_| prints_command && !session.common.quiet) {
+        eprintln!("to resume: {words}");
     }
-    Ok(Searched { outcome, me: party.me, resume })
+    Ok(DistributedResult { outcome, me: party.me, resume })
 }
 
-/// Tells what this process runs, once it does not keep others waiting by that: the program is read
-/// for it.
+/// Computes the identity of this run. It reads the program file, so it is called only when no other
+/// process waits for it.
 type Identified<'a> = &'a dyn Fn() -> Result<Identity, Diagnostic>;
 
-/// What this process runs, for the handshake.
+/// Returns the identity of this run, for the handshake.
 fn identity(basis: &str, options: &str, formulas: &str) -> Result<Identity, Diagnostic> {
     let unread = |e: std::io::Error| Diagnostic::internal(format!("cannot read this program: {e}"));
     let program = std::env::current_exe().and_then(std::fs::File::open);
     Identity::new(&mut program.map_err(unread)?, basis, options, formulas).map_err(unread)
 }
 
-/// How the values of a model travel.
+/// Returns the conversion of the model's values for other processes.
 fn portable<'m>(
     model: &'m dyn Model,
     path: &Path,
     distribution: &DistributedArgs,
 ) -> Result<&'m dyn Portable, Diagnostic> {
     model.portable().ok_or_else(|| {
-        let message = format!("the values of `{}` cannot go to other processes", path.display());
+        let message =
+            format!("the values of `{}` cannot be sent to other processes", path.display());
         Diagnostic::new(Stage::Unsupported, message)
             .note(format!("omit `{}`", distribution.option()))
     })
 }
 
-/// This process's place among the others, which it starts if it is the first of `--processes`; and
-/// its limits: the memory is for all on this machine.
-fn gathered(
+/// Returns the process's place in the group and its limits. Process 0 of `--processes` starts the
+/// others. The memory limit is divided among the processes on this machine.
+fn join_group(
     session: &Session,
     distribution: &DistributedArgs,
     identity: Identified<'_>,
@@ -424,7 +444,7 @@ fn gathered(
             (party, children, count as usize)
         }
         (distribution, None) => {
-            let (party, together) = listed(session, distribution, identity)?;
+            let (party, together) = group_of_list(session, distribution, identity)?;
             (party, Children::default(), together)
         }
     };
@@ -442,7 +462,7 @@ fn gathered(
     Ok((party, children, budget))
 }
 
-/// The connections to all others.
+/// Connects to all other processes.
 fn met(
     session: &Session,
     party: &Party,
@@ -451,14 +471,14 @@ fn met(
 ) -> Result<Connections, Diagnostic> {
     let met = meet(party, budget, WAIT, &mut || children.expect_alive());
     met.inspect_err(|error| {
-        // A limit is reported as such; who was missing is not lost with that.
+        // A limit is reported as such; print the names of the missing processes here.
         let notes = error.notes.iter().filter(|_| error.stop.is_some() && !session.common.quiet);
         notes.for_each(|note| eprintln!("{note}"));
     })
 }
 
-/// What the deadlocks of all processes are.
-fn all_ends(said: &[Vec<u8>]) -> Option<Ends> {
+/// Adds up the classified deadlocks of all processes.
+fn total_ends(said: &[Vec<u8>]) -> Option<EndCounts> {
     let mut sum = [0u64; 3];
     for own in said {
         let own: &[u8; 24] = own.as_slice().try_into().ok()?;
@@ -467,19 +487,19 @@ fn all_ends(said: &[Vec<u8>]) -> Option<Ends> {
         }
     }
     let [terminated, finished, hangs] = sum;
-    Some(Ends { terminated, finished, hangs })
+    Some(EndCounts { terminated, finished, hangs })
 }
 
-/// The command that goes on with a search that ended early; none if no checkpoint of it is whole.
-fn way_on(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<String> {
+/// Returns the command that resumes a search; `None` if there is no complete checkpoint.
+fn resume_command_of(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<String> {
     let last = outcome.kept?;
     let began = shares.resumed().is_some_and(|stamp| stamp.number == last);
-    Some(goes_on(if began { args.checkpoints.resume.as_deref()? } else { shares.folder() }))
+    Some(resume_command(if began { args.checkpoints.resume.as_deref()? } else { shares.folder() }))
 }
 
-/// This command, with the folder that it goes on from. Without `--max-states`, which counts the
-/// states before as well: the search would stop at once.
-fn goes_on(folder: &Path) -> String {
+/// Returns this command with `--resume`. Removes `--max-states`, which counts earlier states too:
+/// the search would stop at once.
+fn resume_command(folder: &Path) -> String {
     let mut words = vec!["mu-check".to_string()];
     let mut given = std::env::args().skip(1);
     while let Some(word) = given.next() {
@@ -495,7 +515,7 @@ fn goes_on(folder: &Path) -> String {
     format!("{} --resume {}", words.join(" "), output::shell_quoted(&folder.display().to_string()))
 }
 
-/// What the processes hold and sent, as an object.
+/// Returns the stored and sent data of the processes, as an object.
 fn figures(parts: &[Part], lost: &Option<String>, resume: Option<String>) -> Value {
     let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
     let (stored, sent) = (sum(|p| p.tally.stored), sum(|p| p.tally.sent_bytes));
@@ -531,10 +551,10 @@ fn log(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
         outcome.levels(),
         outcome.elapsed.as_secs_f64()
     ));
-    say_traffic(session, &outcome.parts);
+    log_traffic(session, &outcome.parts);
 }
 
-fn say_traffic(session: &Session, parts: &[Part]) {
+fn log_traffic(session: &Session, parts: &[Part]) {
     let sum = |of: fn(&Part) -> u64| parts.iter().map(of).sum::<u64>();
     let sent = sum(|p| p.tally.sent_bytes);
     session.log(format!(
@@ -554,8 +574,8 @@ fn say_traffic(session: &Session, parts: &[Part]) {
     }
 }
 
-/// The party of a list of hosts, and how many of its processes share this machine.
-fn listed(
+/// Reads the group of a list of hosts. Returns it with the number of its processes on this machine.
+fn group_of_list(
     session: &Session,
     distribution: &DistributedArgs,
     identity: Identified<'_>,
@@ -577,7 +597,7 @@ fn listed(
     };
     let host = |address: &str| address.rsplit_once(':').map_or("", |a| a.0).to_string();
     let together = addresses.iter().filter(|a| host(a) == host(own)).count();
-    // The text of a secret is never shown.
+    // The text of a secret is never printed.
     let hidden = |error: Diagnostic| match error.line {
         Some(line) => {
             Diagnostic { line: Some(Box::new(Line { text: String::new(), ..*line })), ..error }
@@ -600,7 +620,7 @@ fn listed(
     Ok((Party { me, addresses, listener, secret, identity: identity()? }, together))
 }
 
-/// The addresses in a list of hosts.
+/// Reads the addresses in a list of hosts.
 pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
     let text = read_text(path)?;
     let mut addresses: Vec<String> = Vec::new();
@@ -609,12 +629,14 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
         if host.is_empty() {
             continue;
         }
-        let refused = |why: String| {
+        let cannot_combine = |why: String| {
             Err(Diagnostic::in_line(Stage::File, number as u64 + 1, 1, line, why)
                 .in_file(&path.display().to_string()))
         };
         if host.contains(char::is_whitespace) {
-            return refused(format!("`{host}` is not an address: expected `HOST` or `HOST:PORT`"));
+            return cannot_combine(format!(
+                "`{host}` is not an address: expected `HOST` or `HOST:PORT`"
+            ));
         }
         let ported = host.rsplit_once(':').is_some_and(|(h, port)| {
             port.parse::<u16>().is_ok() && (!h.contains(':') || h.ends_with(']'))
@@ -622,7 +644,7 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
         let port = usize::from(PORT) + addresses.len();
         let address = if ported { host.to_string() } else { format!("{host}:{port}") };
         if addresses.contains(&address) {
-            return refused(format!(
+            return cannot_combine(format!(
                 "`{address}` is listed twice: processes on one host need ports of their own"
             ));
         }
@@ -646,7 +668,7 @@ fn loopback() -> Result<(TcpListener, SocketAddr), Diagnostic> {
     })
 }
 
-/// This process was started by process 0, which tells it the secret and all addresses.
+/// Joins a search as a process that process 0 started; it sends the secret and all addresses.
 fn started(
     session: &Session,
     me: usize,
@@ -702,19 +724,19 @@ fn start(
 }
 
 /// A process that this one started.
-struct Other {
+struct ChildProcess {
     me: usize,
     child: Child,
-    /// Its standard input: it ends when this one is dropped.
+    /// Its standard input; dropping it ends the process.
     input: Option<ChildStdin>,
-    /// The first line that it prints; then nothing.
+    /// Receives the first line that it prints, and nothing else.
     port: Receiver<String>,
     words: Arc<Mutex<Vec<u8>>>,
 }
 
-/// The processes that this one started; they end with it.
+/// The processes that this one started; they end with this value.
 #[derive(Default)]
-struct Children(Vec<Other>);
+struct Children(Vec<ChildProcess>);
 
 impl Children {
     fn start(&mut self, me: usize, command: &mut Command) -> Result<(), Diagnostic> {
@@ -747,11 +769,11 @@ impl Children {
             });
         }
         let input = child.stdin.take();
-        self.0.push(Other { me, child, input, port, words });
+        self.0.push(ChildProcess { me, child, input, port, words });
         Ok(())
     }
 
-    /// The port that a process listens at.
+    /// Returns the port at which a process listens.
     fn port(&mut self, me: usize, budget: &Budget) -> Result<u16, Diagnostic> {
         let Some(other) = self.0.iter_mut().find(|o| o.me == me) else {
             return Err(Diagnostic::internal("a process that was not started"));
@@ -769,10 +791,10 @@ impl Children {
         }
     }
 
-    /// Tells all of them a line.
+    /// Sends a line to all processes.
     fn tell(&mut self, line: &str) {
         for other in &mut self.0 {
-            // One that has ended is noticed when it does not come.
+            // A process that has ended is noticed when it does not connect.
             let _ = other.input.as_mut().map(|i| i.write_all(line.as_bytes()));
         }
     }
@@ -788,10 +810,10 @@ impl Children {
         }
     }
 
-    /// How the process ended that a message is about, in more words.
+    /// Returns the error output and status of the process that a message is about.
     fn last_words(&mut self, lost: &str) -> Option<String> {
         let other = self.0.iter_mut().find(|o| lost.starts_with(&format!("process {}:", o.me)))?;
-        // It may take a moment from the end of its connections to its own.
+        // A process may take a moment to end after its connections have closed.
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(500) {
             if let Ok(Some(status)) = other.child.try_wait() {
@@ -806,7 +828,7 @@ impl Children {
         None
     }
 
-    /// Waits for all to end by themselves, for a while.
+    /// Waits a while for all processes to end by themselves.
     fn end(&mut self) {
         let begin = Instant::now();
         while begin.elapsed() < GRACE
@@ -817,16 +839,17 @@ impl Children {
     }
 }
 
-impl Other {
+impl ChildProcess {
     fn said(&self) -> String {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&words);
         if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) }
     }
-    /// It ended before all had met: by a signal, or with an error of its own.
+    /// Returns the error for a process that ended before all were connected: by a signal, or with
+    /// an error.
     fn ended(&mut self) -> Diagnostic {
         let status = self.child.wait();
-        // Its last words may still be on their way.
+        // Its last error output may still arrive.
         std::thread::sleep(Duration::from_millis(50));
         let how = status.as_ref().map_or_else(ToString::to_string, ToString::to_string);
         let message = format!("process {}: it ended with {how}{}", self.me, self.said());

@@ -1,9 +1,9 @@
-//! Check of *true for every value* by samples of instances with components, before it is printed:
-//! [`mu_regions::audit_components`] for each case, with 1 to 6 components and with more than the
-//! abstraction has.
+//! Audit of *true for every value* by sampled instances with components, before the verdict is
+//! printed: [`mu_regions::audit_components`] for each case, with 1 to 6 components and with more
+//! components than the abstraction has.
 //!
 //! Each instance is the text of the model for its number of components, expanded, type-checked and
-//! linearised by itself. Cost: the time that the caller allows, beyond the linearisation of one
+//! linearised separately. Cost: the time that the caller allows, plus the linearisation of one
 //! instance.
 
 use super::args::CheckArgs;
@@ -22,20 +22,20 @@ use mu_regions::{Audit, Case, Components, Crowd, Family, Instance, Study, audit_
 use mu_syntax::template;
 use std::time::Duration;
 
-/// The numbers of components, in the order in which they are tried.
+/// Numbers of components, in the order of trial.
 const SIZES: [usize; 8] = [3, SIZE + 1, 2, 1, 4, SIZE + 3, 5, 6];
 
 /// A text with a parameter that counts components.
-pub(super) struct Crowded {
+pub(super) struct ComponentText {
     name: String,
     text: String,
     defines: Vec<(String, String)>,
     size: String,
 }
 
-impl Crowded {
-    /// The text of the model. `sizes`: all parameters that count constants; `size`: the one that
-    /// counts components.
+impl ComponentText {
+    /// Stores the text of the model. `sizes`: all parameters that count constants; `size`: the one
+    /// that counts components.
     pub fn new(
         session: &Session,
         args: &CheckArgs,
@@ -56,7 +56,7 @@ impl Crowded {
         }
     }
 
-    /// The instance of a number of components.
+    /// Builds the instance with this number of components.
     fn instance(&self, session: &Session, size: usize) -> Result<Instance, Diagnostic> {
         let mut sources = SourceMap::new();
         let mut parse = |size: usize| {
@@ -76,8 +76,8 @@ impl Crowded {
     }
 }
 
-/// What is to be sampled.
-pub(super) struct Sampled<'s, 'a> {
+/// Input of the audit.
+pub(super) struct ComponentAudit<'s, 'a> {
     pub session: &'a Session,
     pub model: &'a Abstract,
     pub studies: &'a [(&'s FormulaInstance, &'s Study<'s>)],
@@ -89,13 +89,13 @@ pub(super) struct Sampled<'s, 'a> {
     pub limit: Duration,
 }
 
-/// The least time for a case and an instance, if any is left.
-const LEAST: Duration = Duration::from_millis(50);
-/// The least number of samples for a case and an instance.
-const FEW: usize = 20;
+/// Minimum time for a case and an instance.
+const MIN_TIME: Duration = Duration::from_millis(50);
+/// Minimum number of samples for a case and an instance.
+const MIN_SAMPLES: usize = 20;
 
-impl Sampled<'_, '_> {
-    /// Checks cases against instances, in a random order.
+impl ComponentAudit<'_, '_> {
+    /// Audits the cases on instances, in a random order.
     pub fn run(&self) -> Result<Audit, Diagnostic> {
         let Some(crowd) = &self.model.crowd else { return Ok(Audit::default()) };
         let start = Instant::now();
@@ -116,7 +116,7 @@ impl Sampled<'_, '_> {
         for i in (1..pairs.len()).rev() {
             pairs.swap(i, random.below(i + 1));
         }
-        let each = self.samples.div_ceil(pairs.len().max(1)).max(FEW);
+        let each = self.samples.div_ceil(pairs.len().max(1)).max(MIN_SAMPLES);
         let (count, mut why) = (pairs.len(), None);
         for (turn, (c, i)) in pairs.into_iter().enumerate() {
             let used = start.elapsed();
@@ -142,7 +142,7 @@ impl Sampled<'_, '_> {
                     continue;
                 }
             };
-            let share = (self.limit.saturating_sub(used) / (count - turn) as u32).max(LEAST);
+            let share = (self.limit.saturating_sub(used) / (count - turn) as u32).max(MIN_TIME);
             let begin = Instant::now();
             let enough = || begin.elapsed() > share || self.session.budget.check(0).is_err();
             let found = self.case(
@@ -170,7 +170,7 @@ impl Sampled<'_, '_> {
         Ok(all)
     }
 
-    /// Checks one case against one instance.
+    /// Audits one case on one instance.
     fn case(
         &self,
         (formula, study, case): (&FormulaInstance, &Study, &Case),

@@ -1,10 +1,10 @@
 //! What an exploration counted, by whatever engine, as text or JSON.
 
 use super::args::{ExploreArgs, Format, SetStrategy};
+use super::find_path::EndCounts;
 use super::output;
 use super::pipeline::Session;
 use super::print;
-use super::ways::Ends;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stop};
 use mu_engines::{Counted, Detail};
@@ -23,7 +23,7 @@ pub(super) struct Report {
     pub transitions: Option<BigUint>,
     pub deadlocks: Option<BigUint>,
     /// What the deadlocks are, if that was judged.
-    pub ends: Option<Ends>,
+    pub ends: Option<EndCounts>,
     /// What of the model can never happen.
     pub warnings: Vec<Value>,
     /// Why it stopped.

@@ -1,4 +1,4 @@
-//! `explore`: the transition system of a model, counted, reduced, written.
+//! Exploration of a model: counting, reduction, and output (`explore`).
 
 use super::args::{ExploreArgs, Format, Reduce, Reduction, SetStrategy};
 use super::chance;
@@ -7,6 +7,7 @@ use super::cluster;
 use super::counts::Report;
 use super::engines;
 use super::files::{expect_lts_name, expect_writable, write_lts};
+use super::find_path;
 use super::folder_lock::Locks;
 use super::load::Loaded;
 use super::memory;
@@ -15,7 +16,6 @@ use super::output;
 use super::pipeline::{self, Session, file_error};
 use super::print;
 use super::progress::{Bar, grouped};
-use super::ways;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_engines::auto::{self, Auto};
@@ -35,7 +35,8 @@ impl Reduce {
             Reduce::Weak => Equivalence::Weak,
             Reduce::Trace => Equivalence::Trace,
             Reduce::WeakTrace => Equivalence::WeakTrace,
-            // Commands that know it never ask: of systems without chance it is the strong one.
+            // Commands that support it never call this; without probabilities it equals strong
+            // bisimulation.
             Reduce::Probabilistic => Equivalence::Strong,
         }
     }
@@ -62,7 +63,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     cluster::expect_possible(args, session.common.threads)?;
     let result = by_engine(session, args, start);
     match result {
-        // A limit was met before the search began.
+        // A limit was reached before the search began.
         Err(Diagnostic { stop: Some(stop), .. }) => {
             Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }
                 .print(session, start)
@@ -71,30 +72,30 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
 }
 
-/// The model, which has the actions of an interface that was named.
+/// Loads the model and checks that it has the actions of the given interface.
 fn load(session: &mut Session, args: &ExploreArgs, confluence: &str) -> Result<Loaded, Diagnostic> {
     let loaded = session.load_any(&args.model, confluence)?;
     memory::expect_actions(session, &args.model, args.goal.interface.is_some(), &loaded)?;
     Ok(loaded)
 }
 
-/// The same arguments, without symmetries if a condition says what an end is: it may tell states
-/// apart of which one stands for all.
-fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
+/// Switches symmetry reduction off if a condition defines terminations: it may distinguish states
+/// of one orbit.
+fn without_symmetry_if_needed(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
     let is_action = |text: &String| loaded.actions.iter().any(|a| a.name == *text);
     let without =
         if args.goal.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
     ExploreArgs { without: args.without.iter().copied().chain(without).collect(), ..args.clone() }
 }
 
-/// Counts by the engine that was asked for, and writes, reduces and reports what is wanted.
+/// Counts with the chosen engine; writes, reduces and reports as requested.
 fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
     if args.goal.kind().is_some() {
         let loaded = load(session, args, "none")?;
         if loaded.model.is_probabilistic() {
             return chance::explore(session, args, &loaded, start);
         }
-        return ways::run(session, &unsymmetric(args, &loaded), &loaded);
+        return find_path::run(session, &without_symmetry_if_needed(args, &loaded), &loaded);
     }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
@@ -105,7 +106,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     if loaded.model.is_probabilistic() || args.reduce == Some(Reduce::Probabilistic) {
         return chance::explore(session, args, &loaded, start);
     }
-    let args = &unsymmetric(args, &loaded);
+    let args = &without_symmetry_if_needed(args, &loaded);
     if args.spill.is_some() && (keep || loaded.stored.is_some() || args.checkpoints.is_requested())
     {
         let message = "`--spill` is for the counts of a specification's states, without `--out`, `--reduce`, `--hide`, `--rename`, `--checkpoint` and `--resume`";
@@ -124,7 +125,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             Err(code) => Ok(code),
         };
     }
-    let mut way = None;
+    let mut deadlock_path = None;
     let mut typed = None;
     let (mut report, lts) = if let Some(lts) = loaded.stored.take() {
         typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));
@@ -137,8 +138,8 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             deadlocks,
             Stop::Complete,
         );
-        let ends = Some(ways::stored_ends(&lts, &args.goal.terminal)?);
-        // There is nothing to search; `auto` says why all the same.
+        let ends = Some(find_path::stored_ends(&lts, &args.goal.terminal)?);
+        // There is nothing to search; `auto` still reports a reason.
         let reason = if args.engine.name() == Auto.name() {
             auto::required(&engines::wishes_of_explore(args))
         } else {
@@ -147,7 +148,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         (Report { reason, ends, ..report }, Some(lts))
     } else {
         let model = &*loaded.model;
-        let mut counter = ways::Counter::new(model, &args.goal.terminal)?;
+        let mut counter = find_path::EndCounter::new(model, &args.goal.terminal)?;
         let mut counted = counted(session, args, model, counter.as_mut())?;
         let mut warnings = notes::report_flaws(session, model)?;
         if let Detail::Explicit(outcome) = &counted.detail {
@@ -162,11 +163,12 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             )),
             Detail::Symbolic(_) => None,
         };
-        let ends = counter.filter(|_| counted.shown_ends).map(ways::Counter::ends);
+        let ends = counter.filter(|_| counted.shown_ends).map(find_path::EndCounter::ends);
         let hangs = ends.is_some_and(|e| e.hangs + e.finished > 0)
             && args.overview
             && session.common.format == Format::Text;
-        way = hangs.then(|| ways::shortest_deadlock(session, args, model)).transpose()?;
+        deadlock_path =
+            hangs.then(|| find_path::shortest_deadlock(session, args, model)).transpose()?;
         let lts = counted.lts.take();
         if lts.is_some() && counted.stop == Stop::Complete {
             typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));
@@ -203,25 +205,25 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             session.log(format!("wrote {}", path.display()));
         }
     } else if keep {
-        session.log("incomplete: nothing is reduced or written");
+        session.log("incomplete search: nothing is reduced or written");
     }
-    finish(session, args, report, start, way)
+    finish(session, args, report, start, deadlock_path)
 }
 
-/// Prints the counts, and the way to a deadlock after them.
+/// Prints the counts, followed by the path to a deadlock.
 fn finish(
     session: &Session,
     args: &ExploreArgs,
     mut report: Report,
     start: Instant,
-    way: Option<String>,
+    deadlock_path: Option<String>,
 ) -> Result<u8, Diagnostic> {
     if ends_in(&args.model, "litmus")
         && session.common.format == Format::Text
         && !session.common.quiet
     {
         eprintln!(
-            "note: these are the states of its program; `mu-check litmus {}` answers the question of the test",
+            "note: these are the states of the program; run `mu-check litmus {}` for the verdict of the test",
             args.model.display()
         );
     }
@@ -229,18 +231,19 @@ fn finish(
         report.stop = Stop::Buffer;
     }
     let code = report.print(session, start)?;
-    match way {
+    match deadlock_path {
         Some(text) => print(&text).map(|()| code),
         None => Ok(code),
     }
 }
 
-/// Counts the states of a model by the engine that was asked for. `counter`: who is shown the ends.
+/// Counts the states of a model with the chosen engine. `counter`: receives the states without
+/// outgoing transitions.
 fn counted(
     session: &Session,
     args: &ExploreArgs,
     model: &dyn Model,
-    counter: Option<&mut ways::Counter<'_>>,
+    counter: Option<&mut find_path::EndCounter<'_>>,
 ) -> Result<Counted, Diagnostic> {
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let options = Options {
@@ -291,13 +294,13 @@ fn counted(
     let counted = args.engine.count(model, task, extras)?;
     bar.finish();
     match &counted.detail {
-        Detail::Explicit(outcome) => say_search(session, args, outcome),
+        Detail::Explicit(outcome) => log_search(session, args, outcome),
         Detail::Symbolic(outcome) => engines::say_diagrams(session, model, outcome),
     }
     Ok(counted)
 }
 
-fn say_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) {
+fn log_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) {
     session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     session.log(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",

@@ -1,8 +1,8 @@
-//! Locks on the folders that a run writes to, so that two runs at once do not mix their files.
+//! Locks on the folders that a run writes to, so that concurrent runs do not mix their files.
 //!
-//! In: folders, and whether the run writes or only reads there. Out: a guard that holds the locks.
-//! Several runs may read a folder; a run that writes excludes all others. Invariant: a folder that
-//! is given twice is locked once, so a run never excludes itself.
+//! In: folders, and the kind of access. Out: a guard that holds the locks. Several runs may read a
+//! folder; a run that writes excludes all others. Invariant: a folder that is given twice is locked
+//! once, so a run never excludes itself.
 
 use super::args::CheckpointArgs;
 use super::pipeline::file_error;
@@ -10,15 +10,15 @@ use mu_base::host::{FolderLock, fs, lock_folder, real_path};
 use mu_base::{Diagnostic, Stage};
 use std::path::{Path, PathBuf};
 
-/// Locks that are held; they end with this value.
+/// Held locks; dropping this value releases them.
 #[derive(Default)]
 pub(super) struct Locks {
     held: Vec<(PathBuf, FolderLock)>,
 }
 
 impl Locks {
-    /// Locks the folders of checkpoints: the one that is written, which is made if it is not there,
-    /// and the one that is read.
+    /// Locks the checkpoint folders: the written one, which is created if missing, and the read
+    /// one.
     pub fn of_checkpoints(checkpoints: &CheckpointArgs) -> Result<Self, Diagnostic> {
         let mut locks = Self::default();
         if let Some(folder) = &checkpoints.checkpoint {

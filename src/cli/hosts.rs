@@ -1,14 +1,14 @@
-//! `cluster run HOSTS -- explore … | check …`: what each host of a list is to run, printed or
-//! started.
+//! Commands for the hosts of a cluster, printed or started (`cluster run HOSTS -- explore … | check
+//! …`).
 //!
-//! In: a list of hosts as `--cluster` reads it, a command without options of several processes.
-//! Out: one line for each process; with `--start` they are given to `ssh`, or what `--shell` names,
-//! and the result is that of process 0. A secret that does not exist is written.
+//! In: a list of hosts in the format of `--cluster`, and a command without options of distributed
+//! search. Out: one command line per process. With `--start`, the lines are run by `ssh` or the
+//! program of `--shell`, and the result is that of process 0. A secret is created if missing.
 //!
-//! Invariants: what is started is what is printed, and ends when its standard input does, which
-//! this command holds: so nothing that it has started on a host outlives it, or waits there for a
-//! host that cannot be reached. A process that ends before the first one is named, and the others
-//! are ended.
+//! Invariants: the started command lines are the printed ones, plus an option by which each process
+//! ends with its standard input. This command holds these inputs, so nothing that it started on a
+//! host outlives it or waits for a host that cannot be reached. If a process ends before process 0,
+//! it is named, and the others are ended.
 
 use super::args::{Cli, ClusterArgs, ClusterCommand, ClusterRunArgs, Command as Words};
 use super::cluster::hosts;
@@ -23,19 +23,20 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Time for process 0 to end by itself when another has ended, and for the others after it.
+/// Time for process 0 to end by itself after another process has ended, and for the others after
+/// it.
 const GRACE: Duration = Duration::from_secs(15);
-/// The same when another was never there: nobody comes of a search then.
+/// The same if another process never started: the search cannot succeed.
 const NO_GRACE: Duration = Duration::from_millis(300);
-/// Time for processes on other hosts to end when their standard input does.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// Exit codes of shells: the program cannot be run, there is none; of `ssh`: the host cannot be
-/// reached.
+/// Time for processes on other hosts to end after their standard input has ended.
+const CLOSE_TIME: Duration = Duration::from_secs(5);
+/// Exit codes of shells: the program cannot be run; it does not exist. Exit code of `ssh`: the host
+/// cannot be reached.
 const UNUSABLE: i32 = 126;
 const MISSING: i32 = 127;
 const UNREACHABLE: i32 = 255;
-/// Options that this command gives.
-const OURS: [&str; 6] =
+/// Options that this command adds itself.
+const OWN_OPTIONS: [&str; 6] =
     ["--cluster", "--process", "--secret", "--processes", "--listen", "--end-with-input"];
 
 /// Runs the command.
@@ -56,14 +57,16 @@ pub(super) fn run(session: &Session, args: &ClusterArgs) -> Result<u8, Diagnosti
     started.end(&|| session.budget.check(0).is_err())
 }
 
-/// By process: its host, and what to run there, with one more option.
+/// Returns for each process its host and its command line, with the options `more` added.
 fn lines(args: &ClusterRunArgs, more: &str) -> Result<Vec<(String, String)>, Diagnostic> {
     let usage = |message: String| Diagnostic::new(Stage::Usage, message);
     let is = |word: &str, option: &str| {
         word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('='))
     };
-    if let Some(word) = args.words.iter().find(|w| OURS.iter().any(|o| is(w, o))) {
-        return Err(usage(format!("`{word}` after `--`: `cluster run` gives it to each process")));
+    if let Some(word) = args.words.iter().find(|w| OWN_OPTIONS.iter().any(|o| is(w, o))) {
+        return Err(usage(format!(
+            "`{word}` after `--`: `cluster run` adds this option to each process"
+        )));
     }
     let words = std::iter::once("mu-check").chain(args.words.iter().map(String::as_str));
     let given = Cli::try_parse_from(words).map_err(|e| {
@@ -73,7 +76,7 @@ fn lines(args: &ClusterRunArgs, more: &str) -> Result<Vec<(String, String)>, Dia
     })?;
     if !matches!(given.command, Words::Explore(_) | Words::Check(_)) {
         return Err(usage(format!(
-            "`{}` is not done by several processes: expected `explore` or `check` after `--`",
+            "`{}` cannot be distributed: expected `explore` or `check` after `--`",
             args.words[0]
         )));
     }
@@ -109,7 +112,7 @@ fn lines(args: &ClusterRunArgs, more: &str) -> Result<Vec<(String, String)>, Dia
     Ok(addresses.iter().enumerate().map(|(me, address)| (host(address), line(me))).collect())
 }
 
-/// Writes a random secret that only its owner reads.
+/// Writes a random secret that only its owner can read.
 fn write_secret(path: &Path) -> Result<(), Diagnostic> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -120,7 +123,7 @@ fn write_secret(path: &Path) -> Result<(), Diagnostic> {
     written.map_err(|e| file_error("cannot write", path, &e))
 }
 
-/// The processes that were started; what is left of them ends with this.
+/// The started processes; dropping this value ends them.
 #[derive(Default)]
 struct Started(Vec<(String, Child)>);
 
@@ -151,7 +154,7 @@ impl Started {
         Ok(())
     }
 
-    /// Waits for process 0; its exit code.
+    /// Waits for process 0. Returns its exit code.
     fn end(&mut self, is_over: &dyn Fn() -> bool) -> Result<u8, Diagnostic> {
         let mut ended: Option<(Instant, usize, ExitStatus)> = None;
         let code = loop {
@@ -166,14 +169,14 @@ impl Started {
             if ended.is_none() {
                 let over = self.0.iter_mut().enumerate().skip(1).find_map(|(me, (_, child))| {
                     let status = child.try_wait().ok().flatten()?;
-                    // A false formula and a limit are ends like others.
+                    // A false formula and a limit are normal ends.
                     (!matches!(status.code(), Some(0 | 1 | 3)))
                         .then(|| (Instant::now(), me, status))
                 });
                 ended = over;
             }
             match &ended {
-                // The first one may be about to end as well, and says more.
+                // Process 0 may be about to end too, with a better message.
                 Some((since, me, status)) if since.elapsed() > grace(*status) => {
                     return Err(lost(*me, &self.0[*me].0, *status));
                 }
@@ -185,7 +188,7 @@ impl Started {
         Ok(code)
     }
 
-    /// Waits until all have ended, for a while.
+    /// Waits a while until all processes have ended.
     fn await_others(&mut self, most: Duration) {
         let begin = Instant::now();
         while begin.elapsed() < most
@@ -196,7 +199,7 @@ impl Started {
     }
 }
 
-/// How long the first process may take to end when another has ended so.
+/// Returns the time that process 0 gets to end after another process ended with `status`.
 fn grace(status: ExitStatus) -> Duration {
     if matches!(status.code(), Some(UNUSABLE | MISSING | UNREACHABLE)) { NO_GRACE } else { GRACE }
 }
@@ -206,10 +209,10 @@ fn lost(me: usize, host: &str, status: ExitStatus) -> Diagnostic {
         Diagnostic::new(Stage::File, format!("process {me} at {host}: it ended with {status}"));
     match status.code() {
         Some(UNUSABLE | MISSING) => error.note(
-            "the program is not found there, or cannot be run: `--program PATH` says where it is",
+            "the program does not exist there, or cannot be run: set its path with `--program PATH`",
         ),
         Some(UNREACHABLE) => {
-            error.note("that is how `ssh` ends when it cannot reach a host or is not let in")
+            error.note("`ssh` ends with this status if it cannot reach the host or is denied access")
         }
         _ => error,
     }
@@ -217,10 +220,10 @@ fn lost(me: usize, host: &str, status: ExitStatus) -> Diagnostic {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // What runs on another host ends with its standard input; to kill what leads there would
-        // not end it.
+        // A process on another host ends with its standard input; killing the local `ssh` would not
+        // end it.
         self.0.iter_mut().for_each(|(_, child)| drop(child.stdin.take()));
-        self.await_others(FAREWELL);
+        self.await_others(CLOSE_TIME);
         for (_, child) in &mut self.0 {
             let _ = child.kill();
             let _ = child.wait();

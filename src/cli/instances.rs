@@ -1,16 +1,16 @@
-//! Single values of parameters that are set to `any`: the least one for which a formula is false,
-//! and a check of what is to be called true.
+//! Concrete instances of parameters set to `any`: search for the smallest value that falsifies a
+//! formula, and spot checks before a formula is called true.
 //!
 //! In: names of parameters, a formula. [`Instances::counterexample`] checks the models with the
-//! values 0, 1, 2, … (several parameters: by their sum), then with those that stand for cases of
-//! the abstraction, until the formula is false, which is then printed with evidence that was
-//! replayed. [`Instances::refuted`] checks a few small values, and those next to each number in the
-//! text, before a formula is called true: it knows nothing of the abstraction, so it finds what
-//! that may have missed. Cost: both are bounded by the states that they meet, never by time, so
-//! that the answer is always the same.
+//! values 0, 1, 2, … (several parameters: by their sum), then with the values that represent cases
+//! of the abstraction. It stops if the formula is false, and prints the replayed evidence.
+//! [`Instances::refuted`] checks a few small values, and the neighbours of each number in the text,
+//! before a formula is called true. It does not use the abstraction, so it finds errors of the
+//! abstraction. Cost: both are bounded by numbers of states, never by time, so the answer is
+//! deterministic.
 
 use super::args::CheckArgs;
-use super::check::{At, Found, tell};
+use super::check::{FormulaResult, ParameterValues, report_formula};
 use super::load::Loaded;
 use super::output;
 use super::pipeline::Session;
@@ -21,92 +21,92 @@ use mu_base::{Diagnostic, Stage};
 use mu_pbes::{Options, Verdict, check};
 use std::collections::BTreeSet;
 
-/// The search goes no further after a model with more states.
+/// The search ends after a model with more states than this.
 const MOST_STATES: u64 = 2_000_000;
-/// Beyond this many models it goes on only while all of them together have at most
+/// Beyond this number of models, the search continues only while all models together have at most
 /// [`CHEAP_STATES`].
 const FEW_VALUES: usize = 24;
 /// See [`FEW_VALUES`].
 const CHEAP_STATES: u64 = 100_000;
-/// No more models than these are checked.
+/// Maximum number of models that are checked.
 const MOST_VALUES: usize = 400;
-/// Values up to this one are tried, and up to the numbers in the text.
+/// Values up to this one, and up to the numbers in the text, are checked.
 const MOST_VALUE: usize = 24;
-/// Larger numbers of the text are not tried.
+/// Larger numbers in the text are ignored.
 const MOST_LITERAL: usize = 300;
-/// About the most states that models may have which are checked before a formula is called true,
-/// however long the proof is.
+/// Approximate limit on the states of all spot checks, for any length of the proof.
 const MOST_SPOT_STATES: u64 = 20_000;
-/// Models that are checked before a formula is called true.
-const SPOTS: usize = 24;
+/// Maximum number of spot checks.
+const MAX_SPOT_CHECKS: usize = 24;
 
-/// The search ends if the text is no model for more values than these.
+/// The search ends if more values than this have no model.
 const MOST_WITHOUT: usize = 100;
-/// Most states of a model that is not reached one by one.
+/// Limit on the states of a model for a value that is not reached one by one.
 const CASE_STATES: u64 = 25_000;
-/// Most values of several parameters that are named.
+/// Maximum number of valuations of several parameters that are listed.
 const MOST_NAMED: usize = 8;
-/// Most values from the cases of the abstraction that are checked.
+/// Maximum number of valuations from the cases of the abstraction that are checked.
 const MOST_CASES: usize = 24;
 
-/// What the search found.
+/// Result of the search for a counterexample.
 pub(super) enum Tried {
-    /// The formula is false for a value, which is printed.
+    /// The formula is false for a value; the result is printed.
     False,
-    /// It is false for none that was tried; which ones, and why not more, if that is known.
+    /// The formula is false for no checked value. The text lists the values and the reason to stop,
+    /// if known.
     Open(Option<String>),
 }
 
-/// The models for single values.
+/// Search over concrete instances.
 pub(super) struct Instances<'a> {
     pub session: &'a mut Session,
     pub args: &'a CheckArgs,
     pub text: (&'a Text, bool),
     pub names: &'a [String],
-    /// The numbers in the text of the model.
+    /// Numbers in the text of the model.
     pub literals: &'a [usize],
 }
 
-/// What a single value says.
+/// Result of a single instance.
 enum Instance {
-    /// The formula is false, which is printed.
+    /// The formula is false; the result is printed.
     False,
-    /// It is true, or there is no model: the search goes on.
+    /// The formula is true, or there is no model: the search continues.
     Next,
-    /// A limit: larger values would meet it too.
+    /// A limit: larger values would reach it too.
     Last,
 }
 
-/// A search among single values.
+/// State of a search over instances.
 #[derive(Default)]
-struct Search {
+struct InstanceSearch {
     /// Values for which the formula is true.
     held: Vec<Vec<usize>>,
     /// Values that the file excludes.
     excluded: Vec<Vec<usize>>,
-    /// Values for which the text is no model.
+    /// Values without a model.
     without_model: Vec<Vec<usize>>,
-    /// The first reason why the text is no model.
+    /// The first reason for a missing model.
     failed: Option<Diagnostic>,
-    /// All values up to this sum were looked at.
+    /// All values up to this sum have been checked.
     complete: Option<usize>,
-    /// True if a limit ended the search among small values.
+    /// True if a limit ended the search over small values.
     is_limited: bool,
-    /// True once the search goes on among cases of the abstraction.
+    /// True if the search has continued with cases of the abstraction.
     is_past_sums: bool,
-    /// States of all models.
+    /// Sum of the states of all models.
     states: u64,
-    /// Why the search ended.
+    /// Reason for the end of the search.
     why: Option<String>,
 }
 
-impl Search {
-    /// True if all smaller values were looked at.
+impl InstanceSearch {
+    /// True if all smaller values have been checked.
     fn is_least(&self, values: &[usize]) -> bool {
         !self.is_past_sums || sum(values) <= self.complete.map_or(0, |sum| sum + 1)
     }
 
-    /// Which values were checked, and why not more; `None` if none were and no reason is known.
+    /// Describes the checked values and the reason to stop; `None` if there are neither.
     fn text(&self, names: &[String]) -> Option<String> {
         let within = |values: &&Vec<usize>| self.complete.is_some_and(|most| sum(values) <= most);
         let (held, beyond): (Vec<_>, Vec<_>) = self.held.iter().partition(|values| within(values));
@@ -169,12 +169,12 @@ impl Search {
     }
 }
 
-/// The sum of the values, which the search goes by.
+/// Returns the sum of the values, which orders the search.
 fn sum(values: &[usize]) -> usize {
     values.iter().fold(0, |sum, n| sum.saturating_add(*n))
 }
 
-/// Ascending numbers as ranges, such as `0 to 4, 6`.
+/// Formats ascending numbers as ranges, such as `0 to 4, 6`.
 fn ranges(numbers: &[usize]) -> String {
     let part = |run: &[usize]| match run {
         [first, .., last] => format!("{first} to {last}"),
@@ -184,18 +184,18 @@ fn ranges(numbers: &[usize]) -> String {
     numbers.chunk_by(|a, b| a + 1 == *b).map(part).collect::<Vec<_>>().join(", ")
 }
 
-/// Why there is no model for a value.
+/// Reason why a value has no model.
 enum Missing {
-    /// The parameter cannot have it.
+    /// The file excludes the value.
     Skip,
     /// A limit.
     Limit,
-    /// It cannot be read or checked.
+    /// The model cannot be read or checked.
     Fails(Diagnostic),
 }
 
 impl Instances<'_> {
-    /// Values as text.
+    /// Returns the values as text.
     pub fn at(&self, values: &[usize]) -> String {
         self.names
             .iter()
@@ -205,7 +205,7 @@ impl Instances<'_> {
             .join(", ")
     }
 
-    /// The model for these values.
+    /// Loads the model for these values.
     fn load(&mut self, values: &[usize]) -> Result<Loaded, Missing> {
         let written = self.session.common.define.clone();
         let of = |d: &String| {
@@ -216,7 +216,7 @@ impl Instances<'_> {
                 .map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
         };
         self.session.common.define = written.iter().map(of).collect();
-        // The run is not of this model.
+        // The run is not about this instance.
         let parameters = output::recorded_parameters();
         let loaded = self.session.load(&self.args.model, &self.args.confluence);
         output::restore_parameters(parameters);
@@ -228,17 +228,17 @@ impl Instances<'_> {
         })
     }
 
-    /// The numbers of the model and the formula, those in reach.
+    /// Returns the numbers in the model and the formula, up to [`MOST_LITERAL`].
     fn numbers(&self) -> BTreeSet<usize> {
         let own = numbers_in(&self.text.0.text);
         self.literals.iter().copied().chain(own).filter(|n| *n <= MOST_LITERAL).collect()
     }
 
-    /// Searches for the least value for which the formula is false, then among values that stand
-    /// for cases of the abstraction (`cases`), and prints the first.
+    /// Searches for the smallest value that falsifies the formula, then among values that represent
+    /// cases of the abstraction (`cases`). Prints the first counterexample.
     pub fn counterexample(&mut self, cases: &[Vec<usize>]) -> Result<Tried, Diagnostic> {
         let most = self.numbers().last().map_or(MOST_VALUE, |n| MOST_VALUE.max(n + 2));
-        let mut search = Search::default();
+        let mut search = InstanceSearch::default();
         'sums: for sum in 0..=most {
             for values in valuations(self.names.len(), sum) {
                 let tried = search.held.len();
@@ -257,11 +257,11 @@ impl Instances<'_> {
             }
             search.complete = Some(sum);
         }
-        // A limit that a small value meets is met by larger ones too.
+        // Larger values reach the same limit.
         if !search.is_limited {
             let cases = self.far_values(cases, search.complete)?;
             search.is_past_sums = true;
-            // The limits of these are no reason to report.
+            // Limits of these instances are not reported.
             let why = search.why.clone();
             for values in cases {
                 match self.instance(values, &mut search, Some(CASE_STATES))? {
@@ -273,17 +273,17 @@ impl Instances<'_> {
             search.why = why;
         }
         match search.failed.take() {
-            // No value gives a model.
+            // No value has a model.
             Some(error) if search.held.is_empty() && search.why.is_none() => return Err(error),
             _ => {}
         }
         Ok(Tried::Open(search.text(self.names)))
     }
 
-    /// Returns values that stand for cases of the abstraction, and those next to numbers of the
-    /// text, in ascending order; `complete`: the sum up to which all values are checked.
-    /// Numbers above [`MOST_LITERAL`] are left out where a parameter counts constants, since a
-    /// text is written for each.
+    /// Returns values that represent cases of the abstraction, and the neighbours of numbers in the
+    /// text, in ascending order. `complete`: the sum up to which all values are checked. If a
+    /// parameter counts constants, numbers above [`MOST_LITERAL`] are left out, because each
+    /// constant needs text.
     fn far_values(
         &mut self,
         cases: &[Vec<usize>],
@@ -293,8 +293,8 @@ impl Instances<'_> {
         let most =
             if self.names.iter().any(|n| counting.contains(n)) { MOST_LITERAL } else { usize::MAX };
         let numbers = self.literals.iter().copied().chain(numbers_in(&self.text.0.text));
-        let near = numbers.flat_map(neighbours).map(|n| vec![n]);
-        let all = cases.iter().cloned().chain(near.filter(|_| self.names.len() == 1));
+        let neighbouring = numbers.flat_map(neighbours).map(|n| vec![n]);
+        let all = cases.iter().cloned().chain(neighbouring.filter(|_| self.names.len() == 1));
         let beyond = |values: &Vec<usize>| complete.is_none_or(|most| sum(values) > most);
         let values: BTreeSet<(usize, Vec<usize>)> = all
             .filter(|v| beyond(v) && sum(v) <= most)
@@ -303,12 +303,12 @@ impl Instances<'_> {
         Ok(values.into_iter().map(|v| v.1).take(MOST_CASES).collect())
     }
 
-    /// Checks the formula for single values. `most`: the limit on states, for values that were not
+    /// Checks the formula for one valuation. `most`: the limit on states, for values that are not
     /// reached one by one.
     fn instance(
         &mut self,
         values: Vec<usize>,
-        search: &mut Search,
+        search: &mut InstanceSearch,
         most: Option<u64>,
     ) -> Result<Instance, Diagnostic> {
         let start = Instant::now();
@@ -320,8 +320,7 @@ impl Instances<'_> {
             }
             Err(Missing::Limit) => return Ok(Instance::Last),
             Err(Missing::Fails(error)) if error.stage == Stage::Internal => return Err(error),
-            // For this value the text may be no model, such as one with a sort without constants
-            // for 0.
+            // A value may have no model: for example, 0 constants make a sort empty.
             Err(Missing::Fails(error)) => {
                 search.without_model.push(values);
                 search.failed.get_or_insert(error);
@@ -356,14 +355,14 @@ impl Instances<'_> {
         let large = answer.states > MOST_STATES;
         match answer.verdict {
             Verdict::False => {
-                let at = At { values: at, least: search.is_least(&values) };
-                let found = Found {
+                let at = ParameterValues { values: at, least: search.is_least(&values) };
+                let found = FormulaResult {
                     answer,
                     why: None,
                     at: Some(at),
                     seconds: start.elapsed().as_secs_f64(),
                 };
-                tell(self.session, self.args, &loaded, self.text, &formula, found)?;
+                report_formula(self.session, self.args, &loaded, self.text, &formula, found)?;
                 return Ok(Instance::False);
             }
             Verdict::Unknown(stop) => {
@@ -375,20 +374,20 @@ impl Instances<'_> {
         Ok(if large { Instance::Last } else { Instance::Next })
     }
 
-    /// The values, if any, for which a formula is false that is about to be called true: of small
-    /// ones and of those next to numbers in the text, as far as a part of the states that the proof
-    /// met (`states`) goes.
+    /// Spot-checks a formula that is about to be called true. Returns values that falsify it. It
+    /// checks small values and the neighbours of numbers in the text, within a number of states
+    /// that grows with the states of the proof (`states`).
     pub fn refuted(&mut self, states: u64) -> Result<Option<Vec<usize>>, Diagnostic> {
         let numbers = self.numbers();
-        let near = numbers.into_iter().flat_map(neighbours);
-        let values: BTreeSet<usize> = (0..4).chain(near).collect();
+        let neighbouring = numbers.into_iter().flat_map(neighbours);
+        let values: BTreeSet<usize> = (0..4).chain(neighbouring).collect();
         let count = self.names.len();
-        let mut spots: Vec<Vec<usize>> = Vec::new();
+        let mut spot_checks: Vec<Vec<usize>> = Vec::new();
         for v in values {
-            spots.push(vec![v; count]);
+            spot_checks.push(vec![v; count]);
             if count > 1 {
                 for i in 0..count {
-                    spots.extend(
+                    spot_checks.extend(
                         [1, 3].map(|other| {
                             (0..count).map(|j| if i == j { v } else { other }).collect()
                         }),
@@ -396,10 +395,10 @@ impl Instances<'_> {
                 }
             }
         }
-        spots.sort_by_key(|v: &Vec<usize>| v.iter().sum::<usize>());
-        spots.dedup();
+        spot_checks.sort_by_key(|v: &Vec<usize>| v.iter().sum::<usize>());
+        spot_checks.dedup();
         let mut left = 1_000 + (states / 50).min(MOST_SPOT_STATES);
-        for values in spots.iter().take(SPOTS) {
+        for values in spot_checks.iter().take(MAX_SPOT_CHECKS) {
             let Ok(loaded) = self.load(values) else { continue };
             let Ok(formula) = properties::read(self.text.0, &loaded.data, &loaded.actions) else {
                 continue;
@@ -425,7 +424,7 @@ impl Instances<'_> {
     }
 }
 
-/// The numbers in a text.
+/// Returns the numbers in a text.
 pub(super) fn numbers_in(text: &str) -> Vec<usize> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'');
     let mut all: Vec<usize> = words.filter_map(|w| w.parse().ok()).collect();
@@ -434,12 +433,12 @@ pub(super) fn numbers_in(text: &str) -> Vec<usize> {
     all
 }
 
-/// Returns a number and those next to it.
+/// Returns a number and its neighbours.
 fn neighbours(n: usize) -> [usize; 3] {
     [n.saturating_sub(1), n, n.saturating_add(1)]
 }
 
-/// Valuations of this many parameters, of one sum.
+/// Returns all valuations of `count` parameters with this sum.
 fn valuations(count: usize, sum: usize) -> Vec<Vec<usize>> {
     if count == 1 {
         return vec![vec![sum]];

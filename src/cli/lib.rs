@@ -40,6 +40,7 @@ mod counts;
 mod engines;
 mod eval;
 mod explore;
+mod find_path;
 mod files;
 mod fmt;
 mod folder_lock;
@@ -86,7 +87,6 @@ mod systems;
 mod threads;
 mod translate;
 mod unbounded;
-mod ways;
 
 pub use self::game::typed_equations;
 

@@ -103,7 +103,7 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let beside = |name: &str| Named::beside(Some(&folder), name);
     let (model, dialect) = Dialect::compile(&mut session.sources, word, &text, &beside)?;
-    let name = super::ways::stem(path);
+    let name = super::find_path::stem(path);
     Ok(Named { name, model, dialect, text, folder: Some(folder) })
 }
 

@@ -2,10 +2,10 @@
 
 use super::args::CheckArgs;
 use super::files::{FileKind, unknown_evidence_extension, write, write_lts, write_text};
+use super::find_path::file_name;
 use super::load::Loaded;
 use super::pipeline::{Session, file_error};
 use super::properties::{self, Text};
-use super::ways::file_name;
 use mu_base::Diagnostic;
 use mu_evidence::Evidence;
 use mu_lts::relabel::Relabel;

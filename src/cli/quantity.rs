@@ -1,7 +1,7 @@
-//! `check` of real-valued formulas: the value of each, on models with or without probabilities.
+//! Values of real-valued formulas on models with or without probabilities (`check`).
 //!
-//! A value is exact; where only bounds are found, the answer is *unknown* with them. Plus infinity
-//! is `true` and minus infinity `false`.
+//! A value is exact; if only bounds are found, the answer is *unknown* with the bounds. Plus
+//! infinity is `true` and minus infinity `false`.
 
 use super::args::{CheckArgs, Format};
 use super::chance;
@@ -18,8 +18,9 @@ use mu_reals::solve::{Bounds, solve};
 use mu_reals::translate::translate;
 use serde_json::{Value, json};
 
-/// Whether one of the formulas is real-valued, or the model probabilistic, so that all are.
-pub(super) fn is_meant(subject: &Loaded, texts: &[Text]) -> bool {
+/// True if some formula is real-valued or the model is probabilistic, so that all formulas have
+/// values.
+pub(super) fn has_real_values(subject: &Loaded, texts: &[Text]) -> bool {
     let real = |text: &Text| {
         let Ok(file) = text.parsed() else { return false };
         has_real_operator(&file.formula)
@@ -29,47 +30,50 @@ pub(super) fn is_meant(subject: &Loaded, texts: &[Text]) -> bool {
     subject.model.is_probabilistic() || texts.iter().any(real)
 }
 
-/// What was found of a formula.
-struct Found {
+/// Result of a formula.
+struct ValueResult {
     bounds: Result<Bounds, Stop>,
     equations: usize,
     seconds: f64,
 }
 
-/// Values of formulas.
+/// Computes and prints the values of the formulas.
 pub(super) fn run(
     session: &Session,
     args: &CheckArgs,
     subject: &Loaded,
     texts: &[Text],
 ) -> Result<u8, Diagnostic> {
-    let wants = [
+    let requested = [
         (args.evidence.is_some(), "--evidence"),
         (args.game.is_some(), "--game"),
         (args.checkpoints.is_requested(), "--checkpoint` and `--resume"),
         (args.junit.is_some(), "--junit"),
         (args.engine().name() == "symbolic", "--engine symbolic"),
     ];
-    if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
-        let message =
-            format!("`{option}` is not for real-valued formulas and probabilistic models");
+    if let Some((_, option)) = requested.iter().find(|(wanted, _)| *wanted) {
+        let message = format!(
+            "`{option}` is not supported for real-valued formulas and probabilistic models"
+        );
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
     let read = |text: &Text| check_real(&text.parsed()?, &subject.data, &subject.actions);
     let mut formulas: Vec<Result<RealFormula, Diagnostic>> = texts.iter().map(read).collect();
-    // Nothing is lost with the only formula.
+    // A single formula has no others to continue with.
     let several = texts.len() > 1;
     if !several && let Some(Err(_)) = formulas.first() {
         formulas.swap_remove(0)?;
     }
     let (system, stop) = chance::explored(session, &*subject.model)?;
-    let (mut code, mut refused) = (0u8, false);
+    let (mut code, mut any_rejected) = (0u8, false);
     let in_text = session.common.format == Format::Text;
-    let mut refuse = |text: &Text, why: &Diagnostic| {
-        refused = true;
+    let mut report_rejection = |text: &Text, why: &Diagnostic| {
+        any_rejected = true;
         eprint!("{}", why.render(&session.sources));
-        let mut object =
-            as_json(text, &Found { bounds: Err(Stop::Interrupted), equations: 0, seconds: 0.0 });
+        let mut object = as_json(
+            text,
+            &ValueResult { bounds: Err(Stop::Interrupted), equations: 0, seconds: 0.0 },
+        );
         object["reason"] = "error".into();
         object["error"] = output::error_as_json(why, &session.sources);
         let line = in_text.then(|| format!("{}: unknown (error)\n", text.name.display()));
@@ -81,28 +85,28 @@ pub(super) fn run(
         let formula = match formula {
             Ok(formula) => formula,
             Err(why) => {
-                refuse(text, why)?;
+                report_rejection(text, why)?;
                 continue;
             }
         };
         let (mut equations, mut bounds) = (0, Err(stop.clone()));
         if stop == Stop::Complete {
-            let made =
-                translate(formula, &system, &*subject.labels, &session.budget).and_then(|made| {
-                    equations = made.nodes.len();
-                    solve(&made, &session.budget)
+            let translated = translate(formula, &system, &*subject.labels, &session.budget)
+                .and_then(|translated| {
+                    equations = translated.nodes.len();
+                    solve(&translated, &session.budget)
                 });
-            bounds = match made {
+            bounds = match translated {
                 Ok(bounds) => Ok(bounds),
                 Err(Diagnostic { stop: Some(stop), .. }) => Err(stop),
                 Err(error) if several && error.stage != Stage::Internal => {
-                    refuse(text, &error)?;
+                    report_rejection(text, &error)?;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
         }
-        let found = Found { bounds, equations, seconds: start.elapsed().as_secs_f64() };
+        let found = ValueResult { bounds, equations, seconds: start.elapsed().as_secs_f64() };
         code = code.max(match &found.bounds {
             Ok(bounds) => match bounds.value() {
                 Some(Real::Minus) => 1,
@@ -125,16 +129,16 @@ pub(super) fn run(
             json!({ "results": output::recorded_verdicts(), "peak_memory_bytes": session.peak_memory() }),
         )?;
     }
-    Ok(if refused { 2 } else { code })
+    Ok(if any_rejected { 2 } else { code })
 }
 
-/// The longest number that is written in full in text.
-const LONGEST: usize = 60;
+/// Maximum length of a number that is written in full in text.
+const MAX_NUMBER_LENGTH: usize = 60;
 
-fn shown(value: &Real) -> String {
+fn number_text(value: &Real) -> String {
     let text = value.to_string();
     match value.about() {
-        Some(d) if text.len() > LONGEST => {
+        Some(d) if text.len() > MAX_NUMBER_LENGTH => {
             format!("about {d} (a fraction of {} digits)", text.len() - 1)
         }
         Some(d) => format!("{text} (about {d})"),
@@ -142,23 +146,23 @@ fn shown(value: &Real) -> String {
     }
 }
 
-fn as_text(text: &Text, found: &Found) -> String {
+fn as_text(text: &Text, found: &ValueResult) -> String {
     let name = text.name.display();
     match &found.bounds {
         Ok(bounds) => match bounds.value() {
-            Some(value @ Real::Number(_)) => format!("{name}: value {}\n", shown(value)),
+            Some(value @ Real::Number(_)) => format!("{name}: value {}\n", number_text(value)),
             Some(value) => format!("{name}: {value}\n"),
             None => format!(
                 "{name}: unknown, between {} and {}\n",
-                shown(&bounds.lower),
-                shown(&bounds.upper)
+                number_text(&bounds.lower),
+                number_text(&bounds.upper)
             ),
         },
         Err(stop) => format!("{name}: unknown ({})\n", stop.word()),
     }
 }
 
-fn as_json(text: &Text, found: &Found) -> Value {
+fn as_json(text: &Text, found: &ValueResult) -> Value {
     let mut object = json!({
         "formula": text.name.display().to_string(),
         "verdict": "unknown",

@@ -6,10 +6,10 @@
 //! its initial states; the last step is `unsafe`.
 
 use super::files::expect_writable;
+use super::find_path::{PathDrawing, evidence, file_name, write_drawing};
 use super::page;
 use super::picture::Picture;
 use super::pipeline::Session;
-use super::ways::{Drawn, draw, evidence, file_name};
 use mu_base::Diagnostic;
 use mu_cubicle::machine::Act;
 use mu_cubicle::model::{SystemModel, UNSAFE};
@@ -51,8 +51,8 @@ pub(super) fn save(
         if n == 1 { "" } else { "s" },
         run.processes
     );
-    let drawn = Drawn { model: &model, typed: None, evidence: &evidence, story: &story };
-    draw(session, path, file, &drawn, (&format!("unsafe: {name}"), &what))
+    let drawn = PathDrawing { model: &model, typed: None, evidence: &evidence, story: &story };
+    write_drawing(session, path, file, &drawn, (&format!("unsafe: {name}"), &what))
 }
 
 fn as_json(story: &Story, file: &Path) -> Value {

@@ -1,11 +1,11 @@
-//! Check of *true for every value* by samples, before it is printed: [`mu_regions::audit`] for each
-//! case of each abstract model.
+//! Audit of *true for every value* by samples, before the verdict is printed: [`mu_regions::audit`]
+//! for each case of each abstract model.
 //!
 //! A violation is an internal error with the concrete state. Cost: at most a tenth of the time of
 //! the run, and at least some milliseconds.
 
 use super::args::CheckArgs;
-use super::component_samples::Sampled;
+use super::component_samples::ComponentAudit;
 use super::pipeline::Session;
 use super::unbounded::{Abstract, Instance, merged};
 use mu_base::host::Instant;
@@ -16,31 +16,31 @@ use mu_regions::{Audit, Family, Study, audit};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Time for the samples of a short run.
-const FLOOR: Duration = Duration::from_millis(50);
-/// Part of the time of a run for samples.
+/// Minimum time for samples.
+const MIN_TIME: Duration = Duration::from_millis(50);
+/// The samples take one part in `PART` of the time of the run.
 const PART: u32 = 10;
-/// Seed of the samples; a run is the same each time but for its limits.
+/// Seed of the samples; runs are deterministic except for limits.
 const SEED: u64 = 0x5eed;
 
-/// What was checked of an answer.
+/// Result of the audit of an answer.
 #[derive(Clone, Default)]
 pub(super) struct Checked {
     /// Samples of the abstract models.
     audit: Audit,
-    /// True if it was switched off.
+    /// True if the audit is switched off.
     off: bool,
 }
 
 impl Checked {
-    /// For JSON.
+    /// Returns the result for JSON.
     pub fn object(&self) -> Value {
         let Audit { samples, steps, undecided, unchecked } = &self.audit;
         let unchecked = if self.off { Some("`--check-samples 0`") } else { unchecked.as_deref() };
         json!({ "samples": samples, "steps": steps, "undecided": undecided, "unchecked": unchecked })
     }
 
-    /// A line for people.
+    /// Returns a line for people.
     pub fn text(&self) -> String {
         let Audit { samples, steps, unchecked, .. } = &self.audit;
         match unchecked {
@@ -51,8 +51,8 @@ impl Checked {
     }
 }
 
-/// Checks the abstract models of studies, which their formulas are true of. `members`: by case, the
-/// local states of untracked components. `took`: the time that this was found in.
+/// Audits the abstract models of studies with true formulas. `members`: local states of untracked
+/// components, by case. `took`: time that it took to find the answer.
 pub(super) fn check<'s>(
     session: &Session,
     args: &CheckArgs,
@@ -68,12 +68,19 @@ pub(super) fn check<'s>(
         return Ok(checked);
     }
     let start = Instant::now();
-    let limit = FLOOR.max(took / PART);
+    let limit = MIN_TIME.max(took / PART);
     if model.replicas.is_some() {
         let (studies, samples) = (studies.collect::<Vec<_>>(), args.check_samples);
-        checked.audit =
-            Sampled { session, model, studies: &studies, members, samples, seed: SEED, limit }
-                .run()?;
+        checked.audit = ComponentAudit {
+            session,
+            model,
+            studies: &studies,
+            members,
+            samples,
+            seed: SEED,
+            limit,
+        }
+        .run()?;
         return Ok(checked);
     }
     let cases = studies.clone().map(|(_, s)| s.cases().len()).sum::<usize>().max(1);

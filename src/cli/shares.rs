@@ -1,15 +1,16 @@
-//! Checkpoints of a search by several processes in a folder that all of them see:
+//! Checkpoints of a distributed search in a folder that all processes share:
 //! `round-NUMBER.PROCESS-of-PROCESSES.share`, see [`mu_explore::Stamp`].
 //!
-//! In: a process's share; out: a file, written beside its name and then renamed. A checkpoint
-//! counts when the shares of all processes are there and are of one run and number; the newest that
-//! counts is gone on with, by any number of processes. Process 0 removes what a newer one replaces.
+//! In: the partition of a process. Out: a file, written under a temporary name and then renamed. A
+//! checkpoint is complete if the files of all processes exist with the same run and number. Any
+//! number of processes can resume from the newest complete checkpoint. Process 0 removes older
+//! ones.
 //!
-//! The searches of formulas have a folder each in that folder, named by the formula and a sum of
-//! its text ([`Rack`]).
+//! Each search of a formula has a subfolder, named by the formula and a checksum of its text
+//! ([`Rack`]).
 //!
-//! Invariant: a folder in which some process was killed, at whatever moment, has the last
-//! checkpoint that all processes had written, whole.
+//! Invariant: if a process is killed at any time, the folder still contains the last complete
+//! checkpoint.
 
 use super::args::CheckpointArgs;
 use super::begun;
@@ -28,10 +29,10 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Ending of all files.
+/// Extension of all files.
 const ENDING: &str = ".share";
 
-/// Where shares are kept and come from.
+/// Checkpoint store of a distributed search.
 pub(super) struct Shares {
     folder: PathBuf,
     every: Duration,
@@ -40,13 +41,14 @@ pub(super) struct Shares {
     log: bool,
     me: usize,
     processes: usize,
-    /// The folder of the checkpoint to go on from, and its stamp.
+    /// The folder and stamp of the checkpoint to resume from.
     from: Option<(PathBuf, Stamp)>,
     /// The folder with the marker of the run, see [`begun`].
     marked: PathBuf,
 }
 
-/// Marks the folder of a run that begins, before the processes meet: a limit may come before.
+/// Marks the folder of a run that begins. This happens before the processes connect, because a
+/// limit may end the run before.
 pub(super) fn mark(checkpoints: &CheckpointArgs, fingerprint: &str) -> Result<(), Diagnostic> {
     checkpoints.folder().map_or(Ok(()), |folder| begun::mark(folder, fingerprint))
 }
@@ -55,7 +57,7 @@ fn name(number: u64, process: u32, processes: u32) -> String {
     format!("round-{number:06}.{process}-of-{processes}{ENDING}")
 }
 
-/// Number and processes of a file's checkpoint.
+/// Returns the number and the process count of a file's checkpoint.
 fn parse(path: &Path) -> Option<(u64, u32)> {
     let name = path.file_name()?.to_str()?.strip_prefix("round-")?.strip_suffix(ENDING)?;
     let (number, rest) = name.split_once('.')?;
@@ -63,7 +65,7 @@ fn parse(path: &Path) -> Option<(u64, u32)> {
     Some((number.parse().ok()?, processes.parse().ok()?))
 }
 
-/// The files of a folder that are shares, or what is left of writing them.
+/// Returns the partition files in a folder, including partially written ones.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let mut found = Vec::new();
@@ -82,7 +84,7 @@ fn stamp(path: &Path) -> Result<Stamp, Diagnostic> {
     Stamp::read(&mut BufReader::new(file)).map_err(|d| of_file(path, d))
 }
 
-/// The newest checkpoint in a folder that is whole: the stamp of its first share.
+/// Returns the newest complete checkpoint in a folder: the stamp of its first file.
 fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
     let all: BTreeSet<(u64, u32)> = files(folder)?.iter().filter_map(|path| parse(path)).collect();
     let mut why = Vec::new();
@@ -95,9 +97,12 @@ fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
                 Err(error) => return Some(error.message),
             };
             let named = (own.number, own.process, own.processes) == (number, process, processes);
-            let beside = named && first.get_or_insert_with(|| own.clone()).is_beside(&own);
-            (!beside).then(|| {
-                format!("{}: it is of another run than the shares beside it", path.display())
+            let same_run = named && first.get_or_insert_with(|| own.clone()).is_beside(&own);
+            (!same_run).then(|| {
+                format!(
+                    "{}: it belongs to a different run than the other files of the checkpoint",
+                    path.display()
+                )
             })
         });
         match (first, missing) {
@@ -106,14 +111,14 @@ fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
         }
     }
     let message =
-        format!("{}: there is no whole checkpoint of several processes", folder.display());
+        format!("{}: there is no complete checkpoint of a distributed search", folder.display());
     let error = Diagnostic::new(Stage::File, message)
-        .note("all processes need to see this folder, with the shares of all");
+        .note("all processes must share this folder, with the files of all processes");
     Err(why.into_iter().take(3).fold(error, Diagnostic::note))
 }
 
-/// The checkpoint to go on from, if one is asked for; before the processes meet, so that all have
-/// the same. `reports`: whether this process reports.
+/// Returns the checkpoint to resume from, if the user requested one. It is chosen before the
+/// processes connect, so that all use the same. `reports`: true if this process reports.
 pub(super) fn resumed(
     folder: Option<&Path>,
     fingerprint: &str,
@@ -133,7 +138,7 @@ pub(super) fn resumed(
 }
 
 impl Shares {
-    /// Makes the folder if it is not there; a search that could not be kept later is refused now.
+    /// Creates the folder if needed. Fails now if the folder cannot be written later.
     pub(super) fn new(
         folder: &Path,
         every: Duration,
@@ -152,7 +157,7 @@ impl Shares {
             (folder.to_path_buf(), Mutex::new(Instant::now()), folder.to_path_buf());
         Ok(Self { folder, every, last, fingerprint, log, me, processes, from, marked })
     }
-    /// The folder that is written to.
+    /// Returns the folder that checkpoints are written to.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -164,10 +169,10 @@ impl Shares {
     }
 }
 
-/// The formula that is being checked: how its folders begin, and what tells it from others.
+/// The current formula: the prefix of its folders, and its identity.
 pub(super) type Current = Rc<RefCell<(String, String)>>;
 
-/// Where the searches of formulas are kept and come from.
+/// Checkpoint stores of the searches of formulas.
 pub(super) struct Rack {
     folder: PathBuf,
     every: Duration,
@@ -175,12 +180,12 @@ pub(super) struct Rack {
     places: (usize, usize),
     log: bool,
     current: Current,
-    /// The folder to go on from, and by name what is there.
+    /// The folder to resume from, with its checkpoints by name.
     from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
 }
 
-/// The checkpoints in a folder, by name: one whole checkpoint of each search; none if the run ended
-/// before the first. `reports`: whether this process reports.
+/// Returns the complete checkpoints in a folder, by name. The result is empty if the run ended
+/// before the first one. `reports`: true if this process reports.
 pub(super) fn kept_in(
     folder: &Path,
     fingerprint: &str,
@@ -190,7 +195,7 @@ pub(super) fn kept_in(
     let mut found = BTreeMap::new();
     for entry in mu_base::host::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
-        // A search of which no checkpoint is whole begins anew.
+        // A search without a complete checkpoint starts again.
         if let (true, Some(name)) = (path.is_dir(), path.file_name())
             && let Ok(stamp) = newest(&path)
         {
@@ -202,18 +207,16 @@ pub(super) fn kept_in(
             begun::report(folder);
         }
     } else if found.is_empty() {
-        let message = format!(
-            "{}: there is no whole checkpoint of a formula by several processes",
-            folder.display()
-        );
+        let message =
+            format!("{}: there is no complete checkpoint of a distributed check", folder.display());
         return Err(Diagnostic::new(Stage::File, message)
-            .note("all processes need to see this folder, with the shares of all"));
+            .note("all processes must share this folder, with the files of all processes"));
     }
     Ok(found)
 }
 
 impl Rack {
-    /// `from`: the folder to go on from, with what is there.
+    /// `from`: the folder to resume from, with its checkpoints.
     pub(super) fn new(
         folder: &Path,
         every: Duration,
@@ -254,11 +257,12 @@ impl Shelves for Rack {
 
 fn other(folder: &Path) -> Diagnostic {
     let message = format!(
-        "{}: the checkpoint is of another model, or of other parameters or options",
+        "{}: the checkpoint belongs to another model, or to other parameters or options",
         folder.display()
     );
-    Diagnostic::new(Stage::File, message)
-        .note("give the model, the -D values, --confluence and --without that it was made with")
+    Diagnostic::new(Stage::File, message).note(
+        "use the same model, -D values, --confluence and --without as in the run that wrote it",
+    )
 }
 
 impl Shelf for Shares {
@@ -274,7 +278,7 @@ impl Shelf for Shares {
                 mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
             Ok::<_, Diagnostic>(BufReader::with_capacity(1 << 20, file))
         };
-        // With as many processes as before, each has the states that it had.
+        // With the same number of processes as before, each process has its own states.
         let alike = stamp.processes as usize == self.processes;
         for process in (0..stamp.processes).filter(|p| !alike || *p as usize == self.me) {
             let path = folder.join(name(stamp.number, process, stamp.processes));
@@ -321,7 +325,7 @@ impl Shelf for Shares {
         Ok(())
     }
     fn settle(&self, stamp: &Stamp) {
-        // What could not be removed is older, and is not gone on with.
+        // Files that cannot be removed are older; they are never resumed from.
         let _ = self.remove(|path| parse(path) == Some((stamp.number, stamp.processes)));
         begun::remove(&self.marked);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

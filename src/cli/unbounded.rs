@@ -1,19 +1,21 @@
-//! `check -D NAME=any`: formulas for every value of a parameter.
+//! Check of formulas for every value of a parameter (`check -D NAME=any`).
 //!
-//! First the abstract models of [`mu_regions`], case by case, each with finer regions if it is
-//! false: true in all cases is true for every value. Otherwise the model as it is, for 0, 1, 2, …
-//! until the formula is false, which is then told as ever, with evidence that was replayed; so the
-//! value named is the least one. If neither decides, the answer is unknown, with what stands in the
-//! way (a text that depends on the value, an operation on numbers, a limit) and the cases that are
-//! true all the same. A formula with least fixed points is helped by a proof that all runs end, if
-//! there is one: see [`mu_regions::measure`], for any number of components [`mu_regions::ends`].
-//! Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that stands for all,
-//! and what the formula does not tell apart is merged ([`mu_regions::sizes`]); with components for
-//! each constant, those that it tells apart are kept ([`mu_regions::crowd`]).
+//! First step: the abstract models of [`mu_regions`], case by case, with finer regions if a case is
+//! false. If all cases are true, the formula is true for every value. Second step: the concrete
+//! model for 0, 1, 2, … until the formula is false; then the counterexample is replayed and
+//! printed, and its value is the smallest one. If neither step decides, the verdict is unknown,
+//! with the obstacle (a text that depends on the value, an operation on numbers, a limit) and the
+//! cases that are true.
+//!
+//! For formulas with least fixed points, a proof that all runs terminate helps: see
+//! [`mu_regions::measure`], and [`mu_regions::ends`] for any number of components. A parameter that
+//! is the size of a sort ([`mu_regions::counted`]) gets a value that represents all values, and
+//! constants that the formula does not distinguish are merged ([`mu_regions::sizes`]). If there are
+//! components for each constant, the distinguished ones are tracked ([`mu_regions::crowd`]).
 
 use super::args::{CheckArgs, Counting};
-use super::check::{publish, refuse, says_lines, with_text, write_junit_of};
-use super::component_samples::Crowded;
+use super::check::{prints_lines, publish, report_rejection, with_text, write_junit_of};
+use super::component_samples::ComponentText;
 use super::instances::{Instances, Tried, numbers_in};
 use super::output;
 use super::pipeline::{self, Session};
@@ -47,10 +49,10 @@ use mu_syntax::template;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Constants of a sort of any size in the models of single cases.
-const SIZE_OF_CASES: usize = 2;
+/// Number of constants of a sort of any size in the concrete models of cases.
+const CONSTANTS_IN_CASES: usize = 2;
 
-/// The parameters that are to have any value.
+/// Returns the parameters that are set to `any`.
 pub(super) fn parameters(session: &Session) -> Vec<String> {
     let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
     pairs
@@ -61,7 +63,7 @@ pub(super) fn parameters(session: &Session) -> Vec<String> {
 
 /// The model over parameters without a value.
 pub(super) struct Abstract {
-    /// The numbers in the text.
+    /// Numbers in the text.
     literals: Vec<usize>,
     compiled: Compiled,
     /// The process before constants without a value became parameters, for checks of answers.
@@ -69,52 +71,52 @@ pub(super) struct Abstract {
     defined: Defined,
     /// Sorts of any size.
     pub families: Vec<Family>,
-    /// A sort of any size with components for each constant.
+    /// A sort of any size that has components for each constant.
     pub replicas: Option<Replicas>,
-    /// The text of the model, to write out instances with components.
-    pub crowd: Option<Crowded>,
-    /// Why there are none, if the process depends on what they hold.
+    /// Text of the model, to write instances with components.
+    pub crowd: Option<ComponentText>,
+    /// Obstacle to families or replicas: the process depends on their constants.
     refused: Option<Diagnostic>,
     measures: Vec<Measure>,
-    /// Whether all runs end, as far as was asked.
-    ends: Option<Ends>,
+    /// Result of the termination proof, once computed.
+    ends: Option<Termination>,
 }
 
-/// Whether all runs end, for all values.
+/// Termination of all runs, for all values.
 #[derive(Clone, Default)]
-struct Ends {
-    /// They do.
+struct Termination {
+    /// True if termination is proved.
     proved: bool,
-    /// Why, as JSON: counters that grow below a bound.
+    /// Reasons as JSON: counters that grow below a bound.
     measures: Vec<Value>,
-    /// Likewise: lists that get shorter.
+    /// Reasons as JSON: lists that get shorter.
     lists: Vec<Value>,
-    /// Why that is not known, if there is more to say of it.
+    /// Reason why the proof fails, if there is more to report.
     open: Option<String>,
 }
 
-/// What was found of a formula, case by case.
+/// Figures of a formula over all cases.
 #[derive(Default)]
 struct Figures {
-    /// Cases that were found to be true.
+    /// Number of cases that are true.
     cases: usize,
     states: u64,
     equations: u64,
-    /// How long sets of states took at most for a case, if they had one.
-    by_sets: Option<Duration>,
-    /// The largest group of symmetries that was used.
+    /// Longest time of the symbolic engine for a case, if it was used.
+    symbolic_time: Option<Duration>,
+    /// Size of the largest symmetry group that was used.
     symmetries: usize,
     dropped: Vec<RejectedSymmetry>,
-    /// Why every run ends, if that was used.
+    /// Reasons for termination, if it was used.
     measures: Vec<Value>,
-    /// Likewise.
+    /// The same for lists.
     lists: Vec<Value>,
-    /// What was checked of the answer.
+    /// Checks of the answer.
     checked: Checked,
 }
 
 impl Figures {
-    /// Adds the answer of a case; why it leaves the formula open, if it does.
+    /// Adds the answer of a case. Returns the reason if the case is not true.
     fn add(
         &mut self,
         session: &Session,
@@ -128,7 +130,7 @@ impl Figures {
             answer.verdict, answer.states, answer.equations
         ));
         if answer.route.is_symbolic() {
-            self.by_sets = self.by_sets.max(Some(took));
+            self.symbolic_time = self.symbolic_time.max(Some(took));
         } else {
             session.log_symmetries(answer.symmetries, &args.without, &answer.dropped);
         }
@@ -150,7 +152,7 @@ impl Figures {
                     format!("the regions around {what}")
                 };
                 let text = format!(
-                    "the abstraction of {which} has runs against the formula, which no value may have"
+                    "the abstraction of {which} has runs that violate the formula, but possibly no value has such a run"
                 );
                 Some(Diagnostic::new(Stage::Unsupported, text))
             }
@@ -159,12 +161,12 @@ impl Figures {
     }
 }
 
-/// Why a formula is open.
+/// Reason why a formula is open.
 struct Open {
     why: Diagnostic,
-    /// The case that is not true, and how many there are in all.
+    /// The case that is not true, and the number of all cases.
     case: Option<(String, usize)>,
-    /// Which values were tried one by one.
+    /// The values that were checked one by one.
     tried: Option<String>,
 }
 
@@ -174,11 +176,11 @@ impl From<Diagnostic> for Open {
     }
 }
 
-/// What is known of a formula for all values: true unless it is open.
+/// Result for all values: true unless it is open.
 struct Outcome {
     figures: Figures,
     open: Option<Box<Open>>,
-    /// Values of the parameters that stand for the cases of the abstraction.
+    /// Parameter values that represent the cases of the abstraction.
     cases: Vec<Vec<usize>>,
 }
 
@@ -198,7 +200,7 @@ pub(super) fn run(
     let excludes = |what: &str| {
         Err(Diagnostic::new(
             Stage::Usage,
-            format!("{what} does not go together with a parameter that is set to `any`"),
+            format!("{what} cannot be combined with a parameter that is set to `any`"),
         ))
     };
     if args.game.is_some() {
@@ -211,7 +213,7 @@ pub(super) fn run(
         return excludes("`--checkpoint`");
     }
     let mut model = match abstracted(session, args, names) {
-        // What stands in the way of all values need not stand in the way of one; a limit leaves the
+        // An obstacle for all values need not be one for a single value; a limit leaves the
         // formulas unknown.
         Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => Err(why),
         model => Ok(model?),
@@ -226,7 +228,7 @@ pub(super) fn run(
         };
         match model.as_ref().ok().map(read).transpose() {
             Err(why) if several && why.stage != Stage::Internal => {
-                refuse(session, args, text, &why)?;
+                report_rejection(session, args, text, &why)?;
                 refused = true;
             }
             formula => formulas.push((text, formula?)),
@@ -235,18 +237,18 @@ pub(super) fn run(
     for (text, formula) in &formulas {
         output::begin_stage_on("checking a formula for every value", &text.name);
         match one(session, args, &mut model, (text, several), formula.as_ref(), names) {
-            Ok(judged) => {
-                violated |= judged == Judged::False;
-                unknown |= judged == Judged::Unknown;
+            Ok(printed) => {
+                violated |= printed == PrintedVerdict::False;
+                unknown |= printed == PrintedVerdict::Unknown;
             }
             Err(why) if several && why.stage != Stage::Internal && why.stop.is_none() => {
-                refuse(session, args, text, &why)?;
+                report_rejection(session, args, text, &why)?;
                 refused = true;
             }
             Err(why) => return Err(why),
         }
     }
-    // Refused formulas come first; results have the order of the command line.
+    // Rejected formulas come first; restore the order of the command line.
     let mut results = output::recorded_verdicts();
     let place = |name: &str| texts.iter().position(|text| text.name.display().to_string() == name);
     results.sort_by_key(|result| place(result["formula"].as_str().unwrap_or_default()));
@@ -264,16 +266,16 @@ pub(super) fn run(
     })
 }
 
-/// What was printed of a formula.
+/// Verdict that was printed for a formula.
 #[derive(PartialEq, Eq)]
-enum Judged {
+enum PrintedVerdict {
     True,
     False,
     Unknown,
 }
 
-/// Checks a formula for every value, and prints what was found. `model` and `formula`: what stands
-/// in the way if there is none.
+/// Checks a formula for every value and prints the result. `model` and `formula` contain the
+/// obstacle if they do not exist.
 fn one(
     session: &mut Session,
     args: &CheckArgs,
@@ -281,7 +283,7 @@ fn one(
     (text, several): (&Text, bool),
     formula: Option<&TypedFormula>,
     names: &[String],
-) -> Result<Judged, Diagnostic> {
+) -> Result<PrintedVerdict, Diagnostic> {
     let start = Instant::now();
     let mut outcome = match (&mut *model, formula) {
         (Ok(model), Some(formula)) => match for_all(session, args, model, formula) {
@@ -299,27 +301,28 @@ fn one(
     {
         let at = instances.at(&values);
         let why = format!(
-            "the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong"
+            "the abstraction has no run that violates the formula, but the formula is false for {at}: the analysis of the model is wrong"
         );
         instances.session.log(&why);
         outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
         outcome.cases.push(values);
     }
     let Some(open) = &mut outcome.open else {
-        About { session, args, text, names, figures: &outcome.figures, start }.is_true()?;
-        return Ok(Judged::True);
+        FormulaReport { session, args, text, names, figures: &outcome.figures, start }.is_true()?;
+        return Ok(PrintedVerdict::True);
     };
     match instances.counterexample(&outcome.cases) {
-        Ok(Tried::False) => return Ok(Judged::False),
+        Ok(Tried::False) => return Ok(PrintedVerdict::False),
         Ok(Tried::Open(tried)) => open.tried = tried,
         Err(why) if why.stop.is_some() => {}
         Err(why) => return Err(why),
     }
-    About { session, args, text, names, figures: &outcome.figures, start }.is_unknown(open)?;
-    Ok(Judged::Unknown)
+    FormulaReport { session, args, text, names, figures: &outcome.figures, start }
+        .is_unknown(open)?;
+    Ok(PrintedVerdict::Unknown)
 }
 
-/// The model over parameters without a value.
+/// Builds the model over parameters without a value.
 fn abstracted(
     session: &mut Session,
     args: &CheckArgs,
@@ -342,10 +345,10 @@ fn abstracted(
         mu_syntax::parse_specification(expanded.source, &expanded.text)
     };
     let expanded = expand(session, None)?;
-    let told = |p: &template::Param| {
+    let parameter_text = |p: &template::Param| {
         if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() }
     };
-    output::record_parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
+    output::record_parameters(expanded.params.iter().map(|p| (p.name.clone(), parameter_text(p))));
     let tree = parse(&expanded)?;
     if let Some(why) = overloaded(&tree).filter(|_| !expanded.constants.is_empty()) {
         return Err(why);
@@ -365,11 +368,11 @@ fn abstracted(
             counted.push(found);
         } else if crowd.is_some() {
             let text = format!(
-                "components for each, or the list of all, depend on `{name}` and on another parameter that is set to `any`"
+                "`{name}` and another parameter that is set to `any` both count components"
             );
             return Err(Diagnostic::new(Stage::Unsupported, text));
         } else {
-            text_of_crowd = Some(Crowded::new(session, args, &text, (&sizes, name)));
+            text_of_crowd = Some(ComponentText::new(session, args, &text, (&sizes, name)));
             crowd = Some((found, above));
         }
     }
@@ -409,7 +412,7 @@ fn abstracted(
     })
 }
 
-/// The name of the constant that stands for a parameter, which no text can use.
+/// Returns the name of the constant that represents a parameter; no text can use it.
 fn hidden_name(parameter: &str) -> String {
     format!("${{{parameter}}}")
 }
@@ -426,8 +429,8 @@ struct Linear {
 }
 
 impl Linear {
-    /// That of a specification. `constants`: parameters without a value, and what stands for them.
-    /// `crowd`: of what there may be any number of components.
+    /// Linearises a specification. `constants`: parameters without a value, and the constants that
+    /// represent them. `crowd`: the sort with any number of components.
     fn new(
         session: &Session,
         tree: &Specification,
@@ -449,14 +452,16 @@ impl Linear {
         let (mut process, mut defined) = with_parameters(process, &names_of_constants)?;
         for (rigid, (parameter, _)) in defined.rigid.iter_mut().zip(constants) {
             rigid.name.clone_from(parameter);
-            // A formula cannot write this, as it cannot name the parameter when that has a value.
+            // A formula cannot use this name, just as it cannot use the parameter when that has a
+            // value.
             process.data.signature.op_mut(rigid.op).name = hidden_name(parameter);
         }
         Ok(Self { spec, plain, process, defined, names })
     }
 }
 
-/// What `then` says of a model in which the constants of each sort beyond so many are merged.
+/// Applies `then` to the model in which the constants of each sort beyond the tracked ones are
+/// merged.
 pub(super) fn merged<T>(
     base: &dyn Base,
     families: &[(&Family, usize)],
@@ -470,7 +475,7 @@ pub(super) fn merged<T>(
     }
 }
 
-/// The verdict of the abstract models.
+/// Checks the formula on the abstract models.
 fn for_all(
     session: &Session,
     args: &CheckArgs,
@@ -505,21 +510,21 @@ fn for_all(
         formulas = next;
     }
     let ends = match (least(&formula.formula), &model.replicas) {
-        (Least::None, _) => Ends::default(),
-        (Least::Unguarded, Some(_)) => Ends {
+        (Least::None, _) => Termination::default(),
+        (Least::Unguarded, Some(_)) => Termination {
             open: Some("a least fixed point is not below a modality that takes a step".into()),
-            ..Ends::default()
+            ..Termination::default()
         },
         _ => match runs_end(session, args, model) {
-            // The formula may be true all the same.
+            // The formula may be true without the proof.
             Err(why) if why.stop.is_none() && why.stage != Stage::Internal => {
-                Ends { open: Some(why.message), ..Ends::default() }
+                Termination { open: Some(why.message), ..Termination::default() }
             }
             Err(why) if why.stop.is_some() => return Ok(Outcome::open(why)),
             ends => ends?,
         },
     };
-    // Without counters there is nothing to tell apart more finely.
+    // Without counters, finer regions change nothing.
     let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
     let mut last = None;
     for &level in levels {
@@ -537,15 +542,15 @@ fn for_all(
                 _ => return Ok(outcome),
             },
             Err(why) if why.stage == Stage::Internal => return Err(why),
-            // The same at all levels.
+            // The same error occurs at all levels.
             Err(why) => return Ok(Outcome::open(why)),
         }
     }
     last.ok_or_else(|| Diagnostic::internal("no level was tried"))
 }
 
-/// A formula with constants of sorts of any size for what it quantified over, and how many of each
-/// sort it tells apart.
+/// A formula with constants for its quantified variables over sorts of any size, and the number of
+/// tracked constants of each sort.
 pub(super) struct Instance {
     formula: TypedFormula,
     pub tracked: Vec<usize>,
@@ -553,7 +558,7 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// The orders that identities which are told apart can have in the list of all.
+    /// Returns the possible orders of tracked identities in the list of all.
     fn orders(&self, model: &Abstract) -> Vec<Vec<usize>> {
         let Some(replicas) = &model.replicas else { return vec![Vec::new()] };
         let tracked = self.tracked.last().copied().unwrap_or_default();
@@ -561,7 +566,7 @@ impl Instance {
     }
 }
 
-/// All orders of the numbers below `n`.
+/// Returns all permutations of the numbers below `n`.
 fn permutations(n: usize) -> Vec<Vec<usize>> {
     let longer = |rows: Vec<Vec<usize>>, next: usize| {
         let places = |row: &Vec<usize>| -> Vec<Vec<usize>> {
@@ -572,14 +577,14 @@ fn permutations(n: usize) -> Vec<Vec<usize>> {
     (0..n).fold(vec![Vec::new()], longer)
 }
 
-/// The verdict at one level. Errors: what stands in the way at each level.
+/// Checks the formulas at one level of regions. Errors: obstacles at every level.
 fn at_level(
     session: &Session,
     args: &CheckArgs,
     model: &Abstract,
     formulas: &[Instance],
     level: Levels,
-    ends: &Ends,
+    ends: &Termination,
 ) -> Result<Outcome, Diagnostic> {
     let study =
         |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
@@ -611,13 +616,14 @@ fn at_level(
             let found = merged(&regions, &families, &mut |base| {
                 let mut judge = |base: &dyn Base| {
                     let start = Instant::now();
-                    let answer = verdict(session, args, base, &own, ends.proved, figures.by_sets)?;
+                    let answer =
+                        verdict(session, args, base, &own, ends.proved, figures.symbolic_time)?;
                     let why = figures.add(session, args, &what, (answer, start.elapsed()));
                     Ok(why.map(|why| open.insert(why)).is_none())
                 };
                 match &model.replicas {
                     None => judge(base),
-                    Some(replicas) => in_crowds(
+                    Some(replicas) => for_each_order(
                         session,
                         base,
                         replicas,
@@ -656,21 +662,22 @@ fn at_level(
     Ok(Outcome { figures, open: None, cases: Vec::new() })
 }
 
-/// Values of all parameters that are set to `any`: those given, and a few constants for the sizes
-/// of sorts.
+/// Returns the values of all parameters that are set to `any`: the given ones, and
+/// [`CONSTANTS_IN_CASES`] for the sizes of sorts.
 fn valuation(session: &Session, values: &[(String, usize)]) -> Vec<usize> {
-    let of = |name: &String| values.iter().find(|v| v.0 == *name).map_or(SIZE_OF_CASES, |v| v.1);
+    let of =
+        |name: &String| values.iter().find(|v| v.0 == *name).map_or(CONSTANTS_IN_CASES, |v| v.1);
     parameters(session).iter().map(of).collect()
 }
 
-/// Judges a model with any number of components, for each order that tracked identities can have in
-/// the list of all. `kept` gets the local states of untracked components.
-fn in_crowds(
+/// Judges a model with any number of components, for each order of the tracked identities in the
+/// list of all. Appends the local states of untracked components to `local_states`.
+fn for_each_order(
     session: &Session,
     base: &dyn Base,
     replicas: &Replicas,
     orders: &[Vec<usize>],
-    kept: &mut Vec<Vec<Member>>,
+    local_states: &mut Vec<Vec<Member>>,
     judge: &mut dyn FnMut(&dyn Base) -> Result<bool, Diagnostic>,
 ) -> Result<bool, Diagnostic> {
     let members = mu_regions::others(base, replicas)?;
@@ -683,12 +690,13 @@ fn in_crowds(
             return Ok(false);
         }
     }
-    kept.push(members);
+    local_states.push(members);
     Ok(true)
 }
 
-/// The verdict of an abstract model, by the chosen engine, else by turns. `ends`: whether all runs
-/// of all values end. `before`: how long sets of states took for another.
+/// Checks a formula on an abstract model with the chosen engine, or with both in time slices.
+/// `ends`: true if all runs of all values terminate. `before`: time of the symbolic engine for an
+/// earlier case.
 fn verdict(
     session: &Session,
     args: &CheckArgs,
@@ -697,13 +705,13 @@ fn verdict(
     ends: bool,
     before: Option<Duration>,
 ) -> Result<Answer, Diagnostic> {
-    let by_sets = |budget: &Budget| {
+    let check_symbolic = |budget: &Budget| {
         let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
         let wanted = Wanted { runs_end: ends, witnesses: false };
         check_wanted(base, base, formula, &options, wanted, budget).map(SymbolicAnswer::into_answer)
     };
-    let one_by_one = |budget: &Budget| {
-        // Abstractions are verified on the steps that are seen.
+    let check_explicit = |budget: &Budget| {
+        // Abstractions are verified on the transitions of the search: skip none.
         let options = mu_explore::Options {
             partial_order: false,
             ..session.explore_options(base, &args.without)
@@ -713,23 +721,28 @@ fn verdict(
         check(base, base, formula, chosen, budget)
     };
     match args.chosen_engine.map(|engine| engine.name()) {
-        Some(name) if name == Symbolic.name() => by_sets(&session.budget),
-        Some(name) if name == Explicit.name() => one_by_one(&session.budget),
+        Some(name) if name == Symbolic.name() => check_symbolic(&session.budget),
+        Some(name) if name == Explicit.name() => check_explicit(&session.budget),
         _ => by_turns(
             &session.budget,
             before,
             |answer: &Answer| answer.verdict.stop(),
             &mut |turn, budget, _| match turn {
-                Turn::Symbolic => by_sets(budget),
-                Turn::First | Turn::Explicit => one_by_one(budget),
+                Turn::Symbolic => check_symbolic(budget),
+                Turn::First | Turn::Explicit => check_explicit(budget),
             },
         ),
     }
 }
 
-/// Whether all runs end, for all values: no cycle is left without the steps that increase a counter
-/// below its bound; with components of any number, no step is left that a run may take for ever.
-fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result<Ends, Diagnostic> {
+/// Proves that all runs terminate, for all values: no cycle remains without the transitions that
+/// increase a counter below its bound. With any number of components: no transition remains that a
+/// run can take forever.
+fn runs_end(
+    session: &Session,
+    args: &CheckArgs,
+    model: &mut Abstract,
+) -> Result<Termination, Diagnostic> {
     if let Some(known) = &model.ends {
         return Ok(known.clone());
     }
@@ -745,7 +758,7 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
     let measured: Vec<bool> = (0..model.compiled.groups().len())
         .map(|g| model.measures.iter().any(|m| m.summands.contains(&model.compiled.summand_of(g))))
         .collect();
-    let mut ends = Ends::default();
+    let mut ends = Termination::default();
     let mut steps = Endless::default();
     if let Ok(study) = Study::new(&model.compiled, &model.defined, &formula, Levels::Coarse) {
         ends.proved = true;
@@ -758,7 +771,7 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
                 }
                 None => {
                     let options = session.explore_options(base, &args.without);
-                    // Symmetries need not keep which steps count.
+                    // Symmetries may not preserve which transitions count.
                     let counts = |group: usize, _| !measured[group];
                     let found = is_acyclic(
                         base,
@@ -774,7 +787,7 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
             });
             match found {
                 Err(why) if model.replicas.is_some() && why.stage == Stage::Unsupported => {
-                    ends = Ends { open: Some(why.message), ..Ends::default() };
+                    ends = Termination { open: Some(why.message), ..Termination::default() };
                     break;
                 }
                 found => found?,
@@ -784,9 +797,9 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
     if !steps.left.is_empty() {
         let names =
             steps.left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        ends = Ends {
-            open: Some(format!("steps may go on for ever as far as is known: {names}")),
-            ..Ends::default()
+        ends = Termination {
+            open: Some(format!("no proof that these steps end: {names}")),
+            ..Termination::default()
         };
     }
     if ends.proved {
@@ -803,21 +816,20 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
     Ok(ends)
 }
 
-/// A parameter of the process: its name and that of its component.
+/// Returns the names of a process parameter and of its component.
 fn parameter(process: &LinearProcess, at: usize) -> (String, String) {
     let name = mu_process::print::parameter_names(process)[at].clone();
     let (ParamRole::Control(c) | ParamRole::Data(c)) = process.params[at].role;
     (name, process.components.get(c as usize).cloned().unwrap_or_default())
 }
 
-/// Why all runs end: what grows, below what.
+/// Returns the counters that grow and their bounds, as JSON.
 fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
     let process = model.compiled.process();
     let of = |m: &Measure| {
         let (counter, component) = parameter(process, m.param);
         let below = mu_data::print::expression(&process.data.signature, &m.bound);
-        // The parameter of the process has the name of the constant, which no other word of the
-        // file has.
+        // The process parameter has the name of the constant, which is unique in the file.
         let signature = &process.data.signature;
         let below = model
             .defined
@@ -829,7 +841,7 @@ fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
     measures.iter().map(of).collect()
 }
 
-/// Why all runs end: what gets shorter.
+/// Returns the lists that get shorter, as JSON.
 fn lists_as_json(model: &Abstract, steps: &Endless) -> Vec<Value> {
     let of = |at: &usize| {
         let (list, component) = parameter(model.compiled.process(), *at);
@@ -854,8 +866,8 @@ fn measure_text(measure: &Value) -> String {
     )
 }
 
-/// A formula and what was found of it for all values.
-struct About<'a> {
+/// Report of a formula for all values.
+struct FormulaReport<'a> {
     session: &'a Session,
     args: &'a CheckArgs,
     text: &'a Text,
@@ -864,20 +876,20 @@ struct About<'a> {
     start: Instant,
 }
 
-impl About<'_> {
+impl FormulaReport<'_> {
     fn path(&self) -> String {
         self.text.name.display().to_string()
     }
 
     fn object(&self, verdict: &str, reason: &str) -> Value {
-        let Figures { states, equations, by_sets, symmetries, dropped, .. } = self.figures;
+        let Figures { states, equations, symbolic_time, symmetries, dropped, .. } = self.figures;
         let every = self.names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
         let mut object = json!({
             "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
-            "engine": if by_sets.is_some() { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
+            "engine": if symbolic_time.is_some() { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
             "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
         });
-        if by_sets.is_none() {
+        if symbolic_time.is_none() {
             object["symmetries"] =
                 pipeline::symmetries(true, *symmetries, &self.args.without, dropped);
         }
@@ -936,7 +948,7 @@ impl About<'_> {
     }
 
     fn out(&self, object: Value, text: String) -> Result<(), Diagnostic> {
-        let text = says_lines(self.session, self.args).then_some(text);
+        let text = prints_lines(self.session, self.args).then_some(text);
         output::record_verdict(&self.text.name, Some(with_text(object, self.text)), text, false)
     }
 }

@@ -6,10 +6,10 @@
 
 use super::args::{CheckArgs, ClusterArgs, DistributedArgs, ExploreArgs};
 use super::counts::Report;
+use super::find_path::DistributedPath;
 use super::load::Loaded;
 use super::pipeline::Session;
 use super::properties::Text;
-use super::ways::Sighted;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_explore::{PathGoal, Peers};
 use mu_formula::typed::TypedFormula;
@@ -91,7 +91,7 @@ pub(super) fn seek(
     args: &ExploreArgs,
     _: &dyn Model,
     _: PathGoal<'_>,
-) -> Result<Result<Sighted, u8>, Diagnostic> {
+) -> Result<Result<DistributedPath, u8>, Diagnostic> {
     Err(refused(&args.distribution))
 }
 

@@ -13,7 +13,7 @@ use super::super::args::ConformArgs;
 use super::super::files::{FileKind, write_text};
 use super::super::load::Origin;
 use super::super::pipeline::{Session, file_error};
-use super::super::{output, ways};
+use super::super::{find_path, output};
 use super::{Explored, Shown, Text, explored, judge, language_of, show, symmetries};
 use mu_axioms::history::History;
 use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
@@ -145,7 +145,7 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
             }
         }
         out.extend(files.into_iter().map(|p| Faulty {
-            name: ways::stem(&p),
+            name: find_path::stem(&p),
             defines: Vec::new(),
             made: Made::Beside(p),
         }));
@@ -427,7 +427,7 @@ impl Asked<'_> {
         }
         let mut out = format!(
             "# Litmus tests for {} under `{}`\n\n",
-            ways::file_name(&self.args.model),
+            find_path::file_name(&self.args.model),
             self.models[0].name
         );
         out += "Each test lists the outcomes that the model allows: on a right machine the condition holds in every run (`Ok`). Every other outcome is a fault.\n\n";

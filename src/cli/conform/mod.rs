@@ -21,7 +21,7 @@ use super::models::{Named, named};
 use super::picture::Picture;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
-use super::{litmus, output, page, print, ways};
+use super::{find_path, litmus, output, page, print};
 use mu_axioms::history::History;
 use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
@@ -396,7 +396,7 @@ fn models(
             let path = Path::new(word);
             let text = super::pipeline::read_text(path)?;
             let views = Views::compile(&mut session.sources, word, &text)?;
-            out.0.push(MemoryModel { name: ways::stem(path), form: Judging::Views(views) });
+            out.0.push(MemoryModel { name: find_path::stem(path), form: Judging::Views(views) });
             out.1.push(None);
             continue;
         }
@@ -469,7 +469,8 @@ fn show(
         group: m.group as usize,
         state: m.state.clone(),
     });
-    let evidence = ways::evidence(model, &LassoPath { steps: steps.collect(), cycle_start: None });
+    let evidence =
+        find_path::evidence(model, &LassoPath { steps: steps.collect(), cycle_start: None });
     mu_evidence::checker::replay(&evidence, model)?;
     let story = story(&evidence, model, false, usize::MAX)?;
     let reason = against.worker().reason(&found.history)?;
@@ -561,7 +562,7 @@ fn write_files(
                 object["models"][i]["execution"] = judged::json(&drawn, &title);
             }
         }
-        let title = ways::file_name(&args.model);
+        let title = find_path::file_name(&args.model);
         page::write(
             session,
             path,
@@ -573,12 +574,16 @@ fn write_files(
     if let Some(path) = &args.litmus {
         write_text(path, &shown.litmus)?;
     }
-    let what = format!("{} is not {}", ways::file_name(&args.model), told.names[0]);
+    let what = format!("{} is not {}", find_path::file_name(&args.model), told.names[0]);
     if let Some(path) = &args.evidence {
         let sentence = format!("a run with {}", shown.found.history.text());
-        let drawn =
-            ways::Drawn { model, typed: None, evidence: &shown.evidence, story: &shown.story };
-        ways::draw(session, path, &args.model, &drawn, (&what, &sentence))?;
+        let drawn = find_path::PathDrawing {
+            model,
+            typed: None,
+            evidence: &shown.evidence,
+            story: &shown.story,
+        };
+        find_path::write_drawing(session, path, &args.model, &drawn, (&what, &sentence))?;
     }
     let (Some(path), Some(picture), Some(text)) = (&args.execution, execution, &texts[0]) else {
         return Ok(());

@@ -1,11 +1,12 @@
-//! `explore --deadlock | --action | --divergence`: shortest paths to what is sought, told as the
-//! evidence of formulas is; and what the deadlocks of an exploration are.
+//! Search for shortest paths (`explore --deadlock | --action | --divergence`), and classification
+//! of deadlocks.
 //!
-//! A single path comes from the parallel search with parents rebuilt ([`mu_explore::goal_search`]),
-//! several and cycles from the one that keeps them ([`mu_explore::multi_goal_search`]). Exit code 1: something
-//! was found. The model distinguishes deadlocks from successful termination
-//! ([`mu_model::deadlock`]); in a stored transition system a state without steps is a termination
-//! if all steps into it are `Terminate` or one of `--terminal`.
+//! A single path comes from the parallel search that rebuilds parents afterwards
+//! ([`mu_explore::goal_search`]); several paths and cycles come from the search that stores parents
+//! ([`mu_explore::multi_goal_search`]). Exit code 1: a path was found. The model distinguishes
+//! deadlocks from terminations ([`mu_model::deadlock`]). In a stored transition system, a state
+//! without outgoing transitions is a termination if all transitions into it are labelled
+//! `Terminate` or have an action of `--terminal`.
 
 use super::args::{ExploreArgs, Format, GoalArgs};
 use super::files::{FileKind, expect_writable, write, write_lts, write_text};
@@ -36,16 +37,16 @@ use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Numbers of states without steps, by kind.
+/// Numbers of states without outgoing transitions, by kind.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Ends {
+pub(super) struct EndCounts {
     pub terminated: u64,
     pub finished: u64,
     pub hangs: u64,
 }
 
-impl Ends {
-    /// Adds a state, with the number of states that it stands for.
+impl EndCounts {
+    /// Adds a state that represents `count` states.
     pub(super) fn add(&mut self, end: End, count: u64) {
         *match end {
             End::Terminated => &mut self.terminated,
@@ -53,9 +54,9 @@ impl Ends {
             End::Hang => &mut self.hangs,
         } += count;
     }
-    /// Lines for people, below the number of deadlocks.
+    /// Returns a line of text that follows the number of deadlocks.
     pub(super) fn text(&self, deadlocks: Option<u64>) -> String {
-        let Ends { terminated, finished, hangs } = *self;
+        let EndCounts { terminated, finished, hangs } = *self;
         let mut parts = Vec::new();
         let known = terminated + finished + hangs;
         for (n, what) in
@@ -66,7 +67,7 @@ impl Ends {
             }
         }
         if deadlocks.is_some_and(|d| d > known) {
-            parts.push(format!("{} not judged", grouped(deadlocks.unwrap_or(known) - known)));
+            parts.push(format!("{} not classified", grouped(deadlocks.unwrap_or(known) - known)));
         }
         if parts.is_empty() {
             String::new()
@@ -74,21 +75,19 @@ impl Ends {
             format!("of these     {}\n", parts.join("; "))
         }
     }
-    /// As an object.
+    /// Returns the numbers as an object.
     pub(super) fn json(&self) -> Value {
         json!({ "terminated": self.terminated, "finished": self.finished, "hang": self.hangs })
     }
 }
 
-/// The states of a stored transition system to which only `Terminate` and the actions of `terminal`
-/// lead.
+/// Returns for each state of a stored transition system if all transitions into it are `Terminate`
+/// or have an action of `terminal`.
 fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Diagnostic> {
     let name = |text: &str| text.split('(').next().unwrap_or_default().trim().to_string();
     let names: BTreeSet<String> = lts.table.texts.iter().map(|t| name(t)).collect();
     if let Some(unknown) = terminal.iter().find(|t| !names.contains(*t)) {
-        let message = format!(
-            "`{unknown}` says of no state that it is an end: no transition has an action of this name"
-        );
+        let message = format!("`--terminal {unknown}`: no transition has an action of this name");
         let error = Diagnostic::new(Stage::Usage, message);
         let name = name(unknown);
         return Err(match names.contains(&name) {
@@ -101,16 +100,16 @@ fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Dia
     let mut ends = vec![None; lts.state_count()];
     for (label, target) in lts.labels.iter().zip(&lts.targets) {
         let name = name(&lts.table.texts[label.index()]);
-        let fits = name == "Terminate" || terminal.contains(&name);
+        let is_terminal = name == "Terminate" || terminal.contains(&name);
         let end = &mut ends[target.index()];
-        *end = Some(end.unwrap_or(true) && fits);
+        *end = Some(end.unwrap_or(true) && is_terminal);
     }
     Ok(ends.into_iter().map(|e| e == Some(true)).collect())
 }
 
-/// What the deadlocks of a stored transition system are.
-pub(super) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Ends, Diagnostic> {
-    let mut ends = Ends::default();
+/// Classifies the deadlocks of a stored transition system.
+pub(super) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<EndCounts, Diagnostic> {
+    let mut ends = EndCounts::default();
     for (terminated, range) in terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2))
     {
         if range[0] == range[1] {
@@ -120,35 +119,35 @@ pub(super) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Ends
     Ok(ends)
 }
 
-/// The model's judge of states without steps, or one for stored transition systems.
-struct Judge<'m> {
-    standings: Option<Box<dyn DeadlockExplainer + 'm>>,
-    /// By state of a stored transition system: whether it is an end. The state is the value of the
-    /// only slot.
+/// Classifier of states without outgoing transitions, for models and stored transition systems.
+struct EndClassifier<'m> {
+    explainer: Option<Box<dyn DeadlockExplainer + 'm>>,
+    /// By state of a stored transition system: true if it is a termination. The state is the value
+    /// of the only slot.
     ends: Option<Vec<bool>>,
 }
 
-impl<'m> Judge<'m> {
-    /// Errors: a text in `terminal` that says of no state that it is an end.
+impl<'m> EndClassifier<'m> {
+    /// Errors: an unknown name or a bad condition in `terminal`.
     fn new(
         model: &'m dyn Model,
         terminal: &[String],
         stored: Option<&mu_lts::Lts>,
     ) -> Result<Self, Diagnostic> {
         let ends = stored.map(|lts| terminations(lts, terminal));
-        let standings = model.deadlock_explainer(terminal)?;
-        if standings.is_none() && ends.is_none() && !terminal.is_empty() {
+        let explainer = model.deadlock_explainer(terminal)?;
+        if explainer.is_none() && ends.is_none() && !terminal.is_empty() {
             return Err(Diagnostic::new(
                 Stage::Usage,
-                "`--terminal` is for models whose components are known, and for transition systems",
+                "`--terminal` is for models with known components, and for transition systems",
             ));
         }
-        Ok(Self { standings, ends: ends.transpose()? })
+        Ok(Self { explainer, ends: ends.transpose()? })
     }
 
     fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
-        match (&mut self.standings, &self.ends) {
-            (Some(standings), _) => standings.end(state),
+        match (&mut self.explainer, &self.ends) {
+            (Some(explainer), _) => explainer.end(state),
             (None, Some(ends))
                 if state.first().is_some_and(|s| ends.get(*s as usize) == Some(&true)) =>
             {
@@ -159,7 +158,7 @@ impl<'m> Judge<'m> {
     }
 }
 
-/// Looks for what the options say.
+/// Searches for the goal of the options and reports the paths.
 pub(super) fn run(
     session: &Session,
     args: &ExploreArgs,
@@ -172,7 +171,7 @@ pub(super) fn run(
         || args.checkpoints.is_requested()
         || args.spill.is_some()
     {
-        let message = "`--deadlock`, `--action` and `--divergence` look for paths; `--out`, `--reduce`, `--checkpoint`, `--resume` and `--spill` are for whole explorations";
+        let message = "`--deadlock`, `--action` and `--divergence` search for paths; `--out`, `--reduce`, `--checkpoint`, `--resume` and `--spill` are for whole explorations";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     if let Some(path) = &goal.evidence {
@@ -190,10 +189,10 @@ pub(super) fn run(
     if found.ways.is_empty() && found.stop == Stop::Complete && session.buffers_were_cut() {
         found.stop = Stop::Buffer;
     }
-    let told = tell(session, goal, model, &found)?;
-    save(session, args, loaded, &found, &told)?;
+    let stories = replay_paths(session, goal, model, &found)?;
+    save(session, args, loaded, &found, &stories)?;
     super::notes::report_flaws(session, model)?;
-    report(session, args, &found, &told)?;
+    report(session, args, &found, &stories)?;
     Ok(match (&found.ways[..], &found.stop) {
         ([], Stop::Complete) => 0,
         ([], _) => 3,
@@ -209,71 +208,74 @@ pub(super) fn shortest_deadlock(
 ) -> Result<String, Diagnostic> {
     let goal = GoalArgs { deadlock: true, ..args.goal.clone() };
     let Ok(found) = search(session, args, &goal, model, None)? else { return Ok(String::new()) };
-    let told = tell(session, &goal, model, &found)?;
-    Ok(text(session, args, &goal, &found, &told))
+    let stories = replay_paths(session, &goal, model, &found)?;
+    Ok(text(session, args, &goal, &found, &stories))
 }
 
-/// The paths as evidence, each replayed, and as stories.
-fn tell(
+/// Returns the paths as evidence, each replayed, and as stories.
+fn replay_paths(
     session: &Session,
     goal: &GoalArgs,
     model: &dyn Model,
-    found: &Found,
+    found: &FoundPaths,
 ) -> Result<Vec<(Evidence, Story)>, Diagnostic> {
-    let mut told = Vec::new();
+    let mut stories = Vec::new();
     for way in &found.ways {
         let evidence = evidence(model, way);
         mu_evidence::checker::replay(&evidence, model)?;
         let mut story = story(&evidence, model, goal.full_states, usize::MAX)?;
         story.of_formula = false;
         story.ending = ending(&evidence, model, &goal.terminal, &session.sources)?;
-        told.push((evidence, story));
+        stories.push((evidence, story));
     }
-    Ok(told)
+    Ok(stories)
 }
 
-/// What several processes found.
+/// Result of a distributed search.
 #[cfg_attr(not(feature = "cluster"), allow(dead_code))]
-pub(super) struct Sighted {
-    /// The way, replayed by no one yet.
+pub(super) struct DistributedPath {
+    /// The path, not yet replayed.
     pub way: Option<LassoPath>,
     pub states: u64,
     pub stop: Stop,
-    /// What the processes did, as an object.
+    /// Figures of the processes, as an object.
     pub processes: Value,
 }
 
-/// What a search found.
-struct Found {
+/// Result of a search.
+struct FoundPaths {
     ways: Vec<LassoPath>,
     states: u64,
     stop: Stop,
-    /// Terminations that were reached on the way.
+    /// Number of terminations that the search reached.
     terminated: u64,
-    /// Whether steps were left out, for JSON.
-    order_told: Option<Value>,
-    /// Whether some were.
+    /// Use of partial-order reduction, for JSON.
+    partial_order: Option<Value>,
+    /// True if partial-order reduction skipped states.
     reduced: bool,
-    /// What the processes did, if there were several.
+    /// Figures of the processes, if there were several.
     processes: Option<Value>,
 }
 
-/// Searches; the exit code, if another process of the search reports.
+/// Searches for the goal. `Err(code)`: another process reports; `code` is the exit code.
 fn search(
     session: &Session,
     args: &ExploreArgs,
     goal: &GoalArgs,
     model: &dyn Model,
     stored: Option<&mu_lts::Lts>,
-) -> Result<Result<Found, u8>, Diagnostic> {
+) -> Result<Result<FoundPaths, u8>, Diagnostic> {
     let options = session.explore_options(model, &args.without).without_confluence();
-    // What judges is of one thread; an evaluation that fails is told after the search, which it
-    // ends.
-    let judge =
-        RefCell::new((Judge::new(model, &goal.terminal, stored)?, 0u64, None::<Diagnostic>));
+    // The classifier is used by one thread. An evaluation that fails ends the search, and is
+    // reported after it.
+    let classifier = RefCell::new((
+        EndClassifier::new(model, &goal.terminal, stored)?,
+        0u64,
+        None::<Diagnostic>,
+    ));
     let deadlocked = |state: &[u32]| {
-        let (judge, terminated, failed) = &mut *judge.borrow_mut();
-        match judge.end(state) {
+        let (classifier, terminated, failed) = &mut *classifier.borrow_mut();
+        match classifier.end(state) {
             Ok(end) if end.is_deadlock() => true,
             Ok(_) => {
                 *terminated += 1;
@@ -302,25 +304,30 @@ fn search(
         }
         hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
     };
-    let sought = match goal.kind() {
+    let path_goal = match goal.kind() {
         Some("deadlock") => PathGoal::Deadlock(&deadlocked),
         Some("action") => PathGoal::Step(&of_name),
         _ => PathGoal::Divergence,
     };
     let mut processes = None;
     let several = || {
-        let seen =
-            find_paths(model, &options, &session.budget, sought, goal.all.unwrap_or(1) as usize)?;
+        let seen = find_paths(
+            model,
+            &options,
+            &session.budget,
+            path_goal,
+            goal.all.unwrap_or(1) as usize,
+        )?;
         Ok((seen.ways, seen.states, seen.stop, seen.partial_order))
     };
     let result = if args.distribution.is_requested() {
-        match super::cluster::seek(session, args, model, sought)? {
-            Ok(sighted) => {
-                processes = Some(sighted.processes);
+        match super::cluster::seek(session, args, model, path_goal)? {
+            Ok(distributed) => {
+                processes = Some(distributed.processes);
                 Ok((
-                    sighted.way.into_iter().collect(),
-                    sighted.states,
-                    sighted.stop,
+                    distributed.way.into_iter().collect(),
+                    distributed.states,
+                    distributed.stop,
                     PartialOrder::Unused(ReductionObstacle::Processes),
                 ))
             }
@@ -345,9 +352,9 @@ fn search(
             .as_ref()
             .map(|p| p.last().map_or_else(|| model.initial(), |s| s.state.clone()));
         match last {
-            // The nearest state without steps is a termination: a deadlock may be further away.
+            // The nearest state is a termination: search on for a deadlock.
             Some(state) if goal.deadlock && !deadlocked(&state) => {
-                judge.borrow_mut().1 = 0;
+                classifier.borrow_mut().1 = 0;
                 several()
             }
             _ => {
@@ -366,17 +373,17 @@ fn search(
         }
     };
     let (ways, states, stop, order): (Vec<LassoPath>, u64, Stop, PartialOrder) = result?;
-    let (_, terminated, failed) = judge.into_inner();
+    let (_, terminated, failed) = classifier.into_inner();
     match failed {
         Some(error) => Err(error),
         None => {
             let reduced = matches!(order, PartialOrder::Used(ReductionSavings { states: 1.., .. }));
-            Ok(Ok(Found {
+            Ok(Ok(FoundPaths {
                 ways,
                 states,
                 stop,
                 terminated,
-                order_told: session.log_partial_order(order.into()),
+                partial_order: session.log_partial_order(order.into()),
                 reduced,
                 processes,
             }))
@@ -384,7 +391,7 @@ fn search(
     }
 }
 
-/// A path as evidence.
+/// Returns a path as evidence.
 pub(super) fn evidence(model: &dyn Model, way: &LassoPath) -> Evidence {
     let mut states = vec![model.initial()];
     let mut steps = Vec::new();
@@ -406,27 +413,27 @@ fn save(
     session: &Session,
     args: &ExploreArgs,
     loaded: &Loaded,
-    found: &Found,
-    told: &[(Evidence, Story)],
+    found: &FoundPaths,
+    stories: &[(Evidence, Story)],
 ) -> Result<(), Diagnostic> {
     let name = file_name(&args.model);
     if let Some(path) = args.goal.evidence.as_deref().filter(|p| page::is_named_so(p)) {
-        let shown = Shown::of("explore", output::with_head(object(session, args, found, told)));
+        let shown = Shown::of("explore", output::with_head(object(session, args, found, stories)));
         page::write(session, path, &name, &[shown])?;
-    } else if let (Some(path), Some((evidence, story))) = (&args.goal.evidence, told.first()) {
+    } else if let (Some(path), Some((evidence, story))) = (&args.goal.evidence, stories.first()) {
         let n = story.steps.len();
         let what = format!(
             "a path of {n} step{} to {}",
             if n == 1 { "" } else { "s" },
             describe_goal(&args.goal)
         );
-        let drawn = Drawn {
+        let drawn = PathDrawing {
             model: &*loaded.model,
             typed: loaded.typed(path, &Relabel::default()),
             evidence,
             story,
         };
-        draw(
+        write_drawing(
             session,
             path,
             &args.model,
@@ -435,7 +442,7 @@ fn save(
         )?;
     }
     if let Some(folder) = &args.goal.trace_dir {
-        for (i, (_, story)) in told.iter().enumerate() {
+        for (i, (_, story)) in stories.iter().enumerate() {
             let word = args.goal.kind().unwrap_or("trace");
             let path = folder.join(format!("{word}-{}.json", i + 1));
             as_json(story, &args.model, &path)?;
@@ -459,39 +466,39 @@ fn as_json(story: &Story, file: &Path, path: &Path) -> Result<(), Diagnostic> {
     })
 }
 
-/// A path, ready to be written.
-pub(super) struct Drawn<'a> {
-    /// The model that takes it.
+/// A path with the data for its output.
+pub(super) struct PathDrawing<'a> {
+    /// The model that has the path.
     pub model: &'a dyn Model,
-    /// The data of its labels, for forms that hold data.
+    /// The data of its labels, for formats with data.
     pub typed: Option<Typed>,
     /// Its states and steps.
     pub evidence: &'a Evidence,
-    /// The same as people read it.
+    /// The path for people.
     pub story: &'a Story,
 }
 
-/// Writes a path to a file, whose name says in which form. `file`: that of the model; `title`,
-/// `what`: what the path is.
-pub(super) fn draw(
+/// Writes a path to a file in the format of its name. `file`: that of the model; `title`, `what`:
+/// description of the path.
+pub(super) fn write_drawing(
     session: &Session,
     path: &Path,
     file: &Path,
-    Drawn { model, typed, evidence, story }: &Drawn,
+    PathDrawing { model, typed, evidence, story }: &PathDrawing,
     (title, what): (&str, &str),
 ) -> Result<(), Diagnostic> {
     match Picture::of(path)? {
         Picture::Json => as_json(story, file, path)?,
         Picture::Lts => write_lts(&evidence.lts(*model).0, typed.as_ref(), path)?,
         Picture::Chart => write_text(path, &chart(story, title, what).unwrap_or_default())?,
-        // Whoever has more to show than a path writes the page.
+        // Callers write pages themselves, with more than one path.
         Picture::Page => return Ok(()),
     }
     session.log(format!("wrote {}", path.display()));
     Ok(())
 }
 
-/// What is sought, for sentences.
+/// Returns the goal for sentences.
 fn describe_goal(goal: &GoalArgs) -> String {
     match (&goal.action, goal.kind()) {
         (Some(action), _) => format!("`{action}`"),
@@ -500,7 +507,7 @@ fn describe_goal(goal: &GoalArgs) -> String {
     }
 }
 
-/// A file's name without its ending.
+/// Returns a file's name without its extension.
 pub(super) fn stem(path: &Path) -> String {
     path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -512,22 +519,22 @@ pub(super) fn file_name(path: &Path) -> String {
 fn report(
     session: &Session,
     args: &ExploreArgs,
-    found: &Found,
-    told: &[(Evidence, Story)],
+    found: &FoundPaths,
+    stories: &[(Evidence, Story)],
 ) -> Result<(), Diagnostic> {
     if session.common.format == Format::Json {
-        return output::print_object(object(session, args, found, told));
+        return output::print_object(object(session, args, found, stories));
     }
     output::record("states", found.states.into());
-    print(&text(session, args, &args.goal, found, told))
+    print(&text(session, args, &args.goal, found, stories))
 }
 
-/// What was found, as an object.
+/// Returns the result as an object.
 fn object(
     session: &Session,
     args: &ExploreArgs,
-    found: &Found,
-    told: &[(Evidence, Story)],
+    found: &FoundPaths,
+    stories: &[(Evidence, Story)],
 ) -> Value {
     let way = |(_, story): &(Evidence, Story)| {
         let mut object = story.json();
@@ -536,12 +543,12 @@ fn object(
         }
         object
     };
-    let ways: Vec<Value> = told.iter().map(way).collect();
+    let ways: Vec<Value> = stories.iter().map(way).collect();
     let mut object = json!({
         "model": args.model.display().to_string(),
         "sought": args.goal.kind(),
         "action": args.goal.action,
-        "found": told.len(),
+        "found": stories.len(),
         "ways": ways,
         "clean_ends": found.terminated,
         "states": found.states,
@@ -552,7 +559,7 @@ fn object(
     if let Some(processes) = found.processes.clone() {
         object["processes"] = processes;
     }
-    if let Some(order) = found.order_told.clone() {
+    if let Some(order) = found.partial_order.clone() {
         object["partial_order"] = order;
     }
     object
@@ -562,12 +569,12 @@ fn text(
     session: &Session,
     args: &ExploreArgs,
     goal: &GoalArgs,
-    found: &Found,
-    told: &[(Evidence, Story)],
+    found: &FoundPaths,
+    stories: &[(Evidence, Story)],
 ) -> String {
     let goal = describe_goal(goal);
     let mut text = String::new();
-    for (_, story) in told {
+    for (_, story) in stories {
         let n = story.steps.len();
         let steps = format!("{n} step{}", if n == 1 { "" } else { "s" });
         text += &match story.back_to {
@@ -581,13 +588,15 @@ fn text(
     }
     let deadlocked = |story: &Story| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
     if FileKind::of(&args.model) == FileKind::Program
-        && told.iter().any(|t| deadlocked(&t.1))
+        && stories.iter().any(|t| deadlocked(&t.1))
         && !session.common.quiet
     {
-        text +=
-            &format!("(lines are those that `mu-check expand {}` prints)\n", args.model.display());
+        text += &format!(
+            "(line numbers refer to the output of `mu-check expand {}`)\n",
+            args.model.display()
+        );
     }
-    if told.is_empty() {
+    if stories.is_empty() {
         let terminated = match found.terminated {
             0 => String::new(),
             1 => ", one terminated".into(),
@@ -596,16 +605,16 @@ fn text(
         text += &match found.stop {
             Stop::Complete if found.reduced => {
                 format!(
-                    "no way to {goal}: {} states were seen, the others do not matter{terminated}\n",
+                    "no path to {goal}: {} states searched, partial-order reduction skipped the rest{terminated}\n",
                     grouped(found.states)
                 )
             }
             Stop::Complete => format!(
-                "no way to {goal}: all {} states were seen{terminated}\n",
+                "no path to {goal}: all {} states searched{terminated}\n",
                 grouped(found.states)
             ),
             _ => format!(
-                "no way to {goal} so far: {} states were seen{terminated} ({})\n",
+                "no path to {goal} so far: {} states searched{terminated} ({})\n",
                 grouped(found.states),
                 found.stop.word()
             ),
@@ -614,33 +623,37 @@ fn text(
     text
 }
 
-/// Judges the deadlocks of an exploration.
-pub(super) struct Counter<'m> {
-    judge: Judge<'m>,
-    ends: Ends,
+/// Counter that classifies the deadlocks of an exploration.
+pub(super) struct EndCounter<'m> {
+    classifier: EndClassifier<'m>,
+    ends: EndCounts,
     failed: Option<Diagnostic>,
 }
 
-impl<'m> Counter<'m> {
-    /// None if the model knows nothing of its components.
+impl<'m> EndCounter<'m> {
+    /// Returns `None` if the model has no known components.
     pub(super) fn new(
         model: &'m dyn Model,
         terminal: &[String],
     ) -> Result<Option<Self>, Diagnostic> {
-        let judge = Judge::new(model, terminal, None)?;
-        Ok(judge.standings.is_some().then(|| Self { judge, ends: Ends::default(), failed: None }))
+        let classifier = EndClassifier::new(model, terminal, None)?;
+        Ok(classifier.explainer.is_some().then(|| Self {
+            classifier,
+            ends: EndCounts::default(),
+            failed: None,
+        }))
     }
-    /// Takes a state without steps, with the number of states that it stands for.
+    /// Classifies a state that represents `states` states.
     pub(super) fn count(&mut self, state: &[u32], states: u64) {
         if self.failed.is_none() {
-            match self.judge.end(state) {
+            match self.classifier.end(state) {
                 Ok(end) => self.ends.add(end, states),
                 Err(error) => self.failed = Some(error),
             }
         }
     }
-    /// What there was. An evaluation that failed leaves the rest unjudged.
-    pub(super) fn ends(self) -> Ends {
+    /// Returns the numbers. After a failed evaluation, states are not classified any more.
+    pub(super) fn ends(self) -> EndCounts {
         self.ends
     }
 }
