@@ -1,33 +1,34 @@
-//! Strongly connected components of a graph whose vertices are `0..n`.
+//! Strongly connected components of a graph with vertices `0..n`.
 //!
-//! Input -> output: a [`Graph`] -> [`Components`], each after the ones that it leads to. Tarjan,
-//! "Depth-first search and linear graph algorithms" (1972), with an explicit stack. O(vertices +
-//! edges); 12 bytes a vertex and 16 a vertex on the deepest path. The checks of solutions and
-//! evidence search for components themselves: they share no code with what they check.
+//! Input: a [`Graph`]. Output: [`Components`], in reverse topological order: each after the
+//! components that it leads to. Tarjan, "Depth-first search and linear graph algorithms" (1972),
+//! with an explicit stack. O(vertices + edges) time; 12 bytes per vertex and 16 per vertex on the
+//! deepest path. The checks of solutions and evidence have searches for components of their own:
+//! they share no code with what they check.
 
 use std::ops::Range;
 
-/// A graph with numbered edges, those of a vertex next to each other.
+/// Graph with numbered edges; the edges of a vertex have consecutive numbers.
 pub trait Graph {
-    /// Number of vertices.
+    /// Returns the number of vertices.
     fn vertices(&self) -> usize;
-    /// Whether a vertex takes part; all do unless said.
+    /// True if the vertex belongs to the graph; all vertices do by default.
     fn contains(&self, _vertex: u32) -> bool {
         true
     }
-    /// The edges of a vertex.
+    /// Returns the edges of a vertex.
     fn edges(&self, vertex: u32) -> Range<u64>;
-    /// Where an edge leads; `None` if it takes no part.
+    /// Returns the target of an edge; `None` if the edge does not belong to the graph.
     fn target(&self, edge: u64) -> Option<u32>;
 }
 
-/// A graph of which all vertices and edges take part: those of vertex `v` lead to
+/// Graph to which all vertices and edges belong: the edges of vertex `v` lead to
 /// `targets[offsets[v]..offsets[v + 1]]`.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
-    /// Where the edges of each vertex begin, and where the last ones end.
+    /// First edge of each vertex, then the total number of edges.
     pub offsets: Vec<u64>,
-    /// Where the edges lead.
+    /// Target of each edge.
     pub targets: Vec<u32>,
 }
 
@@ -43,28 +44,29 @@ impl Graph for Adjacency {
     }
 }
 
-/// The components of a graph.
+/// Strongly connected components of a graph.
 #[derive(Clone, Debug, Default)]
 pub struct Components {
     /// The vertices, component by component.
     pub order: Vec<u32>,
-    /// Where each component ends in `order`.
+    /// End of each component in `order`.
     pub ends: Vec<u32>,
 }
 
 impl Components {
-    /// Number of components.
+    /// Returns the number of components.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
-    /// The vertices of each component. An edge leads to the same component or an earlier one.
+    /// Iterates over the vertices of each component. An edge leads to the same component or an
+    /// earlier one.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(from, &to)| &self.order[from as usize..to as usize])
     }
 }
 
-/// What the search knows of a vertex.
+/// Low-link of a vertex, or one of two marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mark(u32);
 
@@ -73,15 +75,15 @@ impl Mark {
     const DONE: Mark = Mark(u32::MAX - 1);
 }
 
-/// Finds the components of the vertices that take part.
+/// Computes the strongly connected components.
 pub fn components(graph: &impl Graph) -> Components {
-    // Number in depth-first order, then the lowest one reached. Two values of a word are marks:
-    // there are fewer vertices than that.
+    // Number in depth-first order, then the lowest reachable number. Two values are reserved as
+    // marks: there are fewer vertices than that.
     let mut low = vec![Mark::NEW; graph.vertices()];
     assert!(low.len() < Mark::DONE.0 as usize, "a graph of 2^32 - 2 vertices or more");
     let mut found = Components::default();
     let mut open: Vec<u32> = Vec::new();
-    // A vertex, its edges that are left, its own number.
+    // Vertex, its unvisited edges, its own number.
     let mut path: Vec<(u32, Range<u64>, u32)> = Vec::new();
     let mut clock = 0;
     for root in 0..low.len() as u32 {
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Rows of targets; some vertices and edges take no part.
+    /// Rows of targets; some vertices and edges do not belong to the graph.
     struct Rows {
         offsets: Vec<u64>,
         targets: Vec<Option<u32>>,
@@ -158,7 +160,7 @@ mod tests {
         }
     }
 
-    /// By reachability, computed as a closure of the matrix.
+    /// Compares with reachability, computed as a closure of the matrix.
     #[test]
     fn two_vertices_share_a_component_if_each_reaches_the_other() {
         let mut nontrivial = 0;

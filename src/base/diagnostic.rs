@@ -1,4 +1,5 @@
-//! An error that a user reads: which stage refused what, where, and what was expected instead.
+//! User-readable error: the stage that rejects the input, the message, its place, and the expected
+//! alternative.
 //!
 //! Rendered in the form `file:line:column: error: message`, which editors understand, with an
 //! excerpt and notes below.
@@ -6,7 +7,7 @@
 use super::limits::Stop;
 use super::source::{SourceMap, Span};
 
-/// The stage that refuses. Decides the exit code.
+/// Stage that reports the error. Determines the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Stage {
@@ -14,27 +15,27 @@ pub enum Stage {
     Usage,
     /// A file that cannot be read or written, or is damaged.
     File,
-    /// Text that does not fit the grammar.
+    /// Text that does not match the grammar.
     Syntax,
     /// Names, sorts, overloads.
     Type,
-    /// A construct that parses and type checks but is not supported by a later stage; named, never
-    /// ignored.
+    /// A construct that parses and type checks but that a later stage does not support. The message
+    /// names it; it is never ignored.
     Unsupported,
     /// Linearisation (unguarded recursion and the like).
     Process,
     /// Formulas (monotonicity, unknown actions).
     Formula,
-    /// Rewriting that does not end, sums without a bound.
+    /// Rewriting that does not terminate, sums without a bound.
     Data,
-    /// A limit or an interrupt came first: no fault of the input.
+    /// A limit or an interrupt ended the run: not a fault of the input.
     Limit,
-    /// A broken promise of our own code.
+    /// A violated invariant of the program.
     Internal,
 }
 
 impl Stage {
-    /// Stable word for JSON.
+    /// Returns a stable word for JSON.
     pub fn word(self) -> &'static str {
         match self {
             Stage::Usage => "usage",
@@ -51,43 +52,44 @@ impl Stage {
     }
 }
 
-/// A place in a file that is read line by line.
+/// Place in a file that is read line by line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The file's name; empty where only a stream is known.
+    /// Name of the file; empty if only a stream is known.
     pub file: String,
-    /// Number of the line, from 1.
+    /// Line number, from 1.
     pub number: u64,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The line.
+    /// Text of the line.
     pub text: String,
 }
 
-/// One refusal.
+/// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Who refuses.
+    /// Stage that reports the error.
     pub stage: Stage,
-    /// One sentence, without place; names the offending text.
+    /// One sentence without a place; it names the offending text.
     pub message: String,
-    /// Where, if it is somewhere in a source.
+    /// Place in a source, if there is one.
     pub span: Option<Span>,
-    /// Where, if it is in a file that is read line by line and is no source.
+    /// Place in a file that is read line by line and is not a source.
     pub line: Option<Box<Line>>,
-    /// What would have been right, candidates, context: a line each.
+    /// Expected input, candidates, context: one line each.
     pub notes: Vec<String>,
-    /// Other places that matter, each with a line of text.
+    /// Other relevant places, each with a line of text.
     pub related: Vec<(Span, String)>,
-    /// What came first, for stage `Limit`: searches stop with it and keep what they have.
+    /// Limit that ended the run, for stage `Limit`. A search stops with it and returns its partial
+    /// result.
     pub stop: Option<Stop>,
-    /// True if the evaluation lacks a value: a term has none, or there are too many to enumerate.
-    /// A method that needs fewer values may succeed.
+    /// True if the evaluation lacks a value: a term has none, or there are too many to enumerate. A
+    /// method that needs fewer values may succeed.
     pub open: bool,
 }
 
-/// The message with its line, if that is known without the sources; [`Diagnostic::render`] shows
-/// all.
+/// Shows the message with its line, as far as known without the sources; [`Diagnostic::render`]
+/// shows everything.
 impl std::fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(line) = &self.line {
@@ -100,7 +102,7 @@ impl std::fmt::Display for Diagnostic {
 impl std::error::Error for Diagnostic {}
 
 impl Diagnostic {
-    /// An error at a place.
+    /// Creates an error at a place.
     pub fn at(stage: Stage, span: Span, message: impl Into<String>) -> Self {
         Self {
             stage,
@@ -113,7 +115,7 @@ impl Diagnostic {
             open: false,
         }
     }
-    /// An error that has no place in a text.
+    /// Creates an error without a place.
     pub fn new(stage: Stage, message: impl Into<String>) -> Self {
         Self {
             stage,
@@ -126,8 +128,8 @@ impl Diagnostic {
             open: false,
         }
     }
-    /// A broken invariant of our own code, with the place in the source that noticed it. Exit code
-    /// 4.
+    /// Creates an error for a violated invariant, with the place in the program that detected it.
+    /// Exit code 4.
     #[track_caller]
     pub fn internal(message: impl std::fmt::Display) -> Self {
         Self::new(
@@ -135,7 +137,7 @@ impl Diagnostic {
             format!("{message} (noticed at {})", std::panic::Location::caller()),
         )
     }
-    /// An error in a line of a file.
+    /// Creates an error in a line of a file.
     pub fn in_line(
         stage: Stage,
         number: u64,
@@ -148,7 +150,7 @@ impl Diagnostic {
             ..Self::new(stage, message)
         }
     }
-    /// With the name of the file that was read: before its line, or before the message.
+    /// Adds the name of the file: before its line, or before the message.
     #[must_use]
     pub fn in_file(mut self, name: &str) -> Self {
         match &mut self.line {
@@ -157,7 +159,7 @@ impl Diagnostic {
         }
         self
     }
-    /// A limit that came first.
+    /// Creates an error for a limit that ended the run.
     pub fn stopped(stop: Stop) -> Self {
         Self {
             stop: Some(stop.clone()),
@@ -167,20 +169,20 @@ impl Diagnostic {
             )
         }
     }
-    /// With a place, if it has none yet and the span is one.
+    /// Sets the place, if the error has none yet and the span is not empty.
     #[must_use]
-    pub fn placed(mut self, span: Span) -> Self {
+    pub fn or_span(mut self, span: Span) -> Self {
         if self.span.is_none() && span.is_somewhere() {
             self.span = Some(span);
         }
         self
     }
-    /// With the place of what was being done: its own if it has none yet, else a further one,
-    /// unless that says nothing new.
+    /// Adds the place of the enclosing operation: as the place of the error if it has none yet,
+    /// else as a related place unless it adds no information.
     #[must_use]
     pub fn within(self, span: Span, text: &str) -> Self {
         match self.span {
-            None => self.placed(span),
+            None => self.or_span(span),
             Some(own)
                 if !span.is_somewhere()
                     || own.overlaps(span)
@@ -191,19 +193,19 @@ impl Diagnostic {
             Some(_) => self.related(span, text),
         }
     }
-    /// Adds a line that helps.
+    /// Adds a note.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
-    /// Adds another place that matters.
+    /// Adds a related place.
     #[must_use]
     pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
         self.related.push((span, text.into()));
         self
     }
-    /// Exit code of the process: 4 for our own faults, 3 for limits, 2 for all else.
+    /// Returns the exit code of the process: 4 for internal errors, 3 for limits, 2 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self.stage {
             Stage::Internal => 4,
@@ -211,7 +213,7 @@ impl Diagnostic {
             _ => 2,
         }
     }
-    /// The text a user sees; several lines, ends with a newline.
+    /// Returns the text for users: several lines, ends with a newline.
     pub fn render(&self, sources: &SourceMap) -> String {
         use std::fmt::Write;
         let mut out = String::new();
@@ -220,7 +222,7 @@ impl Diagnostic {
             Stage::Limit => "unknown",
             _ => "error",
         };
-        // A place in a text that is not among these would show another one.
+        // A place in a source that is not in this map would show an unrelated text.
         if let Some(span) = self.span.filter(|s| sources.holds(s.source)) {
             let source = sources.get(span.source);
             let (line, column) = sources.line_column(span);
@@ -232,7 +234,7 @@ impl Diagnostic {
                     .original
                     .get(from as usize..to.max(from) as usize)
                     .map_or(1, |t| t.lines().next().unwrap_or("").chars().count());
-                // Long lines are shown around the place only.
+                // Of a long line only the part around the place is shown.
                 let skip = if column > 100 { column - 60 } else { 0 };
                 let shown: String = text.chars().skip(skip).take(160).collect();
                 let pad: String = text

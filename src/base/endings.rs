@@ -1,13 +1,13 @@
-//! Endings of file names: every layer compares them here, without regard to case.
+//! Case-insensitive comparison of file name extensions, for all layers.
 
 use std::path::Path;
 
-/// Returns the ending of a file name in small letters, without its dot.
+/// Returns the extension of a file name in lower case, without its dot.
 pub fn ending(path: &Path) -> Option<String> {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase())
 }
 
-/// True if the name of a file ends in a dot and `wanted`, which is in small letters.
+/// True if the name of a file ends in a dot and `wanted`, which is in lower case.
 pub fn ends_in(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted))
 }

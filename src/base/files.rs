@@ -1,18 +1,17 @@
-//! Text files that a user names: read as UTF-8, without a byte order mark, with the place of the
-//! first byte that is no text.
+//! Text files that a user names: read as UTF-8, without a byte order mark. Errors have the place of
+//! the first byte that is not UTF-8.
 
 use std::path::Path;
 
 use super::diagnostic::{Diagnostic, Stage};
 use super::source::{SourceId, SourceMap};
 
-/// Bytes shown of a line after the one that is not text.
-const MOST_SHOWN: usize = 80;
+/// Limit on the bytes of a line shown after the first that is not UTF-8.
+const MAX_SHOWN: usize = 80;
 
-/// Reads a text file as a source of these.
+/// Reads a text file and adds it to the sources.
 ///
-/// # Errors
-/// As [`read_text`].
+/// # Errors As [`read_text`].
 pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, String), Diagnostic> {
     let text = read_text(path)?;
     Ok((sources.add(path.display().to_string(), text.clone()), text))
@@ -20,29 +19,27 @@ pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, St
 
 /// Reads a text file.
 ///
-/// # Errors
-/// The file cannot be read, or is not UTF-8: then with the line of the first byte that is not. The
-/// diagnostic carries the file name and the line itself, so that it does not depend on any sources.
+/// # Errors The file cannot be read, or is not UTF-8. The diagnostic holds the file name and the
+/// line of the first invalid byte, so that it does not depend on any sources.
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let mut bytes = crate::host::read(path).map_err(|e| file_error("cannot read", path, &e))?;
     if bytes.starts_with(b"\xef\xbb\xbf") {
         bytes.drain(..3);
     }
-    decoded(bytes, &path.display().to_string(), 1)
+    decode(bytes, &path.display().to_string(), 1)
 }
 
-/// Text from bytes, which begin at a line of what is called `name`.
+/// Decodes bytes that begin at line `first_line` of the file `name`.
 ///
-/// # Errors
-/// They are not UTF-8: with the line and column of the first byte that is not.
-pub fn decoded(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Diagnostic> {
+/// # Errors The bytes are not UTF-8: with the line and column of the first invalid byte.
+pub fn decode(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|e| {
         let (bytes, at) = (e.as_bytes(), e.utf8_error().valid_up_to());
         let start = bytes[..at].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
         let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
         let number = bytes[..start].iter().filter(|b| **b == b'\n').count() as u64 + first_line;
         let column = String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1;
-        let shown = String::from_utf8_lossy(&bytes[start..end.min(at + MOST_SHOWN)]).into_owned();
+        let shown = String::from_utf8_lossy(&bytes[start..end.min(at + MAX_SHOWN)]).into_owned();
         let message = format!("the byte 0x{:02x} here is not UTF-8 text", bytes[at]);
         Diagnostic::in_line(Stage::File, number, column, shown, message)
             .in_file(name)
@@ -50,7 +47,7 @@ pub fn decoded(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Di
     })
 }
 
-/// A file that cannot be used.
+/// Creates the error for a file that cannot be used.
 pub fn file_error(what: &str, path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("{what} `{}`: {error}", path.display()))
 }
@@ -60,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_dropped_and_other_bytes_have_places() {
+    fn marks_are_dropped_and_invalid_bytes_have_places() {
         let path = std::env::temp_dir().join(format!("mu-check-files-{}", std::process::id()));
         std::fs::write(&path, b"\xef\xbb\xbfact a;").unwrap();
         assert_eq!(read_text(&path).unwrap(), "act a;");

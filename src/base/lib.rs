@@ -1,5 +1,5 @@
-//! The foundation of all layers: atomic words, identifiers, source positions, words of texts,
-//! diagnostics, limits, components of graphs. Imports no other layer.
+//! Foundation of all layers: atomic integers, identifiers, source positions, tokens of program
+//! texts, diagnostics, limits, graph components. Imports no other layer.
 #![warn(missing_docs)]
 
 pub mod atomics;

@@ -1,27 +1,27 @@
-//! Limits of a run and the reason why a search stopped. A limit is an answer of its own: it never
-//! reads as true or false.
+//! Limits of a run, and the reason why a search stopped. A limit gives the answer unknown, never
+//! true or false.
 
 use crate::host::{self, Instant};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the user allows.
+/// Limits that the user sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Most states to store.
+    /// Maximum number of states to store.
     pub max_states: Option<u64>,
-    /// Most bytes of resident memory of the whole process.
+    /// Maximum resident memory of the whole process in bytes.
     pub max_memory: Option<u64>,
-    /// Longest time from the start of the run.
+    /// Maximum time since the start of the run.
     pub timeout: Option<Duration>,
 }
 
-/// Why a search stopped.
+/// Reason why a search stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// Nothing is left to do.
+    /// The search is complete.
     #[default]
     Complete,
     /// `--max-states`.
@@ -30,16 +30,16 @@ pub enum Stop {
     Memory,
     /// `--timeout`.
     Time,
-    /// A signal.
+    /// An interrupt by the user.
     Interrupted,
-    /// Another process of the same search ended or fell silent.
+    /// Another process of the same search ended or stopped responding.
     Lost,
-    /// A store buffer was full (`--buffer`): what more room would allow was not searched.
+    /// A store buffer was full (`--buffer`): runs that need more room were not searched.
     Buffer,
 }
 
 impl Stop {
-    /// Stable word for JSON and tables.
+    /// Returns a stable word for JSON and tables.
     pub fn word(&self) -> &'static str {
         match self {
             Stop::Complete => "complete",
@@ -53,30 +53,30 @@ impl Stop {
     }
 }
 
-/// The limits of one run, shared by all its threads; cheap to poll.
+/// Limits of one run, shared by all its threads; cheap to poll.
 #[derive(Clone, Debug)]
 pub struct Budget {
     limits: Limits,
     start: Instant,
     interrupted: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
-    later: Arc<Later>,
+    deferred: Arc<DeferredAction>,
 }
 
-/// What is done once a run is long.
+/// Action that runs once the run is long.
 #[derive(Default)]
-struct Later {
-    waits: AtomicBool,
-    what: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+struct DeferredAction {
+    pending: AtomicBool,
+    action: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-impl std::fmt::Debug for Later {
+impl std::fmt::Debug for DeferredAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", if self.waits.load(Ordering::Relaxed) { "waiting" } else { "done" })
+        write!(f, "{}", if self.pending.load(Ordering::Relaxed) { "waiting" } else { "done" })
     }
 }
 
-/// A run is long from here on.
+/// Time after which a run counts as long.
 const LONG: Duration = Duration::from_millis(8);
 
 impl Default for Budget {
@@ -93,48 +93,49 @@ impl Budget {
             start: Instant::now(),
             interrupted: Arc::default(),
             peak: Arc::default(),
-            later: Arc::default(),
+            deferred: Arc::default(),
         }
     }
-    /// The same run with other limits: one clock, one interrupt.
+    /// Returns a budget of the same run with other limits: one clock, one interrupt.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         Self { limits, ..self.clone() }
     }
-    /// The limits given.
+    /// Returns the limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
-    /// Time since the start of the run.
+    /// Returns the time since the start of the run.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
-    /// Does something at the first [`Budget::check`] some milliseconds after the start: what costs
-    /// as much as a small run.
-    pub fn once_long(&self, what: impl FnOnce() + Send + 'static) {
-        *self.later.what.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(what));
-        self.later.waits.store(true, Ordering::Relaxed);
+    /// Defers an action until the first [`Budget::check`] some milliseconds after the start, for
+    /// work that costs as much as a small run.
+    pub fn defer_until_long(&self, action: impl FnOnce() + Send + 'static) {
+        *self.deferred.action.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Box::new(action));
+        self.deferred.pending.store(true, Ordering::Relaxed);
     }
     #[cold]
     fn is_long(&self) {
         if self.start.elapsed() > LONG {
-            self.will_be_long();
+            self.run_deferred();
         }
     }
-    /// Does at once what waits for a long run, for a stage that does not poll.
-    pub fn will_be_long(&self) {
-        if self.later.waits.swap(false, Ordering::Relaxed) {
-            let what = self.later.what.lock().unwrap_or_else(PoisonError::into_inner).take();
-            what.into_iter().for_each(|w| w());
+    /// Runs the deferred action at once, for a stage that does not poll.
+    pub fn run_deferred(&self) {
+        if self.deferred.pending.swap(false, Ordering::Relaxed) {
+            let action = self.deferred.action.lock().unwrap_or_else(PoisonError::into_inner).take();
+            action.into_iter().for_each(|w| w());
         }
     }
-    /// The flag that a signal handler sets.
+    /// Returns the flag that a signal handler sets.
     pub fn interrupt_flag(&self) -> Arc<AtomicBool> {
         self.interrupted.clone()
     }
-    /// Polls everything but the memory: call every few thousand steps.
+    /// Polls all limits except memory: call every few thousand steps.
     pub fn check(&self, states: u64) -> Result<(), Stop> {
-        if self.later.waits.load(Ordering::Relaxed) {
+        if self.deferred.pending.load(Ordering::Relaxed) {
             self.is_long();
         }
         if host::stopped() {
@@ -159,18 +160,18 @@ impl Budget {
     }
 }
 
-/// Resident bytes of this process now; 0 where the system does not say.
+/// Returns the resident bytes of this process; 0 if the system does not report them.
 pub fn resident_bytes() -> u64 {
     host::resident_bytes()
 }
 
-/// Highest resident bytes of this process so far; 0 where the system does not say.
+/// Returns the peak resident bytes of this process; 0 if the system does not report them.
 pub fn peak_resident_bytes() -> u64 {
     host::peak_resident_bytes()
 }
 
-/// Bytes of memory that this process may use: the machine's, or its control group's if that is
-/// less. `None` where nothing says.
+/// Returns the bytes of memory that this process may use: those of the machine, or those of its
+/// control group if less. `None` if the system reports neither.
 pub fn available_memory() -> Option<u64> {
     host::available_memory()
 }

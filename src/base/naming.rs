@@ -1,12 +1,12 @@
-//! What the names of a text mean: where each is declared, where it is used, and what to say of it.
+//! Symbol table of a text for editors: declarations, uses, and descriptions of names.
 //!
-//! A front end that gives a [`Naming`] has hover, definition, references, rename, completion,
-//! outline and colours in editors: the layer `lsp` asks for nothing else. Invariant: a mention's
-//! place holds its name alone, and no two mentions overlap.
+//! A front end that provides a [`Naming`] has hover, definition, references, rename, completion,
+//! outline and colours in editors; the layer `lsp` needs nothing else. Invariant: the place of a
+//! mention contains only its name, and no two mentions overlap.
 
 use crate::Span;
 
-/// What a name stands for.
+/// Kind of a named entity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Role {
     /// A type.
@@ -15,28 +15,28 @@ pub enum Role {
     Constructor,
     /// Memory: a variable, an array, a location.
     Storage,
-    /// A value that stays.
+    /// A constant.
     Constant,
     /// A set or relation of events.
     Relation,
-    /// Something with arguments that gives a value.
+    /// A function.
     Function,
-    /// Something that happens: a transition, a procedure, a thread.
+    /// A transition, a procedure, or a thread.
     Process,
-    /// A variable that an equation of its own defines as a fixed point.
+    /// A variable that its own equation defines as a fixed point.
     FixedPoint,
     /// A parameter or a variable of one declaration.
     Local,
     /// A register of a thread.
     Register,
-    /// A place that jumps go to.
+    /// A jump target.
     Label,
-    /// A claim, which reports call by this name.
+    /// A claim, which reports cite by this name.
     Claim,
 }
 
 impl Role {
-    /// Its word.
+    /// Returns the word for editors.
     pub fn word(self) -> &'static str {
         match self {
             Role::Type => "type",
@@ -55,52 +55,51 @@ impl Role {
     }
 }
 
-/// A thing that has a name.
+/// Named entity.
 #[derive(Clone, Debug)]
 pub struct Binding {
-    /// What it is.
+    /// Kind.
     pub role: Role,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it is declared first; nowhere if the language gives it.
+    /// Place of the first declaration; `None` for names that the language defines.
     pub place: Option<Span>,
-    /// All of its declaration.
+    /// Place of the whole declaration.
     pub whole: Span,
-    /// Its declaration in a line.
-    pub says: String,
-    /// What else there is to say of it, as Markdown.
+    /// Declaration in one line.
+    pub declaration: String,
+    /// Further description, as Markdown.
     pub note: String,
-    /// Where it is in scope; none: everywhere.
+    /// Scope; `None` if the scope is the whole text.
     pub scope: Option<Span>,
-    /// Why it cannot have another name, if it cannot.
+    /// Reason why the entity cannot be renamed, if it cannot.
     pub fixed: Option<&'static str>,
 }
 
-/// A place of a name.
+/// Occurrence of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mention {
-    /// Where.
+    /// Place.
     pub place: Span,
-    /// Of what, by its number.
+    /// Number of the entity.
     pub of: usize,
-    /// Whether it is declared there.
+    /// True if this occurrence declares the entity.
     pub declares: bool,
 }
 
 /// All names of a text.
 #[derive(Clone, Default, Debug)]
 pub struct Naming {
-    /// What has a name.
+    /// Named entities.
     pub bindings: Vec<Binding>,
-    /// Places of names, in the order in which they were found.
+    /// Occurrences of names, in the order in which they were found.
     pub mentions: Vec<Mention>,
-    /// Parts of the text that an outline shows and that have no name of their own: what to call
-    /// them, and where they are.
+    /// Parts of the text for the outline that have no name of their own: title and place.
     pub parts: Vec<(String, Span)>,
 }
 
 impl Naming {
-    /// A thing that is declared at a place, in scope everywhere. Gives its number.
+    /// Adds an entity that is declared at a place, in scope everywhere. Returns its number.
     pub fn declare(
         &mut self,
         role: Role,
@@ -113,10 +112,10 @@ impl Naming {
         self.mentions.push(Mention { place, of, declares: true });
         of
     }
-    /// A thing that the language gives; it keeps its name.
-    pub fn given(&mut self, role: Role, name: &str, says: impl Into<String>) -> usize {
+    /// Adds a name that the language defines; it cannot be renamed.
+    pub fn add_builtin(&mut self, role: Role, name: &str, says: impl Into<String>) -> usize {
         let of = self.add(role, name, None, Span::default(), says.into());
-        self.bindings[of].fixed = Some("the language gives it");
+        self.bindings[of].fixed = Some("it is part of the language");
         of
     }
     fn add(
@@ -132,19 +131,19 @@ impl Naming {
             name: name.into(),
             place,
             whole,
-            says,
+            declaration: says,
             note: String::new(),
             scope: None,
             fixed: None,
         });
         self.bindings.len() - 1
     }
-    /// A place where something is used.
+    /// Adds an occurrence.
     pub fn mention(&mut self, place: Span, of: usize) {
         self.mentions.push(Mention { place, of, declares: false });
     }
-    /// Where what has a name at this offset is named, in ascending order; nowhere if no name begins
-    /// there. Of one text: sources are not looked at.
+    /// Returns the offsets of all occurrences of the entity that has a mention at this offset,
+    /// ascending. Empty if no mention begins there. For a single text: source ids are not compared.
     pub fn places_of(&self, at: u32) -> Vec<u32> {
         let Some(found) = self.mentions.iter().find(|m| m.place.start == at) else {
             return Vec::new();
@@ -154,20 +153,20 @@ impl Naming {
         all.sort_unstable();
         all
     }
-    /// Makes two things one: a name that two branches bind, and that what follows uses. The first
-    /// stays.
-    pub fn unite(&mut self, stays: usize, goes: usize) {
-        if stays != goes {
-            self.mentions.iter_mut().filter(|m| m.of == goes).for_each(|m| m.of = stays);
+    /// Merges two entities, for a name that two branches bind and later code uses. The first
+    /// remains.
+    pub fn merge(&mut self, target: usize, source: usize) {
+        if target != source {
+            self.mentions.iter_mut().filter(|m| m.of == source).for_each(|m| m.of = target);
         }
     }
 }
 
-/// A text on one line, cut where it is long.
+/// Returns a text as a single line, truncated if it is long.
 pub fn line(text: &str) -> String {
-    const MOST: usize = 160;
+    const MAX: usize = 160;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(MOST) {
+    match words.char_indices().nth(MAX) {
         Some((at, _)) => format!("{} …", words[..at].trim_end()),
         None => words,
     }

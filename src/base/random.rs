@@ -1,19 +1,18 @@
-//! A seeded generator (SplitMix64; Steele, Lea, Flood 2014) for random tests and generated
-//! families. Not for cryptography.
+//! Seeded random number generator (SplitMix64; Steele, Lea, Flood 2014) for random tests and
+//! generated families. Not for cryptography.
 //!
-//! The same seed gives the same sequence on every machine, so a failure replays from the seed that
-//! it printed.
+//! The same seed gives the same sequence on every machine, so a printed seed replays a failure.
 
-/// The state of a generator.
+/// State of a generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A generator with a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -21,7 +20,7 @@ impl Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    /// A number in `0..bound`; `bound` is not 0. The bias is below `bound / 2^64`.
+    /// Returns a number in `0..bound`; `bound` is not 0. The bias is below `bound / 2^64`.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
@@ -29,7 +28,7 @@ impl Random {
     pub fn chance(&mut self, numerator: usize, denominator: usize) -> bool {
         self.below(denominator) < numerator
     }
-    /// One of the items.
+    /// Returns one of the items.
     pub fn choose<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

@@ -1,11 +1,10 @@
-//! Names that may be meant by a mistyped one.
+//! Spelling suggestions for a mistyped name.
 //!
-//! The distance counts letters to put in, take out or replace, neighbours that change places being
-//! one (Damerau, 1964; restricted). Cost: the product of the lengths, for each name whose length is
-//! near.
+//! Restricted Damerau-Levenshtein distance (Damerau, 1964): insertions, deletions, replacements,
+//! and swaps of neighbours. Cost: the product of the lengths, for each name of similar length.
 
-/// Up to three names that differ little from the given one, nearest first: none of a word of two
-/// letters, one letter of five, two of more.
+/// Returns up to three names at a small distance, nearest first. None for a name of up to two
+/// letters; distance 1 for up to five letters, 2 for longer names.
 pub fn similar_names<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = match name.chars().count() {
         0..=2 => return Vec::new(),
@@ -14,14 +13,14 @@ pub fn similar_names<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -
     };
     let word: Vec<char> = name.chars().collect();
     let distance = |n: &str| distance(&word, &n.chars().collect::<Vec<_>>(), limit);
-    let mut near: Vec<(usize, &str)> =
+    let mut similar: Vec<(usize, &str)> =
         names.into_iter().filter_map(|n| Some((distance(n)?, n))).collect();
-    near.sort();
-    near.dedup();
-    near.into_iter().take(3).map(|n| n.1).collect()
+    similar.sort();
+    similar.dedup();
+    similar.into_iter().take(3).map(|n| n.1).collect()
 }
 
-/// The distance if it is at most `limit`.
+/// Returns the distance if it is at most `limit`.
 fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;

@@ -1,14 +1,14 @@
-//! Source texts and places in them. Texts may be expanded from a template; places always point into
+//! Source texts and places in them. Texts may be expanded from a template; places always refer to
 //! the file as written.
 
-/// A text that has been read: an index into a [`SourceMap`].
+/// Source text: an index into a [`SourceMap`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct SourceId(pub u16);
 
-/// A stretch of bytes `start..end` in a source's *parsed* text.
+/// Range of bytes `start..end` in a source's *parsed* text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Span {
-    /// Which text.
+    /// Source.
     pub source: SourceId,
     /// First byte.
     pub start: u32,
@@ -17,7 +17,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The smallest span that covers both (which are in one source).
+    /// Returns the smallest span that covers both (which are in one source).
     pub fn to(self, other: Span) -> Span {
         Span {
             source: self.source,
@@ -25,18 +25,18 @@ impl Span {
             end: self.end.max(other.end),
         }
     }
-    /// Whether this is a place at all: what the program made by itself has the empty default.
+    /// True if this is a real place. Items that the program generates have the empty default.
     pub fn is_somewhere(self) -> bool {
         self.end > self.start
     }
-    /// Whether two places have something in common.
+    /// True if the two spans intersect.
     pub fn overlaps(self, other: Span) -> bool {
         self.source == other.source && self.start < other.end && other.start < self.end
     }
 }
 
-/// A place that something carries along. All are equal, so that things that differ only in where
-/// they were written stay equal.
+/// Place attached to an item, ignored by comparison: all are equal, so that items that differ only
+/// in their places are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place(pub Span);
 
@@ -50,18 +50,18 @@ impl std::hash::Hash for Place {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
-/// One text with its name and, if it was expanded from a template, the way back to the original.
+/// One text with its name and, if it was expanded from a template, the map to original offsets.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// File name as the user gave it.
     pub name: String,
-    /// The file as written; what excerpts show.
+    /// The file as written; excerpts show it.
     pub original: String,
     /// The text that was parsed (equal to `original` for a plain file).
     pub text: String,
-    /// Breakpoints `(offset in text, offset in original, advances)`, ascending in the first: from
-    /// a breakpoint to the next one offsets advance together if `advances`, else all map to
-    /// the breakpoint's original offset. Empty: the identity.
+    /// Breakpoints `(offset in text, offset in original, advances)`, ascending in the first. From a
+    /// breakpoint to the next one offsets advance together if `advances`, else all map to the
+    /// breakpoint's original offset. Empty: the identity.
     pub back: Vec<(u32, u32, bool)>,
 }
 
@@ -72,7 +72,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// No texts.
+    /// Creates an empty map.
     pub fn new() -> Self {
         Self::default()
     }
@@ -86,21 +86,21 @@ impl SourceMap {
             back: Vec::new(),
         })
     }
-    /// Adds a text that was expanded from another.
+    /// Adds a text that was expanded from a template.
     pub fn add_source(&mut self, source: Source) -> SourceId {
         let id = SourceId(u16::try_from(self.sources.len()).expect("more than 65,536 sources"));
         self.sources.push(source);
         id
     }
-    /// True if the source is one of these.
+    /// True if the source is in this map.
     pub fn holds(&self, id: SourceId) -> bool {
         (id.0 as usize) < self.sources.len()
     }
-    /// The source of an id given out by this map.
+    /// Returns the source of an id that this map created.
     pub fn get(&self, id: SourceId) -> &Source {
         &self.sources[id.0 as usize]
     }
-    /// Offset in the original file of an offset in the parsed text. O(log breakpoints).
+    /// Returns the offset in the original file of an offset in the parsed text. O(log breakpoints).
     pub fn original_offset(&self, id: SourceId, offset: u32) -> u32 {
         let source = self.get(id);
         match source.back.partition_point(|b| b.0 <= offset) {
@@ -111,7 +111,7 @@ impl SourceMap {
             }
         }
     }
-    /// `(line, column)` in the original file, both from 1, columns in characters.
+    /// Returns `(line, column)` in the original file, both from 1, columns in characters.
     pub fn line_column(&self, span: Span) -> (usize, usize) {
         let text = &self.get(span.source).original;
         let mut at = (self.original_offset(span.source, span.start) as usize).min(text.len());
@@ -122,7 +122,7 @@ impl SourceMap {
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         (before.matches('\n').count() + 1, text[line_start..at].chars().count() + 1)
     }
-    /// The parsed text under a span.
+    /// Returns the parsed text of a span.
     pub fn text(&self, span: Span) -> &str {
         self.get(span.source).text.get(span.start as usize..span.end as usize).unwrap_or("")
     }

@@ -1,9 +1,9 @@
-//! Numbers as few bytes: seven bits each, the low ones first (LEB128).
+//! Variable-length integers: seven bits per byte, low bits first (LEB128).
 //!
-//! Cost: one byte below 128, at most ten. Invariant: what is not such a number is refused; nothing
-//! is cut off.
+//! Cost: one byte below 128, at most ten. Invariant: malformed or overlong input is rejected, never
+//! truncated.
 
-/// Appends a number in groups of seven bits, the low ones first.
+/// Appends a number in groups of seven bits, low bits first.
 #[inline]
 pub fn put(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
@@ -13,7 +13,7 @@ pub fn put(out: &mut Vec<u8>, mut n: u64) {
     out.push(n as u8);
 }
 
-/// Takes such a number off the front.
+/// Removes such a number from the front. `None` if the input is malformed.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut n = 0u64;

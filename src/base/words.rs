@@ -1,60 +1,59 @@
-//! Words and signs of program texts, with their places: litmus files of all architectures, x86
-//! programs.
+//! Tokens of program texts with their places: litmus files of all architectures, x86 programs.
 //!
 //! In: a text and an offset. Out: tokens up to its end, and a cursor over them. Comments `(* … *)`
 //! nest. Names are Latin letters, digits, `_` and `.`. Cost: linear.
 
 use crate::{Diagnostic, SourceId, Span, Stage};
 
-/// A kind of token.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A name.
     Name,
-    /// Digits, or `0x` and hexadecimal digits, with letters that follow: `10`, `0x1f`, `1UL`, `1f`.
+    /// Digits, or `0x` and hexadecimal digits, with following letters: `10`, `0x1f`, `1UL`, `1f`.
     Number,
-    /// A text in quotes.
+    /// A quoted string.
     Text,
-    /// A sign.
+    /// A symbol.
     Sign,
-    /// Nothing follows.
+    /// The end of the text.
     End,
 }
 
-/// A token.
+/// Token.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
-    /// Its text.
+    /// Text.
     pub text: &'a str,
-    /// Where it stands.
+    /// Place.
     pub span: Span,
 }
 
-/// How a text is written.
+/// Lexical form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Ends of lines are blanks. Comments are also `//`, `/* … */` and `<< … >>`.
+    /// Line ends are white space. Comments are also `//`, `/* … */` and `<< … >>`.
     Free,
-    /// The same outside of function bodies. In them `(*` starts a comment only before a blank or a
-    /// star, as `(*x)` is an expression of C, `<<` and `>>` are signs, and `'a'` is a text.
+    /// As `Free` outside of function bodies. In bodies `(*` starts a comment only before white
+    /// space or a star, since `(*x)` is an expression of C; `<<` and `>>` are symbols, and `'a'` is
+    /// a string.
     C,
-    /// The end of a line is a sign of its own, and this character starts a comment up to it.
+    /// The end of a line is a symbol, and this character starts a comment up to it.
     Lines(char),
 }
 
-/// Signs, longer ones before their beginnings.
+/// Symbols; each precedes its prefixes.
 const SIGNS: [&str; 41] = [
     "/\\", "\\/", "=>", "==", "!=", "<>", "<=", ">=", "&&", "||", "->", "++", "--", ";", ",", "|",
     "(", ")", "[", "]", "{", "}", ":", "=", "+", "-", "*", "/", "$", "%", "~", "&", "<", ">", "!",
     "@", "#", "^", "?", "'", ".",
 ];
 
-/// Cuts a text into tokens, the last of which is of kind [`Kind::End`].
+/// Splits a text into tokens, the last of which is of kind [`Kind::End`].
 ///
-/// # Errors
-/// A comment or a text in quotes that does not end, a character that starts nothing.
+/// # Errors An unterminated comment or string, or a character that starts no token.
 pub fn tokens(
     source: SourceId,
     text: &str,
@@ -150,11 +149,11 @@ pub fn tokens(
     Ok(out)
 }
 
-/// The braces of a litmus test in C: first those of the initial state, then those of functions.
+/// Brace tracking in a litmus test in C: the initial state comes first, then the functions.
 #[derive(Default)]
 struct Braces {
     depth: u32,
-    /// True if the initial state has ended.
+    /// True after the end of the initial state.
     functions: bool,
 }
 
@@ -174,8 +173,8 @@ impl Braces {
     }
 }
 
-/// The offset after the character constant that starts at `at`. `None` if its line has no end of
-/// it.
+/// Returns the offset after the character constant that starts at `at`. `None` if it does not end
+/// on its line.
 fn character(bytes: &[u8], at: usize) -> Option<usize> {
     let mut next = at + 1;
     loop {
@@ -192,13 +191,13 @@ fn in_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'.'
 }
 
-/// The offset of the first byte from `at` on that does not pass the test.
+/// Returns the offset of the first byte from `at` on that does not satisfy the test.
 fn run(bytes: &[u8], at: usize, test: impl Fn(u8) -> bool) -> usize {
     at + bytes[at..].iter().take_while(|b| test(**b)).count()
 }
 
-/// The offset after the comment that starts at `at`: none if none starts there, `Some(None)` if it
-/// does not end.
+/// Returns the offset after the comment that starts at `at`. `None` if no comment starts there,
+/// `Some(None)` if it does not end.
 pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
     let find =
         |end: &[u8]| bytes[at + 2..].windows(2).position(|w| w == end).map(|i| at + 2 + i + 2);
@@ -224,8 +223,8 @@ pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
     }
 }
 
-/// The length of the comment `(* … *)` that a text starts with; such comments nest. None if it does
-/// not end.
+/// Returns the length of the comment `(* … *)` at the start of a text; such comments nest. `None`
+/// if it does not end.
 pub fn nested_comment(text: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (0usize, 0);
     while let Some(pair) = text.get(at..at + 2) {
@@ -247,7 +246,7 @@ pub fn nested_comment(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// A place in a list of tokens.
+/// Position in a list of tokens.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a, 't> {
     tokens: &'t [Token<'a>],
@@ -255,34 +254,34 @@ pub struct Cursor<'a, 't> {
 }
 
 impl<'a, 't> Cursor<'a, 't> {
-    /// The start of a list that ends with an `End` token.
+    /// Creates a cursor at the start of a list that ends with an `End` token.
     pub fn new(tokens: &'t [Token<'a>]) -> Self {
         Self { tokens, at: 0 }
     }
-    /// The token here.
+    /// Returns the current token.
     pub fn peek(&self) -> Token<'a> {
         self.ahead(0)
     }
-    /// The token `n` places on.
+    /// Returns the token `n` places ahead.
     pub fn ahead(&self, n: usize) -> Token<'a> {
         self.tokens[(self.at + n).min(self.tokens.len() - 1)]
     }
-    /// The token before this place; the first one at the start.
+    /// Returns the previous token; the first one at the start.
     pub fn before(&self) -> Token<'a> {
         self.tokens[self.at.saturating_sub(1)]
     }
-    /// Takes the token here.
+    /// Consumes the current token.
     pub fn take(&mut self) -> Token<'a> {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
     }
-    /// Whether the sign is here.
+    /// True if the current token is this symbol.
     pub fn is(&self, sign: &str) -> bool {
         let t = self.peek();
         t.kind == Kind::Sign && t.text == sign
     }
-    /// Takes the sign if it is here.
+    /// Consumes the symbol if it is next. True if it was.
     pub fn eat(&mut self, sign: &str) -> bool {
         let found = self.is(sign);
         if found {
@@ -290,12 +289,12 @@ impl<'a, 't> Cursor<'a, 't> {
         }
         found
     }
-    /// Whether a name is here, in any case.
+    /// True if the current token is this name, in any case.
     pub fn is_word(&self, word: &str) -> bool {
         let t = self.peek();
         t.kind == Kind::Name && t.text.eq_ignore_ascii_case(word)
     }
-    /// Takes a name if it is here.
+    /// Consumes a name if it is next. True if it was.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         if found {
@@ -303,23 +302,23 @@ impl<'a, 't> Cursor<'a, 't> {
         }
         found
     }
-    /// Whether nothing follows.
+    /// True at the end of the tokens.
     pub fn at_end(&self) -> bool {
         self.peek().kind == Kind::End
     }
-    /// Takes the sign or fails.
+    /// Consumes the symbol. Error: another token is next.
     pub fn expect(&mut self, sign: &str) -> Result<Token<'a>, Diagnostic> {
         if self.is(sign) { Ok(self.take()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
     }
-    /// Takes a name or fails.
+    /// Consumes a name. Error: another token is next.
     pub fn name(&mut self, what: &str) -> Result<Token<'a>, Diagnostic> {
         if self.peek().kind == Kind::Name { Ok(self.take()) } else { Err(self.unexpected(what)) }
     }
-    /// Whether a number is here, maybe with a sign.
+    /// True if a number with an optional sign is next.
     pub fn is_number(&self) -> bool {
         self.peek().kind == Kind::Number || self.is("-") && self.ahead(1).kind == Kind::Number
     }
-    /// Takes a number with its sign.
+    /// Consumes a number with its sign.
     pub fn number(&mut self) -> Result<i64, Diagnostic> {
         let negative = self.eat("-");
         let token = self.peek();
@@ -339,7 +338,7 @@ impl<'a, 't> Cursor<'a, 't> {
         };
         Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }
-    /// The complaint that something else was expected here.
+    /// Returns the error for an unexpected token.
     pub fn unexpected(&self, expected: &str) -> Diagnostic {
         let token = self.peek();
         let found = match (token.kind, token.text) {
@@ -351,7 +350,7 @@ impl<'a, 't> Cursor<'a, 't> {
     }
 }
 
-/// The value of a token of kind number: decimal or hexadecimal, with the suffixes of C.
+/// Returns the value of a number token: decimal or hexadecimal, with the suffixes of C.
 fn number(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
     match digits.get(..2) {

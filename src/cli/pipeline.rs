@@ -55,7 +55,7 @@ impl Session {
     pub fn brief(common: Common, reading: ReadArgs) -> Self {
         let session = Self::without_watchdog(common, reading);
         let (budget, format) = (session.budget.clone(), session.common.format);
-        session.budget.once_long(move || output::watch(&budget, format, listen));
+        session.budget.defer_until_long(move || output::watch(&budget, format, listen));
         session
     }
 

@@ -33,7 +33,7 @@ const SMALL: u64 = 1 << 16;
 /// Reads a system.
 fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
     if path.metadata().is_ok_and(|m| m.len() > SMALL) {
-        session.budget.will_be_long();
+        session.budget.run_deferred();
     }
     session.expect_no_parameters(path)?;
     super::systems::read(session, path)

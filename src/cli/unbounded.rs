@@ -362,7 +362,7 @@ fn abstracted(
                 depends.what
             );
             let error = Diagnostic::new(Stage::Unsupported, text);
-            depends.span.map_or(error.clone(), |span| error.placed(span))
+            depends.span.map_or(error.clone(), |span| error.or_span(span))
         })?;
         if !found.is_crowd() {
             counted.push(found);

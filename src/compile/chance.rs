@@ -509,7 +509,7 @@ pub(super) fn starts(
         .iter()
         .map(|e| engine.code(e, &chosen.vars))
         .collect::<Result<Vec<_>, Diagnostic>>()?;
-    let at = drawing.decided(engine, &[]).map_err(|e| e.placed(chance.weight.span))?;
+    let at = drawing.decided(engine, &[]).map_err(|e| e.or_span(chance.weight.span))?;
     let draw = Draws::default().draw(engine, (0, &drawing, at), &[], chance.weight.span)?;
     let mut starts: Vec<(BigRational, Vec<u32>)> = Vec::new();
     for (values, weight) in draw.values.chunks(drawing.width.max(1)).zip(draw.weights.iter()) {

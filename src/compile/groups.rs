@@ -207,7 +207,7 @@ impl Builder<'_> {
             conjunct.free_vars(&mut free);
             if free.is_empty() {
                 let value =
-                    self.engine.from_expr(&conjunct).map_err(|e| e.placed(summand.span()))?;
+                    self.engine.from_expr(&conjunct).map_err(|e| e.or_span(summand.span()))?;
                 if value.is_false() {
                     return Ok(None);
                 }
@@ -223,7 +223,7 @@ impl Builder<'_> {
     /// The number of a constant in the table of a slot.
     fn constant(&mut self, slot: Slot, constant: &Expr, span: Span) -> Result<u32, Diagnostic> {
         let (value, slot) =
-            (self.engine.from_expr(constant).map_err(|e| e.placed(span))?, slot as usize);
+            (self.engine.from_expr(constant).map_err(|e| e.or_span(span))?, slot as usize);
         let term = self.engine.term_at(&value, self.layout.sort_of[slot]);
         Ok(self.layout.tables[self.layout.table_of[slot]].intern(term).0)
     }

@@ -57,7 +57,7 @@ impl Conditions {
                 .solve(&problem, std::slice::from_ref(value), &mut |_: &mut Engine, _: &[Value]| {
                     Ok(ControlFlow::Continue(()))
                 })
-                .map_err(|e| e.placed(*span))?;
+                .map_err(|e| e.or_span(*span))?;
         }
         Ok(())
     }

@@ -470,7 +470,7 @@ impl Worker for LinearWorker<'_> {
             setting.written(engine, &full, &mut out.values)?;
             Ok(ControlFlow::Continue(()))
         })
-        .map_err(|e| e.placed(span))?;
+        .map_err(|e| e.or_span(span))?;
         if let (Asked::Questions, Some(code)) = (asked, &mut groups[group]) {
             code.keep(model, group, reads, (&out.labels[before.0..], &out.values[before.1..]));
         }
@@ -530,7 +530,7 @@ impl Worker for LinearWorker<'_> {
             setting.outcomes(engine, &mut full, span, out)?;
             Ok(ControlFlow::Continue(()))
         })
-        .map_err(|e| e.placed(span))
+        .map_err(|e| e.or_span(span))
     }
     fn parts(
         &mut self,

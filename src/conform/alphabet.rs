@@ -192,7 +192,7 @@ impl Alphabet {
         for (label, label_events) in words_of_labels {
             let place =
                 label_events.first().map(|t| interface.operations[t.operation as usize].end.span);
-            let placed = |d: Diagnostic| place.map_or(d.clone(), |p| d.placed(p));
+            let placed = |d: Diagnostic| place.map_or(d.clone(), |p| d.or_span(p));
             let events: Vec<Event> = label_events
                 .iter()
                 .map(|t| out.event(label, t))

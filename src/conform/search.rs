@@ -479,7 +479,7 @@ impl HistorySearch<'_> {
                     match self
                         .sequences
                         .after(*place, e, event)
-                        .map_err(|d| d.placed(line.end.span))?
+                        .map_err(|d| d.or_span(line.end.span))?
                     {
                         Some(list) => *place = list,
                         None => {

@@ -29,11 +29,11 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         ("int", "int: whole numbers"),
         ("real", "real: rational numbers"),
     ] {
-        let of = walk.out.given(Role::Type, name, says);
+        let of = walk.out.add_builtin(Role::Type, name, says);
         walk.types.insert(name.into(), of);
     }
     for name in ["False", "True"] {
-        let of = walk.out.given(Role::Constructor, name, format!("{name}: bool"));
+        let of = walk.out.add_builtin(Role::Constructor, name, format!("{name}: bool"));
         walk.values.insert(name.into(), of);
     }
     items.iter().for_each(|(item, whole)| walk.declares(item, *whole));

@@ -220,7 +220,7 @@ impl<'t> Walk<'t> {
                 for (of, from) in declared.drain(..) {
                     let whole = self.since(from);
                     self.out.bindings[of].whole = whole;
-                    self.out.bindings[of].says = self.written(whole);
+                    self.out.bindings[of].declaration = self.written(whole);
                 }
             }
         }

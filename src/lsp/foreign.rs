@@ -289,7 +289,7 @@ impl Analysis {
         };
         for (of, b) in naming.bindings.iter().enumerate() {
             let scope = b.scope.filter(|s| s.source == *source).map(range);
-            let (says, note) = (b.says.clone(), b.note.clone());
+            let (says, note) = (b.declaration.clone(), b.note.clone());
             self.things.push(Thing {
                 key: key_of(of),
                 kind: Kind::Of(b.role),
@@ -316,7 +316,7 @@ impl Analysis {
                     name: b.name.clone(),
                     range: range(mention.place),
                     whole,
-                    signature: b.says.clone(),
+                    signature: b.declaration.clone(),
                 };
                 self.declarations.push(declaration);
             }

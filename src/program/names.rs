@@ -35,7 +35,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         ("next", "$next: the next thread, round robin"),
         ("eip", "eip[$t]: where a thread is, to be compared with a label"),
     ] {
-        let of = walk.out.given(Role::Constant, name, says);
+        let of = walk.out.add_builtin(Role::Constant, name, says);
         walk.given.insert(name, of);
     }
     for s in &sections {
@@ -190,7 +190,7 @@ impl<'t> Walk<'t> {
     fn label_of_all(&mut self, name: &str) -> Option<usize> {
         let all: Vec<usize> = self.labels.iter().filter_map(|l| l.get(name).copied()).collect();
         let (stays, others) = all.split_first()?;
-        others.iter().for_each(|goes| self.out.unite(*stays, *goes));
+        others.iter().for_each(|goes| self.out.merge(*stays, *goes));
         self.labels.iter_mut().filter_map(|l| l.get_mut(name)).for_each(|of| *of = *stays);
         self.out.bindings[*stays].scope = None;
         Some(*stays)

@@ -404,7 +404,7 @@ impl<'m> Thread<'m> {
             let name = &regions.groups[group].name;
             let text = format!("a step `{name}` depends on too many numbers at once");
             let summand = &regions.inner.process().summands[regions.inner.summand_of(group)];
-            return Err(Diagnostic::new(Stage::Unsupported, text).placed(summand.span()));
+            return Err(Diagnostic::new(Stage::Unsupported, text).or_span(summand.span()));
         };
         let found = Rc::new(found);
         self.samples.insert(key, found.clone());

@@ -49,7 +49,7 @@ fn deep<T>(f: impl FnOnce() -> T) -> T {
 }
 
 fn refused<T>(text: &str, span: Span) -> Result<T, Diagnostic> {
-    Err(Diagnostic::new(Stage::Unsupported, text).placed(span))
+    Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
 impl<'f, 'a> Asker<'f, 'a> {
@@ -116,7 +116,7 @@ impl<'f, 'a> Asker<'f, 'a> {
     fn action(&mut self, a: &Action, span: Span) -> Result<(), Diagnostic> {
         deep(|| match a {
             Action::True | Action::False => Ok(()),
-            Action::Val(e) => self.test(e).map_err(|d| d.placed(span)),
+            Action::Val(e) => self.test(e).map_err(|d| d.or_span(span)),
             Action::Not(a) => self.action(a, span),
             Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
                 self.action(a, span)?;

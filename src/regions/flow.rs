@@ -766,7 +766,7 @@ impl<'a> Flow<'a> {
                 let text =
                     format!("a number that flows together with a parameter without a value {what}");
                 let note = "such numbers may be copied, compared, and increased by literals";
-                return Err(Diagnostic::new(Stage::Unsupported, text).placed(*span).note(note));
+                return Err(Diagnostic::new(Stage::Unsupported, text).or_span(*span).note(note));
             }
             if let Some(literal) = facts
                 .literals
@@ -774,7 +774,7 @@ impl<'a> Flow<'a> {
                 .find(|l| l.value.to_i64().is_none_or(|n| !(0..1000).contains(&n)))
             {
                 let text = "a literal that is compared with a parameter without a value is not within 0 to 999";
-                return Err(Diagnostic::new(Stage::Unsupported, text).placed(literal.span));
+                return Err(Diagnostic::new(Stage::Unsupported, text).or_span(literal.span));
             }
         }
         self.grown()

@@ -70,7 +70,7 @@ pub struct Joint {
 }
 
 fn refused<T>(text: impl Into<String>, span: Span) -> Result<T, Diagnostic> {
-    Err(Diagnostic::new(Stage::Unsupported, text).placed(span))
+    Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
 /// The process with a parameter in the place of the list of all identities, which no equation
@@ -301,9 +301,9 @@ impl Replicas {
             for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
                 self.family
                     .expr(&signature, &replace(e, &by))
-                    .map_err(|d| d.placed(summand.span()))?;
+                    .map_err(|d| d.or_span(summand.span()))?;
                 if let Some(lists) = &lists {
-                    let uses = lists.uses(e).map_err(|d| d.placed(summand.span()))?;
+                    let uses = lists.uses(e).map_err(|d| d.or_span(summand.span()))?;
                     joint.uses.operations = joint.uses.operations.max(uses.operations);
                     joint.uses.sieves |= uses.sieves;
                     lists.looked_at(e, &mut looked);
@@ -545,7 +545,7 @@ impl<'p> Shape<'p> {
             if !all.iter().map(|k| &k.0).eq(swapped.iter().map(|k| &k.0)) {
                 let other = all.iter().zip(&swapped).find(|(a, b)| a.0 != b.0);
                 let span = other.map(|o| self.process.summands[o.0.1].span()).unwrap_or_default();
-                return Err(not("a step is not the same for all components").placed(span));
+                return Err(not("a step is not the same for all components").or_span(span));
             }
             if self.initial(&swap) != self.initial(&|i| i) {
                 return Err(not("components do not begin alike"));

@@ -283,7 +283,7 @@ impl Rewriter<'_, '_> {
                             "`exists` over {} asks for one for all runs",
                             self.picks.what()
                         );
-                        return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
+                        return Err(Diagnostic::new(Stage::Unsupported, text).or_span(f.span));
                     }
                     // One instance for all numbers is more than one for each.
                     StateKind::Exists(
@@ -300,7 +300,7 @@ impl Rewriter<'_, '_> {
                 }
                 StateKind::May(..) => {
                     let text = "a diamond asks for a step that there is, which regions, that may have more steps than the model, cannot tell";
-                    return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
+                    return Err(Diagnostic::new(Stage::Unsupported, text).or_span(f.span));
                 }
                 StateKind::Fix { least, var, params, body } => {
                     let inside = Path { recursive: true, choice: path.choice || chooses(body) };
@@ -312,7 +312,7 @@ impl Rewriter<'_, '_> {
                         Stage::Internal,
                         "a formula in positive form has a negation",
                     )
-                    .placed(f.span));
+                    .or_span(f.span));
                 }
             };
             Ok(state(kind, f.span))
@@ -340,7 +340,7 @@ impl Rewriter<'_, '_> {
             }
             if !self.picks.of(self.signature, v).1 {
                 let text = format!("`forall` over data that hold {}", self.picks.what());
-                return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+                return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
             }
             if path.choice || path.recursive && calls_out(&body, &mut Vec::new()) {
                 let name = &self.signature.var(v).name;
@@ -353,7 +353,7 @@ impl Rewriter<'_, '_> {
                         "`forall {name}` depends on the recursion that it is in, so that different ones may follow each other"
                     )
                 };
-                return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+                return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
             }
             let sort = self.signature.var(v).sort;
             if [basic::INT, basic::REAL].contains(&sort) {
@@ -362,7 +362,7 @@ impl Rewriter<'_, '_> {
                     self.signature.var(v).name,
                     self.signature.sorts.text(sort)
                 );
-                return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+                return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
             }
             self.fixed.push(v);
         }

@@ -92,8 +92,8 @@ pub fn with_parameters(
                 "the equations of `{name}` use a parameter that has no value, and a step depends on them"
             );
             return Err(Diagnostic::new(Stage::Unsupported, name)
-                .placed(span)
-                .placed(summand.span()));
+                .or_span(span)
+                .or_span(summand.span()));
         }
     }
     if let Some((op, span)) = process.params.iter().find_map(|p| reached(&p.init)) {
@@ -101,7 +101,7 @@ pub fn with_parameters(
         let text = format!(
             "the equations of `{name}` use a parameter that has no value, and the initial state depends on them"
         );
-        return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+        return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
     }
     for summand in &mut process.summands {
         summand.guard = replace(&summand.guard, &by);

@@ -56,7 +56,7 @@ pub struct Family {
 }
 
 fn refused<T>(text: String, span: Span) -> Result<T, Diagnostic> {
-    Err(Diagnostic::new(Stage::Unsupported, text).placed(span))
+    Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
 fn deep<T>(f: impl FnOnce() -> T) -> T {
@@ -194,7 +194,7 @@ impl Family {
         for summand in &process.summands {
             let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
             for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
-                self.expr(signature, e).map_err(|d| d.placed(summand.span()))?;
+                self.expr(signature, e).map_err(|d| d.or_span(summand.span()))?;
             }
         }
         Ok(())
@@ -247,7 +247,7 @@ impl Family {
         while let Some(p) = open.pop() {
             let all = |list: &[Expr]| {
                 list.iter().try_for_each(|e| {
-                    self.expr(signature, &replace(e, by)).map_err(|d| d.placed(p.span))
+                    self.expr(signature, &replace(e, by)).map_err(|d| d.or_span(p.span))
                 })
             };
             match &p.kind {
@@ -283,7 +283,7 @@ impl Family {
     pub(crate) fn data(&self, data: &DataSpec) -> Result<(), Diagnostic> {
         for equation in &data.equations {
             for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
-                self.expr(&data.signature, e).map_err(|d| d.placed(equation.span))?;
+                self.expr(&data.signature, e).map_err(|d| d.or_span(equation.span))?;
             }
         }
         Ok(())
@@ -352,7 +352,7 @@ impl Family {
                 Ok(())
             }
             ExprKind::Apply(head, args) => {
-                self.expr(signature, head).map_err(|d| d.placed(e.span))?;
+                self.expr(signature, head).map_err(|d| d.or_span(e.span))?;
                 args.iter().try_for_each(|a| self.expr(signature, a))
             }
             ExprKind::Bind(_, vars, body) => {
@@ -507,22 +507,22 @@ impl Question<'_> {
     fn state(&mut self, f: &State) -> Result<(), Diagnostic> {
         deep(|| match &f.kind {
             StateKind::True | StateKind::False => Ok(()),
-            StateKind::Val(e) => self.test(e).map_err(|d| d.placed(f.span)),
+            StateKind::Val(e) => self.test(e).map_err(|d| d.or_span(f.span)),
             StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => self.state(g),
             StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
                 self.state(a)?;
                 self.state(b)
             }
             StateKind::Must(r, g) | StateKind::May(r, g) => {
-                self.regular(r).map_err(|d| d.placed(f.span))?;
+                self.regular(r).map_err(|d| d.or_span(f.span))?;
                 self.state(g)
             }
             StateKind::Fix { params, body, .. } => {
-                params.iter().try_for_each(|p| self.test(&p.1)).map_err(|d| d.placed(f.span))?;
+                params.iter().try_for_each(|p| self.test(&p.1)).map_err(|d| d.or_span(f.span))?;
                 self.state(body)
             }
             StateKind::Var(_, args) => {
-                args.iter().try_for_each(|e| self.test(e)).map_err(|d| d.placed(f.span))
+                args.iter().try_for_each(|e| self.test(e)).map_err(|d| d.or_span(f.span))
             }
         })
     }

@@ -453,7 +453,7 @@ fn facts(
         let var = signature.var(param.var);
         let ty = flow.var(param.var);
         let layout =
-            layouts.of(flow, signature, &ty, Some(var.sort)).map_err(|d| d.placed(var.span))?;
+            layouts.of(flow, signature, &ty, Some(var.sort)).map_err(|d| d.or_span(var.span))?;
         contents.push(Content::Value(layout));
     }
     let mut arguments = Vec::new();
@@ -488,13 +488,13 @@ fn facts(
             }
             let var = signature.var(*v);
             let layout = layouts.of(flow, signature, &ty, Some(var.sort));
-            let layout = layout.map_err(|d| d.placed(var.span))?;
+            let layout = layout.map_err(|d| d.or_span(var.span))?;
             let Some(count) = layouts.count(signature, &layout) else {
                 let text =
                     format!("`sum {}` is over data that hold any number of counters", var.name);
                 return Err(Diagnostic::new(Stage::Unsupported, text)
-                    .placed(var.span)
-                    .placed(summand.span()));
+                    .or_span(var.span)
+                    .or_span(summand.span()));
             };
             sums += count as i64;
         }

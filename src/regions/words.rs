@@ -41,7 +41,7 @@ fn deep<T>(f: impl FnOnce() -> T) -> T {
 }
 
 fn refused<T>(text: impl Into<String>, e: &Expr) -> Result<T, Diagnostic> {
-    Err(Diagnostic::new(Stage::Unsupported, text).placed(e.span))
+    Err(Diagnostic::new(Stage::Unsupported, text).or_span(e.span))
 }
 
 impl<'a> Lists<'a> {

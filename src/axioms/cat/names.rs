@@ -139,7 +139,7 @@ impl Walk<'_> {
             }
         };
         let told = TOLD.iter().find(|t| t.0 == name);
-        let of = self.out.given(
+        let of = self.out.add_builtin(
             role,
             name,
             told.map_or_else(|| name.to_string(), |t| format!("{name}: {}", t.1)),
@@ -184,7 +184,7 @@ impl Walk<'_> {
         let of = match self.tags.get(tag) {
             Some(of) => *of,
             None => {
-                let of = self.out.given(Role::Constructor, tag, format!("'{tag}"));
+                let of = self.out.add_builtin(Role::Constructor, tag, format!("'{tag}"));
                 self.tags.insert(tag.to_string(), of);
                 of
             }
@@ -319,13 +319,13 @@ impl Walk<'_> {
                 None
             };
             let stays = before.unwrap_or(*of);
-            self.out.unite(stays, *of);
+            self.out.merge(stays, *of);
             *of = stays;
         }
         for name in names {
             let mut same = bound.iter().filter(|b| b.0 == name).map(|b| b.1);
             let Some(first) = same.next() else { continue };
-            same.for_each(|other| self.out.unite(first, other));
+            same.for_each(|other| self.out.merge(first, other));
             self.scope.push((name, first));
         }
     }

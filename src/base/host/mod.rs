@@ -1,11 +1,10 @@
-//! What the machine gives a process: a clock, arguments, streams, files, memory. On an operating
-//! system these are those of the standard library. In a browser (`wasm32-unknown-unknown`) the
-//! standard library has none of them; there whoever runs the program hands them in, before it
-//! begins.
+//! Interface to the machine: clock, arguments, streams, files, memory. On an operating system it is
+//! the standard library. A browser (`wasm32-unknown-unknown`) has none of them in the standard
+//! library; there the embedding page provides them before the program starts.
 //!
 //! In: nothing. Out: the same few names on both. Cost: none over the standard library. Invariant:
-//! no layer asks the standard library for a clock or for arguments; whoever writes to standard
-//! output, or reads or writes a file that a user names, does it through here.
+//! every layer uses this module for the clock, for arguments, for standard output, and for files
+//! that a user names.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod system;

@@ -1,7 +1,8 @@
-//! The host is a page, which runs one command in an instance of the module: it hands in the files
-//! and the words, and takes what is written.
+//! Host for browsers: a page runs one command in an instance of the module, provides files and
+//! arguments, and receives the output.
 //!
-//! The state here is global, as a process's is; an instance of the module is a process.
+//! The state here is global, like the state of a process; an instance of the module corresponds to
+//! a process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Error, ErrorKind, Read, Result, Write};
@@ -10,25 +11,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// What the page can do.
+/// Functions that the page provides.
 #[derive(Clone, Copy)]
 pub struct Host {
-    /// Time since some moment, never less than before.
+    /// Monotonic time since some fixed moment.
     pub now: fn() -> Duration,
-    /// Takes bytes of a stream: 1 is standard output, 2 standard error.
+    /// Receives bytes of a stream: 1 is standard output, 2 standard error.
     pub write: fn(u32, &[u8]),
-    /// Whether the run is asked to end.
+    /// True if the user stops the run.
     pub stopped: fn() -> bool,
-    /// Takes a file that the program wrote, which is whole.
+    /// Receives a file that the program has written completely.
     pub keep: fn(&Path, &[u8]),
-    /// Runs the program with these words in an instance of its own, with all files of this one, to
-    /// its end.
+    /// Runs the program with these arguments in an instance of its own, with all files of this one,
+    /// to its end.
     pub start: fn(&[String]) -> Ended,
 }
 
-/// How another instance ended, and what it said.
+/// Exit code and output of another instance.
 pub struct Ended {
-    /// Its exit code; none if it was lost.
+    /// Its exit code; `None` if the instance crashed.
     pub code: Option<u8>,
     /// Its standard output.
     pub out: Vec<u8>,
@@ -36,58 +37,61 @@ pub struct Ended {
     pub err: Vec<u8>,
 }
 
-/// The host is a page: no threads, no terminal, one process.
+/// True if the host is a page: no threads, no terminal, one process.
 pub const IS_PAGE: bool = true;
 
-/// What was handed in, and what was written since.
-struct Given {
+/// State that the page provides and the program changes.
+struct PageState {
     arguments: Vec<String>,
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Folders that were made.
+    /// Folders that the program has created.
     folders: BTreeSet<PathBuf>,
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
-static GIVEN: Mutex<Given> =
-    Mutex::new(Given { arguments: Vec::new(), files: BTreeMap::new(), folders: BTreeSet::new() });
+static PAGE_STATE: Mutex<PageState> = Mutex::new(PageState {
+    arguments: Vec::new(),
+    files: BTreeMap::new(),
+    folders: BTreeSet::new(),
+});
 
-fn given() -> MutexGuard<'static, Given> {
-    GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn page_state() -> MutexGuard<'static, PageState> {
+    PAGE_STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says who the host is; the first one stays.
+/// Sets the host; only the first call has an effect.
 pub fn install(host: Host) {
     HOST.get_or_init(|| host);
 }
 
-/// The words of the command line, the program's name first.
+/// Sets the arguments of the command line, the program's name first.
 pub fn begin(arguments: Vec<String>) {
-    given().arguments = arguments;
+    page_state().arguments = arguments;
 }
 
-/// A file is there, with these bytes, or is not there any more.
+/// Adds a file with these bytes, or removes it.
 pub fn put(path: PathBuf, bytes: Option<Vec<u8>>) {
     match bytes {
-        Some(bytes) => given().files.insert(path, bytes),
-        None => given().files.remove(&path),
+        Some(bytes) => page_state().files.insert(path, bytes),
+        None => page_state().files.remove(&path),
     };
 }
 
-/// The files that are there.
+/// Returns the paths of all files.
 pub fn files() -> Vec<PathBuf> {
-    given().files.keys().cloned().collect()
+    page_state().files.keys().cloned().collect()
 }
 
-/// The words of the command line, the program's name first.
+/// Returns the arguments of the command line, the program's name first.
 pub fn arguments() -> Vec<String> {
-    given().arguments.clone()
+    page_state().arguments.clone()
 }
 
-/// A stream that the page takes.
+/// Output stream that the page receives.
 pub struct Stream(u32);
 
 impl Stream {
-    /// Nobody else writes.
+    /// Returns the stream itself: there is no other writer.
     #[must_use]
     pub fn lock(self) -> Self {
         self
@@ -106,21 +110,21 @@ impl Write for Stream {
     }
 }
 
-/// Standard output.
+/// Returns the standard output.
 pub fn out() -> Stream {
     Stream(1)
 }
 
-/// Standard error.
+/// Returns the standard error.
 pub fn err() -> Stream {
     Stream(2)
 }
 
-/// Standard input, which a page does not have: reading from it says so.
+/// Standard input, which a page does not have: reading from it is an error.
 pub struct Input;
 
 impl Input {
-    /// Nobody else reads.
+    /// Returns the input itself: there is no other reader.
     #[must_use]
     pub fn lock(self) -> Self {
         self
@@ -144,22 +148,22 @@ impl BufRead for Input {
     fn consume(&mut self, _: usize) {}
 }
 
-/// Standard input.
+/// Returns the standard input.
 pub fn input() -> Input {
     Input
 }
 
-/// A number for names of files that only this process writes.
+/// Returns a number for names of files that only this process writes.
 pub fn process_id() -> u32 {
     1
 }
 
-/// Whether the run is asked to end. The page says so; it decides how often it looks.
+/// True if the user stops the run. The page limits how often it polls.
 pub fn stopped() -> bool {
     HOST.get().is_some_and(|host| (host.stopped)())
 }
 
-/// Runs the program with these words, the program's name first, in an instance of its own.
+/// Runs the program with these arguments, the program's name first, in an instance of its own.
 pub fn start(words: &[String]) -> Ended {
     match HOST.get() {
         Some(host) => (host.start)(words),
@@ -167,10 +171,9 @@ pub fn start(words: &[String]) -> Ended {
     }
 }
 
-/// The bytes of a file.
+/// Returns the bytes of a file.
 ///
-/// # Errors
-/// The file was not handed in.
+/// # Errors The page has not provided the file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path)
 }
@@ -183,47 +186,45 @@ pub fn open(path: &Path) -> Result<fs::File> {
     fs::File::open(path)
 }
 
-/// Makes a file, or empties it.
+/// Creates a file, or empties it.
 ///
-/// # Errors
-/// The name is that of a folder.
+/// # Errors The name is that of a folder.
 pub fn create(path: &Path) -> Result<fs::File> {
     fs::File::create(path)
 }
 
-/// The entries of a folder.
+/// Returns the entries of a folder.
 ///
-/// # Errors
-/// There is no such folder.
+/// # Errors There is no such folder.
 pub fn read_dir(path: &Path) -> Result<impl Iterator<Item = Result<fs::DirEntry>>> {
     fs::read_dir(path)
 }
 
-/// Gives back what is large: the page lives longer than a run.
+/// Drops a large value: the page lives longer than a run.
 pub fn leave<T>(large: T) {
     drop(large);
 }
 
-/// Whether there is a file of this name.
+/// True if there is a file of this name.
 pub fn is_file(path: &Path) -> bool {
-    given().files.contains_key(&fs::plain(path))
+    page_state().files.contains_key(&fs::plain(path))
 }
 
-/// Whether there is a folder of this name.
+/// True if there is a folder of this name.
 pub fn is_dir(path: &Path) -> bool {
-    fs::has_folder(&given(), &fs::plain(path))
+    fs::has_folder(&page_state(), &fs::plain(path))
 }
 
-/// Files as the standard library has them, as far as the program uses them, in memory. A file is
-/// told to the page when it is whole: when it is closed, or renamed.
+/// In-memory files with the interface of `std::fs`, as far as the program uses it. The page
+/// receives a file when it is complete: when it is closed or renamed.
 pub mod fs;
 
-/// A path without steps that lead nowhere.
+/// Returns the path without `.` and `..`.
 pub fn real_path(path: &Path) -> PathBuf {
     fs::plain(path)
 }
 
-/// A lock on a folder: a page has no other process.
+/// Lock on a folder: a page has no other process.
 pub struct FolderLock;
 
 /// Locks a folder.
@@ -231,22 +232,22 @@ pub fn lock_folder(_path: &Path, _alone: bool) -> Option<FolderLock> {
     Some(FolderLock)
 }
 
-/// A moment, as that of the standard library.
+/// Point in time, with the interface of `std::time::Instant`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);
 
 impl Instant {
-    /// This one.
+    /// Returns the current time.
     #[must_use]
     pub fn now() -> Self {
         Self(HOST.get().map_or(Duration::ZERO, |host| (host.now)()))
     }
-    /// Time since then.
+    /// Returns the time since then.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         Self::now().duration_since(*self)
     }
-    /// Time since an earlier moment; none if it is later.
+    /// Returns the time since an earlier point; zero if it is later.
     #[must_use]
     pub fn duration_since(&self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
@@ -269,20 +270,20 @@ impl Add<Duration> for Instant {
 
 /// Bytes of a page of the module's memory.
 const PAGE: u64 = 1 << 16;
-/// Pages that addresses of 32 bits can tell.
-const MOST_PAGES: u64 = 1 << 16;
+/// Number of pages that 32-bit addresses can reach.
+const MAX_PAGES: u64 = 1 << 16;
 
-/// Bytes of the module's memory, which grows and never shrinks.
+/// Returns the size of the module's memory, which never shrinks.
 pub fn resident_bytes() -> u64 {
     core::arch::wasm32::memory_size::<0>() as u64 * PAGE
 }
 
-/// The same.
+/// Returns the same: the memory never shrinks.
 pub fn peak_resident_bytes() -> u64 {
     resident_bytes()
 }
 
-/// Bytes that it may have.
+/// Returns the limit on the module's memory.
 pub fn available_memory() -> Option<u64> {
     Some(MOST_PAGES * PAGE)
 }

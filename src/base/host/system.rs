@@ -1,4 +1,4 @@
-//! The host is an operating system: the standard library has all of it.
+//! Host for operating systems: a thin layer over the standard library.
 
 use std::io::{Error, ErrorKind, Result, Stderr, Stdin, Stdout};
 use std::path::{Path, PathBuf};
@@ -7,46 +7,45 @@ use std::sync::OnceLock;
 pub use std::fs;
 pub use std::time::Instant;
 
-/// The host is no page: there are threads, signals and processes.
+/// True if the host is a page. Here it is not: there are threads, signals and processes.
 pub const IS_PAGE: bool = false;
 
-/// The words of the command line, the program's name first. Bytes that are not UTF-8 become U+FFFD,
-/// so that a message shows the word.
+/// Returns the arguments of the command line, the program's name first. Bytes that are not UTF-8
+/// become U+FFFD, so that a message shows the argument.
 pub fn arguments() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Standard output.
+/// Returns the standard output.
 pub fn out() -> Stdout {
     std::io::stdout()
 }
 
-/// Standard error.
+/// Returns the standard error.
 pub fn err() -> Stderr {
     std::io::stderr()
 }
 
-/// Standard input.
+/// Returns the standard input.
 pub fn input() -> Stdin {
     std::io::stdin()
 }
 
-/// A number for names of files that only this process writes.
+/// Returns a number for names of files that only this process writes.
 pub fn process_id() -> u32 {
     std::process::id()
 }
 
-/// Whether the run is asked to end, where signals do not say it.
+/// True if the user stops the run by a means other than signals.
 #[inline]
 pub const fn stopped() -> bool {
     false
 }
 
-/// The variables of the environment that confine a process, and those that it starts, to two
-/// folders.
+/// Environment variables that confine a process and its children to two folders.
 pub const CONFINED: [&str; 2] = ["MU_CHECK_CONFINED", "MU_CHECK_CONFINED_ALSO"];
 
-/// The folders to which this process is confined; empty: it is not.
+/// Returns the folders to which this process is confined; empty if it is not.
 fn confined() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FOLDERS.get_or_init(|| {
@@ -68,7 +67,7 @@ pub fn expect_within(path: &Path) -> Result<()> {
         || Error::new(ErrorKind::PermissionDenied, "it is outside the folder of this run");
     let real = match std::fs::symlink_metadata(path) {
         Ok(_) => std::fs::canonicalize(path).map_err(|_| outside())?,
-        // A new file: its folder decides.
+        // For a new file, its folder decides.
         Err(_) => {
             let folder =
                 path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -80,12 +79,12 @@ pub fn expect_within(path: &Path) -> Result<()> {
     if folders.iter().any(|f| real.starts_with(f)) { Ok(()) } else { Err(outside()) }
 }
 
-/// Whether there is a file of this name.
+/// True if there is a file of this name.
 pub fn is_file(path: &Path) -> bool {
     path.is_file() && expect_within(path).is_ok()
 }
 
-/// Whether there is a folder of this name.
+/// True if there is a folder of this name.
 pub fn is_dir(path: &Path) -> bool {
     path.is_dir() && expect_within(path).is_ok()
 }
@@ -99,44 +98,41 @@ pub fn open(path: &Path) -> Result<std::fs::File> {
     std::fs::File::open(path)
 }
 
-/// Makes a file, or empties it.
+/// Creates a file, or empties it.
 ///
-/// # Errors
-/// As those of [`open`].
+/// # Errors As those of [`open`].
 pub fn create(path: &Path) -> Result<std::fs::File> {
     expect_within(path)?;
     std::fs::File::create(path)
 }
 
-/// The entries of a folder.
+/// Returns the entries of a folder.
 ///
-/// # Errors
-/// As those of [`open`].
+/// # Errors As those of [`open`].
 pub fn read_dir(path: &Path) -> Result<std::fs::ReadDir> {
     expect_within(path)?;
     std::fs::read_dir(path)
 }
 
-/// Leaves what is large and made of many parts where it is until the process ends, whose memory the
-/// system takes back at once.
+/// Leaks a large value of many parts: the system frees the memory of the process at once.
 pub fn leave<T>(large: T) {
     std::mem::forget(large);
 }
 
-/// A path without links, so that two paths to one file are equal.
+/// Returns a path without links, so that two paths to one file are equal.
 pub fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// A lock on a folder, which ends with this value or with the process.
+/// Lock on a folder, which ends with this value or with the process.
 pub struct FolderLock {
     /// The open folder; `None` if its file system has no locks.
     _folder: Option<fs::File>,
 }
 
-/// Locks a folder, against all other locks if `alone`, else against locks that are alone. The lock
-/// is that of the operating system on the folder itself, so no file is left behind. `None`: another
-/// process or another value holds a lock that excludes this one.
+/// Locks a folder: exclusively if `alone`, else shared. The lock is that of the operating system on
+/// the folder itself, so no lock file is needed. `None` if another process or another value holds a
+/// conflicting lock.
 pub fn lock_folder(path: &Path, alone: bool) -> Option<FolderLock> {
     let Ok(folder) = fs::File::open(path) else { return Some(FolderLock { _folder: None }) };
     match if alone { folder.try_lock() } else { folder.try_lock_shared() } {
@@ -146,27 +142,26 @@ pub fn lock_folder(path: &Path, alone: bool) -> Option<FolderLock> {
     }
 }
 
-/// The bytes of a file.
+/// Returns the bytes of a file.
 ///
-/// # Errors
-/// The file cannot be read, or is outside the folders of [`expect_within`].
+/// # Errors The file cannot be read, or is outside the folders of [`expect_within`].
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     expect_within(path)?;
     std::fs::read(path)
 }
 
-/// Resident bytes of this process now; 0 where the system does not say.
+/// Returns the resident bytes of this process; 0 if the system does not report them.
 pub fn resident_bytes() -> u64 {
     status_kib("VmRSS:") * 1024
 }
 
-/// Highest resident bytes of this process so far; 0 where the system does not say.
+/// Returns the peak resident bytes of this process; 0 if the system does not report them.
 pub fn peak_resident_bytes() -> u64 {
     status_kib("VmHWM:") * 1024
 }
 
-/// The beginning of a small file of the system. One read, where reading to the end takes a dozen:
-/// the system does not say how long such a file is.
+/// Reads the beginning of a small system file. It takes one read; reading to the end takes a dozen,
+/// because the system does not report the length of such a file.
 fn beginning(path: &str) -> Option<String> {
     use std::io::Read;
     let mut bytes = [0; 4096];
@@ -182,8 +177,8 @@ fn status_kib(key: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Bytes of memory that this process may use: the machine's, or its control group's if that is
-/// less. `None` where nothing says.
+/// Returns the bytes of memory that this process may use: those of the machine, or those of its
+/// control group if less. `None` if the system reports neither.
 pub fn available_memory() -> Option<u64> {
     let machine = beginning("/proc/meminfo").and_then(|text| {
         let kib: u64 = text

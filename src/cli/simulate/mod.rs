@@ -21,7 +21,7 @@ use self::terminal::in_terminal;
 use super::args::{Format, SimulateArgs};
 use super::output;
 use super::pipeline::{Session, file_error};
-use mu_base::files::decoded;
+use mu_base::files::decode;
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_model::Model;
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ fn script(
     for (number, line) in reader.split(b'\n').enumerate() {
         let line = line.map_err(|e| file_error("cannot read", path, &e))?;
         let start = text.len();
-        let line = decoded(line, &name, number as u64 + 1)?;
+        let line = decode(line, &name, number as u64 + 1)?;
         text += &line;
         text.push('\n');
         // An error shows its line: the script so far is its source.

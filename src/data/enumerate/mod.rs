@@ -496,7 +496,7 @@ fn unbounded<T: Terms>(
             .map(|v| p.signature.var(v).span)
     };
     if let Some(span) = open.iter().chain(&s.wanted).find_map(declared) {
-        error = error.placed(span);
+        error = error.or_span(span);
     }
     let left = if rest.is_true() {
         "no condition is left that says more".to_string()

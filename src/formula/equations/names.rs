@@ -167,7 +167,7 @@ impl<'t> Walk<'t> {
             Some(&of) => {
                 self.out.mentions.push(Mention { place: name.span, of, declares: true });
                 let binding = &mut self.out.bindings[of];
-                binding.says = format!("{}; {says}", binding.says);
+                binding.declaration = format!("{}; {says}", binding.declaration);
             }
             None => {
                 let of = self.out.declare(role, &name.kind, name.span, whole, says);
@@ -466,7 +466,7 @@ init X(0, inner(box(red)));
         }
         let naming = names(SourceId(0), TEXT);
         let says = |name: &str| {
-            naming.bindings.iter().find(|b| b.name == name).map(|b| b.says.clone()).unwrap()
+            naming.bindings.iter().find(|b| b.name == name).map(|b| b.declaration.clone()).unwrap()
         };
         assert_eq!(says("twice"), "twice: D -> D; twice: Nat -> Nat");
         assert_eq!(says("box"), "box: D -> D");

@@ -604,7 +604,7 @@ impl Automaton {
         if diagnostic.stage == Stage::Data {
             diagnostic.within(rule.span, "for this part of the formula")
         } else {
-            diagnostic.placed(rule.span)
+            diagnostic.or_span(rule.span)
         }
     }
 

@@ -292,7 +292,7 @@ impl Check<'_> {
         error = described(error, machine, "state", before);
         if let Some((_, step)) = by {
             if let Some(t) = step.transition {
-                error = error.placed(machine.system.transitions[t].place.0);
+                error = error.or_span(machine.system.transitions[t].place.0);
             }
             error = described(
                 error.note(format!("step: {}", machine.step_text(step))),

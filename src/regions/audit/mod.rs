@@ -393,6 +393,6 @@ impl<'a> Check<'a> {
                 ("abstract state", state_text(base.process(), signature, &covered)),
             ],
         );
-        error.placed(process.summands[step.summand].span())
+        error.or_span(process.summands[step.summand].span())
     }
 }
