@@ -368,7 +368,7 @@ init allow({c}, comm({s|r -> c}, P(0) || Q(0, false)));
     for (wrong, why) in [
         ("cc", "cc"),
         ("n + 1", "Bool"),
-        ("1 < 2", "speaks of no parameter"),
+        ("1 < 2", "contains no parameter"),
         ("n ==", "unexpected end"),
         ("k == 1", "`k`"),
     ] {

@@ -125,7 +125,7 @@ fn budget() -> Budget {
 /// A transition system with its model.
 fn explored(spec: &ProcSpec, options: &linearise::Options) -> Result<(Compiled, Lts), Diagnostic> {
     let process: LinearProcess = linearise::linearise(spec, options)?;
-    let model = Compiled::limited(process, &Confluence::None, &budget())?;
+    let model = Compiled::with_budget(process, &Confluence::None, &budget())?;
     let options = explore::Options { threads: 1, ..Default::default() };
     let (outcome, lts) = explore::explore_lts(&model, &options, &budget(), &Silent)?;
     match outcome.stop {

@@ -209,7 +209,7 @@ impl Session {
             }
         };
         let ends = std::mem::take(&mut self.terminations);
-        self.compile(process, confluence).map(|c| Loaded::from(c.ending_at(ends)))
+        self.compile(process, confluence).map(|c| Loaded::from(c.with_terminal_conditions(ends)))
     }
 
     /// Edits the syntax tree of a specification and type checks it; `None` if the front end of the

@@ -232,7 +232,7 @@ impl Session {
     ) -> Result<Compiled, Diagnostic> {
         let start = Instant::now();
         output::begin_stage("compiling the linear process");
-        let model = Compiled::limited(process, confluence, &self.budget)?;
+        let model = Compiled::with_budget(process, confluence, &self.budget)?;
         output::begin_stage("searching");
         let groups = mu_model::Model::groups(&model);
         let mut confluent: Vec<&str> =

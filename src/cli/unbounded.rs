@@ -379,7 +379,7 @@ fn abstracted(
     let Linear { spec, plain, process, defined, names } =
         Linear::new(session, &tree, &expanded.constants, crowd.as_ref().map(|(found, _)| found))?;
     let measures = measures(&process, &defined.rigid);
-    let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
+    let compiled = Compiled::with_budget(process, &Confluence::None, &session.budget)?;
     let found = counted
         .iter()
         .map(|c| Family::new(&compiled, &spec, &c.names))

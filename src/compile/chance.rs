@@ -1,12 +1,13 @@
-//! Choices by chance in a compiled process: which values have a probability, and what it is.
+//! Probabilistic choices of a compiled process: enumeration of the outcomes with positive
+//! probability, and their weights.
 //!
-//! A weight says the probability of all values; those that have one are found by enumeration. So
-//! that enumeration finds bounds, a weight is turned into the condition that it is positive:
-//! products ask it of both factors, conditionals of the branch that is taken, functions with one
-//! equation of their right-hand side. What a weight asks before anything of the chosen values is
-//! decided first, once for a choice: what is left is often the same choice everywhere. Cost: linear
-//! in the weight with what it calls, up to [`MOST`] calls. Invariant: the probabilities of one
-//! choice are positive and add up to 1 exactly.
+//! A weight gives the probability of each value. To enumerate the values with positive weight, the
+//! weight is turned into the condition that it is positive: of a product, both factors; of a
+//! conditional, the selected branch; of a function with one equation, its right-hand side.
+//! Conditions that do not depend on the chosen values are decided first, once per choice: the
+//! remaining choice is often the same everywhere. Cost: linear in the weight with the functions
+//! that it calls, up to [`MAX_CALLS`] calls. Invariant: the probabilities of one choice are
+//! positive and add up to 1 exactly.
 
 use super::groups::Layout;
 use ahash::AHashMap;
@@ -24,40 +25,41 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Calls that are followed in one weight.
-const MOST: usize = 64;
+/// Limit on the calls inlined in one weight; further calls stay as they are.
+const MAX_CALLS: usize = 64;
 
-/// A choice by chance.
+/// Probabilistic choice of a summand.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ProbabilisticChoice {
     pub vars: Vec<VarId>,
     pub weight: Expr,
-    /// Conditions on what is known before, with what comes next if they hold and if not.
+    /// Conditions that do not depend on the chosen values, each with the next node if it holds and
+    /// if not.
     tests: Vec<(Expr, [Next; 2])>,
-    /// What the weight may come to after them.
-    weighed: Vec<Weighed>,
+    /// Weights at the leaves of the decision tree.
+    weighed: Vec<WeightCase>,
     first: Next,
 }
 
-/// What comes next in deciding a choice: a test or a weight, by number.
+/// Next node in the decision tree of a choice: a test or a weight, by number.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Test(usize),
-    Weighed(usize),
+    WeightCase(usize),
 }
 
-/// A weight, and when it is positive.
+/// Weight with the conditions under which it is positive.
 #[derive(Clone, Debug)]
-struct Weighed {
-    /// Holds for all values that have a probability; of functions that are not looked into it asks
-    /// nothing.
+struct WeightCase {
+    /// Condition that holds for all values with positive weight; calls that are not inlined
+    /// contribute nothing.
     lenient: Expr,
-    /// The same, where these are asked to be positive.
+    /// The same condition, in which such calls must be positive as well.
     possible: Expr,
     weight: Expr,
 }
 
-impl Chosen {
+impl ProbabilisticChoice {
     pub(super) fn new(chance: &Chance, by: &Substitution, data: &mut DataSpec) -> Self {
         let weight = chance.weight.substitute(by);
         let mut single: AHashMap<OpId, Option<&Equation>> = AHashMap::new();
@@ -72,13 +74,13 @@ impl Chosen {
             weight: weight.clone(),
             tests: Vec::new(),
             weighed: Vec::new(),
-            first: Next::Weighed(0),
+            first: Next::WeightCase(0),
         };
         chosen.first = chosen.split(&weight, &mut positive);
         chosen
     }
 
-    /// Separates conditions on what is known before from what follows.
+    /// Moves conditions that do not depend on the chosen values into the decision tree.
     fn split(&mut self, weight: &Expr, positive: &mut Positive<'_>) -> Next {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             if let Some((Builtin::If, [test, yes, no])) = weight.as_builtin(positive.signature) {
@@ -94,13 +96,13 @@ impl Chosen {
             let lenient = positive.condition(weight);
             (positive.lenient, positive.calls) = (false, 0);
             let possible = positive.condition(weight);
-            self.weighed.push(Weighed { lenient, possible, weight: weight.clone() });
-            Next::Weighed(self.weighed.len() - 1)
+            self.weighed.push(WeightCase { lenient, possible, weight: weight.clone() });
+            Next::WeightCase(self.weighed.len() - 1)
         })
     }
 }
 
-/// Makes the operations known that conditions on weights are made of, before the data are compiled.
+/// Declares the operations that occur in conditions on weights, before the data are compiled.
 pub(super) fn declare(process: &mut LinearProcess) {
     let chances: Vec<Chance> = process
         .chance
@@ -109,16 +111,16 @@ pub(super) fn declare(process: &mut LinearProcess) {
         .cloned()
         .collect();
     for chance in chances {
-        Chosen::new(&chance, &Substitution::new(), &mut process.data);
+        ProbabilisticChoice::new(&chance, &Substitution::new(), &mut process.data);
     }
 }
 
 struct Positive<'a> {
     signature: &'a mut Signature,
-    /// The equation of each operation that has just one.
+    /// Equation of each operation that has exactly one.
     single: AHashMap<OpId, Option<&'a Equation>>,
     calls: usize,
-    /// Whether nothing is asked of what is not looked into.
+    /// True if calls that are not inlined contribute no condition.
     lenient: bool,
 }
 
@@ -135,7 +137,7 @@ impl Positive<'_> {
         }
     }
 
-    /// When an expression that is not negative is positive.
+    /// Returns the condition under which a non-negative expression is positive.
     fn condition(&mut self, e: &Expr) -> Expr {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             if let ExprKind::Number(n) = &e.kind {
@@ -198,7 +200,7 @@ impl Positive<'_> {
         })
     }
 
-    /// The right-hand side of a call of a function with one equation, without condition or
+    /// Returns the right-hand side of a call of a function with one equation without condition and
     /// patterns.
     fn called(&mut self, e: &Expr) -> Option<Expr> {
         let equation = *self.single.get(&e.head()?)?.as_ref()?;
@@ -210,7 +212,7 @@ impl Positive<'_> {
             ExprKind::Apply(_, params) => params,
             _ => &[],
         };
-        if equation.condition.is_some() || params.len() != args.len() || self.calls >= MOST {
+        if equation.condition.is_some() || params.len() != args.len() || self.calls >= MAX_CALLS {
             return None;
         }
         let mut by = Substitution::new();
@@ -225,13 +227,13 @@ impl Positive<'_> {
     }
 }
 
-/// The error for a group of a probabilistic process whose probabilities nobody asked for.
+/// Returns the error for a probabilistic group in a search without probabilities.
 pub(super) fn unexpected(span: Span) -> Diagnostic {
-    Diagnostic::at(Stage::Unsupported, span, "chance decides where this step leads, and this way of searching knows no probabilities")
-        .note("`explore` and `check` take probabilistic processes with the explicit engine, `compare` and `reduce` with `probabilistic`")
+    Diagnostic::at(Stage::Unsupported, span, "this step has a probabilistic choice (`dist`), which this kind of search does not support")
+        .note("`explore` and `check` support probabilistic processes with the explicit engine, `compare` and `reduce` with `probabilistic`")
 }
 
-/// A weight as a number.
+/// Converts a weight to a number.
 pub(super) fn weight(
     engine: &Engine,
     value: &Value,
@@ -243,62 +245,59 @@ pub(super) fn weight(
         Diagnostic::at(
             Stage::Data,
             span,
-            format!(
-                "a probability is `{text}` here, where a number that is not negative is expected"
-            ),
+            format!("this probability is `{text}`; expected a number that is not negative"),
         )
     })
 }
 
-/// Refuses probabilities that do not add up to 1.
+/// Rejects probabilities whose sum is not 1.
 pub(super) fn expect_whole(weights: &[BigRational], span: Span) -> Result<(), Diagnostic> {
     let sum: BigRational = weights.iter().sum();
     if sum.is_one() {
         return Ok(());
     }
-    let message =
-        format!("the probabilities of a `dist` add up to {sum} here, where 1 is expected");
+    let message = format!("the probabilities of this `dist` have the sum {sum}; expected 1");
     Err(Diagnostic::at(Stage::Data, span, message)
-        .note("they are summed over all values of its variables"))
+        .note("the sum is over all values of its variables"))
 }
 
-/// What an update depends on.
+/// Dependency of an update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Rests {
-    /// Not on what is chosen: it has one value for all outcomes.
+pub(super) enum Dependency {
+    /// Independent of the chosen values: one value for all outcomes.
     Before,
-    /// On what is chosen, and on what the weight depends on: it has the same values whenever the
-    /// choice is between the same.
+    /// Depends on the chosen values and on variables of the weight only: equal distributions give
+    /// equal values.
     Drawn,
-    /// On others as well.
+    /// Depends on other variables as well.
     Both,
 }
 
-/// A choice by chance as a group makes it.
-pub(super) struct Drawing {
+/// Compiled probabilistic choice of a group.
+pub(super) struct CompiledChoice {
     tests: Vec<(Code, [Next; 2])>,
     first: Next,
     weighed: Vec<Weight>,
-    /// Number of variables that are chosen.
+    /// Number of chosen variables.
     pub width: usize,
 }
 
-/// A weight as a group finds it.
+/// Compiled weight.
 pub(super) struct Weight {
     lenient: Problem,
     strict: Problem,
     code: Code,
-    /// Positions in what is known before that the weight reads.
+    /// Positions of the variables that the weight reads, among those with values before the choice.
     reads: Vec<usize>,
-    /// By update, what it depends on.
-    pub rests: Vec<Rests>,
+    /// Dependency of each update.
+    pub rests: Vec<Dependency>,
 }
 
 impl Weight {
     fn new(
         engine: &mut Engine,
         vars: &[VarId],
-        of: &Weighed,
+        of: &WeightCase,
         before: &[VarId],
         updates: &[Expr],
     ) -> Result<Self, Diagnostic> {
@@ -311,11 +310,11 @@ impl Weight {
             let mut used = Vec::new();
             e.free_vars(&mut used);
             if !used.iter().any(|v| vars.contains(v)) {
-                Rests::Before
+                Dependency::Before
             } else if used.iter().all(|v| all.contains(v)) {
-                Rests::Drawn
+                Dependency::Drawn
             } else {
-                Rests::Both
+                Dependency::Both
             }
         };
         Ok(Self {
@@ -328,11 +327,11 @@ impl Weight {
     }
 }
 
-impl Drawing {
-    /// `before`: the variables that have values before the choice.
+impl CompiledChoice {
+    /// Compiles a choice. `before`: the variables that have values before the choice.
     pub(super) fn new(
         engine: &mut Engine,
-        chosen: &Chosen,
+        chosen: &ProbabilisticChoice,
         before: &[VarId],
         updates: &[Expr],
     ) -> Result<Self, Diagnostic> {
@@ -349,7 +348,7 @@ impl Drawing {
         Ok(Self { tests, first: chosen.first, weighed, width: chosen.vars.len() })
     }
 
-    /// The weight that counts, by number, for these values of what is known before.
+    /// Returns the number of the weight that applies for these values of the earlier variables.
     pub(super) fn decided(
         &self,
         engine: &mut Engine,
@@ -358,7 +357,7 @@ impl Drawing {
         let mut next = self.first;
         loop {
             match next {
-                Next::Weighed(at) => return Ok(at),
+                Next::WeightCase(at) => return Ok(at),
                 Next::Test(at) => {
                     let (test, [yes, no]) = &self.tests[at];
                     next = if engine.eval(test, before)?.is_true() { *yes } else { *no };
@@ -367,66 +366,67 @@ impl Drawing {
         }
     }
 
-    /// A weight by number.
+    /// Returns a weight by number.
     pub(super) fn weight(&self, at: usize) -> &Weight {
         &self.weighed[at]
     }
 }
 
-/// What chance chooses between: the values one after another, and their probabilities.
-pub(super) struct Draw {
+/// Distribution over values: the outcomes one after another, and their probabilities.
+pub(super) struct Distribution {
     pub values: Vec<Value>,
     pub weights: Arc<[BigRational]>,
-    /// What updates come to for each outcome, by number, if that rests on the draw alone.
+    /// Value numbers of an update for each outcome, by update, if they depend on the distribution
+    /// alone.
     pub columns: RefCell<AHashMap<usize, Rc<[u32]>>>,
-    /// What is written for all outcomes, by the values that are the same for all.
+    /// Written values for all outcomes, by the values that are common to all.
     pub written: RefCell<AHashMap<Box<[u32]>, Arc<[u32]>>>,
 }
 
-/// Values in draws that are kept; with more, all are forgotten.
-const MOST_DRAWN: usize = 1 << 20;
-/// Lists of what is written that a draw keeps; with more, all are forgotten.
-const MOST_WRITTEN: usize = 1 << 10;
+/// Limit on the values in cached distributions; beyond it, the cache is cleared.
+const MAX_CACHED_VALUES: usize = 1 << 20;
+/// Limit on the lists of written values that one distribution caches; beyond it, they are cleared.
+const MAX_WRITTEN: usize = 1 << 10;
 
-/// Draws by group, weight, and what the weight reads.
+/// Cache of distributions by group, weight, and the values that the weight reads.
 #[derive(Default)]
-pub(super) struct Draws {
-    known: AHashMap<(usize, usize, Box<[Value]>), Rc<Draw>>,
+pub(super) struct DistributionCache {
+    known: AHashMap<(usize, usize, Box<[Value]>), Rc<Distribution>>,
     size: usize,
     certain: Option<Arc<[BigRational]>>,
 }
 
-impl Draw {
-    /// What is written for all outcomes, where `same` are the values that do not depend on the
-    /// outcome and all others rest on the draw.
+impl Distribution {
+    /// Returns the written values for all outcomes. `same` holds the values that do not depend on
+    /// the outcome; all others depend on the distribution alone.
     pub(super) fn written(
         &self,
         same: Box<[u32]>,
         make: impl FnOnce() -> Arc<[u32]>,
     ) -> Arc<[u32]> {
         let mut known = self.written.borrow_mut();
-        if known.len() >= MOST_WRITTEN {
+        if known.len() >= MAX_WRITTEN {
             known.clear();
         }
         known.entry(same).or_insert_with(make).clone()
     }
 }
 
-impl Draws {
-    /// The one outcome that is certain.
+impl DistributionCache {
+    /// Returns the distribution with one certain outcome.
     pub(super) fn certain(&mut self) -> Arc<[BigRational]> {
         self.certain.get_or_insert_with(|| [BigRational::one()].into()).clone()
     }
 
-    /// What a group's choice is between by one of its weights, for these values of what is known
-    /// before it.
+    /// Returns the distribution of a group's choice for one of its weights and these values of the
+    /// earlier variables.
     pub(super) fn draw(
         &mut self,
         engine: &mut Engine,
-        (group, drawing, at): (usize, &Drawing, usize),
+        (group, drawing, at): (usize, &CompiledChoice, usize),
         before: &[Value],
         span: Span,
-    ) -> Result<Rc<Draw>, Diagnostic> {
+    ) -> Result<Rc<Distribution>, Diagnostic> {
         let drawing = drawing.weight(at);
         let key: Box<[Value]> = drawing.reads.iter().map(|i| before[*i].clone()).collect();
         if let Some(known) = self.known.get(&(group, at, key.clone())) {
@@ -450,7 +450,7 @@ impl Draws {
             Ok::<_, Diagnostic>((values, weights))
         };
         let first = match collect(engine, &drawing.lenient) {
-            // It may have no bound without what it does not ask.
+            // Without the conditions that the lenient problem omits, enumeration may have no bound.
             Err(d) if d.stage == Stage::Data => Err(d),
             found => Ok(found?),
         };
@@ -461,11 +461,11 @@ impl Draws {
         };
         expect_whole(&weights, span)?;
         self.size += values.len() + 1;
-        if self.size > MOST_DRAWN {
+        if self.size > MAX_CACHED_VALUES {
             self.known.clear();
             self.size = values.len() + 1;
         }
-        let draw = Rc::new(Draw {
+        let draw = Rc::new(Distribution {
             values,
             weights: weights.into(),
             columns: RefCell::default(),
@@ -476,7 +476,7 @@ impl Draws {
     }
 }
 
-/// Where the process starts.
+/// Computes the initial distribution of the process.
 pub(super) fn starts(
     process: &LinearProcess,
     engine: &mut Engine,
@@ -502,15 +502,16 @@ pub(super) fn starts(
     };
     let mut data = process.data.clone();
     data.signature = engine.program().signature().clone();
-    let chosen = Chosen::new(chance, &Substitution::new(), &mut data);
+    let chosen = ProbabilisticChoice::new(chance, &Substitution::new(), &mut data);
     let inits: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
-    let drawing = Drawing::new(engine, &chosen, &[], &inits)?;
+    let drawing = CompiledChoice::new(engine, &chosen, &[], &inits)?;
     let codes = inits
         .iter()
         .map(|e| engine.code(e, &chosen.vars))
         .collect::<Result<Vec<_>, Diagnostic>>()?;
     let at = drawing.decided(engine, &[]).map_err(|e| e.or_span(chance.weight.span))?;
-    let draw = Draws::default().draw(engine, (0, &drawing, at), &[], chance.weight.span)?;
+    let draw =
+        DistributionCache::default().draw(engine, (0, &drawing, at), &[], chance.weight.span)?;
     let mut starts: Vec<(BigRational, Vec<u32>)> = Vec::new();
     for (values, weight) in draw.values.chunks(drawing.width.max(1)).zip(draw.weights.iter()) {
         starts.push((

@@ -1,19 +1,19 @@
-//! Why no component can go on: what each offers, the partner that it lacks, the communication and
-//! the `allow` or `block` in its way.
+//! Explanation of states without steps: the offers of each component, the missing partners, and the
+//! communication, `allow` or `block` that prevents each offer.
 //!
-//! In: a state without steps. Out: [`DeadlockReport`]. From the summands of the components before
-//! composition ([`mu_process::anatomy`]): each offer goes up through the operators above its
-//! component; where a communication takes its action, partners are sought among the other
-//! components below that operator, now ([`super::offers`]) and at any time. Joint actions of
-//! several components that are partners of a further communication are followed for the component
-//! that is told about, not for its partners. Cost: for each state the offers times the rules that
-//! take them. What a state is follows from what its components offer, so that is remembered: many
-//! states without steps are judged at the cost of a lookup for each component.
+//! In: a state without steps. Out: [`DeadlockReport`]. Offers come from the summands of the
+//! components before composition ([`mu_process::anatomy`]). Each offer passes the operators above
+//! its component. If a communication takes its action, partners are sought among the other
+//! components below that operator, in this state ([`super::offers`]) and in any state. Joint
+//! actions of several components that are partners of a further communication are analysed for the
+//! explained component only, not for its partners. Cost: for each state the offers times the rules
+//! that take them. The classification of a state depends only on the offers of its components and
+//! is cached by them: each of many states without steps costs a lookup per component.
 
 use super::Compiled;
-use super::arrivals::Arrivals;
-use super::ends::Conditions;
-use super::offers::{Argument, Local, Offered, Offers};
+use super::offers::{Argument, Local, LocalOffer, Offers};
+use super::terminal_conditions::TerminalConditions;
+use super::termination::TerminationAnalysis;
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::ActId;
@@ -24,38 +24,39 @@ use mu_model::deadlock::{
 use mu_process::anatomy::{Anatomy, OperatorKind, rule_text};
 use std::rc::Rc;
 
-/// A rule of a communication.
+/// Rule of a communication.
 pub(super) type Rule = (Vec<String>, Option<String>);
 
-/// Whether an action gets through, and what is in its way.
+/// Result of passing an action through the operators: whether it becomes a step, and its obstacles.
 #[derive(Default)]
 pub(super) struct Fate {
     pub obstacles: Vec<Obstacle>,
     pub passes: bool,
 }
 
-/// See the module's head.
-pub(super) struct Teller<'m> {
+/// Explainer of the states without steps of a compiled model.
+pub(super) struct DeadlockAnalysis<'m> {
     pub(super) model: &'m Compiled,
     pub(super) anatomy: &'m Anatomy,
     pub(super) offers: Offers<'m>,
-    /// Names of actions after which a component counts as terminated, and conditions under which
-    /// it does.
+    /// Names of actions after which a component counts as terminated, and conditions under which it
+    /// does.
     terminal: Vec<String>,
-    conditions: Conditions<'m>,
-    /// Where the action `Terminate` leads.
-    arrivals: Arrivals,
-    /// By operator and name: the components that can ever do that there.
+    conditions: TerminalConditions<'m>,
+    /// Constants that identify the states after the action `Terminate`.
+    arrivals: TerminationAnalysis,
+    /// By operator and name: the components that ever offer this action there.
     able: AHashMap<(usize, String), Vec<u32>>,
-    /// By what the components offer, and which of them are said to be at their end.
+    /// Cache: offers of the components and declared terminations to classification.
     ends: AHashMap<(Vec<u32>, Vec<u32>), End>,
 }
 
-/// What components offer now; none: what they can ever offer.
+/// Offers of the components in the current state; `None` for the offers in any state.
 pub(super) type Now<'a> = Option<&'a [Rc<Local>]>;
 
-impl<'m> Teller<'m> {
-    /// Errors: a text that is neither the name of an action nor a condition on parameters.
+impl<'m> DeadlockAnalysis<'m> {
+    /// Creates the explainer. Errors: a text is neither the name of an action nor a condition on
+    /// parameters.
     pub(super) fn new(model: &'m Compiled, terminal: &[String]) -> Result<Self, Diagnostic> {
         let anatomy = &model.process.anatomy;
         let offers = Offers::new(model);
@@ -68,8 +69,8 @@ impl<'m> Teller<'m> {
             anatomy,
             offers,
             terminal: actions.into_iter().cloned().collect(),
-            conditions: Conditions::new(model, &conditions)?,
-            arrivals: Arrivals::new(model)?,
+            conditions: TerminalConditions::new(model, &conditions)?,
+            arrivals: TerminationAnalysis::new(model)?,
             able: AHashMap::new(),
             ends: AHashMap::new(),
         })
@@ -79,21 +80,21 @@ impl<'m> Teller<'m> {
         &self.model.process.actions[action.index()].name
     }
 
-    /// The name of an action below an operator, if it gets there alone.
+    /// Returns the name of an action below an operator, if it arrives there alone.
     pub(super) fn name_at(&self, component: usize, operator: usize, name: &str) -> Option<String> {
-        self.carried(&self.anatomy.above[component], operator, name)
+        self.name_through(&self.anatomy.above[component], operator, name)
     }
 
-    /// The name that one inside an operator has inside another further out.
-    fn risen(&self, component: usize, from: usize, to: usize, name: &str) -> Option<String> {
+    /// Returns the name at an outer operator of an action named at an inner one.
+    fn outer_name(&self, component: usize, from: usize, to: usize, name: &str) -> Option<String> {
         let above = &self.anatomy.above[component];
         let at = above.iter().position(|o| *o == from)?;
-        self.carried(&above[at + 1..], to, name)
+        self.name_through(&above[at + 1..], to, name)
     }
 
-    /// The name that an action has inside the operator `to` after those before it in the list, if
-    /// it gets there alone.
-    fn carried(&self, operators: &[usize], to: usize, name: &str) -> Option<String> {
+    /// Returns the name of an action inside the operator `to`, after the preceding operators of the
+    /// list, if it arrives there alone.
+    fn name_through(&self, operators: &[usize], to: usize, name: &str) -> Option<String> {
         let mut name = name.to_string();
         for &o in operators {
             if o == to {
@@ -117,13 +118,13 @@ impl<'m> Teller<'m> {
         None
     }
 
-    /// The components below an operator that can ever do an action of this name there, alone or by
-    /// a communication further in.
+    /// Returns the components below an operator that ever offer an action of this name there, alone
+    /// or by an inner communication.
     pub(super) fn able(&mut self, operator: usize, name: &str) -> Vec<u32> {
         if let Some(known) = self.able.get(&(operator, name.to_string())) {
             return known.clone();
         }
-        // Against operators inside each other that name one another.
+        // Ends the recursion of nested operators that rename into each other.
         self.able.insert((operator, name.to_string()), Vec::new());
         let mut found = Vec::new();
         for c in 0..self.anatomy.components.len() {
@@ -140,14 +141,14 @@ impl<'m> Teller<'m> {
             own.dedup();
             let mut does =
                 own.iter().any(|n| self.name_at(c, operator, n).as_deref() == Some(name));
-            // What an inner communication makes.
+            // Results of an inner communication.
             let inner: Vec<usize> =
                 self.anatomy.above[c].iter().copied().take_while(|o| *o != operator).collect();
             for o in inner {
                 let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
                 for (lhs, to) in rules {
                     let Some(to) = to else { continue };
-                    if self.risen(c, o, operator, to).as_deref() == Some(name) {
+                    if self.outer_name(c, o, operator, to).as_deref() == Some(name) {
                         let all = lhs.iter().all(|n| !self.able(o, n).is_empty());
                         does |= all && lhs.iter().any(|n| self.able(o, n).contains(&(c as u32)));
                     }
@@ -161,8 +162,8 @@ impl<'m> Teller<'m> {
         found
     }
 
-    /// What becomes of a multi-action of a component from the operator at this place above it on.
-    /// `args`: of its first action.
+    /// Passes a multi-action of a component through the operators from position `from` upward.
+    /// `args`: arguments of its first action.
     pub(super) fn fate(
         &mut self,
         component: usize,
@@ -220,7 +221,7 @@ impl<'m> Teller<'m> {
         fate
     }
 
-    /// What is in the way of a communication; none if nothing is.
+    /// Returns the obstacle of a communication; `None` if it can happen.
     fn meeting(
         &mut self,
         component: usize,
@@ -238,7 +239,7 @@ impl<'m> Teller<'m> {
                 partners.remove(i);
             }
         }
-        let mut candidates: Vec<Vec<(u32, Offered)>> = Vec::new();
+        let mut candidates: Vec<Vec<(u32, LocalOffer)>> = Vec::new();
         for partner in &partners {
             let able: Vec<u32> =
                 self.able(o, partner).into_iter().filter(|c| *c != component as u32).collect();
@@ -269,10 +270,10 @@ impl<'m> Teller<'m> {
         }
         let mut chosen = Vec::new();
         let fits = candidates.is_empty() || assign(&candidates, args, &mut chosen);
-        let told: Vec<(u32, Offered)> =
+        let candidates_text: Vec<(u32, LocalOffer)> =
             if fits { chosen } else { candidates.into_iter().flatten().take(4).collect() };
         let mut offers = Vec::new();
-        for (c, offer) in told {
+        for (c, offer) in candidates_text {
             offers.push((c, self.text(&offer)));
         }
         if !fits {
@@ -284,20 +285,25 @@ impl<'m> Teller<'m> {
             let by = Box::new(after.obstacles.into_iter().next()?);
             return Some(Obstacle::Stopped { rule: text, place, offers, by });
         }
-        // It would be a step: the values that partners leave open do not fit together.
+        // Partners exist, but the values that they leave open do not agree.
         now.map(|_| Obstacle::ValueMismatch { rule: text, place, offers })
     }
 
-    fn text(&mut self, offer: &Offered) -> String {
+    fn text(&mut self, offer: &LocalOffer) -> String {
         offer.acts.iter().map(|(a, args)| self.offers.text(*a, args)).collect::<Vec<_>>().join("|")
     }
 
-    fn obstacles(&mut self, component: usize, offer: &Offered, now: &[Rc<Local>]) -> Vec<Obstacle> {
+    fn obstacles(
+        &mut self,
+        component: usize,
+        offer: &LocalOffer,
+        now: &[Rc<Local>],
+    ) -> Vec<Obstacle> {
         let names = offer.acts.iter().map(|(a, _)| self.name(*a).to_string()).collect();
         let args = offer.acts.first().map_or(&[][..], |a| &a.1[..]);
         let mut all = self.fate(component, names, args, 0, Some(now)).obstacles;
         all.dedup();
-        // Being stopped alone is no news of an action that is meant to communicate.
+        // That an action cannot occur alone is expected if it communicates.
         if all.len() > 1 {
             all.retain(|o| !matches!(o, Obstacle::Blocked { .. } | Obstacle::NotAllowed { .. }));
         }
@@ -308,14 +314,14 @@ impl<'m> Teller<'m> {
         (0..self.anatomy.components.len()).map(|c| self.offers.local(c, state)).collect()
     }
 
-    /// True if a component at this place has terminated successfully.
+    /// True if a component at this location has terminated successfully.
     fn terminated(&self, component: usize, location: Option<usize>) -> bool {
         let automaton = &self.anatomy.components[component];
         location.is_none_or(|l| automaton.is_phase || automaton.locations[l].terminated)
     }
 
-    /// True if the user declared that a component at this place is at its end: all steps that lead
-    /// there are terminal actions.
+    /// True if the user declared a termination for this location: all steps that lead there are
+    /// terminal actions.
     fn after_terminal(&self, component: usize, location: Option<usize>) -> bool {
         let (Some(location), false) = (location, self.terminal.is_empty()) else { return false };
         let mut before =
@@ -326,8 +332,8 @@ impl<'m> Teller<'m> {
             })
     }
 
-    /// Adds to the components that a condition declares to be at their end those that a terminal
-    /// action does.
+    /// Adds the components that a terminal action declares terminated to those that a condition
+    /// declares.
     fn declared(&self, now: &[Rc<Local>], mut ended: Vec<u32>) -> Vec<u32> {
         ended.extend(
             (0..now.len()).filter(|c| self.after_terminal(*c, now[*c].location)).map(|c| c as u32),
@@ -335,8 +341,8 @@ impl<'m> Teller<'m> {
         ended
     }
 
-    /// How the components stand, with what is in the way of each offer.
-    /// `ended`: components that are said to be at their end.
+    /// Returns the posture of each component with the obstacles of its offers. `ended`: components
+    /// that are declared terminated.
     fn postures(
         &mut self,
         now: &[Rc<Local>],
@@ -390,7 +396,7 @@ impl<'m> Teller<'m> {
 }
 
 /// Classifies a state without steps. `declared`: components that the user or the front end declares
-/// to be at their end; one is enough if all others have terminated, have stopped or are at rest.
+/// terminated; one is enough if all others have terminated, have stopped or are idle.
 fn end_of(postures: &[Posture], declared: &[u32]) -> End {
     if postures.contains(&Posture::Waits) {
         End::Hang
@@ -401,11 +407,11 @@ fn end_of(postures: &[Posture], declared: &[u32]) -> End {
     }
 }
 
-/// One candidate of each list, of different components, with arguments that agree.
+/// Chooses one candidate from each list, of different components, with arguments that agree.
 fn assign(
-    lists: &[Vec<(u32, Offered)>],
+    lists: &[Vec<(u32, LocalOffer)>],
     args: &[Argument],
-    chosen: &mut Vec<(u32, Offered)>,
+    chosen: &mut Vec<(u32, LocalOffer)>,
 ) -> bool {
     let Some((first, rest)) = lists.split_first() else { return true };
     for (c, offer) in first {
@@ -426,7 +432,7 @@ fn assign(
     false
 }
 
-impl DeadlockExplainer for Teller<'_> {
+impl DeadlockExplainer for DeadlockAnalysis<'_> {
     fn absence(&mut self, action: &str) -> Result<Option<Absence>, Diagnostic> {
         self.why_absent(action)
     }

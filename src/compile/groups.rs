@@ -1,12 +1,12 @@
-//! The slots of a linear process and the transition groups of its summands.
+//! Slots of a linear process and transition groups of its summands.
 //!
 //! A conjunct `parameter == constant` of a guard becomes a requirement and is substituted in the
-//! rest of the summand. A closed conjunct is decided here; a summand with a false one has no group.
-//! Control locations have value tables of their own, so that their numbers are small and dense; the
-//! other slots of one sort share a table. Cost: one evaluation for each constant.
+//! rest of the summand. A closed conjunct is evaluated here; a summand with a false one has no
+//! group. Control locations have value tables of their own, so that their numbers are small and
+//! dense; the other slots of one sort share a table. Cost: one evaluation for each constant.
 
+use super::slot_conditions::SlotConditions;
 use super::tables::ValueTable;
-use super::undecided::Conditions;
 use super::{GroupCode, chance, position};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{SortId, VarId};
@@ -18,28 +18,27 @@ use mu_process::confluence::fixes;
 use mu_process::linear::{Act, LinearProcess, ParamRole, Summand};
 use num_rational::BigRational;
 
-/// The slots, and where their values are.
+/// Slots and their value tables.
 #[derive(Default)]
 pub(super) struct Layout {
     pub slots: Vec<SlotInfo>,
     pub initial: Vec<u32>,
-    /// Where it may start, with probabilities.
+    /// Initial vectors with their probabilities.
     pub starts: Vec<(BigRational, Vec<u32>)>,
     /// Table of each slot.
     pub table_of: Vec<usize>,
     /// Sort of each slot.
     pub sort_of: Vec<SortId>,
     pub tables: Vec<ValueTable>,
-    /// What groups require of each slot that is no control location.
-    pub conditions: Vec<Conditions>,
+    /// SlotConditions that groups place on each slot that is not a control location.
+    pub conditions: Vec<SlotConditions>,
     slot_of: AHashMap<VarId, Slot>,
 }
 
 impl Layout {
-    /// The slots of the process's parameters.
+    /// Creates the slots of the process's parameters.
     ///
-    /// # Errors
-    /// An initial value cannot be evaluated.
+    /// # Errors An initial value cannot be evaluated.
     pub fn new(process: &LinearProcess, engine: &mut Engine) -> Result<Self, Diagnostic> {
         let mut layout = Self {
             slot_of: process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect(),
@@ -63,16 +62,15 @@ impl Layout {
             layout.slots.push(SlotInfo { name, component, control });
             layout.table_of.push(table);
             layout.sort_of.push(sort);
-            layout.conditions.push(Conditions::default());
+            layout.conditions.push(SlotConditions::default());
         }
         chance::starts(process, engine, &mut layout)?;
         Ok(layout)
     }
 
-    /// Decides the conditions on slots that start with a term without a value.
+    /// Decides the conditions on slots with an initial term that has no value.
     ///
-    /// # Errors
-    /// Such a condition cannot be decided.
+    /// # Errors Such a condition cannot be decided.
     pub fn decide(&self, process: &LinearProcess, engine: &mut Engine) -> Result<(), Diagnostic> {
         for (i, param) in
             process.params.iter().enumerate().filter(|(i, _)| !self.conditions[*i].is_empty())
@@ -86,17 +84,17 @@ impl Layout {
     }
 }
 
-/// The parts of a guard.
+/// Parts of a guard.
 struct Guard {
     /// Slots and the numbers of the constants that they must hold.
     requires: Vec<(Slot, u32)>,
-    /// The same by variables and constants.
+    /// The same as variables and constants.
     fixed: Substitution,
-    /// What is left.
+    /// Remaining condition.
     rest: Expr,
 }
 
-/// Makes groups of summands.
+/// Builder of groups from summands.
 pub(super) struct Builder<'a> {
     pub process: &'a mut LinearProcess,
     pub engine: &'a mut Engine,
@@ -105,10 +103,9 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The group of a summand and its code; none if its guard is false.
+    /// Returns the group of a summand and its code; `None` if its guard is false.
     ///
-    /// # Errors
-    /// A constant of the guard cannot be evaluated.
+    /// # Errors A constant of the guard cannot be evaluated.
     pub fn group(
         &mut self,
         summand: usize,
@@ -129,8 +126,10 @@ impl Builder<'_> {
         let actions = with_fixed(&of.actions);
         let writes = of.updates.iter().map(|u| u.0 as Slot).collect();
         let updates: Vec<Expr> = of.updates.iter().map(|u| u.1.substitute(&fixed)).collect();
-        let chance =
-            of.chance.as_ref().map(|c| chance::Chosen::new(c, &fixed, &mut self.process.data));
+        let chance = of
+            .chance
+            .as_ref()
+            .map(|c| chance::ProbabilisticChoice::new(c, &fixed, &mut self.process.data));
         let slots = |used: &[VarId]| -> Vec<Slot> {
             let mut slots: Vec<Slot> =
                 used.iter().filter_map(|v| self.layout.slot_of.get(v).copied()).collect();
@@ -220,7 +219,7 @@ impl Builder<'_> {
         Ok(Some(Guard { requires, fixed, rest }))
     }
 
-    /// The number of a constant in the table of a slot.
+    /// Returns the number of a constant in the table of a slot.
     fn constant(&mut self, slot: Slot, constant: &Expr, span: Span) -> Result<u32, Diagnostic> {
         let (value, slot) =
             (self.engine.from_expr(constant).map_err(|e| e.or_span(span))?, slot as usize);

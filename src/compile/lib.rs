@@ -1,40 +1,39 @@
-//! From a linear process to a model on slots and transition groups.
+//! Compilation of a linear process to a model with slots and transition groups.
 //!
 //! In: [`LinearProcess`]. Out: [`Compiled`], which implements [`Model`] and [`ActionLabels`]. A
 //! parameter is a slot, a summand a group. Conjuncts `parameter == constant` of a guard become the
-//! group's requirements and are substituted in the rest, so that a group reads as few slots as its
-//! text allows. Slots of one sort share a value table, so that copying a parameter copies a number.
-//! Cost: evaluating a group once is a few rewrites; engines memoise it.
-//! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in
-//! every thread.
+//! group's requirements and are substituted in the rest, so that a group reads as few slots as
+//! possible. Slots of one sort share a value table, so that copying a parameter copies a number.
+//! Cost: a few rewrites to evaluate a group; engines memoise it. Invariant: value and label tables
+//! only grow; equal values of one sort have equal numbers, in every thread.
 #![warn(missing_docs)]
 
-mod absence;
-mod arrivals;
+mod dead_actions;
+mod termination;
 mod chance;
-mod conditions;
-pub mod decisions;
-mod ends;
+mod shared_conditions;
+pub mod decision_tree;
+mod terminal_conditions;
 mod groups;
 mod offers;
-mod outlines;
-mod parts;
+mod step_templates;
+mod step_parts;
 mod position;
-pub mod recall;
-mod results;
-mod solutions;
+pub mod answer_cache;
+mod shared_results;
+mod solution_cache;
 mod deadlock;
 mod symmetry;
 mod tables;
 pub mod typed;
-mod undecided;
+mod slot_conditions;
 mod undefined_labels;
 mod values;
 mod worker;
 
 use self::groups::{Builder, Layout};
+use self::slot_conditions::SlotConditions;
 use self::tables::ValueTable;
-use self::undecided::Conditions;
 use self::worker::LinearWorker;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
@@ -52,23 +51,23 @@ use mu_process::linear::{Act, LinearProcess};
 use num_rational::BigRational;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Which tau steps may be taken at once.
+/// Choice of the tau steps that take priority.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Confluence {
     /// None.
     #[default]
     None,
-    /// Those that the static analysis proves confluent.
+    /// Steps that the static analysis proves confluent.
     Auto,
-    /// Those made by hiding these actions only; where the static analysis does not prove them
-    /// confluent, the user answers for it.
+    /// Steps made by hiding these actions. If the static analysis does not prove them confluent,
+    /// the user is responsible.
     Named(Vec<String>),
-    /// Those that the sharper analysis proves to commute with all others; and as far as it does,
-    /// steps with one of these actions alone, which stay visible and are taken before others.
+    /// Steps that the sharper analysis proves to commute with all others. As far as it does, this
+    /// includes steps with one of these actions alone, which stay visible and take priority.
     Commuting(Vec<String>),
 }
 
-/// What a group computes, with the required parameters substituted.
+/// Code of a group, with the required parameters substituted.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupCode {
     /// Index of the summand.
@@ -79,63 +78,63 @@ pub(crate) struct GroupCode {
     pub actions: Vec<Act>,
     pub hidden: Vec<Act>,
     pub updates: Vec<Expr>,
-    /// What is chosen by chance after the actions.
-    pub chance: Option<chance::Chosen>,
-    /// A place for messages.
+    /// Probabilistic choice after the actions.
+    pub chance: Option<chance::ProbabilisticChoice>,
+    /// Place for messages.
     pub span: Span,
 }
 
-/// A linear process as a model.
+/// Model of a linear process.
 pub struct Compiled {
     process: LinearProcess,
     program: Arc<Program>,
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,
     codes: Vec<GroupCode>,
-    /// Conditions that several groups ask.
+    /// SlotConditions that several groups share.
     common: AHashSet<Expr>,
-    /// Updates and arguments that several groups compute.
+    /// Updates and arguments that several groups share.
     shared: AHashSet<Expr>,
     initial: Vec<u32>,
-    /// Where it may start, if chance decides that.
+    /// Initial vectors with their probabilities, if the start is probabilistic.
     starts: Vec<(BigRational, Vec<u32>)>,
     probabilistic: bool,
-    /// What groups require of each slot that is no control location.
-    conditions: Vec<Conditions>,
+    /// SlotConditions that groups place on each slot that is not a control location.
+    conditions: Vec<SlotConditions>,
     /// Table of each slot.
     table_of: Vec<usize>,
     /// Sort of each slot.
     sort_of: Vec<SortId>,
     tables: Vec<ValueTable>,
-    /// What the values of all tables are made of.
+    /// Shared terms of the values of all tables.
     terms: Arc<Terms>,
     digests: Mutex<Digests>,
-    /// Values as expressions, by table and number; those that were asked for.
-    told: RwLock<AHashMap<(usize, u32), Expr>>,
+    /// Cache: (table, index) to expression.
+    expr_cache: RwLock<AHashMap<(usize, u32), Expr>>,
     labels: LabelTable<MultiAction>,
-    /// Conditions on parameters under which their components have come to their end, by the front
-    /// end.
+    /// Termination criteria of the front end: conditions on parameters of components.
     ends: Vec<String>,
     /// Labels in which a term has no value.
     undefined_labels: undefined_labels::UndefinedLabelRegister,
-    /// Candidates, and what each makes of constants.
+    /// Candidates for symmetries.
     symmetries: Vec<Symmetry>,
+    /// Image of constants under each candidate.
     constant_maps: Vec<symmetry::ConstantMap>,
-    /// Whether the static analysis proves all steps confluent that are marked so.
+    /// True if the static analysis proves all marked steps confluent.
     priority_proven: bool,
     budget: Budget,
 }
 
 impl Compiled {
-    /// Compiles a linear process. Errors: initial values that do not rewrite, an unknown name among
-    /// steps to be prioritised.
+    /// Compiles a linear process. Errors: an initial value has no normal form, or the name of a
+    /// step to be prioritised is unknown.
     pub fn new(process: LinearProcess, confluence: &Confluence) -> Result<Self, Diagnostic> {
-        Self::limited(process, confluence, &Budget::default())
+        Self::with_budget(process, confluence, &Budget::default())
     }
 
-    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one
-    /// is met.
-    pub fn limited(
+    /// Compiles a linear process under the limits of a run. Evaluations end with an error of stage
+    /// `Limit` when a limit is reached.
+    pub fn with_budget(
         mut process: LinearProcess,
         confluence: &Confluence,
         budget: &Budget,
@@ -150,8 +149,8 @@ impl Compiled {
                 .all(|(proven, flag)| *proven || !flag);
         chance::declare(&mut process);
         let program = Program::compile(&process.data)?;
-        // Labels and values are terms over the program's operations: what is built on this process,
-        // such as a formula, must know them too.
+        // Labels and values are terms over the program's operations, so formulas and other data
+        // built on this process need these operations as well.
         process.data.signature = program.signature().clone();
         let terms = Arc::new(Terms::default());
         let mut engine = Engine::new(program.clone()).limited(budget).sharing(&terms);
@@ -174,8 +173,8 @@ impl Compiled {
         } else {
             symmetry::candidates(&process, &slots, &sort_of, &groups, &codes)
         };
-        let common = conditions::common(program.signature(), &codes);
-        let shared = results::common(&codes);
+        let common = shared_conditions::common(program.signature(), &codes);
+        let shared = shared_results::common(&codes);
         let labels = LabelTable::new(MultiAction::default());
         let budget = budget.clone();
         Ok(Self {
@@ -195,7 +194,7 @@ impl Compiled {
             tables,
             terms,
             digests: Mutex::default(),
-            told: RwLock::default(),
+            expr_cache: RwLock::default(),
             labels,
             ends: Vec::new(),
             undefined_labels: undefined_labels::UndefinedLabelRegister::default(),
@@ -206,11 +205,11 @@ impl Compiled {
         })
     }
 
-    /// The same, where components of which the front end knows when they are done count as
-    /// terminated then: conditions on a parameter each. One whose parameter is no more, since
-    /// it never changed, says nothing.
+    /// Adds termination criteria of the front end, each a condition on a parameter: the component
+    /// of the parameter counts as terminated if it holds. A criterion is ignored if its parameter
+    /// was eliminated because it never changes.
     #[must_use]
-    pub fn ending_at(mut self, ends: Vec<(String, String)>) -> Self {
+    pub fn with_terminal_conditions(mut self, ends: Vec<(String, String)>) -> Self {
         let known = |name: &String| self.slots.iter().any(|s| s.name == *name);
         self.ends = ends
             .into_iter()
@@ -220,18 +219,18 @@ impl Compiled {
         self
     }
 
-    /// The linear process.
+    /// Returns the linear process.
     pub fn process(&self) -> &LinearProcess {
         &self.process
     }
 
-    /// The data of the process with the operations of the program, which are those of the tables'
-    /// values.
-    fn kept_data(&self) -> DataSpec {
+    /// Returns the data of the process with the operations of the program, over which the tables'
+    /// values are terms.
+    fn data_with_operations(&self) -> DataSpec {
         DataSpec { signature: self.program.signature().clone(), ..self.process.data.clone() }
     }
 
-    /// A slot of each table.
+    /// Returns one slot of each table.
     fn slots_of_tables(&self) -> Vec<Slot> {
         let mut slots = vec![0; self.tables.len()];
         self.table_of.iter().enumerate().for_each(|(slot, t)| slots[*t] = slot as Slot);
@@ -262,7 +261,7 @@ impl Compiled {
         match time {
             Some(time) => {
                 let time = mu_data::print::expression(self.program.signature(), time);
-                // After `@` the language has a number, a name, or parentheses.
+                // After `@` the grammar allows a number, a name, or parentheses.
                 if time.bytes().all(|b| b.is_ascii_digit()) {
                     format!("{actions} @ {time}")
                 } else {
@@ -273,7 +272,7 @@ impl Compiled {
         }
     }
 
-    /// A label's actions and its time, which comes last.
+    /// Splits a label into its actions and its time, which comes last.
     fn without_time<'a>(
         &self,
         multi: &'a MultiAction,
@@ -287,7 +286,8 @@ impl Compiled {
     }
 }
 
-/// Names by which a summand's hidden steps can be called, and the flags that a choice gives.
+/// Computes the confluence flag of each summand. A name of an action selects the summands that hide
+/// it.
 fn confluence_flags(
     process: &mut LinearProcess,
     confluence: &Confluence,
@@ -318,7 +318,7 @@ fn confluence_flags(
             if let Some(unknown) = names.iter().find(|n| !candidates.contains(n)) {
                 return Err(Diagnostic::new(
                     Stage::Usage,
-                    format!("`{unknown}` is not the name of a hidden action, so no step can be prioritised by it"),
+                    format!("`{unknown}` is not the name of a hidden action, so it selects no step to prioritise"),
                 )
                 .note(format!("hidden actions: {}", if candidates.is_empty() { "none".into() } else { candidates.join(", ") })));
             }
@@ -348,18 +348,18 @@ impl Model for Compiled {
     }
 
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
-        let (slots, mut teller) = (self.slots_of_tables(), self.teller());
-        let mut tell = |(table, slot): (&ValueTable, &Slot)| {
-            (0..table.len() as u32).map(|id| self.tell(&mut teller, *slot, id)).collect()
+        let (slots, mut expr_engine) = (self.slots_of_tables(), self.expr_engine());
+        let mut convert = |(table, slot): (&ValueTable, &Slot)| {
+            (0..table.len() as u32).map(|id| self.expr_of(&mut expr_engine, *slot, id)).collect()
         };
-        let tables: Vec<Vec<Expr>> = self.tables.iter().zip(&slots).map(&mut tell).collect();
+        let tables: Vec<Vec<Expr>> = self.tables.iter().zip(&slots).map(&mut convert).collect();
         let sorts = slots.iter().map(|slot| self.sort_of[*slot as usize]);
         let all: Vec<(&Expr, Option<SortId>)> = tables
             .iter()
             .zip(sorts)
             .flat_map(|(t, sort)| t.iter().map(move |v| (v, Some(sort))))
             .collect();
-        let mut texts = text::faithful(&self.kept_data(), &all)?.into_iter();
+        let mut texts = text::faithful(&self.data_with_operations(), &all)?.into_iter();
         Ok(tables.iter().map(|t| texts.by_ref().take(t.len()).collect()).collect())
     }
 
@@ -378,16 +378,17 @@ impl Model for Compiled {
         if texts.len() != self.tables.len() {
             return Err(other());
         }
-        let (slots, mut teller) = (self.slots_of_tables(), self.teller());
+        let (slots, mut expr_engine) = (self.slots_of_tables(), self.expr_engine());
         let sorts = slots.iter().map(|slot| self.sort_of[*slot as usize]);
         let all = texts
             .iter()
             .zip(sorts)
             .flat_map(|(t, sort)| t.iter().map(move |v| (&v[..], Some(sort))));
-        let mut values = text::read(&self.kept_data(), all).map_err(|_| other())?.into_iter();
+        let mut values =
+            text::read(&self.data_with_operations(), all).map_err(|_| other())?.into_iter();
         for (slot, texts) in slots.into_iter().zip(texts) {
             for (i, value) in values.by_ref().take(texts.len()).enumerate() {
-                if self.number(&mut teller, slot, &value).map_err(|_| other())? as usize != i {
+                if self.number(&mut expr_engine, slot, &value).map_err(|_| other())? as usize != i {
                     return Err(other());
                 }
             }
@@ -437,13 +438,13 @@ impl Model for Compiled {
         if self.process.anatomy.components.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Box::new(deadlock::Teller::new(self, terminal)?)))
+        Ok(Some(Box::new(deadlock::DeadlockAnalysis::new(self, terminal)?)))
     }
     fn undefined_labels(&self) -> Vec<mu_model::UndefinedLabel> {
         self.undefined_labels.list()
     }
     fn is_live(&self, slot: Slot, state: &[u32]) -> bool {
-        self.means_something(slot, state)
+        self.is_parameter_live(slot, state)
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let e = self.value(slot, value);
@@ -455,7 +456,7 @@ impl Model for Compiled {
 }
 
 impl Compiled {
-    /// The limits of the run.
+    /// Returns the limits of the run.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -499,7 +500,7 @@ impl ActionLabels for Compiled {
     }
 }
 
-/// A variable if an expression is just that.
+/// Returns the variable if an expression is just a variable.
 pub(crate) fn as_var(e: &Expr) -> Option<VarId> {
     match e.kind {
         ExprKind::Var(v) => Some(v),

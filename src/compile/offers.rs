@@ -1,11 +1,11 @@
-//! What each component could do by itself in a state, before communication: the ground of
+//! Actions that each component enables by itself in a state, before communication: the basis of
 //! explanations.
 //!
 //! In: a state vector. Out: for each component its location and the multi-actions that its
-//! conditions allow there, with their values. A variable summed over that no condition speaks of
-//! stays open: any value would do. Of a condition with many solutions the first [`MOST`] are taken.
-//! Cost: one evaluation for each summand of a component and each of its own states, remembered;
-//! explanations are for what people look at.
+//! conditions enable there, with their values. A sum variable that no condition restricts stays
+//! open: any value is possible. If a condition has many solutions, only the first [`MAX_INSTANCES`]
+//! are used. Cost: one evaluation for each summand of a component and each of its local states,
+//! cached. Used for explanations only.
 
 use super::Compiled;
 use super::worker::LinearWorker;
@@ -18,34 +18,34 @@ use mu_model::Slot;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Most instances of one summand.
-const MOST: usize = 16;
-/// Most states of components whose offers are remembered.
-const MOST_SEEN: usize = 1 << 15;
-/// Most candidates for a variable of an infinite sort.
-const TRIED: u64 = 2_000;
+/// Limit on the instances of one summand; further instances are ignored.
+const MAX_INSTANCES: usize = 16;
+/// Limit on the local states with cached offers; beyond it, the cache is cleared.
+const MAX_CACHED: usize = 1 << 15;
+/// Limit on the candidates for a variable of an infinite sort; further values are not tried.
+const MAX_CANDIDATES: u64 = 2_000;
 
-/// An argument: a value, or none where any would do.
+/// Argument: a value, or `None` if any value is possible.
 pub(super) type Argument = Option<Value>;
 
-/// A multi-action that a component could do.
+/// Multi-action that a component enables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Offered {
+pub(super) struct LocalOffer {
     /// The summand.
     pub edge: usize,
     /// The actions.
     pub acts: Vec<(ActId, Vec<Argument>)>,
 }
 
-/// A component in one of its own states.
+/// Component in one of its local states.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Local {
     /// The component.
     pub component: usize,
-    /// Its location; none after the successful end of the whole.
+    /// Its location; `None` after the successful termination of the whole process.
     pub location: Option<usize>,
-    /// What it could do.
-    pub offers: Vec<Offered>,
+    /// Multi-actions that it enables.
+    pub offers: Vec<LocalOffer>,
     /// Summands whose conditions are false.
     pub closed: Vec<usize>,
 }
@@ -55,15 +55,15 @@ struct EdgeCode {
     args: Vec<(ActId, Vec<Option<Code>>)>,
 }
 
-/// Computes and remembers.
+/// Cache of the offers of components in their local states.
 pub(super) struct Offers<'m> {
     model: &'m Compiled,
     worker: LinearWorker<'m>,
-    /// By component: its slots, and which of them is the control location.
+    /// By component: its slots, and the one that is its control location.
     slots: Vec<(Vec<Slot>, Option<Slot>)>,
     codes: AHashMap<(usize, usize), Rc<EdgeCode>>,
     numbers: AHashMap<Local, u32>,
-    /// What there was to offer, by number.
+    /// Offers by number.
     pub all: Vec<Rc<Local>>,
     seen: AHashMap<(usize, Vec<u32>), u32>,
 }
@@ -80,12 +80,12 @@ impl<'m> Offers<'m> {
             }
         }
         let mut worker = LinearWorker::new(model);
-        worker.engine.set_growth_limit(TRIED);
+        worker.engine.set_growth_limit(MAX_CANDIDATES);
         let (codes, numbers, seen) = (AHashMap::new(), AHashMap::new(), AHashMap::new());
         Self { model, worker, slots, codes, numbers, all: Vec::new(), seen }
     }
 
-    /// Expressions of a value, as text.
+    /// Returns an action with its arguments as text.
     pub(super) fn text(&mut self, action: ActId, args: &[Argument]) -> String {
         let decl = &self.model.process.actions[action.index()];
         let mut texts = Vec::new();
@@ -105,13 +105,15 @@ impl<'m> Offers<'m> {
         }
     }
 
-    /// The normal form of a closed expression if that is a value that is like no other; else none.
+    /// Returns the normal form of a closed expression if it is a value with unique representation;
+    /// `None` otherwise.
     pub(super) fn constant(&mut self, e: &Expr) -> Result<Option<Expr>, Diagnostic> {
         let value = self.worker.engine.from_expr(e)?;
         Ok(value.is_data().then(|| self.worker.engine.to_expr_at(&value, e.sort)))
     }
 
-    /// The number of what a component is and offers in a state: equal numbers, equal offers.
+    /// Returns the number of a component's local state in terms of its offers: equal numbers mean
+    /// equal offers.
     pub(super) fn local(&mut self, component: usize, state: &[u32]) -> Result<u32, Diagnostic> {
         let values: Vec<u32> = self.slots[component].0.iter().map(|s| state[*s as usize]).collect();
         if let Some(&known) = self.seen.get(&(component, values.clone())) {
@@ -123,7 +125,7 @@ impl<'m> Offers<'m> {
             all.push(Rc::new(local.clone()));
             all.len() as u32 - 1
         });
-        if self.seen.len() >= MOST_SEEN {
+        if self.seen.len() >= MAX_CACHED {
             self.seen.clear();
         }
         self.seen.insert((component, values), number);
@@ -155,7 +157,7 @@ impl<'m> Offers<'m> {
         Ok(local)
     }
 
-    /// The location behind a value of a control slot, if it stands for one.
+    /// Returns the location that a value of a control slot stands for; `None` if there is none.
     fn location(&mut self, slot: Slot, value: u32) -> Option<usize> {
         location_of(&self.model.value(slot, value))
     }
@@ -198,8 +200,8 @@ impl<'m> Offers<'m> {
         edge: usize,
         code: &EdgeCode,
         env: &[Value],
-    ) -> Result<Vec<Offered>, Diagnostic> {
-        let mut out: Vec<Offered> = Vec::new();
+    ) -> Result<Vec<LocalOffer>, Diagnostic> {
+        let mut out: Vec<LocalOffer> = Vec::new();
         let solved = self.worker.engine.solve(
             &code.problem,
             env,
@@ -213,11 +215,11 @@ impl<'m> Offers<'m> {
                     }
                     acts.push((*action, values));
                 }
-                let offered = Offered { edge, acts };
+                let offered = LocalOffer { edge, acts };
                 if !out.contains(&offered) {
                     out.push(offered);
                 }
-                Ok(if out.len() < MOST {
+                Ok(if out.len() < MAX_INSTANCES {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
@@ -227,8 +229,8 @@ impl<'m> Offers<'m> {
         match solved {
             Ok(()) => {}
             Err(limit) if limit.stop.is_some() => return Err(limit),
-            // There is no telling which values fit: any might.
-            Err(_) => out.push(Offered {
+            // The matching values are unknown, so any value is possible.
+            Err(_) => out.push(LocalOffer {
                 edge,
                 acts: code.args.iter().map(|(a, args)| (*a, vec![None; args.len()])).collect(),
             }),
@@ -237,7 +239,7 @@ impl<'m> Offers<'m> {
     }
 }
 
-/// The location that a value of a control parameter stands for.
+/// Returns the location that a value of a control parameter stands for.
 pub(super) fn location_of(value: &Expr) -> Option<usize> {
     match &value.kind {
         mu_data::expr::ExprKind::Number(n) => n.to_string().parse::<usize>().ok()?.checked_sub(1),

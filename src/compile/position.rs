@@ -1,19 +1,19 @@
-//! Positions of components, for people: a control location is what comes next there, and a
-//! parameter that means nothing there is not shown.
+//! Readable positions of components: a control location is shown by its next actions, and a
+//! parameter that is not live there is hidden.
 //!
-//! In: a slot's value, a state. Out: text, or whether the slot is live. The numbers of locations
-//! and the values of parameters that are not live are this program's own; nobody who wrote a
-//! specification knows them. Cost: a pass over the component's summands for each text.
+//! In: a slot's value, a state. Out: text, or true if the slot is live. Users do not know the
+//! numbers of locations and the values of parameters that are not live, which are internal. Cost: a
+//! pass over the component's summands for each text.
 
 use super::Compiled;
 use super::offers::location_of;
 use mu_data::expr::Expr;
 use mu_model::Slot;
 
-/// Most actions that a position names.
-const MOST: usize = 3;
+/// Limit on the actions that a position lists; the others are counted.
+const MAX_ACTIONS: usize = 3;
 
-/// The name of a component's control location.
+/// Returns the name of a component's control location.
 pub(super) fn name(components: &[String], component: u32) -> String {
     match components.get(component as usize) {
         Some(of) if components.len() > 1 => format!("position of {of}"),
@@ -22,7 +22,7 @@ pub(super) fn name(components: &[String], component: u32) -> String {
 }
 
 impl Compiled {
-    /// What a value of a control location means; none for other slots.
+    /// Describes a value of a control location; `None` for other slots.
     pub(super) fn position(&self, slot: Slot, value: &Expr) -> Option<String> {
         let info = &self.slots[slot as usize];
         let automaton = self
@@ -56,15 +56,19 @@ impl Compiled {
             [] if here.terminated => "at its end".into(),
             [] => "stopped".into(),
             [one] => format!("before {one}"),
-            all if all.len() > MOST => {
-                format!("before {} or {} others", all[..MOST - 1].join(", "), all.len() + 1 - MOST)
+            all if all.len() > MAX_ACTIONS => {
+                format!(
+                    "before {} or {} others",
+                    all[..MAX_ACTIONS - 1].join(", "),
+                    all.len() + 1 - MAX_ACTIONS
+                )
             }
             [all @ .., last] => format!("before {} or {last}", all.join(", ")),
         })
     }
 
-    /// Whether a parameter means something where its component is.
-    pub(super) fn means_something(&self, slot: Slot, state: &[u32]) -> bool {
+    /// True if a parameter is live at the location of its component.
+    pub(super) fn is_parameter_live(&self, slot: Slot, state: &[u32]) -> bool {
         let info = &self.slots[slot as usize];
         let anatomy = &self.process.anatomy;
         let Some(automaton) =

@@ -1,13 +1,13 @@
-//! Candidates for symmetries of a linear process: constants of one sort that might be
-//! interchangeable, and components that might be.
+//! Candidates for symmetries of a linear process: constants of one sort and components that may be
+//! interchangeable.
 //!
 //! In: linear process, slots, code of the groups. Out: transpositions of constants, each with the
-//! permutation of components that it asks for (a component that speaks of one constant goes to one
-//! of the same shape that speaks of the other as often), and transpositions of components of the
-//! same shape. After the scalar sets of Ip, Dill: "Better Verification Through Symmetry" (FMSD
-//! 1996), without a declaration by the user: these are guesses from the text, which an engine
-//! verifies by the groups' answers before it relies on them. Cost: linear in the process for each
-//! pair of constants; sorts of more than [`MOST`] constants are left alone.
+//! required permutation of components (a component that mentions one constant is mapped to one of
+//! the same shape that mentions the other as often), and transpositions of components of the same
+//! shape. After the scalar sets of Ip, Dill: "Better Verification Through Symmetry" (FMSD 1996),
+//! without a declaration by the user. These are guesses from the text; an engine verifies them by
+//! the groups' answers before it relies on them. Cost: linear in the process for each pair of
+//! constants; sorts of more than [`MAX_MEMBERS`] constants are ignored.
 
 use super::GroupCode;
 use mu_base::ids::{OpId, SortId};
@@ -18,21 +18,22 @@ use mu_model::{Group, Slot, SlotInfo, Symmetry};
 use mu_process::linear::LinearProcess;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most constants of a sort, and most components of one shape, that pairs are made of.
-const MOST: usize = 8;
+/// Limit on the constants of a sort, and on the components of one shape; above it, there are no
+/// candidates.
+const MAX_MEMBERS: usize = 8;
 
-/// What a candidate makes of constants: those that it changes.
+/// Image of constants under a candidate; only constants that change.
 pub(super) type ConstantMap = Vec<(OpId, OpId)>;
 
-/// A component as far as others can take its place.
+/// Shape of a component: components of equal shape may be interchangeable.
 #[derive(PartialEq, Eq)]
 struct Shape {
     sorts: Vec<(SortId, bool)>,
-    /// By constant: in how many groups that touch the component it occurs.
+    /// By constant: the number of groups of the component in which it occurs.
     mentions: BTreeMap<OpId, usize>,
 }
 
-/// See the module's head.
+/// Returns the candidates and their images of constants.
 pub(super) fn candidates(
     process: &LinearProcess,
     slots: &[SlotInfo],
@@ -100,7 +101,7 @@ pub(super) fn candidates(
         found.push(Symmetry { name, slots: to, points: places });
         maps.push(map);
     };
-    for list in constants.values().filter(|l| l.len() <= MOST) {
+    for list in constants.values().filter(|l| l.len() <= MAX_MEMBERS) {
         for (i, &a) in list.iter().enumerate() {
             for &b in &list[i + 1..] {
                 let map = vec![(a, b), (b, a)];
@@ -117,7 +118,7 @@ pub(super) fn candidates(
     for a in 0..count {
         let twins: Vec<usize> =
             (a + 1..count).filter(|&b| shapes[a] == shapes[b] && !own[a].is_empty()).collect();
-        for &b in twins.iter().filter(|_| twins.len() < MOST) {
+        for &b in twins.iter().filter(|_| twins.len() < MAX_MEMBERS) {
             let mut places: Vec<usize> = (0..count).collect();
             places.swap(a, b);
             let name = |c: usize| process.components.get(c).map_or("component", String::as_str);
@@ -127,7 +128,7 @@ pub(super) fn candidates(
     (found, maps)
 }
 
-/// Where each component goes under a permutation of constants: to itself if it can.
+/// Returns the image of each component under a permutation of constants, preferring the identity.
 fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
     let mut taken = vec![false; shapes.len()];
     let mut places = vec![None; shapes.len()];
@@ -153,7 +154,7 @@ fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
     places.into_iter().collect()
 }
 
-/// Sorts that values in states and labels are made of.
+/// Returns the sorts of the parts of values in states and labels.
 fn relevant_sorts(process: &LinearProcess, sort_of: &[SortId]) -> BTreeSet<SortId> {
     let signature = &process.data.signature;
     let mut todo: Vec<SortId> = sort_of.to_vec();
@@ -174,7 +175,7 @@ fn relevant_sorts(process: &LinearProcess, sort_of: &[SortId]) -> BTreeSet<SortI
     seen
 }
 
-/// Sorts that a sort is made of.
+/// Collects the sorts of the parts of a sort's values.
 fn parts(signature: &Signature, sort: SortId, out: &mut Vec<SortId>) {
     if let Some(named) = signature.sorts.named_of(sort) {
         for c in &named.constructors {

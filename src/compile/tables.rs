@@ -1,13 +1,13 @@
-//! Append-only tables shared by all threads: the values of a sort by number.
+//! Append-only value tables, shared by all threads: the values of a sort by number.
 //!
-//! A value is a term of the table that all threads share ([`mu_data::terms`]), so it costs what it
-//! adds, whatever its size. Readers and writers hold a lock; workers keep copies of the values that
-//! they read. Cost: a lookup of the term's number.
+//! A value is a term of the table that all threads share ([`mu_data::terms`]), so it costs only its
+//! new parts. Readers and writers hold a lock; workers have copies of the values that they read.
+//! Cost: a lookup of the term's number.
 
 use mu_data::terms::{TermId, TermNumbers};
 use std::sync::{PoisonError, RwLock};
 
-/// The values of a sort by number.
+/// Values of a sort by number.
 #[derive(Default)]
 pub(super) struct ValueTable {
     inner: RwLock<Values>,
@@ -20,7 +20,7 @@ struct Values {
 }
 
 impl Values {
-    /// The number of a value, and whether it is new.
+    /// Returns the number of a value; true if it is new.
     fn intern(&mut self, value: TermId) -> (u32, bool) {
         if let Some(id) = self.ids.get(value) {
             return (id, false);
@@ -33,23 +33,23 @@ impl Values {
 }
 
 impl ValueTable {
-    /// The number of a value, and whether it is new.
+    /// Returns the number of a value; true if it is new.
     pub(super) fn intern(&self, value: TermId) -> (u32, bool) {
         if let Some(id) = self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(value) {
             return (id, false);
         }
         self.inner.write().unwrap_or_else(PoisonError::into_inner).intern(value)
     }
-    /// Tells the numbers of several values, in their order.
-    pub(super) fn intern_all(&self, values: &[TermId], mut tell: impl FnMut(u32)) {
+    /// Passes the numbers of several values to `receive`, in their order.
+    pub(super) fn intern_all(&self, values: &[TermId], mut receive: impl FnMut(u32)) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        values.iter().for_each(|value| tell(inner.intern(*value).0));
+        values.iter().for_each(|value| receive(inner.intern(*value).0));
     }
-    /// How many values there are.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).by_id.len()
     }
-    /// The value of a number that was given out.
+    /// Returns the value of a number of this table.
     pub(super) fn get(&self, id: u32) -> TermId {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).by_id[id as usize]
     }

@@ -1,13 +1,14 @@
-//! A data specification, actions and labels -> [`Typed`], what a file of typed terms holds of them.
+//! Conversion of a data specification, actions and labels to [`Typed`], the contents of a file of
+//! typed terms.
 //!
-//! Operations have the names that mCRL2's binary files give them. What is one operation here may be
-//! a term there: a conversion between sorts of numbers is a chain of constructors (`@cInt`,
-//! `@cReal`), a set is `@set(f, s)` with the elements of the finite set `s` and those for which `f`
-//! holds, but not both; a bag likewise. Values are written as the toolset's normal forms:
-//! `@fset_cons` in ascending order, where both order the sort's elements alike, else insertions,
-//! which it puts in order.
+//! Operations have the names that mCRL2's binary files give them. One operation may correspond to a
+//! term there: a conversion between sorts of numbers is a chain of constructors (`@cInt`,
+//! `@cReal`), a set is `@set(f, s)`, the symmetric difference of the finite set `s` and the set of
+//! elements that satisfy `f`; a bag likewise. Values are written as the toolset's normal forms:
+//! `@fset_cons` in ascending order if both tools order the sort's elements alike, else insertions,
+//! which the toolset sorts.
 //!
-//! Cost: linear; closed parts that values share are converted once. Invariant: names are valid in
+//! Cost: linear; shared closed parts of values are converted once. Invariant: names are valid in
 //! the language and variables are not called as operations.
 
 use ahash::{AHashMap, AHashSet};
@@ -24,8 +25,8 @@ use std::sync::Arc;
 
 pub mod process;
 
-/// What a file says of the data of labels, given as their texts and what they are. Error: a value
-/// or an equation that has no typed form.
+/// Converts data, actions, and labels, which are given as text and multi-action. Error: a value or
+/// an equation has no typed form.
 pub fn typed(
     data: &DataSpec,
     actions: &[ActionDecl],
@@ -43,7 +44,7 @@ pub fn typed(
         let texts: Vec<String> = match &multi[..] {
             [] => continue,
             [_] => vec![text],
-            // Their order in the text may be another.
+            // The order in the text may differ.
             several => several
                 .iter()
                 .map(|(action, arguments)| {
@@ -64,7 +65,7 @@ pub fn typed(
     Ok(converter.typed)
 }
 
-/// An action with values as a label's text tells it.
+/// Returns an action with values as in the text of a label.
 fn part_text(data: &DataSpec, name: &str, arguments: &[Expr]) -> String {
     if arguments.is_empty() {
         return name.into();
@@ -78,16 +79,17 @@ struct Converter {
     data: DataSpec,
     typed: Typed,
     sorts: AHashMap<SortId, SortRef>,
-    /// Names of operations, which variables do not get.
+    /// Names of operations, which variables must not have.
     operations: AHashSet<String>,
-    /// Variables that have names, and the names.
+    /// Names of the variables in scope.
     variables: AHashMap<VarId, TermRef>,
     used: AHashSet<String>,
-    /// Closed terms by their nodes, which stay as long as they are known.
+    /// Converted closed terms by node. The entries hold the expressions, so that the nodes stay
+    /// alive.
     known: AHashMap<*const mu_data::expr::ExprNode, (Expr, TermRef)>,
-    /// The same of open terms, as long as no variable loses its name.
+    /// The same for open terms, valid until a variable leaves its scope.
     open: AHashMap<*const mu_data::expr::ExprNode, (Expr, TermRef)>,
-    /// Terms are values.
+    /// True if terms are values.
     values: bool,
 }
 
@@ -140,7 +142,7 @@ impl Converter {
         new
     }
 
-    /// An operation of the file's own at a sort of functions.
+    /// Returns an operation of the file's own at a function sort.
     fn function(&mut self, name: &str, domain: &[SortId], range: SortId) -> TermRef {
         let (domain, range) = (domain.iter().map(|s| self.sort(*s)).collect(), self.sort(range));
         let sort = self.typed.sort(typed::Sort::Function(domain, range));
@@ -204,7 +206,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Constructors of the structured sorts, by the sorts' places: name, arguments with their
+    /// Returns the constructors of the structured sorts by sort: name, arguments with their
     /// projections, recogniser.
     fn structures(&self) -> AHashMap<usize, Vec<Structure>> {
         let signature = &self.data.signature;
@@ -269,7 +271,7 @@ impl Converter {
         Ok(typed::Equation { variables, condition, left, right })
     }
 
-    /// A variable that gets a name now, at its sort or the given one.
+    /// Gives a variable a name, at its sort or the given one.
     fn declare_variable(&mut self, var: VarId, sort: Option<SortId>) -> TermRef {
         if let Some(known) = self.variables.get(&var) {
             return *known;
@@ -287,7 +289,7 @@ impl Converter {
         term
     }
 
-    /// A closed term. Parts of values are often shared.
+    /// Converts a closed term. Parts of values are often shared.
     fn closed(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
         self.variables.clear();
         self.used.clear();
@@ -307,7 +309,8 @@ impl Converter {
         }
         let term = stacker::maybe_grow(128 << 10, 4 << 20, || self.step(e))?;
         if shared {
-            // A binder in it has given its variables names since: the term stays the same.
+            // A binder in the term may have named its variables in the meantime: the term is the
+            // same.
             let table = if closed { &mut self.known } else { &mut self.open };
             table.insert(Arc::as_ptr(&e.0), (e.clone(), term));
         }
@@ -320,11 +323,9 @@ impl Converter {
 
     fn step(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
         match &e.kind {
-            ExprKind::Var(v) => self
-                .variables
-                .get(v)
-                .copied()
-                .ok_or_else(|| no_form("a variable that is bound nowhere")),
+            ExprKind::Var(v) => {
+                self.variables.get(v).copied().ok_or_else(|| no_form("an unbound variable"))
+            }
             ExprKind::Number(value) => {
                 number_sort(e.sort).map(|sort| self.typed.term(Term::Number(value.clone(), sort)))
             }
@@ -375,7 +376,7 @@ impl Converter {
         }
     }
 
-    /// A set or bag of a function and a finite part, either of which may be missing.
+    /// Returns a set or bag made of a function and a finite part, either of which may be missing.
     fn collection(
         &mut self,
         sort: SortId,
@@ -385,7 +386,7 @@ impl Converter {
         let (name, none, empty, element, range, of) = match *self.data.signature.sorts.kind(sort) {
             SortKind::Set(s) => ("@set", "@false_", "{}", s, basic::BOOL, SortKind::FSet(s)),
             SortKind::Bag(s) => ("@bag", "@zero_", "{:}", s, basic::NAT, SortKind::FBag(s)),
-            _ => return Err(Diagnostic::internal("a collection is of a sort of sets or bags")),
+            _ => return Err(Diagnostic::internal("a collection has a sort of sets or bags")),
         };
         let sorts = &mut self.data.signature.sorts;
         let (tests, finitely) =
@@ -399,7 +400,7 @@ impl Converter {
         matches!(self.data.signature.sorts.kind(sort), SortKind::FSet(_) | SortKind::FBag(_))
     }
 
-    /// A built-in operation as a constant or as a function.
+    /// Converts a built-in operation without arguments: a constant or a function.
     fn unapplied(&mut self, e: &Expr, builtin: Builtin) -> Result<TermRef, Diagnostic> {
         let (domain, range) = self.data.signature.domain_range(e.sort);
         if domain.is_empty() {
@@ -410,7 +411,7 @@ impl Converter {
                 _ => Ok(self.constant(builtin.name(), e.sort)),
             };
         }
-        // A function that applies it, since some are terms.
+        // A lambda expression, since some operations correspond to terms.
         let domain = domain.to_vec();
         let vars: Vec<VarId> =
             domain.iter().map(|s| self.data.signature.fresh_var("x", *s)).collect();
@@ -458,7 +459,7 @@ impl Converter {
         }
     }
 
-    /// An operation that has the same name there.
+    /// Converts an operation that has the same name in the toolset.
     fn plain(
         &mut self,
         head: &Expr,
@@ -469,7 +470,7 @@ impl Converter {
         Ok(self.typed.term(Term::Apply(head, args)))
     }
 
-    /// A number at a larger sort.
+    /// Converts a number to a larger sort.
     fn lift(&mut self, mut inner: TermRef, from: SortId, to: SortId) -> TermRef {
         if from == basic::POS {
             inner = self.apply("Pos2Nat", &[basic::POS], basic::NAT, vec![inner]);
@@ -484,7 +485,7 @@ impl Converter {
         inner
     }
 
-    /// A list, set or bag that is built element by element.
+    /// Converts a list, set or bag that is built element by element.
     fn chain(&mut self, e: &Expr, link: Builtin) -> Result<TermRef, Diagnostic> {
         let (mut links, mut rest) = (Vec::new(), e.clone());
         while let Some((builtin, args)) = rest.as_builtin(&self.data.signature)
@@ -507,13 +508,13 @@ impl Converter {
         Ok(out)
     }
 
-    /// An element, with its count in a bag, put into a set or bag.
+    /// Inserts an element, with its count in a bag, into a set or bag.
     fn insert(&mut self, sort: SortId, own: &[Expr], rest: TermRef) -> Result<TermRef, Diagnostic> {
         let (element, finite) = match *self.data.signature.sorts.kind(sort) {
             SortKind::FSet(s) | SortKind::FBag(s) => (s, sort),
             SortKind::Set(s) => (s, self.data.signature.sorts.intern(SortKind::FSet(s))),
             SortKind::Bag(s) => (s, self.data.signature.sorts.intern(SortKind::FBag(s))),
-            _ => return Err(Diagnostic::internal("elements are put into sets and bags")),
+            _ => return Err(Diagnostic::internal("elements are inserted into sets and bags only")),
         };
         let one = self.term(&own[0])?;
         let into = if finite == sort {
@@ -555,7 +556,7 @@ impl Converter {
         Ok(self.apply("+", &[sort, sort], sort, vec![added, rest]))
     }
 
-    /// A function with other values for some arguments, the last argument innermost.
+    /// Converts function updates; the last argument is innermost.
     fn updates(&mut self, e: &Expr, sort: SortId) -> Result<TermRef, Diagnostic> {
         let (mut links, mut base) = (Vec::new(), e.clone());
         while let Some((Builtin::Update, [f, key, value])) = base.as_builtin(&self.data.signature) {
@@ -566,7 +567,7 @@ impl Converter {
         let (key_sort, range) = (domain[0], range);
         let name = if self.is_ordered(key_sort) { "@func_update_stable" } else { "@func_update" };
         let mut out = self.term(&base)?;
-        // The outermost has the greatest key.
+        // The outermost update has the greatest key.
         for (key, value) in links {
             let (key, value) = (self.term(&key)?, self.term(&value)?);
             out = self.apply(name, &[sort, key_sort, range], sort, vec![out, key, value]);
@@ -574,7 +575,7 @@ impl Converter {
         Ok(out)
     }
 
-    /// Whether elements of a sort surely have the same order in the toolset.
+    /// True if elements of a sort certainly have the same order in the toolset.
     fn is_ordered(&self, sort: SortId) -> bool {
         let signature = &self.data.signature;
         match signature.sorts.kind(sort) {
@@ -588,7 +589,7 @@ impl Converter {
     }
 }
 
-/// A constructor of a structured sort.
+/// Constructor of a structured sort.
 struct Structure {
     name: String,
     arguments: Vec<(Option<String>, SortId)>,
@@ -605,7 +606,7 @@ fn number_sort(sort: SortId) -> Result<NumberSort, Diagnostic> {
     }
 }
 
-/// A name of the language that looks like a variable's name.
+/// Returns a valid identifier derived from a variable's name.
 fn valid(name: &str) -> String {
     let valid: String = name
         .chars()

@@ -1,9 +1,9 @@
-//! Labels in which a term has no value, as `a(head([]))`.
+//! Labels with a term that has no value, as `a(head([]))`.
 //!
-//! Such a term stands in a label as it is, as in the reference toolset; it is told with the place
-//! where the action is written. Each thread looks at a label when it meets it first, and at one
-//! that is found so whenever it comes from another place too: so what is told does not depend on
-//! threads. Cost: nothing for labels of data.
+//! Such a term remains in a label unevaluated, as in the reference toolset; it is reported with the
+//! place of the action. Each thread examines a label when it first creates it, and notes further
+//! places of labels with such terms. So the report does not depend on threads. Cost: nothing for
+//! labels of data.
 
 use super::{Compiled, GroupCode};
 use ahash::AHashMap;
@@ -14,7 +14,7 @@ use mu_model::UndefinedLabel;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The first such label of each place: the shortest, and of those the first in the order of texts.
+/// One such label for each place: the shortest, and of those the first in lexicographic order.
 #[derive(Default)]
 pub(super) struct UndefinedLabelRegister(Mutex<BTreeMap<Span, UndefinedLabel>>);
 
@@ -33,17 +33,16 @@ impl UndefinedLabelRegister {
     }
 }
 
-/// What a thread knows of such labels: the action among those of the group, by position, its text,
-/// and the term.
+/// Undefined labels of one thread: position of the action in the group, its text, and the term.
 #[derive(Default)]
 pub(super) struct UndefinedLabelCache(AHashMap<LabelId, (usize, String, String)>);
 
-/// Longest text of a label or a term that is told.
-const SHOWN: usize = 80;
+/// Limit on the length of a reported label or term; longer ones are truncated.
+const MAX_TEXT: usize = 80;
 
 impl UndefinedLabelCache {
-    /// Looks at a label that is new to the thread.
-    pub(super) fn look(
+    /// Examines a label that is new to the thread.
+    pub(super) fn examine(
         &mut self,
         model: &Compiled,
         engine: &Engine,
@@ -57,17 +56,17 @@ impl UndefinedLabelCache {
             else {
                 continue;
             };
-            let texts: Vec<String> = args.iter().map(|v| engine.text(v, SHOWN)).collect();
+            let texts: Vec<String> = args.iter().map(|v| engine.text(v, MAX_TEXT)).collect();
             let action =
                 format!("{}({})", model.process.actions[action.index()].name, texts.join(", "));
-            self.0.insert(label, (i, action, engine.text(&term, SHOWN)));
-            self.again(model, code, label);
+            self.0.insert(label, (i, action, engine.text(&term, MAX_TEXT)));
+            self.note_place(model, code, label);
             return;
         }
     }
 
-    /// Notes the place of a label that the thread has met before.
-    pub(super) fn again(&self, model: &Compiled, code: &GroupCode, label: LabelId) {
+    /// Notes the place of a label that the thread has examined before.
+    pub(super) fn note_place(&self, model: &Compiled, code: &GroupCode, label: LabelId) {
         if let Some((i, action, term)) = self.0.get(&label) {
             let place = code.actions.get(*i).map_or(code.span, |act| act.place.0);
             model.undefined_labels.add(UndefinedLabel {

@@ -1,8 +1,8 @@
-//! Values and labels by number, for models that are made on top of a compiled one.
+//! Access to values and labels by number, for models that build on a compiled one.
 //!
-//! Such a model (an abstraction, say) has states of the same shape, whose values it makes itself:
-//! it reads a value by its number and gets a number for a normal form. Cost: a lock and a lookup
-//! each; whoever asks often keeps the answers.
+//! Such a model (an abstraction, say) has states of the same shape with its own values: it reads a
+//! value by its number and gets a number for a normal form. Cost: a lock and a lookup each;
+//! frequent callers should cache.
 
 use super::Compiled;
 use ahash::AHashMap;
@@ -14,58 +14,59 @@ use mu_labels::MultiAction;
 use mu_model::Slot;
 use std::sync::PoisonError;
 
-/// Values that are kept as expressions.
-const MOST_TOLD: usize = 1 << 16;
+/// Limit on the values cached as expressions; beyond it, the cache is not extended.
+const MAX_CACHED: usize = 1 << 16;
 
 impl Compiled {
-    /// An evaluator under the limits of the run, for normal forms to be made with.
+    /// Creates an evaluator under the limits of the run, to compute normal forms.
     pub fn engine(&self) -> Engine {
         Engine::new(self.program.clone()).limited(&self.budget)
     }
-    /// The value of a slot's number, a closed normal form.
+    /// Returns the value of a slot's number, a closed normal form.
     pub fn value(&self, slot: Slot, id: u32) -> Expr {
         let table = self.table_of[slot as usize];
-        let known = |told: &AHashMap<(usize, u32), Expr>| told.get(&(table, id)).cloned();
-        if let Some(e) = known(&self.told.read().unwrap_or_else(PoisonError::into_inner)) {
+        let known =
+            |expr_cache: &AHashMap<(usize, u32), Expr>| expr_cache.get(&(table, id)).cloned();
+        if let Some(e) = known(&self.expr_cache.read().unwrap_or_else(PoisonError::into_inner)) {
             return e;
         }
-        let e = self.tell(&mut self.teller(), slot, id);
-        let mut told = self.told.write().unwrap_or_else(PoisonError::into_inner);
-        if told.len() >= MOST_TOLD {
-            told.clear();
+        let e = self.expr_of(&mut self.expr_engine(), slot, id);
+        let mut expr_cache = self.expr_cache.write().unwrap_or_else(PoisonError::into_inner);
+        if expr_cache.len() >= MAX_CACHED {
+            expr_cache.clear();
         }
-        told.insert((table, id), e.clone());
+        expr_cache.insert((table, id), e.clone());
         e
     }
-    /// An evaluator that tells values of the tables.
-    pub(crate) fn teller(&self) -> Engine {
+    /// Creates an evaluator to convert values of the tables to expressions.
+    pub(crate) fn expr_engine(&self) -> Engine {
         Engine::new(self.program.clone()).sharing(&self.terms)
     }
-    /// The value of a slot's number by way of an evaluator.
-    pub(crate) fn tell(&self, teller: &mut Engine, slot: Slot, id: u32) -> Expr {
-        let value = teller
+    /// Returns the value of a slot's number as an expression.
+    pub(crate) fn expr_of(&self, expr_engine: &mut Engine, slot: Slot, id: u32) -> Expr {
+        let value = expr_engine
             .of_term(self.tables[self.table_of[slot as usize]].get(id))
             .expect("a value in a table is a normal form");
-        teller.to_expr_at(&value, self.sort_of[slot as usize])
+        expr_engine.to_expr_at(&value, self.sort_of[slot as usize])
     }
-    /// The number of a normal form by way of an evaluator.
+    /// Returns the number of a normal form.
     pub(crate) fn number(
         &self,
-        teller: &mut Engine,
+        expr_engine: &mut Engine,
         slot: Slot,
         value: &Expr,
     ) -> Result<u32, Diagnostic> {
-        let value = teller.from_normal(value)?;
-        let term = teller.term_at(&value, self.sort_of[slot as usize]);
+        let value = expr_engine.from_normal(value)?;
+        let term = expr_engine.term_at(&value, self.sort_of[slot as usize]);
         Ok(self.tables[self.table_of[slot as usize]].intern(term).0)
     }
-    /// The number of a value in a slot. It must be a normal form as [`Engine::to_expr_at`] tells it
-    /// at the slot's sort.
+    /// Returns the number of a value in a slot. The value must be a normal form as
+    /// [`Engine::to_expr_at`] gives it at the slot's sort.
     pub fn intern(&self, slot: Slot, value: &Expr) -> u32 {
-        self.number(&mut self.teller(), slot, value)
+        self.number(&mut self.expr_engine(), slot, value)
             .expect("a normal form is evaluated without limits")
     }
-    /// The label of a multi-action of such normal forms.
+    /// Returns the label of a multi-action of such normal forms.
     pub fn intern_label(&self, mut multi: MultiAction) -> LabelId {
         let signature = self.program.signature();
         multi.sort_by_cached_key(|(a, args)| {
@@ -73,7 +74,7 @@ impl Compiled {
         });
         if multi.is_empty() { LabelId::TAU } else { self.labels.intern(multi) }
     }
-    /// The index of the summand of the linear process that a group comes from.
+    /// Returns the index of the summand that a group comes from.
     pub fn summand_of(&self, group: usize) -> usize {
         self.codes[group].summand
     }

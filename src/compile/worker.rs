@@ -1,15 +1,15 @@
-//! Evaluates groups of a compiled linear process in one thread.
+//! Evaluator of the groups of a compiled linear process, for one thread.
 //!
-//! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries
-//! both ways.
+//! It holds a rewriter, compiled code of the groups used so far, and its own copies of table
+//! entries in both directions.
 
-use super::chance::{Draw, Rests};
-use super::conditions::{Question, Shared};
-use super::outlines::Outlines;
-use super::parts::Told;
-use super::recall::{Narrow, Recall};
-use super::results::{Compute, Results};
-use super::solutions::Solutions;
+use super::answer_cache::{AnswerCache, KeyProjection};
+use super::chance::{Dependency, Distribution};
+use super::shared_conditions::{ConditionUse, SharedConditions};
+use super::shared_results::{Compute, SharedResults};
+use super::solution_cache::SolutionCache;
+use super::step_parts::StepExplainer;
+use super::step_templates::StepTemplates;
 use super::undefined_labels::UndefinedLabelCache;
 use super::{Compiled, chance};
 use ahash::{AHashMap, AHashSet};
@@ -24,38 +24,38 @@ use mu_model::{Chances, Slot, StepPart, Steps, Worker};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-struct Compiledgroup {
-    /// What is asked before the problem, which is what is left of the condition then.
-    questions: Vec<Question>,
+struct CompiledGroup {
+    /// SharedConditions conditions that are evaluated before the problem. The problem is the remaining
+    /// condition.
+    shared: Vec<ConditionUse>,
     problem: Problem,
-    /// The whole condition, if it was needed.
+    /// The whole condition, compiled on demand.
     whole: Option<Problem>,
     sum_vars: Vec<VarId>,
-    /// Solutions of the problem, where they may recur.
-    solutions: Option<Solutions>,
-    /// The steps but for what lists hold behind their new elements, where that may recur.
-    outlines: Option<Outlines>,
+    /// Cached solutions of the problem, if they may recur.
+    solutions: Option<SolutionCache>,
+    /// Step templates, if they may recur.
+    templates: Option<StepTemplates>,
     actions: Vec<(ActId, Vec<Compute>)>,
     updates: Vec<Compute>,
-    /// What chance may choose.
-    chance: Option<chance::Drawing>,
-    /// The steps by what is read once the questions are answered, if that is less than what the
+    /// Probabilistic choice.
+    chance: Option<chance::CompiledChoice>,
+    /// Cached steps by the slots read after the shared conditions, if those are fewer than the
     /// group reads.
     body: Option<Body>,
 }
 
-/// What a group does where its questions are answered well: it depends on fewer slots than these
-/// do.
+/// Steps of a group whose shared conditions hold: they depend on fewer slots than the conditions.
 struct Body {
-    by: Narrow,
-    steps: Recall<Steps>,
+    by: KeyProjection,
+    steps: AnswerCache<Steps>,
     key: Vec<u32>,
 }
 
 impl Body {
-    /// Appends the steps, if they are known.
-    fn recall(&mut self, reads: &[u32], out: &mut Steps) -> bool {
-        self.by.ask(reads, &mut self.key);
+    /// Appends the steps if they are cached. True if they were.
+    fn append_cached(&mut self, reads: &[u32], out: &mut Steps) -> bool {
+        self.by.project(reads, &mut self.key);
         let Some(known) = self.steps.get(&self.key) else { return false };
         out.labels.extend_from_slice(&known.labels);
         out.values.extend_from_slice(&known.values);
@@ -63,24 +63,23 @@ impl Body {
     }
 }
 
-/// Values on the heap after which a copy of a table forgets what it has not used since it last
-/// forgot.
+/// Number of heap values after which a copy of a table drops values unused since the last time.
 const GENERATION: usize = 1 << 16;
 
-/// Copies of a value table: of values that take no memory of their own all that were seen, of
-/// others those that were used lately.
+/// Copy of a value table: all values used so far that need no heap memory, and the recently used
+/// others.
 #[derive(Default)]
-struct Local {
+struct TableCopy {
     values: Vec<Option<Value>>,
-    /// Numbers of values that take no memory of their own.
+    /// Numbers of values that need no heap memory.
     ids: AHashMap<TermId, u32>,
-    /// Values on the heap that are used now, and that were used before.
+    /// Heap values of the current and of the previous generation.
     young: AHashMap<u32, Value>,
     old: AHashMap<u32, Value>,
 }
 
-impl Local {
-    /// The value of a number, if it is here.
+impl TableCopy {
+    /// Returns the value of a number; `None` if there is no copy.
     fn value(&mut self, id: u32) -> Option<Value> {
         if let Some(Some(v)) = self.values.get(id as usize) {
             return Some(v.clone());
@@ -89,11 +88,11 @@ impl Local {
             return Some(v.clone());
         }
         let value = self.old.get(&id)?.clone();
-        self.keep(&value, id);
+        self.insert(&value, id);
         Some(value)
     }
-    /// Keeps a value by its number.
-    fn keep(&mut self, value: &Value, id: u32) {
+    /// Copies a value.
+    fn insert(&mut self, value: &Value, id: u32) {
         if value.is_on_heap() {
             if self.young.len() >= GENERATION {
                 self.old = std::mem::take(&mut self.young);
@@ -109,28 +108,28 @@ impl Local {
     }
 }
 
-/// The evaluator of one thread.
+/// Evaluator of one thread.
 pub(super) struct LinearWorker<'m> {
     pub(super) model: &'m Compiled,
     pub(super) engine: Engine,
-    groups: Vec<Option<Compiledgroup>>,
-    /// Groups whose steps have been told.
-    pub(super) told: AHashMap<usize, Rc<Told>>,
-    locals: Vec<Local>,
-    /// What was read last of each slot: the groups of a state come one after the other.
+    groups: Vec<Option<CompiledGroup>>,
+    /// Explainers of the groups used so far.
+    pub(super) explainers: AHashMap<usize, Rc<StepExplainer>>,
+    locals: Vec<TableCopy>,
+    /// Value read last from each slot: the groups of a state are evaluated one after the other.
     last: Vec<Option<(u32, Value)>>,
-    conditions: Shared,
-    results: Results,
-    /// By actions and terms.
+    conditions: SharedConditions,
+    results: SharedResults,
+    /// Labels by actions and terms.
     labels: AHashMap<Box<[u32]>, LabelId>,
-    /// A key of labels in the making.
+    /// Buffer for the key of a label.
     key: Vec<u32>,
-    /// Of these, those in which a term has no value.
-    noticed: UndefinedLabelCache,
-    /// Values other than data that leave no condition on their slot open.
+    /// Labels with a term that has no value.
+    undefined_labels: UndefinedLabelCache,
+    /// Values other than data that leave no condition on their slot undecided.
     decided: AHashSet<(Slot, u32)>,
-    /// What chance chose between so far.
-    draws: chance::Draws,
+    /// Cached distributions.
+    draws: chance::DistributionCache,
 }
 
 impl<'m> LinearWorker<'m> {
@@ -139,22 +138,22 @@ impl<'m> LinearWorker<'m> {
             model,
             engine: Engine::new(model.program.clone()).limited(&model.budget).sharing(&model.terms),
             groups: model.groups.iter().map(|_| None).collect(),
-            told: AHashMap::new(),
-            locals: model.tables.iter().map(|_| Local::default()).collect(),
+            explainers: AHashMap::new(),
+            locals: model.tables.iter().map(|_| TableCopy::default()).collect(),
             last: vec![None; model.slots.len()],
-            conditions: Shared::default(),
-            results: Results::default(),
+            conditions: SharedConditions::default(),
+            results: SharedResults::default(),
             labels: AHashMap::new(),
             key: Vec::new(),
-            noticed: UndefinedLabelCache::default(),
+            undefined_labels: UndefinedLabelCache::default(),
             decided: AHashSet::new(),
-            draws: chance::Draws::default(),
+            draws: chance::DistributionCache::default(),
         }
     }
 
-    fn compile(&mut self, group: usize) -> Result<Compiledgroup, Diagnostic> {
+    fn compile(&mut self, group: usize) -> Result<CompiledGroup, Diagnostic> {
         let code = &self.model.codes[group];
-        // A variable that occurs nowhere need not be enumerated: any value would do.
+        // A variable that does not occur needs no enumeration: any value is possible.
         let mut used = Vec::new();
         code.guard.free_vars(&mut used);
         code.actions
@@ -165,16 +164,16 @@ impl<'m> LinearWorker<'m> {
         code.chance.iter().for_each(|c| c.weight.free_vars(&mut used));
         let sum_vars: Vec<VarId> =
             code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
-        let (questions, left) =
+        let (shared, left) =
             self.conditions.of(&mut self.engine, (&code.guard, &code.reads), &self.model.common)?;
-        let rest = if questions.is_empty() {
+        let rest = if shared.is_empty() {
             code.guard.clone()
         } else {
             conjunction(self.engine.program().signature(), &left)
         };
         let problem = self.engine.problem(&sum_vars, &rest, &code.reads)?;
-        let solutions = Solutions::new(&rest, &sum_vars, &code.reads);
-        let outlines = Outlines::new(self.model, group, &rest);
+        let solutions = SolutionCache::new(&rest, &sum_vars, &code.reads);
+        let templates = StepTemplates::new(self.model, group, &rest);
         let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
         env.extend(code.chance.iter().flat_map(|c| &c.vars));
         let mut compute = |e| self.results.compute(&mut self.engine, e, &env, &self.model.shared);
@@ -189,7 +188,7 @@ impl<'m> LinearWorker<'m> {
         let chance = match &code.chance {
             Some(chosen) => {
                 let before = &env[..env.len() - chosen.vars.len()];
-                Some(chance::Drawing::new(&mut self.engine, chosen, before, &code.updates)?)
+                Some(chance::CompiledChoice::new(&mut self.engine, chosen, before, &code.updates)?)
             }
             None => None,
         };
@@ -200,16 +199,16 @@ impl<'m> LinearWorker<'m> {
             .flat_map(|a| &a.args)
             .chain(&code.updates)
             .for_each(|e| e.free_vars(&mut used));
-        let by =
-            Narrow::new(&code.reads, &used).filter(|_| !questions.is_empty() && chance.is_none());
-        let body = by.map(|by| Body { by, steps: Recall::default(), key: Vec::new() });
-        Ok(Compiledgroup {
-            questions,
+        let by = KeyProjection::new(&code.reads, &used)
+            .filter(|_| !shared.is_empty() && chance.is_none());
+        let body = by.map(|by| Body { by, steps: AnswerCache::default(), key: Vec::new() });
+        Ok(CompiledGroup {
+            shared,
             problem,
             whole: None,
             sum_vars,
             solutions,
-            outlines,
+            templates,
             actions,
             updates: updates?,
             chance,
@@ -228,7 +227,7 @@ impl<'m> LinearWorker<'m> {
             Some(value) => value,
             None => {
                 let value = self.engine.of_term(self.model.tables[table].get(id))?;
-                self.locals[table].keep(&value, id);
+                self.locals[table].insert(&value, id);
                 value
             }
         };
@@ -238,12 +237,12 @@ impl<'m> LinearWorker<'m> {
 }
 
 impl LinearWorker<'_> {
-    /// The number of a slot's value.
+    /// Returns the number of a slot's value.
     pub(super) fn id(&mut self, slot: Slot, value: &Value) -> u32 {
         id_of(self.model, &mut self.locals, &mut self.engine, slot, value)
     }
 
-    /// The number of a multi-action.
+    /// Returns the number of a multi-action.
     pub(super) fn label(&mut self, multi: Vec<(ActId, Vec<Value>)>) -> LabelId {
         if multi.is_empty() {
             return LabelId::TAU;
@@ -266,87 +265,93 @@ impl LinearWorker<'_> {
     }
 }
 
-impl Compiledgroup {
-    /// Appends the steps, if they are known; the questions have been answered well.
-    fn recall(&mut self, model: &Compiled, group: usize, reads: &[u32], out: &mut Steps) -> bool {
-        self.body.as_mut().is_some_and(|b| b.recall(reads, out))
-            || self.outlines.as_mut().is_some_and(|o| o.recall(model, group, reads, out))
+impl CompiledGroup {
+    /// Appends the steps if they are cached; the shared conditions hold. True if they were.
+    fn append_cached(
+        &mut self,
+        model: &Compiled,
+        group: usize,
+        reads: &[u32],
+        out: &mut Steps,
+    ) -> bool {
+        self.body.as_mut().is_some_and(|b| b.append_cached(reads, out))
+            || self.templates.as_mut().is_some_and(|o| o.append_cached(model, group, reads, out))
     }
 
-    /// Keeps what the steps are, or what of them may recur.
-    fn keep(
+    /// Caches the full answer, or only the part that does not depend on list tails.
+    fn cache(
         &mut self,
         model: &Compiled,
         group: usize,
         reads: &[u32],
         (labels, values): (&[LabelId], &[u32]),
     ) {
-        if let Some(Body { by, steps, key }) = self.body.as_mut().filter(|b| !b.steps.is_given_up())
+        if let Some(Body { by, steps, key }) = self.body.as_mut().filter(|b| !b.steps.is_disabled())
         {
-            by.ask(reads, key);
-            steps.keep(
+            by.project(reads, key);
+            steps.insert(
                 key,
                 Steps { labels: labels.to_vec(), values: values.to_vec() },
                 labels.len() + values.len(),
             );
         }
-        if let Some(outlines) = &mut self.outlines {
-            outlines.keep(model, group, reads, (labels, values));
+        if let Some(templates) = &mut self.templates {
+            templates.cache(model, group, reads, (labels, values));
         }
     }
 
-    /// The solutions of what is left of the condition once its questions are answered, or of all of
-    /// it.
+    /// Enumerates the solutions of the remaining condition if the shared conditions hold, or of the
+    /// whole condition.
     fn each(
         &self,
         engine: &mut Engine,
-        asked: Asked,
+        known: KnownPart,
         reads: &[u32],
         env: &[Value],
         each: &mut Receiver,
     ) -> Result<(), Diagnostic> {
-        match (asked, &self.whole, &self.solutions) {
-            (Asked::Nothing, Some(whole), _) => engine.solve(whole, env, each),
+        match (known, &self.whole, &self.solutions) {
+            (KnownPart::Nothing, Some(whole), _) => engine.solve(whole, env, each),
             (_, _, Some(solutions)) => solutions.each(engine, &self.problem, reads, env, each),
             _ => engine.solve(&self.problem, env, each),
         }
     }
 }
 
-/// Which part of a group's condition holds already.
+/// Part of a group's condition that is already known to hold.
 #[derive(Clone, Copy)]
-enum Asked {
-    /// What its questions ask.
-    Questions,
-    /// None: some question has no answer.
+enum KnownPart {
+    /// The shared conditions.
+    SharedConditions,
+    /// No part: some shared condition has no truth value.
     Nothing,
 }
 
-impl Shared {
-    /// Asks a group's questions; none: one of them is answered with no.
-    fn asked(
+impl SharedConditions {
+    /// Evaluates a group's shared conditions; `None` if one of them is false.
+    fn known_part(
         &mut self,
         engine: &mut Engine,
         (model, group): (&Compiled, usize),
-        code: &mut Compiledgroup,
+        code: &mut CompiledGroup,
         reads: &[u32],
         env: &[Value],
-    ) -> Result<Option<Asked>, Diagnostic> {
-        match self.hold(engine, &code.questions, reads, env) {
-            Some(true) => Ok(Some(Asked::Questions)),
+    ) -> Result<Option<KnownPart>, Diagnostic> {
+        match self.hold(engine, &code.shared, reads, env) {
+            Some(true) => Ok(Some(KnownPart::SharedConditions)),
             Some(false) => Ok(None),
             None => {
                 if code.whole.is_none() {
                     let own = &model.codes[group];
                     code.whole = Some(engine.problem(&code.sum_vars, &own.guard, &own.reads)?);
                 }
-                Ok(Some(Asked::Nothing))
+                Ok(Some(KnownPart::Nothing))
             }
         }
     }
 }
 
-/// Expressions of the program joined by `&&`.
+/// Joins expressions of the program by `&&`.
 fn conjunction(signature: &Signature, parts: &[Expr]) -> Expr {
     let find = |builtin: Builtin, arity: usize| {
         let fits = |op: &Op| {
@@ -366,7 +371,7 @@ fn conjunction(signature: &Signature, parts: &[Expr]) -> Expr {
     }
 }
 
-/// Adds an action with its arguments to the key of a label.
+/// Appends an action with its arguments to the key of a label.
 fn label_key(
     model: &Compiled,
     engine: &mut Engine,
@@ -379,10 +384,10 @@ fn label_key(
     key.extend(args.iter().zip(sorts).map(|(v, sort)| engine.term_at(v, *sort).word()));
 }
 
-/// The number of a value in a table, by way of the thread's own copy.
+/// Returns the number of a value in a table, using the thread's copy.
 fn id_of(
     model: &Compiled,
-    locals: &mut [Local],
+    locals: &mut [TableCopy],
     engine: &mut Engine,
     slot: Slot,
     value: &Value,
@@ -392,7 +397,7 @@ fn id_of(
     if value.is_on_heap() {
         let (id, new) = model.tables[table].intern(term);
         if new {
-            locals[table].keep(value, id);
+            locals[table].insert(value, id);
         }
         return id;
     }
@@ -400,7 +405,7 @@ fn id_of(
         return id;
     }
     let (id, _) = model.tables[table].intern(term);
-    locals[table].keep(value, id);
+    locals[table].insert(value, id);
     locals[table].ids.insert(term, id);
     id
 }
@@ -412,14 +417,14 @@ impl Worker for LinearWorker<'_> {
         }
         let info = &self.model.groups[group];
         let code = self.groups[group].as_mut().expect("compiled above");
-        let known = if code.questions.is_empty() {
+        let known = if code.shared.is_empty() {
             Some(true)
         } else {
-            self.conditions.known(&code.questions, reads)
+            self.conditions.known(&code.shared, reads)
         };
         match known {
             Some(false) => return Ok(()),
-            Some(true) if code.recall(self.model, group, reads, out) => return Ok(()),
+            Some(true) if code.append_cached(self.model, group, reads, out) => return Ok(()),
             _ => {}
         }
         let mut env: Vec<Value> = Vec::with_capacity(reads.len() + 4);
@@ -434,7 +439,7 @@ impl Worker for LinearWorker<'_> {
             locals,
             labels,
             key,
-            noticed,
+            undefined_labels,
             decided,
             draws,
             conditions,
@@ -445,17 +450,17 @@ impl Worker for LinearWorker<'_> {
         if code.chance.is_some() {
             return Err(chance::unexpected(span));
         }
-        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else {
+        let Some(known) = conditions.known_part(engine, (model, group), code, reads, &env)? else {
             return Ok(());
         };
         let (code, before) = (&*code, (out.labels.len(), out.values.len()));
         let mut full = env.clone();
-        let mut setting = Setting {
+        let mut setting = StepContext {
             model,
             locals,
             labels,
             key,
-            noticed,
+            undefined_labels,
             decided,
             draws,
             results,
@@ -463,7 +468,7 @@ impl Worker for LinearWorker<'_> {
             group,
             code,
         };
-        code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+        code.each(engine, known, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
             full.truncate(env.len());
             full.extend_from_slice(solution);
             out.labels.push(setting.label(engine, &full)?);
@@ -471,8 +476,8 @@ impl Worker for LinearWorker<'_> {
             Ok(ControlFlow::Continue(()))
         })
         .map_err(|e| e.or_span(span))?;
-        if let (Asked::Questions, Some(code)) = (asked, &mut groups[group]) {
-            code.keep(model, group, reads, (&out.labels[before.0..], &out.values[before.1..]));
+        if let (KnownPart::SharedConditions, Some(code)) = (known, &mut groups[group]) {
+            code.cache(model, group, reads, (&out.labels[before.0..], &out.values[before.1..]));
         }
         Ok(())
     }
@@ -497,7 +502,7 @@ impl Worker for LinearWorker<'_> {
             locals,
             labels,
             key,
-            noticed,
+            undefined_labels,
             decided,
             draws,
             conditions,
@@ -505,16 +510,16 @@ impl Worker for LinearWorker<'_> {
             ..
         } = self;
         let code = groups[group].as_mut().expect("compiled above");
-        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else {
+        let Some(known) = conditions.known_part(engine, (model, group), code, reads, &env)? else {
             return Ok(());
         };
         let code = &*code;
-        let mut setting = Setting {
+        let mut setting = StepContext {
             model,
             locals,
             labels,
             key,
-            noticed,
+            undefined_labels,
             decided,
             draws,
             results,
@@ -523,7 +528,7 @@ impl Worker for LinearWorker<'_> {
             code,
         };
         let mut full = env.clone();
-        code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
+        code.each(engine, known, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
             full.truncate(env.len());
             full.extend_from_slice(solution);
             out.labels.push(setting.label(engine, &full)?);
@@ -576,24 +581,25 @@ impl Worker for LinearWorker<'_> {
     }
 }
 
-/// What the steps of a group are made with.
-struct Setting<'a> {
+/// Context in which the steps of a group are built.
+struct StepContext<'a> {
     model: &'a Compiled,
-    locals: &'a mut [Local],
+    locals: &'a mut [TableCopy],
     labels: &'a mut AHashMap<Box<[u32]>, LabelId>,
     key: &'a mut Vec<u32>,
-    noticed: &'a mut UndefinedLabelCache,
+    undefined_labels: &'a mut UndefinedLabelCache,
     decided: &'a mut AHashSet<(Slot, u32)>,
-    draws: &'a mut chance::Draws,
-    results: &'a mut Results,
-    /// The numbers of what the group reads.
+    draws: &'a mut chance::DistributionCache,
+    results: &'a mut SharedResults,
+    /// Numbers of the values that the group reads.
     reads: &'a [u32],
     group: usize,
-    code: &'a Compiledgroup,
+    code: &'a CompiledGroup,
 }
 
-impl Setting<'_> {
-    /// The label of the step for these values of what the group reads and sums over.
+impl StepContext<'_> {
+    /// Returns the label of the step for these values of the variables that the group reads and
+    /// sums over.
     fn label(&mut self, engine: &mut Engine, full: &[Value]) -> Result<LabelId, Diagnostic> {
         if self.code.actions.is_empty() {
             return Ok(LabelId::TAU);
@@ -609,11 +615,17 @@ impl Setting<'_> {
             label_key(self.model, engine, *action, args, self.key);
         }
         if let Some(&label) = self.labels.get(&self.key[..]) {
-            self.noticed.again(self.model, &self.model.codes[self.group], label);
+            self.undefined_labels.note_place(self.model, &self.model.codes[self.group], label);
             return Ok(label);
         }
         let label = label_of(self.model, engine, &multi);
-        self.noticed.look(self.model, engine, &self.model.codes[self.group], label, &multi);
+        self.undefined_labels.examine(
+            self.model,
+            engine,
+            &self.model.codes[self.group],
+            label,
+            &multi,
+        );
         self.labels.insert(self.key[..].into(), label);
         Ok(label)
     }
@@ -632,7 +644,7 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// The number of a value that a slot is to hold.
+    /// Returns the number of a value that is written to a slot.
     #[inline]
     fn number(
         &mut self,
@@ -650,7 +662,7 @@ impl Setting<'_> {
         Ok(id)
     }
 
-    /// Appends where a step may lead, with the probabilities. `full` is left as it was.
+    /// Appends the outcomes of a step with their probabilities. `full` is restored afterwards.
     fn outcomes(
         &mut self,
         engine: &mut Engine,
@@ -670,13 +682,13 @@ impl Setting<'_> {
         out.weights.push(draw.weights.clone());
         let known = full.len();
         let writes = &self.model.groups[self.group].writes;
-        // What chance has nothing to do with is computed once, and what rests on the draw alone
-        // once for the draw.
+        // Updates that do not depend on the choice are computed once, and updates that depend on
+        // the distribution alone once per distribution.
         let mut columns: Vec<Column> = Vec::with_capacity(writes.len());
         let mut same = Vec::new();
         for (at, (slot, rests)) in writes.iter().zip(&chance.weight(which).rests).enumerate() {
             columns.push(match rests {
-                Rests::Before => {
+                Dependency::Before => {
                     full.resize(known + chance.width, Value::Bool(false));
                     let value = self.results.of(engine, &self.code.updates[at], self.reads, full);
                     full.truncate(known);
@@ -684,17 +696,17 @@ impl Setting<'_> {
                     same.push(id);
                     Column::Same(id)
                 }
-                Rests::Drawn => {
+                Dependency::Drawn => {
                     Column::Known(self.column(engine, (at, *slot), &draw, full, chance.width)?)
                 }
-                Rests::Both => Column::Each,
+                Dependency::Both => Column::Each,
             });
         }
         if !columns.iter().any(|c| matches!(c, Column::Each)) {
             let value = |outcome: usize, column: &Column| match column {
                 Column::Known(ids) => ids[outcome],
                 Column::Same(id) => *id,
-                Column::Each => unreachable!("no column is computed for each outcome"),
+                Column::Each => unreachable!("columns are computed per outcome only"),
             };
             let all = |outcome| columns.iter().map(move |column| value(outcome, column));
             out.values.push(
@@ -723,13 +735,13 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// What an update comes to for each outcome of a draw, of which it is known that nothing else
-    /// matters.
+    /// Returns the value numbers of an update for each outcome of a distribution on which alone it
+    /// depends.
     fn column(
         &mut self,
         engine: &mut Engine,
         (at, slot): (usize, Slot),
-        draw: &Draw,
+        draw: &Distribution,
         full: &mut Vec<Value>,
         width: usize,
     ) -> Result<Rc<[u32]>, Diagnostic> {
@@ -751,14 +763,14 @@ impl Setting<'_> {
     }
 }
 
-/// What an update comes to for the outcomes of a draw.
+/// Values of an update for the outcomes of a distribution.
 enum Column {
     Same(u32),
     Known(Rc<[u32]>),
     Each,
 }
 
-/// The number of a multi-action.
+/// Returns the number of a multi-action.
 fn label_of(model: &Compiled, engine: &mut Engine, multi: &[(ActId, Vec<Value>)]) -> LabelId {
     let mut portable: MultiAction = multi
         .iter()

@@ -172,7 +172,7 @@ fn decided(
     let options = linearise::Options { dead: true, ..Default::default() };
     let spec = mu_check::process::typecheck::check_specification(&system.specification)?;
     let process = linearise::linearise(&spec, &options)?;
-    let model = mu_check::compile::Compiled::limited(process, &Confluence::None, budget)?;
+    let model = mu_check::compile::Compiled::with_budget(process, &Confluence::None, budget)?;
     let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
     let otherwise = || data_free::decide(system, solver, budget);
     Ok(on_the_fly::decide(&model, start, (solver, &otherwise), budget)?.value)

@@ -1,9 +1,9 @@
-//! A linear process -> the typed terms of a file that holds it; and the same for whatever else has
-//! open expressions, as equation systems have.
+//! Conversion of linear processes, and of other open expressions such as those of equation systems,
+//! to the typed terms of a file.
 //!
-//! A variable gets a name when its scope opens, another one than all that are seen there. Cost:
-//! linear in the shared terms of each scope. Invariant: names of variables are different wherever
-//! one could be meant for another.
+//! A variable gets a name when its scope opens, different from all names visible there. Cost:
+//! linear in the shared terms of each scope. Invariant: the names of two variables differ wherever
+//! one could be taken for the other.
 
 use super::Converter;
 use ahash::AHashSet;
@@ -15,10 +15,10 @@ use mu_lts::behaviour::{Process, Summand};
 use mu_lts::typed::{Action, ActionRef, Part, TermRef, Typed};
 use mu_process::linear::LinearProcess;
 
-/// Converts open expressions over one data specification.
+/// Converter of open expressions over one data specification.
 pub struct Terms(Converter);
 
-/// What had names where a scope opened.
+/// Names in scope before a scope was opened.
 pub struct Mark {
     variables: ahash::AHashMap<VarId, TermRef>,
     used: AHashSet<String>,
@@ -52,7 +52,7 @@ impl Terms {
         Mark { variables: self.0.variables.clone(), used: self.0.used.clone() }
     }
 
-    /// Closes a scope: its variables have no names any more.
+    /// Closes a scope: its variables lose their names.
     pub fn close(&mut self, mark: Mark) {
         self.0.variables = mark.variables;
         self.0.used = mark.used;
@@ -64,7 +64,7 @@ impl Terms {
         self.0.declare_variable(var, None)
     }
 
-    /// Gives variables names.
+    /// Gives several variables names.
     pub fn declare_all(&mut self, vars: &[VarId]) -> Vec<TermRef> {
         vars.iter().map(|v| self.declare(*v)).collect()
     }
@@ -85,27 +85,27 @@ impl Terms {
         self.0.terms(all)
     }
 
-    /// All that was converted.
+    /// Returns all converted terms.
     pub fn finish(self) -> Typed {
         self.0.typed
     }
 }
 
-/// A linear process as typed terms.
+/// Converts a linear process to typed terms.
 ///
-/// # Errors
-/// An expression has no typed form; chance decides, or actions have times, which this form of a
-/// process does not say.
+/// # Errors An expression has no typed form, or the process is probabilistic or has times, which
+/// this form cannot represent.
 pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
     if linear.is_probabilistic() {
-        let message = "chance decides in this process (`dist`), and `.lps` files are written without probabilities";
+        let message = "this process is probabilistic (`dist`), and `.lps` files are written without probabilities";
         return Err(Diagnostic::new(Stage::Unsupported, message)
-            .note("a name that does not end in .lps gives the process as text, with them"));
+            .note("use a file name that does not end in .lps: the text form has probabilities"));
     }
     if linear.is_timed() {
-        let message = "actions of this process have times, and `.lps` files are written without";
+        let message =
+            "actions of this process have times, and `.lps` files are written without times";
         return Err(Diagnostic::new(Stage::Unsupported, message).note(
-            "`--untime` takes them away; another name gives the process as text, with them",
+            "use `--untime` to remove them, or a file name that does not end in .lps: the text form has times",
         ));
     }
     let mut terms = Terms::new(&linear.data)?;

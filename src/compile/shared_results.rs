@@ -1,14 +1,12 @@
-//! What groups compute: updates and arguments of actions, once in a state for all groups that
-//! compute the same.
+//! Shared results: updates and arguments that several groups compute, evaluated once per state.
 //!
-//! In: an expression of a group. Out: how it is best computed ([`Compute`]). A throw of two dice
-//! that comes to five moves a piece in the same way, whichever dice show it; a board that four
-//! summands look at is turned once. Only what reads the state alone is shared, since a sum has
-//! other values in each group. Cost: of each shared expression the last result is kept, with the
-//! numbers of what it was computed from: the groups of a state are asked one after the other.
+//! In: an expression of a group. Out: the best form to compute it ([`Compute`]). For example, each
+//! throw of two dice with the same sum moves a piece in the same way, and four summands that use a
+//! rotated board rotate it once. Only expressions on the state alone are shared, since sum
+//! variables differ in each group. Cost: each shared expression caches its last result with the
+//! numbers of its inputs, because the groups of a state are evaluated one after the other.
 //!
-//! Invariant: a result is used for the same numbers of values only, so it is what the expression
-//! comes to; a failure is not kept.
+//! Invariant: a cached result is used only for equal inputs; a failure is not cached.
 
 use super::GroupCode;
 use super::as_var;
@@ -18,10 +16,10 @@ use mu_base::ids::VarId;
 use mu_data::engine::{Code, Engine, Value};
 use mu_data::expr::Expr;
 
-/// Fewest operations in an expression that is worth to be shared.
-const WORTH: usize = 3;
+/// Minimum number of operations in a shared expression.
+const MIN_OPERATIONS: usize = 3;
 
-/// One argument or update, as it is best computed.
+/// Form in which an argument or update is computed.
 pub(super) enum Compute {
     /// Position in the environment.
     Copy(usize),
@@ -30,22 +28,22 @@ pub(super) enum Compute {
     Shared(usize, Box<[usize]>),
 }
 
-/// An expression that several groups compute.
-struct Known {
+/// Expression that several groups share.
+struct CachedResult {
     code: Code,
     vars: Vec<VarId>,
-    /// The numbers of the values that it was computed from last, and what it came to.
+    /// Numbers of the inputs of the last evaluation, and its result.
     last: Option<(Vec<u32>, Value)>,
 }
 
-/// All expressions that the groups of a thread share.
+/// Shared expressions of the groups of a thread.
 #[derive(Default)]
-pub(super) struct Results {
+pub(super) struct SharedResults {
     numbers: AHashMap<Expr, usize>,
-    all: Vec<Known>,
+    all: Vec<CachedResult>,
 }
 
-/// The expressions on the state alone that several groups compute.
+/// Returns the expressions on the state alone that several groups compute.
 pub(super) fn common(codes: &[GroupCode]) -> AHashSet<Expr> {
     let mut by: AHashMap<&Expr, (usize, usize)> = AHashMap::new();
     let mut vars = Vec::new();
@@ -62,7 +60,7 @@ pub(super) fn common(codes: &[GroupCode]) -> AHashSet<Expr> {
     let worth = |e: &Expr| {
         let mut operations = 0;
         e.each_op(&mut |_| operations += 1);
-        operations >= WORTH
+        operations >= MIN_OPERATIONS
     };
     by.into_iter()
         .filter(|(e, (times, _))| *times > 1 && worth(e))
@@ -70,9 +68,9 @@ pub(super) fn common(codes: &[GroupCode]) -> AHashSet<Expr> {
         .collect()
 }
 
-impl Results {
-    /// How a group computes an expression over its environment, of which the first `reads`
-    /// variables are what it reads.
+impl SharedResults {
+    /// Returns the form in which a group computes an expression over its environment, of which the
+    /// first `reads` variables are the ones that it reads.
     pub(super) fn compute(
         &mut self,
         engine: &mut Engine,
@@ -95,7 +93,7 @@ impl Results {
                 let mut vars = Vec::new();
                 e.free_vars(&mut vars);
                 let code = engine.code(e, &vars)?;
-                self.all.push(Known { code, vars, last: None });
+                self.all.push(CachedResult { code, vars, last: None });
                 self.numbers.insert(e.clone(), self.all.len() - 1);
                 self.all.len() - 1
             }
@@ -103,7 +101,7 @@ impl Results {
         Ok(Compute::Shared(number, self.all[number].vars.iter().map(position).collect()))
     }
 
-    /// What an expression comes to in an environment that begins with the values of these numbers.
+    /// Computes a form in an environment that begins with the values of the numbers `reads`.
     pub(super) fn of(
         &mut self,
         engine: &mut Engine,

@@ -1,15 +1,15 @@
-//! What can never happen, whatever the components do: actions that never label a step, and why;
-//! actions without a partner; communications whose values never agree; an `allow` that lets nothing
-//! through; components that are stuck from the start.
+//! Dead actions: static explanation of actions that never label a step, actions without a partner,
+//! communications with values that never agree, `allow` operators that permit nothing, and
+//! components that are stuck from the start.
 //!
 //! In: the linear process with its anatomy. Out: [`Absence`], [`Dead`]. An action is dead if no
 //! summand has it as an origin *and* the operators above its components explain that: by names, or
-//! because the values of each pair that could communicate are constants that differ. So nothing is
-//! called dead that is merely never reached; nor what another component does from the same text,
-//! unless a component is stuck by it. Cost: the summands, and for each dead action its operators
-//! and its partners' summands.
+//! because each pair of possible partners has different constant values. So an action that is
+//! merely unreachable is not reported as dead. Neither is an action that another component performs
+//! from the same text, unless a component is stuck because of it. Cost: the summands, and for each
+//! dead action its operators and its partners' summands.
 
-use super::deadlock::Teller;
+use super::deadlock::DeadlockAnalysis;
 use ahash::AHashSet;
 use mu_base::ids::ActId;
 use mu_base::{Diagnostic, Span};
@@ -18,8 +18,9 @@ use mu_model::deadlock::{Absence, Dead, Obstacle};
 use mu_process::anatomy::{OperatorKind, rule_text};
 use mu_process::linear::Act;
 
-impl Teller<'_> {
-    /// Components with an action of this name before communication, each with a place of it.
+impl DeadlockAnalysis<'_> {
+    /// Returns the components with an action of this name before communication, each with a place
+    /// of it.
     fn doers(&self, name: &str) -> Vec<(usize, ActId, Span)> {
         let mut out = Vec::new();
         for (c, automaton) in self.anatomy.components.iter().enumerate() {
@@ -54,10 +55,10 @@ impl Teller<'_> {
         if let Some(&(c, _, place)) = doers.first() {
             let fate = self.fate(c, vec![name.to_string()], &[], 0, None);
             if !fate.passes {
-                return Ok(Some(Absence::Stopped(tidy(fate.obstacles))));
+                return Ok(Some(Absence::Stopped(without_expected_blocks(fate.obstacles))));
             }
             return Ok(Some(
-                self.unfit(c, name)?
+                self.value_mismatch(c, name)?
                     .map_or(Absence::Unreachable(place), |o| Absence::Stopped(vec![o])),
             ));
         }
@@ -75,7 +76,8 @@ impl Teller<'_> {
         }))
     }
 
-    /// Why a communication never happens, or what stops what comes of it.
+    /// Returns the reason why a communication never happens, or the obstacle that blocks its
+    /// result.
     fn unmade(
         &mut self,
         operator: usize,
@@ -101,12 +103,16 @@ impl Teller<'_> {
         if !after.passes {
             return Ok(after.obstacles.into_iter().next());
         }
-        self.unfit(c, &partner)
+        self.value_mismatch(c, &partner)
     }
 
-    /// The communication in the way of an action of a component if the values of all that could
-    /// take part in it are constants that differ.
-    fn unfit(&mut self, component: usize, name: &str) -> Result<Option<Obstacle>, Diagnostic> {
+    /// Returns the communication that blocks an action of a component because all possible partners
+    /// have different constant values.
+    fn value_mismatch(
+        &mut self,
+        component: usize,
+        name: &str,
+    ) -> Result<Option<Obstacle>, Diagnostic> {
         for o in self.anatomy.above[component].clone() {
             let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
             let Some(own) = self.name_at(component, o, name) else { continue };
@@ -119,7 +125,7 @@ impl Teller<'_> {
                 let mut differ = true;
                 for c in self.able(o, partner).into_iter().filter(|c| *c != component as u32) {
                     for (text, theirs) in self.arguments(c as usize, o, partner)? {
-                        differ &= mine.iter().all(|(_, mine)| apart(mine, &theirs));
+                        differ &= mine.iter().all(|(_, mine)| surely_differ(mine, &theirs));
                         offers.push((c, text));
                     }
                 }
@@ -137,8 +143,8 @@ impl Teller<'_> {
         Ok(None)
     }
 
-    /// The arguments of a component's actions of this name below an operator: constants, or none;
-    /// with the action's text.
+    /// Returns the arguments of a component's actions of this name below an operator, with the
+    /// action's text. Arguments that are not constants are `None`.
     fn arguments(
         &mut self,
         component: usize,
@@ -215,9 +221,9 @@ impl Teller<'_> {
                 let name = self.name(act.action).to_string();
                 let fate = self.fate(c, vec![name.clone()], &[], 0, None);
                 let obstacles = if fate.passes {
-                    self.unfit(c, &name)?.into_iter().collect()
+                    self.value_mismatch(c, &name)?.into_iter().collect()
                 } else {
-                    tidy(fate.obstacles)
+                    without_expected_blocks(fate.obstacles)
                 };
                 if obstacles.is_empty() {
                     continue;
@@ -262,8 +268,8 @@ impl Teller<'_> {
                 }
             }
         }
-        // One text for many components serves each in its way: what one of them does is there for
-        // that one.
+        // Components that share one text are judged one by one: an action is live for the component
+        // that performs it.
         let mut alive: AHashSet<(Span, &str)> = AHashSet::new();
         for (c, automaton) in self.anatomy.components.iter().enumerate() {
             let done = automaton
@@ -283,14 +289,15 @@ impl Teller<'_> {
     }
 }
 
-/// Whether two lists of arguments differ for sure.
-fn apart(a: &[Option<Expr>], b: &[Option<Expr>]) -> bool {
+/// True if two lists of arguments certainly differ.
+fn surely_differ(a: &[Option<Expr>], b: &[Option<Expr>]) -> bool {
     a.len() != b.len()
         || a.iter().zip(b).any(|(a, b)| matches!((a, b), (Some(a), Some(b)) if a != b))
 }
 
-/// Being stopped alone is no news of an action that is meant to communicate.
-fn tidy(mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
+/// Removes the obstacle that an action cannot occur alone, which is expected of an action that
+/// communicates.
+fn without_expected_blocks(mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
     obstacles.dedup();
     if obstacles.len() > 1 {
         obstacles.retain(|o| !matches!(o, Obstacle::Blocked { .. } | Obstacle::NotAllowed { .. }));

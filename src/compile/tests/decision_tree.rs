@@ -1,20 +1,21 @@
-//! Answers are found by what a question looks at, and a tree that is asked in vain is given up.
+//! Decision trees: answers depend on the inspected values, and a tree with a low hit rate is
+//! disabled.
 
-use mu_compile::decisions::{Decisions, Found, JUDGED};
+use mu_compile::decision_tree::{DecisionTree, JUDGED, LookupResult};
 
-/// Asks a tree about numbers, where the answer is that of a function which looks at one after the
-/// other up to one of which `ends` holds: whether that is odd.
-fn asked(
-    tree: &mut Decisions,
+/// Looks a function up in a tree. The function inspects numbers one after the other until `ends`
+/// holds, and returns whether that number is odd.
+fn evaluate(
+    tree: &mut DecisionTree,
     numbers: &[u32],
     ends: fn(u32) -> bool,
     evaluations: &mut u32,
 ) -> Option<bool> {
     let mut seen = Vec::new();
     let mut at = match tree.find(|i| numbers[i], |i| seen.push(i)) {
-        Found::Answer(answer) => return Some(answer),
-        Found::Nothing => return None,
-        Found::Open(at) => at,
+        LookupResult::Answer(answer) => return Some(answer),
+        LookupResult::Uncached => return None,
+        LookupResult::Open(at) => at,
     };
     *evaluations += 1;
     let mut answer = false;
@@ -33,28 +34,28 @@ fn asked(
 }
 
 #[test]
-fn answers_depend_on_what_was_looked_at() {
-    let (mut tree, mut evaluations) = (Decisions::default(), 0);
+fn answers_depend_on_inspected_values() {
+    let (mut tree, mut evaluations) = (DecisionTree::default(), 0);
     let mut random = 7u32;
     for _ in 0..2000 {
         random = random.wrapping_mul(1664525).wrapping_add(1013904223);
         let numbers: Vec<u32> = (0..6).map(|i| (random >> (8 + 2 * i)) % 3).collect();
         let expected = numbers.iter().find(|n| **n != 0).is_some_and(|n| *n == 1);
         assert_eq!(
-            asked(&mut tree, &numbers, |n| n != 0, &mut evaluations),
+            evaluate(&mut tree, &numbers, |n| n != 0, &mut evaluations),
             Some(expected),
             "{numbers:?}"
         );
     }
-    // Six places to stop at, two ways each, and the end.
+    // Six places to stop at, two values each, and the end.
     assert_eq!(evaluations, 13);
 }
 
 #[test]
-fn what_does_not_recur_is_given_up() {
-    let (mut tree, mut evaluations) = (Decisions::default(), 0);
+fn trees_with_few_hits_are_disabled() {
+    let (mut tree, mut evaluations) = (DecisionTree::default(), 0);
     for i in 0..4 * JUDGED {
-        asked(&mut tree, &[i % 50, i / 50 % 50, i / 2500], |_| false, &mut evaluations);
+        evaluate(&mut tree, &[i % 50, i / 50 % 50, i / 2500], |_| false, &mut evaluations);
     }
     assert!(tree.size() == 1);
     assert_eq!(evaluations, JUDGED);

@@ -1,14 +1,14 @@
-//! Conditions on single slots whose truth no equation decides.
+//! SlotConditions on single slots with a truth value that no equation decides.
 //!
-//! A conjunct `v == k` or `v` becomes a value that a group requires of a slot, compared by number.
-//! That is right where the slot holds data, which differs from `k` or not. A term that no equation
-//! applies to, as `f(1)` if `f` has none, may be `k` or not: then the condition is neither true nor
+//! A conjunct `v == k` or `v` becomes a required value of a slot, compared by number. That is
+//! correct if the slot holds data, which either equals `k` or not. A term without a value, as
+//! `f(1)` if `f` has no equation, may or may not equal `k`: then the condition is neither true nor
 //! false. So each such value is evaluated against the slot's conditions when it is first written
 //! there.
 //!
 //! Cost: nothing for data; an evaluation for each condition, slot and other value. Invariant: a
-//! placeholder of a parameter that is not live (`unused_S`) is never evaluated, since no group that
-//! requires something of the slot is enabled then.
+//! placeholder of a parameter that is not live (`unused_S`) is never evaluated, since no group with
+//! a requirement on the slot is enabled then.
 
 use mu_base::ids::VarId;
 use mu_base::{Diagnostic, Span};
@@ -17,25 +17,26 @@ use mu_data::expr::{Expr, ExprKind};
 use mu_process::linearise::unused_name;
 use std::ops::ControlFlow;
 
-/// The conditions on a slot.
+/// SlotConditions on a slot.
 #[derive(Default)]
-pub(super) struct Conditions {
+pub(super) struct SlotConditions {
     list: Vec<(Expr, Span)>,
 }
 
-impl Conditions {
+impl SlotConditions {
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Adds a condition that a group at a place requires.
+    /// Adds a requirement of a group with its place.
     pub(super) fn add(&mut self, condition: &Expr, span: Span) {
         if self.list.iter().all(|(known, _)| known != condition) {
             self.list.push((condition.clone(), span));
         }
     }
 
-    /// An error if a value of the slot's parameter, which is no data, leaves a condition open.
+    /// Returns an error if a value of the slot's parameter, which is not data, leaves a condition
+    /// undecided.
     pub(super) fn decide(
         &self,
         engine: &mut Engine,

@@ -1,17 +1,17 @@
-//! Steps of a sum that are the same in many states, but for lists that they put elements in front
-//! of.
+//! Step templates: the steps of a group that are equal in many states except for the tails of lists
+//! to which they prepend elements.
 //!
-//! In: the answer of a group in one state. Out: its answer in all states that agree on what its
-//! condition, its labels and its elements read. A channel that takes any of sixty messages puts the
-//! same sixty in front of whatever its queue holds: known is which, so the longer queues get their
-//! numbers without being evaluated, or built as values. They are looked up together, so that the
-//! processor waits for memory once. Cost: a hash of the numbers of what is read, and a lookup for
-//! each list. Outlines are kept as long as they recur ([`super::recall`]).
+//! In: the answer of a group in one state. Out: its answer in all states that agree on the slots
+//! that its condition, its labels and its prepended elements read. For example, a channel that
+//! accepts any of sixty messages prepends the same sixty to any queue. The template lists them, so
+//! the longer queues get their numbers without evaluation and without building values. They are
+//! looked up together to overlap the cache misses of memory. Cost: a hash of the values read, and a
+//! lookup for each list. Templates are cached as long as they recur ([`super::answer_cache`]).
 //!
-//! Invariant: an outline is read off an answer that was computed; what it leaves out is the tail of
-//! lists, which only stands behind what is put in front.
+//! Invariant: a template is derived from a computed answer; it omits only the tails of lists, which
+//! occur only behind prepended elements.
 
-use super::recall::{Narrow, Recall};
+use super::answer_cache::{AnswerCache, KeyProjection};
 use super::{Compiled, GroupCode, as_var};
 use mu_base::ids::{LabelId, VarId};
 use mu_data::engine::Program;
@@ -20,41 +20,41 @@ use mu_data::terms::TermId;
 use mu_model::{Slot, Steps};
 use std::rc::Rc;
 
-/// What a written slot gets.
+/// Value of a written slot.
 enum Column {
-    /// What follows from what the outline is kept by.
-    Kept,
-    /// An element in front of the list at this position of what the group reads.
+    /// Determined by the key of the template.
+    Fixed,
+    /// Element in front of the list at this position among the slots that the group reads.
     Front(usize),
 }
 
-/// The answers of a group but for the lists behind elements.
-struct Outline {
+/// Steps of a group without the tails of lists.
+struct StepTemplate {
     labels: Vec<LabelId>,
     /// By written slot.
     columns: Vec<Filling>,
 }
 
-/// What the steps write to a slot, or put in front there.
+/// Values that the steps write to a slot, or elements that they prepend there.
 enum Filling {
     Numbers(Vec<u32>),
     Elements(Vec<TermId>),
 }
 
-/// Outlines of one group.
-pub(super) struct Outlines {
-    /// What the outlines are kept by.
-    by: Narrow,
+/// Templates of one group.
+pub(super) struct StepTemplates {
+    /// Projection to the key of the templates.
+    by: KeyProjection,
     columns: Vec<Column>,
-    known: Recall<Rc<Outline>>,
+    known: AnswerCache<Rc<StepTemplate>>,
     key: Vec<u32>,
     lists: Vec<TermId>,
 }
 
-impl Outlines {
-    /// For a group with this condition; none where it has no sum, or would not agree in more states
-    /// than those in which it reads the same.
-    pub(super) fn new(model: &Compiled, group: usize, condition: &Expr) -> Option<Outlines> {
+impl StepTemplates {
+    /// Creates the templates for a group with this condition. `None` if the group has no sum, or if
+    /// the key contains all slots that it reads.
+    pub(super) fn new(model: &Compiled, group: usize, condition: &Expr) -> Option<StepTemplates> {
         let (code, info) = (&model.codes[group], &model.groups[group]);
         if code.sum_vars.is_empty() || code.chance.is_some() {
             return None;
@@ -71,31 +71,36 @@ impl Outlines {
                 }
                 None => {
                     update.free_vars(&mut used);
-                    Column::Kept
+                    Column::Fixed
                 }
             });
         }
-        let by = Narrow::new(&code.reads, &used)?;
-        Some(Outlines { by, columns, known: Recall::default(), key: Vec::new(), lists: Vec::new() })
+        let by = KeyProjection::new(&code.reads, &used)?;
+        Some(StepTemplates {
+            by,
+            columns,
+            known: AnswerCache::default(),
+            key: Vec::new(),
+            lists: Vec::new(),
+        })
     }
 
-    /// Appends the steps, if their outline is known.
-    pub(super) fn recall(
+    /// Appends the steps, if their template is cached. True if it was.
+    pub(super) fn append_cached(
         &mut self,
         model: &Compiled,
         group: usize,
         reads: &[u32],
         out: &mut Steps,
     ) -> bool {
-        self.by.ask(reads, &mut self.key);
+        self.by.project(reads, &mut self.key);
         let Some(known) = self.known.get(&self.key).cloned() else { return false };
         out.labels.extend_from_slice(&known.labels);
         let (info, width, from) = (&model.groups[group], self.columns.len(), out.values.len());
         out.values.resize(from + width * known.labels.len(), 0);
         for (at, (column, filling)) in self.columns.iter().zip(&known.columns).enumerate() {
             let mut places = out.values[from..].iter_mut().skip(at).step_by(width);
-            let mut put =
-                |number: u32| *places.next().expect("there is a place for each step") = number;
+            let mut put = |number: u32| *places.next().expect("each step has an entry") = number;
             match (filling, column) {
                 (Filling::Elements(heads), Column::Front(list)) => {
                     let tail =
@@ -105,7 +110,7 @@ impl Outlines {
                         .intern_all(&self.lists, put);
                 }
                 (Filling::Numbers(numbers), _) => numbers.iter().for_each(|n| put(*n)),
-                (Filling::Elements(_), Column::Kept) => {
+                (Filling::Elements(_), Column::Fixed) => {
                     unreachable!("elements are put in front of lists")
                 }
             }
@@ -113,15 +118,15 @@ impl Outlines {
         true
     }
 
-    /// Keeps the outline of an answer: labels, and the values that the steps write.
-    pub(super) fn keep(
+    /// Caches the template of an answer: labels, and the values that the steps write.
+    pub(super) fn cache(
         &mut self,
         model: &Compiled,
         group: usize,
         reads: &[u32],
         (labels, values): (&[LabelId], &[u32]),
     ) {
-        if self.known.is_given_up() {
+        if self.known.is_disabled() {
             return;
         }
         let (info, width) = (&model.groups[group], self.columns.len());
@@ -129,7 +134,7 @@ impl Outlines {
         for (at, column) in self.columns.iter().enumerate() {
             let numbers = values.iter().skip(at).step_by(width).copied();
             columns.push(match column {
-                Column::Kept => Filling::Numbers(numbers.collect()),
+                Column::Fixed => Filling::Numbers(numbers.collect()),
                 Column::Front(list) => {
                     let table = |slot: Slot| &model.tables[model.table_of[slot as usize]];
                     let tail = table(info.reads[*list]).get(reads[*list]);
@@ -142,14 +147,18 @@ impl Outlines {
                 }
             });
         }
-        self.by.ask(reads, &mut self.key);
+        self.by.project(reads, &mut self.key);
         let size = self.key.len() + labels.len() + values.len();
-        self.known.keep(&self.key, Rc::new(Outline { labels: labels.to_vec(), columns }), size);
+        self.known.insert(
+            &self.key,
+            Rc::new(StepTemplate { labels: labels.to_vec(), columns }),
+            size,
+        );
     }
 }
 
-/// Element and position of the list, if an update puts the one in front of the other. Not where
-/// conditions are asked of values that are no data.
+/// Returns the element and the position of the list, if an update prepends the one to the other.
+/// `None` if the slot has conditions on values that are not data.
 fn front<'e>(
     model: &Compiled,
     code: &GroupCode,

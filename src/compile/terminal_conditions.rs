@@ -1,10 +1,9 @@
-//! What is said to be an end: conditions on the parameters of components.
+//! Termination criteria of the user on the parameters of components (`--terminal`).
 //!
 //! In: the text of a data expression over parameters, under the names that evidence shows. Out:
-//! whether it holds in a state; then the components whose parameters it speaks of count as
-//! terminated. A parameter that means nothing there makes it false, as does a condition that no
-//! equation decides. Cost: an evaluation for each tuple of values of the parameters that it speaks
-//! of, remembered up to a bound.
+//! true if it holds in a state; then the components of its parameters count as terminated. A
+//! parameter that is not live makes it false, as does a condition that no equation decides. Cost:
+//! an evaluation for each tuple of values of its parameters, cached up to a bound.
 
 use super::Compiled;
 use ahash::AHashMap;
@@ -17,11 +16,11 @@ use mu_data::sort::basic;
 use mu_data::typecheck::check_expression_with;
 use mu_model::{Model, Slot};
 
-/// Most tuples of values whose answer is remembered.
-const MOST_KNOWN: usize = 1 << 15;
+/// Limit on the tuples of values with cached answers; beyond it, the cache is cleared.
+const MAX_CACHED: usize = 1 << 15;
 
-/// Conditions, each with the components that it ends.
-pub(super) struct Conditions<'m> {
+/// TerminalConditions, each with the components that it terminates.
+pub(super) struct TerminalConditions<'m> {
     model: &'m Compiled,
     all: Vec<(Condition, Vec<u32>)>,
 }
@@ -33,17 +32,16 @@ struct Condition {
     known: AHashMap<Vec<u32>, bool>,
 }
 
-impl<'m> Conditions<'m> {
-    /// Reads conditions.
+impl<'m> TerminalConditions<'m> {
+    /// Parses conditions.
     ///
-    /// # Errors
-    /// A text that is no condition over parameters of the model.
+    /// # Errors A text is not a condition on parameters of the model.
     pub fn new(model: &'m Compiled, texts: &[String]) -> Result<Self, Diagnostic> {
         let all = texts.iter().map(|text| read(model, text)).collect::<Result<_, _>>()?;
         Ok(Self { model, all })
     }
 
-    /// Which components are at their end, in ascending order.
+    /// Returns the components for which a condition holds, ascending.
     pub fn ended(&mut self, state: &[u32]) -> Result<Vec<u32>, Diagnostic> {
         let mut out = Vec::new();
         for (condition, components) in &mut self.all {
@@ -71,7 +69,7 @@ impl Condition {
             env.push(self.engine.from_normal(&model.value(*slot, *id))?);
         }
         let holds = self.engine.eval(&self.code, &env)?.is_true();
-        if self.known.len() >= MOST_KNOWN {
+        if self.known.len() >= MAX_CACHED {
             self.known.clear();
         }
         self.known.insert(key, holds);
@@ -86,9 +84,9 @@ fn declared(data: &DataSpec, name: &str) -> bool {
 
 fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnostic> {
     let refused = |why: String| {
-        Diagnostic::new(Stage::Usage, format!("`{text}` says of no state that it is an end: {why}"))
+        Diagnostic::new(Stage::Usage, format!("`{text}` is not a termination criterion: {why}"))
     };
-    let (mut data, mut scope, mut slots) = (model.kept_data(), Vec::new(), Vec::new());
+    let (mut data, mut scope, mut slots) = (model.data_with_operations(), Vec::new(), Vec::new());
     for (i, slot) in model.slots.iter().enumerate().filter(|(_, s)| !s.control) {
         scope.push(data.signature.fresh_var(slot.name.clone(), model.sort_of[i]));
         slots.push(i as Slot);
@@ -134,7 +132,7 @@ fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnosti
     components.sort_unstable();
     components.dedup();
     if components.is_empty() {
-        return Err(refused("it speaks of no parameter".into()));
+        return Err(refused("it contains no parameter".into()));
     }
     let mut engine = Engine::new(Program::compile(&data)?).limited(&model.budget);
     let code = engine.code(&typed, &env)?;

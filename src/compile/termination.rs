@@ -1,22 +1,22 @@
 //! Successful termination in linear processes that are read from files: the state after the action
 //! `Terminate`.
 //!
-//! A lineariser adds the action `Terminate` where the whole process ends successfully, and the
+//! A lineariser adds the action `Terminate` where the whole process terminates successfully; the
 //! linear process has no other trace of it. So a state without steps is a successful termination if
-//! every step that can lead to it is `Terminate` alone, as in a transition system. This is decided
-//! on the constants of the summands, in two ways:
+//! every step that can lead to it is `Terminate` alone, as in a transition system. The constants of
+//! the summands decide this, by two criteria:
 //!
-//! - *Arrivals.* A summand that gives a parameter another constant, or requires another constant of
-//!   a parameter that it leaves as it is, does not lead to the state. All others must be
-//!   `Terminate`.
+//! - *Predecessors.* A summand does not lead to the state if it sets a parameter to another
+//! constant, or leaves a parameter unchanged and requires another constant of it. All other
+//! summands must be `Terminate`.
 //! - *Markers.* A `Terminate` after which every summand requires another constant of some parameter
-//!   is *final*. Let it set a parameter to a constant that no other summand gives it, and that is
-//!   not the initial one. Then each state with this value is the one after that `Terminate`: the
-//!   parameter got the value by it, and no step follows.
+//! is *final*. Suppose it sets a parameter to a constant that no other summand sets and that is not
+//! the initial value. Then each state with this value is the one after that `Terminate`: only it
+//! sets the value, and no step follows.
 //!
-//! The answer errs towards a deadlock only. Parameters that have no meaning at some location are
-//! left out, since they hold other values there. Cost: a comparison for each constant of each
-//! group, for each state without steps; nothing if no action is `Terminate`.
+//! An unclear case counts as a deadlock. Parameters that are not live at some location are ignored,
+//! since they hold arbitrary values there. Cost: a comparison for each constant of each group, for
+//! each state without steps; nothing if no action is `Terminate`.
 
 use super::Compiled;
 use mu_base::Diagnostic;
@@ -26,35 +26,34 @@ use mu_model::Slot;
 /// Name of the action.
 const TERMINATE: &str = "Terminate";
 
-/// Constants of the step of a group.
-struct Arrival {
+/// Constants before and after the step of a group.
+struct GroupConstants {
     /// True if the step is `Terminate` alone.
     terminates: bool,
-    /// Slots and the values that they must have before.
+    /// Slots and their required values before the step.
     requires: Vec<(Slot, u32)>,
-    /// Slots that it sets, with their value if it is a constant.
+    /// Slots that the step sets; the value if it is constant.
     writes: Vec<(Slot, Option<u32>)>,
-    /// Slots and the values that they have after it.
+    /// Slots and their known values after the step.
     fixed: Vec<(Slot, u32)>,
 }
 
-/// The groups of a model, by where they lead. Empty if no action is `Terminate`.
+/// Constants of all groups of a model. Empty if no action is `Terminate`.
 #[derive(Default)]
-pub(super) struct Arrivals {
-    all: Vec<Arrival>,
+pub(super) struct TerminationAnalysis {
+    all: Vec<GroupConstants>,
     markers: Vec<(Slot, u32)>,
 }
 
-/// True if a slot has another value in the one list than in the other.
+/// True if a slot has different values in the two lists.
 fn conflict(a: &[(Slot, u32)], b: &[(Slot, u32)]) -> bool {
     a.iter().any(|x| b.iter().any(|y| x.0 == y.0 && x.1 != y.1))
 }
 
-impl Arrivals {
+impl TerminationAnalysis {
     /// Reads the groups of a model.
     ///
-    /// # Errors
-    /// A constant cannot be evaluated, or a limit.
+    /// # Errors A constant cannot be evaluated, or a limit is reached.
     pub fn new(model: &Compiled) -> Result<Self, Diagnostic> {
         let named = |a: &mu_process::linear::Act| {
             model.process.actions[a.action.index()].name == TERMINATE && a.args.is_empty()
@@ -71,7 +70,7 @@ impl Arrivals {
             info.control || component.is_some_and(|c| c.locations.len() == 1)
         };
         let mut engine = Engine::new(model.program.clone()).limited(&model.budget);
-        let mut teller = model.teller();
+        let mut expr_engine = model.expr_engine();
         let mut all = Vec::new();
         for (group, (info, code)) in model.groups.iter().zip(&model.codes).enumerate() {
             let requires: Vec<(Slot, u32)> =
@@ -86,7 +85,7 @@ impl Arrivals {
                     value.map(|value| engine.to_expr_at(&value, model.sort_of[slot as usize]));
                 writes.push((
                     slot,
-                    value.map(|value| model.number(&mut teller, slot, &value)).transpose()?,
+                    value.map(|value| model.number(&mut expr_engine, slot, &value)).transpose()?,
                 ));
             }
             let kept = requires.iter().copied().filter(|(slot, _)| !info.writes.contains(slot));
@@ -95,14 +94,13 @@ impl Arrivals {
                 .filter_map(|(slot, value)| Some((*slot, (*value)?)))
                 .chain(kept)
                 .collect();
-            all.push(Arrival { terminates: terminates(group), requires, writes, fixed });
+            all.push(GroupConstants { terminates: terminates(group), requires, writes, fixed });
         }
         let markers = markers(model, &all);
         Ok(Self { all, markers })
     }
 
-    /// True if `Terminate` alone leads to a state without steps. The initial state is reached
-    /// without any step.
+    /// True if only `Terminate` leads to this state without steps. The initial state needs no step.
     pub fn only_terminate(&self, model: &Compiled, state: &[u32]) -> bool {
         if self.all.is_empty() || starts(model).any(|start| start == state) {
             return false;
@@ -118,17 +116,18 @@ fn starts(model: &Compiled) -> impl Iterator<Item = &[u32]> {
     model.starts.iter().map(|s| &s.1[..]).chain([&model.initial[..]])
 }
 
-/// Values that only a final `Terminate` sets, see the module's head.
-fn markers(model: &Compiled, all: &[Arrival]) -> Vec<(Slot, u32)> {
-    let is_final =
-        |t: &Arrival| t.terminates && all.iter().all(|other| conflict(&other.requires, &t.fixed));
+/// Returns the values that only a final `Terminate` sets, see the module header.
+fn markers(model: &Compiled, all: &[GroupConstants]) -> Vec<(Slot, u32)> {
+    let is_final = |t: &GroupConstants| {
+        t.terminates && all.iter().all(|other| conflict(&other.requires, &t.fixed))
+    };
     let finals: Vec<bool> = all.iter().map(is_final).collect();
     let mut markers = Vec::new();
     for (t, _) in all.iter().zip(&finals).filter(|(_, is_final)| **is_final) {
         for &(slot, value) in &t.writes {
             let Some(value) = value else { continue };
             let others = all.iter().zip(&finals).filter(|(_, is_final)| !**is_final);
-            let gives = |other: &Arrival| {
+            let gives = |other: &GroupConstants| {
                 other.writes.iter().any(|(s, v)| *s == slot && v.is_none_or(|v| v == value))
             };
             if starts(model).all(|start| start[slot as usize] != value)

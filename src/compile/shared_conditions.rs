@@ -1,19 +1,19 @@
-//! Conditions of groups in which no sum variable occurs: asked before anything is enumerated, and
-//! once for all groups of a state that ask the same.
+//! SharedConditions conditions without sum variables: evaluated before any enumeration, and once per state
+//! for all groups that contain them.
 //!
-//! In: a group's condition. Out: its conjuncts that are such conditions, up to the last that calls
-//! a function or that other groups ask as well, as numbers; a negation asks what it negates. `sum
-//! x, y. (empty(x, y, b) && !wins(b)) -> …` and `wins(b) -> …` evaluate `wins(b)` once in a state.
-//! Cost: of each condition the last answer is kept, and those before it while they recur: whether
-//! three pieces stand in a line is known of all lines soon.
+//! In: a group's condition. Out: the numbers of its conjuncts of this kind, up to the last that
+//! calls a function or occurs in other groups as well; a negation shares the number of its operand.
+//! `sum x, y. (empty(x, y, b) && !wins(b)) -> …` and `wins(b) -> …` evaluate `wins(b)` once in a
+//! state. Cost: the last answer of each condition is cached, and earlier ones while they recur: a
+//! condition on one line of a board soon has answers for all its contents.
 //!
-//! Invariant: a condition that is no truth value, or whose evaluation fails, is left to the whole
-//! condition, which tells why. A condition on many variables is answered by those which its
-//! evaluation looks at ([`super::decisions`]).
+//! Invariant: if a condition has no truth value, or its evaluation fails, the whole condition is
+//! evaluated instead, which reports the reason. A condition on many variables is answered by the
+//! variables that its evaluation inspects ([`super::decision_tree`]).
 
 use super::GroupCode;
-use super::decisions::{Decisions, Found, Place};
-use super::recall::Recall;
+use super::answer_cache::AnswerCache;
+use super::decision_tree::{DecisionTree, LookupResult, OpenLeaf};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::{SortId, VarId};
@@ -21,25 +21,26 @@ use mu_data::engine::{Code, Engine, Partly, Value};
 use mu_data::expr::Expr;
 use mu_data::signature::{Builtin, OpKind, Signature};
 
-/// A condition, whoever asks.
-struct Known {
+/// Condition with its cached answers.
+struct CachedCondition {
     code: Code,
     vars: Vec<VarId>,
-    /// The numbers of the values that it was asked for last, and the answer.
+    /// Numbers of the values of the last evaluation, and the answer.
     last: Option<(Vec<u32>, bool)>,
-    before: Recall<bool>,
-    /// Of one on many variables, the answers by what it looks at, and the sorts of the variables.
-    decisions: Option<(Decisions, Vec<SortId>)>,
+    before: AnswerCache<bool>,
+    /// For a condition on many variables: answers by the values that the evaluation inspects, and
+    /// the sorts of the variables.
+    decisions: Option<(DecisionTree, Vec<SortId>)>,
 }
 
-/// Fewest variables of a condition without calls that is asked once for several groups: one on
-/// fewer is evaluated as fast as it is looked up.
+/// Minimum number of variables of a condition without calls that several groups share. With fewer,
+/// evaluation is as fast as a lookup.
 const WIDE: usize = 3;
 
-/// Fewest variables of a condition that is answered by those which it looks at.
+/// Minimum number of variables of a condition that has a decision tree.
 const MANY: usize = 5;
 
-/// A condition without its negation.
+/// Strips a negation from a condition. The result is true if there was one.
 fn plain<'e>(signature: &Signature, e: &'e Expr) -> (&'e Expr, bool) {
     match e.as_builtin(signature) {
         Some((Builtin::Not, [inner])) => (inner, true),
@@ -47,7 +48,7 @@ fn plain<'e>(signature: &Signature, e: &'e Expr) -> (&'e Expr, bool) {
     }
 }
 
-/// The wide conditions that several groups ask of the state alone.
+/// Returns the wide conditions on the state alone that several groups contain.
 pub(super) fn common(signature: &Signature, codes: &[GroupCode]) -> AHashSet<Expr> {
     let mut times: AHashMap<Expr, usize> = AHashMap::new();
     let mut vars = Vec::new();
@@ -63,41 +64,41 @@ pub(super) fn common(signature: &Signature, codes: &[GroupCode]) -> AHashSet<Exp
     times.into_iter().filter(|(_, times)| *times > 1).map(|(e, _)| e).collect()
 }
 
-/// What a group asks.
-pub(super) struct Question {
+/// Use of a shared condition by a group.
+pub(super) struct ConditionUse {
     number: usize,
     negated: bool,
-    /// Of its variables, the positions among what the group reads.
+    /// Positions of its variables among the slots that the group reads.
     positions: Vec<usize>,
 }
 
-/// All conditions that the groups of a thread ask.
+/// All shared conditions of a thread.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct SharedConditions {
     numbers: AHashMap<Expr, usize>,
-    all: Vec<Known>,
+    all: Vec<CachedCondition>,
     key: Vec<u32>,
-    /// Where the last question that was not answered is in its tree.
-    place: Option<Place>,
-    /// What it looked at.
+    /// Open leaf of the decision tree at the last unanswered lookup.
+    place: Option<OpenLeaf>,
+    /// Positions that the last lookup inspected.
     seen: Vec<usize>,
 }
 
-/// Whether evaluating an expression may call a function of the user.
+/// True if evaluating an expression may call a function of the user.
 fn calls(signature: &Signature, e: &Expr) -> bool {
     let mut found = false;
     e.each_op(&mut |op| found |= matches!(signature.op(op).kind, OpKind::Mapping));
     found
 }
 
-impl Shared {
-    /// Takes the conditions out of a guard that can be asked first. Returns them and what is left.
+impl SharedConditions {
+    /// Takes the shared conditions out of a guard. Returns them and the remaining conjuncts.
     pub(super) fn of(
         &mut self,
         engine: &mut Engine,
         (guard, reads): (&Expr, &[VarId]),
         common: &AHashSet<Expr>,
-    ) -> Result<(Vec<Question>, Vec<Expr>), Diagnostic> {
+    ) -> Result<(Vec<ConditionUse>, Vec<Expr>), Diagnostic> {
         let program = engine.program().clone();
         let signature = program.signature();
         let conjuncts = guard.conjuncts(signature);
@@ -115,7 +116,7 @@ impl Shared {
         else {
             return Ok((Vec::new(), conjuncts));
         };
-        let (mut questions, mut rest) = (Vec::new(), Vec::new());
+        let (mut uses, mut rest) = (Vec::new(), Vec::new());
         for (i, (c, vars)) in conjuncts.into_iter().zip(first).enumerate() {
             let Some(vars) = vars.filter(|_| i <= last) else {
                 rest.push(c);
@@ -128,12 +129,13 @@ impl Shared {
                 None => {
                     let code = engine.code(&asked, &vars)?;
                     let sorts = || vars.iter().map(|v| signature.var(*v).sort).collect();
-                    let decisions = (vars.len() >= MANY).then(|| (Decisions::default(), sorts()));
-                    self.all.push(Known {
+                    let decisions =
+                        (vars.len() >= MANY).then(|| (DecisionTree::default(), sorts()));
+                    self.all.push(CachedCondition {
                         code,
                         vars,
                         last: None,
-                        before: Recall::default(),
+                        before: AnswerCache::default(),
                         decisions,
                     });
                     self.numbers.insert(asked, self.all.len() - 1);
@@ -141,20 +143,19 @@ impl Shared {
                 }
             };
             let position =
-                |v: &VarId| reads.iter().position(|r| r == v).expect("only what is read occurs");
-            questions.push(Question {
+                |v: &VarId| reads.iter().position(|r| r == v).expect("each variable is read");
+            uses.push(ConditionUse {
                 number,
                 negated,
                 positions: self.all[number].vars.iter().map(position).collect(),
             });
         }
-        Ok((questions, rest))
+        Ok((uses, rest))
     }
 
-    /// Whether all of these hold, as far as it is known for the numbers of values: the first that
-    /// is not known leaves it open.
-    pub(super) fn known(&mut self, questions: &[Question], numbers: &[u32]) -> Option<bool> {
-        for q in questions {
+    /// True if all of these hold, according to the caches; `None` if one of them is not cached.
+    pub(super) fn known(&mut self, uses: &[ConditionUse], numbers: &[u32]) -> Option<bool> {
+        for q in uses {
             if self.answer(q, numbers)? == q.negated {
                 return Some(false);
             }
@@ -162,19 +163,19 @@ impl Shared {
         Some(true)
     }
 
-    /// The answer to a question, if it is known; if it is not, `key` holds what it is kept by.
-    fn answer(&mut self, q: &Question, numbers: &[u32]) -> Option<bool> {
+    /// Returns the cached answer; if there is none, `key` then holds the cache key.
+    fn answer(&mut self, q: &ConditionUse, numbers: &[u32]) -> Option<bool> {
         let known = &mut self.all[q.number];
         self.place = None;
         if let Some((decisions, _)) = &mut known.decisions {
             self.seen.clear();
             match decisions.find(|i| numbers[q.positions[i]], |i| self.seen.push(i)) {
-                Found::Answer(answer) => return Some(answer),
-                Found::Open(place) => {
+                LookupResult::Answer(answer) => return Some(answer),
+                LookupResult::Open(place) => {
                     self.place = Some(place);
                     return None;
                 }
-                Found::Nothing => {}
+                LookupResult::Uncached => {}
             }
         }
         if let Some((key, answer)) = &known.last
@@ -189,16 +190,16 @@ impl Shared {
         Some(answer)
     }
 
-    /// Whether all of these hold for values and their numbers; none if one of them must be told by
-    /// the whole condition.
+    /// True if all of these hold for these values with their numbers; `None` if one of them has no
+    /// truth value, so that the whole condition must be evaluated.
     pub(super) fn hold(
         &mut self,
         engine: &mut Engine,
-        questions: &[Question],
+        uses: &[ConditionUse],
         numbers: &[u32],
         env: &[Value],
     ) -> Option<bool> {
-        for q in questions {
+        for q in uses {
             let answer = match self.answer(q, numbers) {
                 Some(answer) => answer,
                 None if self.place.is_some() => self.decided(engine, q, numbers, env)?,
@@ -209,7 +210,7 @@ impl Shared {
                     if !value.is_true() && !value.is_false() {
                         return None;
                     }
-                    known.before.keep(&self.key, value.is_true(), 1);
+                    known.before.insert(&self.key, value.is_true(), 1);
                     known.last = Some((self.key.clone(), value.is_true()));
                     value.is_true()
                 }
@@ -221,12 +222,12 @@ impl Shared {
         Some(true)
     }
 
-    /// The answer to a question that is not in its tree yet, where it is put; none if there is
-    /// none.
+    /// Evaluates a condition and adds the answer to its decision tree; `None` if it has no truth
+    /// value.
     fn decided(
         &mut self,
         engine: &mut Engine,
-        q: &Question,
+        q: &ConditionUse,
         numbers: &[u32],
         env: &[Value],
     ) -> Option<bool> {

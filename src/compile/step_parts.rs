@@ -1,9 +1,9 @@
-//! The parts of a step: the actions behind it, hidden ones included, with their values and the
-//! components that did them.
+//! Origin of a step: the actions behind it, hidden ones included, with their values and the
+//! components that performed them.
 //!
 //! In: a group, the state before, the label and the state after. Out: [`StepPart`]s. The group is
-//! solved again for the solution with that label and state, so this costs an evaluation for each
-//! step: it is for display, not for searching.
+//! solved again for the solution with that label and state, so this costs one evaluation per step:
+//! it is for display, not for search.
 
 use super::worker::LinearWorker;
 use mu_base::Diagnostic;
@@ -14,25 +14,25 @@ use mu_process::linear::Act;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// A group, compiled to tell its steps.
-pub(super) struct Told {
+/// Compiled group that explains its steps.
+pub(super) struct StepExplainer {
     problem: Problem,
-    /// Parameters outside of what the group reads that hidden actions speak of.
-    besides: Vec<usize>,
+    /// Parameters that hidden actions use and the group does not read.
+    hidden_params: Vec<usize>,
     updates: Vec<Code>,
-    /// Arguments of the visible, then of the hidden actions; none where a value is not known any
-    /// more.
+    /// Arguments of the visible, then of the hidden actions; `None` if the value is no longer
+    /// known.
     args: Vec<Vec<Option<Code>>>,
 }
 
 impl LinearWorker<'_> {
-    fn told(&mut self, group: usize) -> Result<Rc<Told>, Diagnostic> {
-        if let Some(known) = self.told.get(&group) {
+    fn explainer(&mut self, group: usize) -> Result<Rc<StepExplainer>, Diagnostic> {
+        if let Some(known) = self.explainers.get(&group) {
             return Ok(known.clone());
         }
         let code = &self.model.codes[group];
-        // Variables that only hidden actions use are not summed over any more: their values are not
-        // known.
+        // Variables that only hidden actions use are no longer summed over, so their values are
+        // unknown.
         let env: Vec<VarId> = code.reads.iter().chain(&code.sum_vars).copied().collect();
         let problem = self.engine.problem(&code.sum_vars, &code.guard, &code.reads)?;
         let updates =
@@ -40,14 +40,14 @@ impl LinearWorker<'_> {
         let mut used = Vec::new();
         code.hidden.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
         let params = self.model.process.params.iter().enumerate();
-        let besides: Vec<usize> = params
+        let hidden_params: Vec<usize> = params
             .filter(|(_, p)| used.contains(&p.var) && !env.contains(&p.var))
             .map(|(i, _)| i)
             .collect();
         let more: Vec<VarId> = env
             .iter()
             .copied()
-            .chain(besides.iter().map(|&i| self.model.process.params[i].var))
+            .chain(hidden_params.iter().map(|&i| self.model.process.params[i].var))
             .collect();
         let mut args = Vec::new();
         for (env, acts) in [(&env, &code.actions), (&more, &code.hidden)] {
@@ -64,12 +64,12 @@ impl LinearWorker<'_> {
                 args.push(act.args.iter().map(compile).collect::<Result<_, _>>()?);
             }
         }
-        let told = Rc::new(Told { problem, besides, updates, args });
-        self.told.insert(group, told.clone());
-        Ok(told)
+        let explainer = Rc::new(StepExplainer { problem, hidden_params, updates, args });
+        self.explainers.insert(group, explainer.clone());
+        Ok(explainer)
     }
 
-    /// The parts of a step; empty if there is no such step.
+    /// Returns the parts of a step; empty if there is no such step.
     pub(super) fn step_parts(
         &mut self,
         group: usize,
@@ -77,56 +77,60 @@ impl LinearWorker<'_> {
         label: LabelId,
         after: &[u32],
     ) -> Result<Vec<StepPart>, Diagnostic> {
-        let told = self.told(group)?;
+        let explainer = self.explainer(group)?;
         let (code, info) = (&self.model.codes[group], &self.model.groups[group]);
         let mut known: Vec<Value> = Vec::new();
         for &slot in &info.reads {
             known.push(self.value(slot, before[slot as usize])?);
         }
         let mut solutions: Vec<Vec<Value>> = Vec::new();
-        self.engine.solve(&told.problem, &known, &mut |_: &mut Engine, solution: &[Value]| {
-            solutions.push(known.iter().chain(solution).cloned().collect());
-            Ok(ControlFlow::Continue(()))
-        })?;
+        self.engine.solve(
+            &explainer.problem,
+            &known,
+            &mut |_: &mut Engine, solution: &[Value]| {
+                solutions.push(known.iter().chain(solution).cloned().collect());
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
         let mut found = None;
         for full in solutions {
-            if self.fits(group, &told, &full, label, after)? {
+            if self.matches(group, &explainer, &full, label, after)? {
                 found = Some(full);
                 break;
             }
         }
         let Some(full) = found else { return Ok(Vec::new()) };
         let mut more = full.clone();
-        for &slot in &told.besides {
+        for &slot in &explainer.hidden_params {
             more.push(self.value(slot as u32, before[slot])?);
         }
         let mut parts = Vec::new();
         let acts =
             code.actions.iter().map(|a| (a, false)).chain(code.hidden.iter().map(|a| (a, true)));
-        for ((act, hidden), args) in acts.zip(&told.args) {
+        for ((act, hidden), args) in acts.zip(&explainer.args) {
             parts.push(self.part(act, hidden, args, if hidden { &more } else { &full })?);
         }
         Ok(parts)
     }
 
-    /// Whether a solution gives this label and these values.
-    fn fits(
+    /// True if a solution gives this label and these values.
+    fn matches(
         &mut self,
         group: usize,
-        told: &Told,
+        explainer: &StepExplainer,
         full: &[Value],
         label: LabelId,
         after: &[u32],
     ) -> Result<bool, Diagnostic> {
         let (code, info) = (&self.model.codes[group], &self.model.groups[group]);
-        for (&slot, update) in info.writes.iter().zip(&told.updates) {
+        for (&slot, update) in info.writes.iter().zip(&explainer.updates) {
             let value = self.engine.eval(update, full)?;
             if self.id(slot, &value) != after[slot as usize] {
                 return Ok(false);
             }
         }
         let mut multi = Vec::new();
-        for (act, args) in code.actions.iter().zip(&told.args) {
+        for (act, args) in code.actions.iter().zip(&explainer.args) {
             let args: Vec<Value> = args
                 .iter()
                 .flatten()
