@@ -1,96 +1,97 @@
-//! What a linear process was made of: the components as automata with data, and the operators
-//! between them and the whole.
+//! Composition structure of a linear process: its components as automata with data, and the
+//! operators around them.
 //!
-//! For explanations alone: engines read summands. Composition keeps what can happen; why something
-//! cannot is told by what it left out, and that is here: each component's summands before
-//! composition, over the parameters of the linear process, and for each component the
-//! operators above it, from the inside out. Built beside the linear process from the same automata,
-//! so locations and parameters agree. Cost: the summands of the components, which are few beside
-//! their products.
+//! Used for explanations only: engines read summands. Composition discards the combinations that
+//! cannot happen, and an explanation of a missing action needs them. So this structure holds each
+//! component's summands before composition, over the parameters of the linear process, and for each
+//! component the operators above it, from the inside out. It is built from the same automata as the
+//! linear process, so locations and parameters agree. Cost: the summands of the components, which
+//! are few compared with their products.
 
 use crate::linear::Act;
 use mu_base::Span;
 use mu_base::ids::{OpId, VarId};
 use mu_data::expr::{Expr, Substitution};
 
-/// Components and operators of a linear process. Empty if they are not known.
+/// Components and operators of a linear process. Empty if they are unknown.
 #[derive(Clone, Debug, Default)]
 pub struct Anatomy {
-    /// By component, as [`crate::linear::LinearProcess::components`] names them.
+    /// Components, in the order of [`crate::linear::LinearProcess::components`].
     pub components: Vec<Automaton>,
-    /// The operators, in no order.
+    /// Operators, in no particular order.
     pub operators: Vec<Operator>,
-    /// By component: the operators above it, the innermost first.
+    /// By component: the operators above it, innermost first.
     pub above: Vec<Vec<usize>>,
-    /// Variables of [`Automaton`]s that are no parameters any more, as terms over those that are.
+    /// Variables of [`Automaton`]s that are no longer parameters, as terms over the parameters.
     pub defined: Substitution,
     /// Constants without equations that parameters hold where they are not live.
     pub unused: Vec<OpId>,
 }
 
-/// A component before composition.
+/// Component before composition.
 #[derive(Clone, Debug)]
 pub struct Automaton {
-    /// Its locations. The control parameter has the number of one, from 1.
+    /// Its locations. The value of the control parameter is the location's number, from 1.
     pub locations: Vec<Location>,
     /// Its summands.
     pub edges: Vec<Edge>,
-    /// Where it starts.
+    /// Initial location.
     pub initial: usize,
-    /// Whether it only remembers that a first step was done, see `||_` and `|` between processes.
+    /// True for an auxiliary component that records whether a first step was done, see `||_` and
+    /// `|` between processes.
     pub is_phase: bool,
 }
 
-/// A place of a component.
+/// Location of a component.
 #[derive(Clone, Debug)]
 pub struct Location {
-    /// The parameters that mean something here.
+    /// Parameters that are live here.
     pub live: Vec<VarId>,
-    /// Whether it is successful termination.
+    /// True if it is successful termination.
     pub terminated: bool,
 }
 
-/// What a component can do at a location.
+/// Summand of a component.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// The location.
+    /// Source location.
     pub from: usize,
-    /// Where it leads.
+    /// Target location.
     pub to: usize,
-    /// Variables summed over.
+    /// Sum variables.
     pub sum_vars: Vec<VarId>,
-    /// Its condition.
+    /// Condition.
     pub guard: Expr,
-    /// Its multi-action.
+    /// Multi-action.
     pub acts: Vec<Act>,
 }
 
-/// An operator around components.
+/// Operator around components.
 #[derive(Clone, Debug)]
 pub struct Operator {
-    /// What it does.
+    /// Kind of the operator.
     pub kind: OperatorKind,
-    /// Where it is written.
+    /// Place in the source.
     pub place: Span,
 }
 
-/// What operators do with names of actions. Multisets of names are sorted.
+/// Effect of an operator on action names. Multisets of names are sorted.
 #[derive(Clone, Debug)]
 pub enum OperatorKind {
-    /// Stops these.
+    /// Blocks these names.
     Block(Vec<String>),
-    /// Stops all but these multisets.
+    /// Allows only these multisets.
     Allow(Vec<Vec<String>>),
-    /// Makes these tau.
+    /// Hides these names.
     Hide(Vec<String>),
-    /// Gives others names.
+    /// Renames the first name of each pair to the second.
     Rename(Vec<(String, String)>),
-    /// Joins these multisets to one action, or to tau.
+    /// Combines each multiset into one action, or into tau.
     Comm(Vec<(Vec<String>, Option<String>)>),
 }
 
 impl OperatorKind {
-    /// The word for it in a specification.
+    /// Returns the keyword of the operator.
     pub fn word(&self) -> &'static str {
         match self {
             OperatorKind::Block(_) => "block",
@@ -102,7 +103,7 @@ impl OperatorKind {
     }
 }
 
-/// A rule of a communication as it is written.
+/// Returns a communication rule as text.
 pub fn rule_text(rule: &(Vec<String>, Option<String>)) -> String {
     format!("{} -> {}", rule.0.join("|"), rule.1.as_deref().unwrap_or("tau"))
 }

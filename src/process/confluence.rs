@@ -1,24 +1,23 @@
-//! Confluent tau summands of a linear process, by static analysis.
+//! Static confluence analysis of tau summands.
 //!
-//! In: a linear process. Out: for each summand, whether its steps are proven confluent, so that
-//! they may be taken at once. After Groote, van de Pol, "State Space Reduction using Partial
-//! tau-Confluence" (MFCS 2000). Where they ask a prover, this analysis takes conditions that can be
-//! read off:
+//! In: a linear process. Out: a flag for each summand that is true if its steps are proven
+//! confluent and may take priority. After Groote, van de Pol, "State Space Reduction using Partial
+//! tau-Confluence" (MFCS 2000). They use a prover; this analysis uses syntactic conditions:
 //!
-//! - a candidate is a tau summand that is deterministic as written: no `sum` was in scope of the
-//!   action;
+//! - a candidate is a tau summand that is deterministic because the source has no `sum` around the
+//! action;
 //! - against every other summand it must be *exclusive* (both guards fix one parameter, to
 //!   different constructor values) or *independent* (neither changes a parameter that the other
 //!   uses or changes).
 //!
-//! Two steps that are independent commute; two that are exclusive never meet. Both are sufficient,
-//! not necessary: guards are not evaluated, and two guards that fix a *term* (such as `head(l)`) to
+//! Independent steps commute; exclusive steps are never enabled together. Both are sufficient, not
+//! necessary: guards are not evaluated, and two guards that fix a *term* (such as `head(l)`) to
 //! different values count as undecided.
 //!
-//! [`commuting_summands`] is sharper, for who does not count states as the published studies do: a
-//! summand is deterministic if no sum variable is left in it, guards that fix one term, or ask for
-//! a condition and its negation, are exclusive, and steps that are no tau may be candidates too.
-//! Cost: summands squared, on bit sets.
+//! [`commuting_summands`] is sharper; its state counts differ from those of published studies. A
+//! summand is deterministic if it has no sum variables. Guards are exclusive if they fix one term
+//! to different values, or require a condition and its negation. Steps other than tau may be
+//! candidates too. Cost: summands squared, on bit sets.
 
 use crate::linear::{LinearProcess, Summand};
 use ahash::{AHashMap, AHashSet};
@@ -27,9 +26,9 @@ use mu_base::ids::{SortId, VarId};
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind, Signature};
 
-/// Whether an expression is built of constructors and numbers only, so that different expressions
-/// are different values; not if it has parts of sorts in `special`, of whose equality equations say
-/// more.
+/// True if an expression consists of constructors and numbers only, so that different expressions
+/// are different values. False if it has parts of sorts in `special`, for which equations define
+/// equality.
 fn is_constructor_term(signature: &Signature, special: &AHashSet<SortId>, e: &Expr) -> bool {
     if special.contains(&e.sort) {
         return false;
@@ -48,8 +47,8 @@ fn is_constructor_term(signature: &Signature, special: &AHashSet<SortId>, e: &Ex
     }
 }
 
-/// If a conjunct says `variable == constructor term` (either way round, or a Bool variable by
-/// itself), that variable and term. `special`: see
+/// Returns variable and term if a conjunct has the form `variable == constructor term`, in either
+/// order, or is a Bool variable. `special`: see
 /// [`DataSpec::special_sorts`](mu_data::expr::DataSpec::special_sorts).
 pub fn fixes(
     signature: &mut Signature,
@@ -79,15 +78,20 @@ pub fn fixes(
 }
 
 struct Footprint {
-    /// Terms with the values that the guard asks for; parameters only, unless it is sharp.
+    /// Terms with the values that the guard requires; parameters only, unless the analysis is
+    /// sharp.
     fixed: AHashMap<Expr, Expr>,
     uses: FixedBitSet,
     changes: FixedBitSet,
 }
 
-/// What a conjunct asks for: a term and its value. Every conjunct is itself true; an equation with
-/// a constructor term says more.
-fn asks(signature: &mut Signature, special: &AHashSet<SortId>, conjunct: &Expr) -> (Expr, Expr) {
+/// Returns the term that a conjunct fixes, and its value. Every conjunct has the value true; an
+/// equation with a constructor term fixes its other side.
+fn required_value(
+    signature: &mut Signature,
+    special: &AHashSet<SortId>,
+    conjunct: &Expr,
+) -> (Expr, Expr) {
     match conjunct.as_builtin(signature) {
         Some((Builtin::Equal, [a, b])) if is_constructor_term(signature, special, b) => {
             (a.clone(), b.clone())
@@ -127,27 +131,27 @@ fn footprint(
             fixed.entry(Expr::var(signature, v)).or_insert(k);
         } else if sharp && is_closed(&c, index) {
             fixed.insert(c.clone(), Expr::boolean(signature, true));
-            let (term, value) = asks(signature, special, &c);
+            let (term, value) = required_value(signature, special, &c);
             fixed.entry(term).or_insert(value);
         }
     }
     Footprint { fixed, uses, changes }
 }
 
-/// Whether only parameters occur: a sum variable of one summand is not that of another.
+/// True if only parameters occur: a sum variable of one summand is not that of another.
 fn is_closed(e: &Expr, index: &AHashMap<VarId, usize>) -> bool {
     let mut vars = Vec::new();
     e.free_vars(&mut vars);
     vars.iter().all(|v| index.contains_key(v))
 }
 
-/// For each summand, whether it is a tau summand that is proven confluent.
+/// Returns for each summand whether it is a tau summand that is proven confluent.
 pub fn confluent_summands(process: &mut LinearProcess) -> Vec<bool> {
     proven(process, false, &|s| s.actions.is_empty() && !s.had_sum)
 }
 
-/// For each summand, whether its steps are proven to commute with all others, by the sharper
-/// analysis: tau summands, and those that `also` names.
+/// Returns for each summand whether its steps are proven to commute with all others, by the sharper
+/// analysis. Candidates are tau summands and those that `also` selects.
 pub fn commuting_summands(
     process: &mut LinearProcess,
     also: &dyn Fn(&Summand) -> bool,
@@ -160,7 +164,7 @@ fn proven(
     sharp: bool,
     is_candidate: &dyn Fn(&Summand) -> bool,
 ) -> Vec<bool> {
-    // What chance decides, and what ascending times forbid, is not looked at.
+    // Probabilistic choices and times are not analysed: such summands are never candidates.
     if process.is_probabilistic() || process.is_timed() {
         return vec![false; process.summands.len()];
     }

@@ -1,10 +1,9 @@
-//! A direct operational semantics of process terms: the oracle for the lineariser.
+//! Structural operational semantics of process terms, as an oracle for the lineariser.
 //!
-//! In: a typed specification. Out: its states and transitions, by the rules of the structural
-//! operational semantics of mCRL2 (Groote, Mousavi, "Modeling and Analysis of Communicating
-//! Systems", 2014, chapter 15, untimed), on closed terms. Nothing is linearised and no code is
-//! shared with the lineariser. `sum` ranges over finite sorts only. Cost: every step substitutes
-//! and rewrites; meant for small processes.
+//! In: a typed specification. Out: its states and transitions, by the rules for mCRL2 (Groote,
+//! Mousavi, "Modeling and Analysis of Communicating Systems", 2014, chapter 15, untimed), on closed
+//! terms. Nothing is linearised and no code is shared with the lineariser. `sum` ranges over finite
+//! sorts only. Cost: every step substitutes and rewrites; meant for small processes.
 
 use crate::spec::{NameSet, Proc, ProcKind, ProcSpec};
 use ahash::AHashMap;
@@ -19,31 +18,32 @@ use std::rc::Rc;
 /// Values of the free variables of a part of the specification, in its own order.
 type Binding = Vec<(VarId, Expr)>;
 
-/// A state: a part of the specification under a binding, or a composition of such.
+/// State: a part of the specification under a binding, or a composition of such states.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     /// Successful termination.
     Done,
-    /// The part of that number with values for its free variables.
+    /// The part with this number, with values for its free variables.
     Part(usize, Rc<Binding>),
     Seq(Rc<State>, Rc<State>),
     Parallel(Rc<State>, Rc<State>),
-    /// The operator (hide, allow, …) of the part of that number around a state.
+    /// The operator (hide, allow, …) with this part number around a state.
     Around(usize, Rc<State>),
 }
 
-/// The transition system that the rules give.
+/// Explored transition system.
 pub struct Direct {
     /// Number of states; 0 is initial.
     pub states: usize,
     /// Source, multi-action, target. `None` is `Terminate`.
     pub transitions: Vec<(u32, Option<MultiAction>, u32)>,
-    /// The signature of the labels' arguments: the specification's, with the operations that came
-    /// up since.
+    /// Signature of the labels' arguments: that of the specification, extended by operations that
+    /// occur in values.
     pub signature: Signature,
 }
 
-/// Explores a specification by the rules, up to `max_states` states (more: an error).
+/// Explores a specification by the rules. Error: more than `max_states` states, or an unsupported
+/// construct.
 pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic> {
     let mut rules = Rules::new(spec)?;
     let root = rules.part_of(&spec.init);
@@ -87,10 +87,10 @@ pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic>
     })
 }
 
-/// Calls nested deeper than this without an action: unguarded.
+/// Limit on nested calls without an action; beyond it, the recursion is unguarded.
 const MAX_UNFOLDINGS: usize = 1000;
 
-/// Runs a recursion with room on the stack: sequences and unfoldings nest as deep as a process
+/// Runs a recursion with enough stack: sequences and unfoldings nest as deeply as a process
 /// recurses.
 fn deep<T>(recursion: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, recursion)
@@ -120,7 +120,7 @@ impl<'a> Rules<'a> {
         })
     }
 
-    /// A part under a binding of which only what is free in it is kept.
+    /// Returns a part under a binding restricted to the free variables of the part.
     fn state(&mut self, proc: &'a Proc, binding: &Binding) -> State {
         let part = self.part_of(proc);
         if self.free[part].is_none() {
@@ -129,11 +129,11 @@ impl<'a> Rules<'a> {
             self.free[part] = Some(Rc::new(vars));
         }
         let free = self.free[part].clone().expect("just computed");
-        let kept = free
+        let restricted = free
             .iter()
             .filter_map(|v| binding.iter().rev().find(|(w, _)| w == v).cloned())
             .collect();
-        State::Part(part, Rc::new(kept))
+        State::Part(part, Rc::new(restricted))
     }
 
     fn normal_form(&mut self, e: &Expr, binding: &Binding) -> Result<Expr, Diagnostic> {
@@ -330,12 +330,12 @@ impl<'a> Rules<'a> {
             .ok_or_else(|| {
                 Diagnostic::new(
                     Stage::Process,
-                    format!("there is no action `{name}` with the sorts of its ingredients"),
+                    format!("there is no action `{name}` with the argument sorts of the communicating actions"),
                 )
             })
     }
 
-    /// What an operator makes of a label; `None` if it stops it.
+    /// Applies an operator to a label; `None` if the operator blocks it.
     fn pass(
         &self,
         operator: &Proc,
@@ -376,8 +376,8 @@ impl<'a> Rules<'a> {
                             if !lhs.contains(&self.spec.actions[action.index()].name) {
                                 continue;
                             }
-                            // Take the names of the left-hand side from the label, all with these
-                            // arguments.
+                            // Removes the names of the left-hand side from the label, all with
+                            // these arguments.
                             let mut taken: Vec<usize> = Vec::new();
                             let all = lhs.iter().all(|name| {
                                 let found = (0..label.len()).find(|i| {
@@ -409,7 +409,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Free data variables of a process term.
+/// Collects the free data variables of a process term.
 fn free_vars(proc: &Proc, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
     let exprs = |es: &[Expr], bound: &[VarId], out: &mut Vec<VarId>| {
         let mut vars = Vec::new();
@@ -480,7 +480,7 @@ fn around(part: usize, inner: State) -> State {
     if inner == State::Done { State::Done } else { State::Around(part, Rc::new(inner)) }
 }
 
-/// The sum of two multi-actions, in canonical order.
+/// Returns the sum of two multi-actions, in canonical order.
 fn union(a: &MultiAction, b: &MultiAction) -> MultiAction {
     let mut all: MultiAction = a.iter().chain(b).cloned().collect();
     all.sort_by_cached_key(|(act, args)| (*act, format!("{args:?}")));

@@ -1,5 +1,5 @@
-//! Processes: typed specification, linearisation, direct semantics, static analyses. Knows nothing
-//! of how states are stored.
+//! Processes: typed specification, linearisation, direct semantics, static analyses. Independent of
+//! the storage of states.
 #![warn(missing_docs)]
 
 pub mod anatomy;

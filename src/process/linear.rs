@@ -1,5 +1,5 @@
-//! Linear processes: `P(d) = sum e. c(d, e) -> a(f(d, e)) . P(g(d, e)) + …`, what the lineariser
-//! makes and engines run.
+//! Linear processes: `P(d) = sum e. c(d, e) -> a(f(d, e)) . P(g(d, e)) + …`. The lineariser creates
+//! them, and engines execute them.
 
 use crate::anatomy::Anatomy;
 use mu_base::ids::{ActId, VarId};
@@ -7,67 +7,65 @@ use mu_base::{Place, Span};
 use mu_data::expr::{DataSpec, Expr};
 use mu_labels::ActionDecl;
 
-/// An action with arguments.
+/// Action with arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Act {
-    /// Which action.
+    /// Action.
     pub action: ActId,
-    /// Its arguments.
+    /// Arguments.
     pub args: Vec<Expr>,
-    /// What the components did for it, ascending by component: one action, or several that
-    /// communicated. Provenance only.
+    /// Origins in the components, ascending by component: one action, or several that communicated.
+    /// Provenance only.
     pub from: Vec<Origin>,
-    /// Where the action was written; for a communication, the first of those that made it.
+    /// Place in the source; for a communication, the place of its first participant.
     pub place: Place,
 }
 
-/// An action as a parallel component did it, before communication and renaming.
+/// Action of a parallel component, before communication and renaming.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// The component.
+    /// Component.
     pub component: u32,
-    /// Its action.
+    /// Action of the component.
     pub action: ActId,
-    /// How many of its arguments were left open there (variables summed over): what the component
-    /// learns by communicating.
+    /// Number of arguments that the component leaves open (sum variables), so that it receives them
+    /// by communication.
     pub open: u32,
 }
 
-/// A choice by chance: values of variables, each with its probability. Values that are not listed
-/// by the weight have none.
+/// Probabilistic choice of values for variables. Values without a weight have probability 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chance {
-    /// What is chosen.
+    /// Chosen variables.
     pub vars: Vec<VarId>,
-    /// The probability of their values, of sort Real.
+    /// Probability of their values, of sort Real.
     pub weight: Expr,
 }
 
-/// A summand.
+/// Summand.
 #[derive(Clone, Debug)]
 pub struct Summand {
-    /// Variables summed over (those that one-point rules did not remove).
+    /// Sum variables (those that one-point rules did not remove).
     pub sum_vars: Vec<VarId>,
     /// Condition over parameters and sum variables.
     pub guard: Expr,
     /// The multi-action, sorted by action id; empty is tau.
     pub actions: Vec<Act>,
-    /// What was hidden to get `actions`: provenance for traces and for naming steps to be
-    /// prioritised.
+    /// Actions that were hidden: provenance for traces and for naming steps to be prioritised.
     pub hidden: Vec<Act>,
-    /// Next-state: (index of parameter, new value), only those that change; ascending index.
+    /// Next state: (index of parameter, new value), changed parameters only; ascending index.
     pub updates: Vec<(usize, Expr)>,
-    /// What is chosen by chance once the action is done: `updates` may speak of its variables.
+    /// Probabilistic choice after the action: `updates` may refer to its variables.
     pub chance: Option<Chance>,
-    /// When the action happens, if that is said.
+    /// Time of the action, if it has one.
     pub time: Option<Expr>,
-    /// Whether the process as written had a `sum` in scope here, even if a one-point rule removed
-    /// it since.
+    /// True if the source has a `sum` around this action, even if a one-point rule removed it
+    /// later.
     pub had_sum: bool,
 }
 
 impl Summand {
-    /// A place for messages: that of its first action.
+    /// Returns a place for messages: that of its first action.
     pub fn span(&self) -> Span {
         self.actions
             .iter()
@@ -79,17 +77,17 @@ impl Summand {
 }
 
 impl LinearProcess {
-    /// Whether something in it is chosen by chance.
+    /// True if the process has a probabilistic choice.
     pub fn is_probabilistic(&self) -> bool {
         self.chance.is_some() || self.summands.iter().any(|s| s.chance.is_some())
     }
-    /// Whether it says of some action when it happens.
+    /// True if an action of the process has a time.
     pub fn is_timed(&self) -> bool {
         self.summands.iter().any(|s| s.time.is_some())
     }
 }
 
-/// Where a parameter comes from.
+/// Origin of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamRole {
     /// Control location of the parallel component of that number.
@@ -98,14 +96,14 @@ pub enum ParamRole {
     Data(u32),
 }
 
-/// A parameter.
+/// Parameter of a linear process.
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// Its variable, which guards and updates use.
+    /// Variable, which guards and updates use.
     pub var: VarId,
-    /// Its role.
+    /// Role.
     pub role: ParamRole,
-    /// Its initial value: closed but for the variables of the initial [`LinearProcess::chance`].
+    /// Initial value: closed except for the variables of the initial [`LinearProcess::chance`].
     pub init: Expr,
 }
 
@@ -120,12 +118,12 @@ pub struct LinearProcess {
     pub globals: Vec<VarId>,
     /// Parameters.
     pub params: Vec<Param>,
-    /// What is chosen by chance before the first step.
+    /// Probabilistic choice before the first step.
     pub chance: Option<Chance>,
     /// Summands.
     pub summands: Vec<Summand>,
     /// Names of the parallel components, for charts and messages.
     pub components: Vec<String>,
-    /// What it was made of, for explanations.
+    /// Composition structure, for explanations.
     pub anatomy: Anatomy,
 }

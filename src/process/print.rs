@@ -1,6 +1,6 @@
-//! A linear process as an mCRL2 specification that means the same: data, actions, `proc P(…) = …`
-//! with a summand for each summand, `init P(…)`. What was hidden in a summand stands above it in a
-//! comment.
+//! Printer of linear processes as mCRL2 specifications with the same meaning: data, actions, `proc
+//! P(…) = …` with one alternative per summand, `init P(…)`. The hidden actions of a summand are
+//! listed in a comment above it.
 //!
 //! Names of variables are made unique. Cost: linear, with a type check of each expression (see
 //! [`mu_data::print`]).
@@ -14,7 +14,7 @@ use mu_labels::ActionDecl;
 use mu_syntax::ast::{self, ProcessKind, Section};
 use mu_syntax::print;
 
-/// The text of a linear process.
+/// Returns the text of a linear process.
 pub fn linear_process(process: &LinearProcess) -> String {
     let mut printer = SpecPrinter::new(&process.data);
     let mut sections = printer.sections();
@@ -37,7 +37,7 @@ pub fn linear_process(process: &LinearProcess) -> String {
     out
 }
 
-/// The names of the parameters as [`linear_process`] writes them: each is another one.
+/// Returns the unique names of the parameters as [`linear_process`] writes them.
 pub fn parameter_names(process: &LinearProcess) -> Vec<String> {
     let mut printer = SpecPrinter::new(&process.data);
     process.params.iter().map(|p| printer.declare(p.var).name.kind).collect()
@@ -167,7 +167,7 @@ impl Printer<'_> {
         node(ProcessKind::Call { name: node(decl.name.clone()), args, parens: false })
     }
 
-    /// An argument; where overloads compete its sort must show in the text.
+    /// Prints an argument; if overloads compete, the text must determine its sort.
     fn argument(&mut self, expr: &Expr, sort: SortId, overloaded: bool) -> ast::Data {
         self.printer.faithful(expr, if overloaded { None } else { Some(sort) })
     }

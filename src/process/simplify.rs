@@ -1,14 +1,14 @@
-//! Static simplification of linear processes, by name: unreachable control flow, parameters that
-//! nothing depends on, sums over small finite sorts. (Constants, duplicates and sum elimination by
-//! one-point rules are part of linearisation itself.)
+//! Static simplification of linear processes, by name: unreachable control flow, unused parameters,
+//! sums over small finite sorts. (Constants, duplicates and sum elimination by one-point rules are
+//! part of linearisation itself.)
 //!
 //! In and out: [`LinearProcess`]. After Groote, Lisser, "Computer assisted manipulation of
 //! algebraic process specifications" (2001), and Keiren, Wesselink, Willemse, "Liveness analysis
-//! for parameterised Boolean equation systems" (2014), of which [`control`] takes the
-//! reachable values of single parameters only. [`control`] and [`instantiate`] leave the transition
-//! system as it is; [`dead`] gives a strongly bisimilar one, which may have fewer states.
-//! Cost: rounds over all summands, each linear in their size; evaluation of conditions on one
-//! parameter for each of its values.
+//! for parameterised Boolean equation systems" (2014), of which [`control`] uses only the reachable
+//! values of single parameters. [`control`] and [`instantiate`] preserve the transition system;
+//! [`dead`] gives a strongly bisimilar one, which may have fewer states. Cost: rounds over all
+//! summands, each linear in their size; evaluation of conditions on one parameter for each of its
+//! values.
 
 use super::anatomy::Anatomy;
 use super::linear::{LinearProcess, Summand};
@@ -20,21 +20,22 @@ use mu_data::expr::{Expr, Substitution};
 use mu_data::value::Value;
 use std::collections::BTreeSet;
 
-/// Values of one parameter that [`control`] follows; a parameter with more may have any.
+/// Limit on the values of one parameter in [`control`]; a parameter with more counts as
+/// unrestricted.
 const MAX_VALUES: usize = 4096;
-/// The same for a parameter that gets values computed from its own.
+/// The same limit for a parameter with values computed from its own.
 const MAX_COMPUTED: usize = 64;
-/// Equations that one evaluation of [`control`] may apply, and how many evaluations there may be:
-/// it is to cost little and to end.
+/// Limits on the equations that one evaluation of [`control`] may apply and on the number of
+/// evaluations, so that it is cheap and terminates.
 const MAX_STEPS: u64 = 2_000;
 const MAX_EVALUATIONS: u32 = 20_000;
-/// Summands that [`instantiate`] makes of one.
+/// Limit on the summands that [`instantiate`] makes of one; beyond it, the sum stays.
 const MAX_INSTANCES: usize = 1024;
 
-/// A value that some parameter may have: an index into [`Reach::all`].
+/// Value of some parameter: an index into [`ReachableValues::all`].
 type ValueId = usize;
 
-/// An expression on one parameter: the parameter, the expression, and its number among all of them.
+/// Expression on one parameter: the parameter, the expression, and its number among all of them.
 #[derive(Clone)]
 struct Site {
     param: usize,
@@ -42,26 +43,28 @@ struct Site {
     number: usize,
 }
 
-/// What is known of the reachable values of the parameters.
-struct Reach<'a> {
+/// Reachable values of the parameters, as far as known.
+struct ReachableValues<'a> {
     process: &'a LinearProcess,
-    /// By parameter: its values, none if any. Sorted, so that what an end of patience leaves does
-    /// not depend on chance.
+    /// Values by parameter; `None` if unrestricted. Sorted, so that the result at a limit is
+    /// deterministic.
     values: Vec<Option<BTreeSet<ValueId>>>,
     engine: Option<Engine>,
     evaluations: u32,
-    /// Every value met, once: a value may be a long list, and is hashed only where it is made.
+    /// All values, stored once: a value may be a long list, so it is hashed only when it is
+    /// created.
     all: Vec<Value>,
     of_value: AHashMap<Value, ValueId>,
-    /// What sites come to at values of their parameters.
+    /// Results of sites at values of their parameters.
     known: AHashMap<(usize, ValueId), Option<ValueId>>,
-    /// What closed expressions come to.
+    /// Values of closed expressions.
     constants: AHashMap<Expr, Option<ValueId>>,
-    /// By site, compiled when it is first needed.
+    /// Code by site, compiled when first needed.
     codes: AHashMap<usize, Option<Code>>,
 }
 
-/// The single parameter that an expression depends on, if there is nothing else in it.
+/// Returns the single parameter on which an expression depends; `None` if it depends on anything
+/// else.
 fn only_param(of_var: &AHashMap<VarId, usize>, e: &Expr) -> Option<usize> {
     let mut free = Vec::new();
     e.free_vars(&mut free);
@@ -71,7 +74,7 @@ fn only_param(of_var: &AHashMap<VarId, usize>, e: &Expr) -> Option<usize> {
     }
 }
 
-impl Reach<'_> {
+impl ReachableValues<'_> {
     fn engine(&mut self) -> Option<&mut Engine> {
         if self.engine.is_none() {
             let mut engine = Engine::new(Program::compile(&self.process.data).ok()?);
@@ -90,7 +93,7 @@ impl Reach<'_> {
         })
     }
 
-    /// The value of a closed expression; none if there is no telling.
+    /// Returns the value of a closed expression; `None` if it cannot be evaluated.
     fn closed(&mut self, e: &Expr) -> Option<ValueId> {
         if let Some(known) = self.constants.get(e) {
             return *known;
@@ -105,7 +108,8 @@ impl Reach<'_> {
         id
     }
 
-    /// What a site comes to for this value of its parameter; none if there is no telling.
+    /// Returns the value of a site for this value of its parameter; `None` if it cannot be
+    /// evaluated.
     fn at(&mut self, site: &Site, value: ValueId) -> Option<ValueId> {
         if let Some(known) = self.known.get(&(site.number, value)) {
             return *known;
@@ -130,12 +134,12 @@ impl Reach<'_> {
         Some(self.id(value))
     }
 
-    /// Whether a condition may hold for this value of its parameter.
+    /// True if a condition may hold for this value of its parameter.
     fn possible(&mut self, condition: &Site, value: ValueId) -> bool {
         self.at(condition, value).is_none_or(|v| !self.all[v].is_false())
     }
 
-    /// Adds values of a parameter; whether that is news.
+    /// Adds values of a parameter. True if some are new.
     fn add(&mut self, param: usize, new: Option<Vec<ValueId>>, limit: usize) -> bool {
         let Some(old) = &mut self.values[param] else { return false };
         let Some(new) = new else {
@@ -152,14 +156,14 @@ impl Reach<'_> {
     }
 }
 
-/// A summand for [`reachable`]: its conditions on one parameter, and what it sets; the site if that
-/// depends on one parameter.
-struct Watched {
+/// Summand in the analysis [`reachable`]: its conditions on one parameter, and its updates; with a
+/// site for updates that depend on one parameter.
+struct AnalysedSummand {
     conditions: Vec<Site>,
     updates: Vec<(usize, Expr, Option<Site>)>,
 }
 
-/// Which summands can ever happen, as far as single parameters tell.
+/// Returns for each summand whether it is reachable, according to the values of single parameters.
 fn reachable(process: &LinearProcess) -> Vec<bool> {
     let of_var: AHashMap<VarId, usize> =
         process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
@@ -174,8 +178,8 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
         sites.insert(expr.clone(), new.clone());
         new
     };
-    let summands: Vec<Watched> = (process.summands.iter())
-        .map(|s| Watched {
+    let summands: Vec<AnalysedSummand> = (process.summands.iter())
+        .map(|s| AnalysedSummand {
             conditions: s
                 .guard
                 .conjuncts(&process.data.signature)
@@ -185,7 +189,7 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
             updates: s.updates.iter().map(|(p, e)| (*p, e.clone(), site(e))).collect(),
         })
         .collect();
-    let mut reach = Reach {
+    let mut reach = ReachableValues {
         process,
         values: vec![None; process.params.len()],
         engine: None,
@@ -197,7 +201,7 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
         codes: AHashMap::new(),
     };
     for (i, param) in process.params.iter().enumerate() {
-        // What chance decides may be anything.
+        // A probabilistic choice may have any outcome.
         reach.values[i] = if param.init.is_closed() {
             reach.closed(&param.init).map(|v| BTreeSet::from([v]))
         } else {
@@ -205,7 +209,8 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
         };
     }
     let mut enabled = vec![false; process.summands.len()];
-    // The parameters that decide what a summand adds, and when they and it were last looked at.
+    // Parameters on which a summand depends, with the time of their last change and of the
+    // summand's last analysis.
     let sources: Vec<Vec<usize>> = (summands.iter())
         .map(|s| {
             s.conditions
@@ -225,7 +230,7 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
                 continue;
             }
             seen_at[s] = now;
-            // The values that a parameter may have where the summand is enabled.
+            // Values that a parameter may have when the summand is enabled.
             let mut here: AHashMap<usize, Vec<ValueId>> = AHashMap::new();
             let mut blocked = false;
             for condition in &summand.conditions {
@@ -275,14 +280,14 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
     }
 }
 
-/// Removes summands that can never happen: their conditions are false for all values that some
-/// parameter ever has, such as the control locations that are reached.
+/// Removes unreachable summands: their conditions are false for all values that some parameter ever
+/// has, such as unreachable control locations.
 pub fn control(process: &mut LinearProcess) {
     let mut enabled = reachable(process).into_iter();
     process.summands.retain(|_| enabled.next().expect("one for each summand"));
 }
 
-/// Removes parameters on which neither an action nor a condition depends, also by way of other
+/// Removes parameters on which neither an action nor a condition depends, directly or through other
 /// parameters.
 pub fn dead(process: &mut LinearProcess) {
     let of_var: AHashMap<VarId, usize> =
@@ -312,8 +317,8 @@ pub fn dead(process: &mut LinearProcess) {
     for s in &mut process.summands {
         s.updates.retain(|u| used[u.0]);
         s.updates.iter_mut().for_each(|u| u.0 = number[u.0]);
-        // What was hidden is remembered for messages only: it may speak of what is gone, which then
-        // counts as not used.
+        // Hidden actions are for messages only: they may refer to removed parameters, which they do
+        // not count as using.
         s.hidden.retain(|a| {
             let mut vars = Vec::new();
             a.args.iter().for_each(|e| e.free_vars(&mut vars));
@@ -323,11 +328,12 @@ pub fn dead(process: &mut LinearProcess) {
     }
     let mut kept = used.iter();
     process.params.retain(|_| *kept.next().expect("one for each parameter"));
-    // The components may speak of what is gone.
+    // The components may refer to removed parameters.
     process.anatomy = Anatomy::default();
 }
 
-/// Every sort has an element, so a sum over a variable that nothing depends on is no sum.
+/// Removes unused sum variables: every sort has an element, so a sum over an unused variable is
+/// redundant.
 fn drop_unused_sums(s: &mut Summand) {
     let mut vars = Vec::new();
     s.guard.free_vars(&mut vars);

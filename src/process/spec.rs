@@ -6,32 +6,32 @@ use mu_base::ids::{ActId, ProcId, VarId};
 use mu_data::expr::{DataSpec, Expr};
 use mu_labels::ActionDecl;
 
-/// A process equation.
+/// Process equation.
 #[derive(Clone, Debug)]
 pub struct ProcDef {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its parameters.
+    /// Parameters.
     pub params: Vec<VarId>,
-    /// Its body.
+    /// Body.
     pub body: Proc,
-    /// Its name's place.
+    /// Place of the name.
     pub span: Span,
 }
 
-/// A process term with its place.
+/// Process term with its place.
 #[derive(Clone, Debug)]
 pub struct Proc {
-    /// What it is.
+    /// Kind of term.
     pub kind: ProcKind,
-    /// Where it was written.
+    /// Place in the source.
     pub span: Span,
 }
 
-/// A multiset of action *names* as written in `allow`, `comm`: sorted.
+/// Multiset of action *names* as written in `allow`, `comm`: sorted.
 pub type NameSet = Vec<String>;
 
-/// Kinds of process term. Operators over action names speak of names, not of overloads, as in
+/// Kinds of process terms. Operators over action names refer to names, not to overloads, as in
 /// mCRL2.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
@@ -62,12 +62,12 @@ pub enum ProcKind {
     Comm(Vec<(NameSet, Option<String>)>, Box<Proc>),
 }
 
-/// A typed specification.
+/// Typed specification.
 #[derive(Clone, Debug)]
 pub struct ProcSpec {
     /// Sorts, operations, equations.
     pub data: DataSpec,
-    /// `glob` variables: any value may be taken for them.
+    /// `glob` variables: they may have any value.
     pub globals: Vec<VarId>,
     /// Declared actions.
     pub actions: Vec<ActionDecl>,
@@ -75,6 +75,6 @@ pub struct ProcSpec {
     pub procs: Vec<ProcDef>,
     /// `init`.
     pub init: Proc,
-    /// Places whose meaning may surprise, with a sentence for each.
+    /// Warnings with their places.
     pub warnings: Vec<(Span, String)>,
 }

@@ -1,11 +1,11 @@
-//! Time in linear processes: what `a@t` means where states hold the time of the last action.
+//! Time in linear processes: semantics of `a@t` if states hold the time of the last action.
 //!
-//! In and out: [`LinearProcess`]. Actions with a time happen in ascending order of time, strictly,
-//! and after time 0; an action without one takes no time that anybody can tell. [`stamp`] adds a
-//! parameter for the time of the last timed action, and writes the time into the label; this is how
-//! far the reference explores time as well. [`untime`] gives the process without times: an action
-//! that said no time then happens at some time, as the reference's `lpsuntime` has it.
-//! Cost: linear. Invariant: a process without times stays as it is.
+//! In and out: [`LinearProcess`]. The times of timed actions are strictly ascending and positive;
+//! an action without a time takes no observable time. [`stamp`] adds a parameter for the time of
+//! the last timed action, and writes the time into the label; the reference explores time to the
+//! same extent. [`untime`] removes the times: an action without a time then happens at some time,
+//! as in the reference's `lpsuntime`. Cost: linear. Invariant: a process without times is
+//! unchanged.
 
 use crate::linear::{Act, LinearProcess, Param, ParamRole};
 use mu_base::Place;
@@ -19,7 +19,7 @@ fn real(signature: &mut Signature, n: u32) -> Expr {
     Expr::builtin(signature, Builtin::IntToReal, vec![Expr::number(n, basic::INT)], basic::REAL)
 }
 
-/// Adds the parameter for the time of the last action. Gives its variable.
+/// Adds the parameter for the time of the last action. Returns its variable.
 fn with_clock(process: &mut LinearProcess, name: &str) -> VarId {
     let init = real(&mut process.data.signature, 0);
     let clock = process.data.signature.fresh_var(name, basic::REAL);
@@ -27,7 +27,7 @@ fn with_clock(process: &mut LinearProcess, name: &str) -> VarId {
     clock
 }
 
-/// Makes the times of actions part of their labels, and lets them ascend.
+/// Adds the times of actions to their labels, and requires them to ascend.
 pub fn stamp(process: &mut LinearProcess) {
     if !process.is_timed() {
         return;
@@ -53,7 +53,7 @@ pub fn stamp(process: &mut LinearProcess) {
     }
 }
 
-/// Takes the times away: only their order stays.
+/// Removes the times: only their order remains.
 pub fn untime(process: &mut LinearProcess) {
     if !process.is_timed() {
         return;

@@ -1,6 +1,6 @@
-//! Type checking of specifications: syntax tree -> [`ProcSpec`]. Names become actions, process
-//! instances, variables and operations; overloads are resolved by the sorts of their arguments;
-//! `P(x = e)` gets all its arguments.
+//! Type checker of specifications: syntax tree to [`ProcSpec`]. Names are resolved to actions,
+//! process instances, variables and operations; overloads by the sorts of their arguments; `P(x =
+//! e)` gets all its arguments.
 //!
 //! Declarations may come in any order. Invariant: in the result every argument has exactly the sort
 //! of its parameter.
@@ -43,7 +43,7 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
             ));
         }
     }
-    // Global variables belong to processes; equations of the data specification do not see them.
+    // Global variables belong to processes; equations of the data specification cannot use them.
     let mut hidden = Vec::new();
     for &var in &globals {
         hidden.push((checker.data.data.signature.var(var).name.clone(), var));
@@ -94,7 +94,7 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// The tables of actions that are declared already.
+    /// Creates the tables for actions that are declared already.
     pub fn new(decls: &[ActionDecl]) -> Self {
         let mut actions = Self::default();
         for decl in decls {
@@ -113,8 +113,7 @@ impl Actions {
         self.read(data, sections, false)
     }
 
-    /// Reads the `act` sections of a formula file, which may repeat actions that are declared
-    /// already.
+    /// Reads the `act` sections of a formula file, which may repeat earlier declarations.
     pub fn extend(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
         self.read(data, sections, true)
     }
@@ -145,12 +144,12 @@ impl Actions {
         Ok(())
     }
 
-    /// The actions of a name.
+    /// Returns the actions of a name.
     pub fn overloads(&self, name: &str) -> &[ActId] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// An action with its arguments; the name must be declared.
+    /// Returns an action with its typed arguments; the name must be declared.
     pub fn call(
         &self,
         data: &mut Checker,
@@ -168,7 +167,7 @@ impl Actions {
         Ok((overloads[i], args))
     }
 
-    /// The error for a name that is no action.
+    /// Returns the error for an undeclared action.
     fn undeclared(&self, name: &ast::Ident) -> Diagnostic {
         let names = self.by_name.keys().map(String::as_str);
         expecting(
@@ -184,7 +183,7 @@ impl Actions {
     }
 }
 
-/// The left-hand side of a process equation.
+/// Left-hand side of a process equation.
 #[derive(Clone)]
 struct Header {
     name: String,
@@ -193,15 +192,15 @@ struct Header {
 }
 
 /// Variables, weight of a `dist`, and body below a binder.
-type Below = (Vec<VarId>, Option<Expr>, Box<Proc>);
+type BinderBody = (Vec<VarId>, Option<Expr>, Box<Proc>);
 
-/// The checker of process terms.
+/// Type checker of process terms.
 struct Processes {
     data: Checker,
     actions: Actions,
     procs: Vec<Header>,
     by_name: AHashMap<String, Vec<ProcId>>,
-    /// Parameters of the equation whose body is checked, `None` in `init`.
+    /// Parameters of the equation whose body is checked; `None` in `init`.
     own: Option<Vec<VarId>>,
     /// See [`ProcSpec::warnings`].
     warnings: Vec<(Span, String)>,
@@ -319,7 +318,7 @@ impl Processes {
         })
     }
 
-    /// A process below binders, with the weight of a `dist`.
+    /// Checks a process below binders, with the weight of a `dist`.
     fn below(
         &mut self,
         decls: &[ast::VarDecl],
@@ -327,7 +326,7 @@ impl Processes {
         process: &ast::Process,
         word: &'static str,
         span: Span,
-    ) -> Result<Below, Diagnostic> {
+    ) -> Result<BinderBody, Diagnostic> {
         let vars = self.data.declare_vars(decls)?;
         let mark = self.data.open_scope();
         for (decl, var) in decls.iter().zip(&vars) {
@@ -342,7 +341,7 @@ impl Processes {
         Ok((vars, weight, body))
     }
 
-    /// `x`, `x()`, `x(e, …)`.
+    /// Checks `x`, `x()`, `x(e, …)`.
     fn call(
         &mut self,
         name: &ast::Ident,
@@ -376,8 +375,8 @@ impl Processes {
         Ok(ProcKind::Call(procs[i], args))
     }
 
-    /// `P(x = e, …)`: the other parameters of P keep the values that the parameters of the same
-    /// names have here.
+    /// Checks `P(x = e, …)`: the other parameters of P get the values of the equation's parameters
+    /// of the same names.
     fn call_with_assignments(
         &mut self,
         name: &ast::Ident,
@@ -469,16 +468,16 @@ impl Processes {
                         hidden = self.data.lookup_var(&wanted.name) != Some(own);
                         own
                     }
-                    // In `init` a global variable may stand in.
+                    // In `init` a global variable may take its place.
                     None => self.data.lookup_var(&wanted.name).filter(same)?,
                 };
                 Some(Expr::new(ExprKind::Var(own), wanted.sort, span))
             });
             let Some(value) = value else {
                 let sort = signature.sorts.text(wanted.sort);
-                return Err(error(span, format!("parameter `{}` of process `{}` gets no value here", wanted.name, name.kind)).note(
+                return Err(error(span, format!("parameter `{}` of process `{}` has no value here", wanted.name, name.kind)).note(
                     format!(
-                        "a parameter that is not assigned keeps the value of the equation's own parameter {}: {sort}, which does not exist",
+                        "a parameter that is not assigned gets the value of the equation's own parameter {}: {sort}, which does not exist",
                         wanted.name
                     ),
                 ));
@@ -509,7 +508,7 @@ impl Processes {
         )
     }
 
-    /// Names of declared actions, sorted.
+    /// Returns the names of declared actions, sorted.
     fn names(&self, names: &[ast::Ident]) -> Result<Vec<String>, Diagnostic> {
         let mut out = Vec::with_capacity(names.len());
         for name in names {

@@ -1,30 +1,31 @@
-//! Parameters that are records, lists that keep their length, or functions that change at few
-//! arguments become one parameter for each field, and sums over few values a summand for each of
-//! them, where summands come to depend on fewer fields by that. So does a summand that looks at
-//! fields by the value of another parameter, such as a position on a board, where that takes few
-//! values ([`range`]).
+//! Unfolding of structured parameters: records, lists of constant length, and functions that change
+//! at few arguments become one parameter per field.
+//!
+//! Sums over few values become a summand for each value, if summands then depend on fewer fields. A
+//! summand that selects fields by the value of another parameter, such as a position on a board, is
+//! split by the values of that parameter if they are few ([`range`]).
 //!
 //! In and out: [`LinearProcess`] with the same transition system. A record is an element of a sort
-//! with one constructor, which is free; its fields may be records, lists or functions again
-//! ([`shape`]). What a summand says of a record is evaluated as far as the fields' values need not
-//! be known ([`Engine::open`]): `at(3, board)` becomes the third field. A condition that is a
-//! disjunction of conditions on few fields each becomes a summand for each of these: whether four
-//! pieces stand in some row is asked row by row, and rows recur where boards do not. After Groote,
-//! Lisser, "Computer assisted manipulation of algebraic process specifications" (2001), where such
-//! unfolding needs functions that tell cases apart; records need none.
+//! with one free constructor; its fields may be records, lists or functions again ([`shape`]).
+//! Expressions on a record are evaluated as far as possible without the values of the fields
+//! ([`Engine::open`]): `at(3, board)` becomes the third field. A condition that is a disjunction of
+//! conditions on few fields each becomes a summand for each of them: a test for four pieces in a
+//! row is evaluated row by row, and rows recur more often than boards. After Groote, Lisser,
+//! "Computer assisted manipulation of algebraic process specifications" (2001), where such
+//! unfolding needs functions that distinguish cases; records need none.
 //!
-//! What conditions of several summands have in common is asked once in a state (`mu_compile`), so
-//! it counts once. A parameter stays as it is if an update of it is no record (or list of that
-//! length) of expressions, or if its summands would go on to read more than half of its
-//! fields on average: its value is one number in a state then, which is shorter. Cost: an
-//! evaluation for each expression of each instance, of which there are limits, and a few rounds:
-//! one more after parameters were found that are to stay.
+//! Conditions that several summands share are evaluated once per state (`mu_compile`), so they
+//! count once. A parameter stays as it is if an update of it is not a record (or list of that
+//! length) of expressions, or if its summands would still read more than half of its fields on
+//! average: a single number is shorter in the state then. Cost: a bounded number of evaluations for
+//! the expressions of each instance, in a few rounds; each round that rejects parameters causes
+//! another.
 
 mod range;
 mod shape;
 
 use self::range::combinations;
-use self::shape::{Keys, Parts, Shape, Shaper};
+use self::shape::{Keys, Parts, Shape, ShapeBuilder};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
 use ahash::{AHashMap, AHashSet};
@@ -36,60 +37,60 @@ use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::{SortKind, basic};
 use std::ops::{ControlFlow, Range};
 
-/// Most instances of a summand.
+/// Limit on the instances of a summand.
 const MAX_VALUES: usize = 512;
-/// Most instances of a summand that a disjunction in its condition makes.
+/// Limit on the instances of a summand due to a disjunction in its condition.
 const MAX_ALTERNATIVES: usize = 1024;
-/// Most instances in all.
+/// Limit on the instances of all summands.
 const MAX_INSTANCES: usize = 4096;
-/// Equations that an evaluation may apply, and values that an enumeration may try.
+/// Limit on the equations that an evaluation may apply.
 const MAX_STEPS: u64 = 50_000;
-/// Undecided conditions behind which calls are evaluated, at first, and where that takes too many
-/// steps.
+/// Limits on the undecided conditions below which calls are evaluated: at first, and after that
+/// takes too many steps.
 const PATIENCE: u32 = 100;
 const IMPATIENCE: u32 = 4;
 const MAX_TRIED: u64 = 10_000;
-/// Part of the fields that a summand may speak of before it is split by the values of parameters.
+/// Share of the fields above which a summand is split by the values of parameters.
 const WIDE: f64 = 0.5;
-/// Evaluations, and equations that they may apply together.
+/// Limits on the number of evaluations, and on the equations that they apply in total.
 const MAX_EVALUATIONS: u64 = 200_000;
 const MAX_WORK: u64 = 4_000_000;
 
-/// A parameter that may be unfolded.
+/// Parameter that may be unfolded.
 struct Candidate {
     shape: Shape,
     fields: Vec<VarId>,
-    /// How deeply lists within lists are unfolded.
+    /// Depth to which lists within lists are unfolded.
     lists: usize,
-    /// Arguments at which functions in it change, as far as they are known.
+    /// Arguments at which functions in it change, as far as known.
     keys: Keys,
 }
 
-/// How much of a record its summands read.
+/// Statistics on the fields of a record that its summands read.
 #[derive(Default)]
 struct Reads {
     summands: usize,
     share: f64,
 }
 
-/// A summand whose updates are by variable.
+/// Summand with updates by variable.
 struct Instance {
     summand: Summand,
     updates: Vec<(VarId, Expr)>,
 }
 
-/// The parameters that the instances of a summand have to do with, and where these are.
+/// Candidate parameters in the instances of a summand, and the range of these instances.
 type Touching = (Vec<usize>, Range<usize>);
 
-/// How often a condition is asked.
+/// Number of uses of a condition.
 #[derive(Default)]
-struct Asked {
+struct ConditionUses {
     times: usize,
     /// Parameters for which it has been counted.
     by: Vec<usize>,
 }
 
-/// A condition without its negation.
+/// Strips a negation from a condition.
 fn plain<'e>(signature: &Signature, e: &'e Expr) -> &'e Expr {
     match e.as_builtin(signature) {
         Some((Builtin::Not, [inner])) => inner,
@@ -97,7 +98,7 @@ fn plain<'e>(signature: &Signature, e: &'e Expr) -> &'e Expr {
     }
 }
 
-/// How many fields an expression reads.
+/// Returns a function that counts the fields that an expression reads.
 fn reads_of(by: &Substitution) -> impl Fn(&Expr) -> usize {
     let mut fields = Vec::new();
     by.values().for_each(|e| e.free_vars(&mut fields));
@@ -108,7 +109,7 @@ fn reads_of(by: &Substitution) -> impl Fn(&Expr) -> usize {
     }
 }
 
-/// The parts of a disjunction, each once.
+/// Returns the parts of a disjunction without duplicates.
 fn disjuncts(signature: &Signature, e: &Expr) -> Vec<Expr> {
     let (mut out, mut todo, mut seen) = (Vec::new(), vec![e], AHashSet::new());
     while let Some(e) = todo.pop() {
@@ -126,25 +127,25 @@ struct Unfolding<'a> {
     process: &'a mut LinearProcess,
     engine: Engine,
     evaluations: u64,
-    /// What expressions came to.
+    /// Cache of evaluated expressions.
     opened: AHashMap<Expr, Option<Expr>>,
     special: AHashSet<SortId>,
     /// By parameter.
     candidates: AHashMap<usize, Candidate>,
-    /// Candidates that do not keep their shape.
+    /// Candidates that do not preserve their shape.
     refuted: AHashSet<usize>,
-    /// By such a candidate: arguments at which functions change that its shape does not know.
+    /// By refuted candidate: arguments at which functions change that its shape does not include.
     unknown: AHashMap<usize, Keys>,
-    /// By parameter: its initial value, if it was asked for.
+    /// By parameter: its initial value, if computed.
     inits: AHashMap<usize, Option<Expr>>,
-    /// By parameter: the values that it takes, if they were asked for.
+    /// By parameter: its possible values, if computed.
     ranges: AHashMap<usize, Option<Vec<Expr>>>,
-    /// Whether summands are split by them.
+    /// True if summands may be split by these values.
     positions: bool,
 }
 
-/// Unfolds where that pays; `positions`: also by the values of parameters that fields are looked at
-/// by.
+/// Unfolds parameters where it reduces dependencies. `positions`: splits summands by the values of
+/// parameters that select fields as well.
 pub fn unfold(process: &mut LinearProcess, positions: bool) -> Result<(), Diagnostic> {
     let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
     let signature = &process.data.signature;
@@ -208,7 +209,7 @@ impl Unfolding<'_> {
         }
         let init = self.init(param);
         let engine = &mut self.engine;
-        let mut shaper = Shaper {
+        let mut shaper = ShapeBuilder {
             signature: &mut self.process.data.signature,
             special: &self.special,
             lists,
@@ -225,7 +226,7 @@ impl Unfolding<'_> {
         }
     }
 
-    /// The initial value of a parameter, if it can be told.
+    /// Returns the initial value of a parameter, if it can be computed.
     fn init(&mut self, param: usize) -> Option<Expr> {
         if let Some(known) = self.inits.get(&param) {
             return known.clone();
@@ -236,15 +237,15 @@ impl Unfolding<'_> {
         init
     }
 
-    /// Strikes off what was refuted; whether anything was.
-    fn settle(&mut self) -> bool {
+    /// Removes refuted candidates. True if there were any.
+    fn remove_refuted(&mut self) -> bool {
         let refuted = std::mem::take(&mut self.refuted);
         refuted.iter().for_each(|p| self.refute(*p));
         !refuted.is_empty()
     }
 
-    /// A guess was wrong: functions in this parameter change elsewhere too, lists within its lists
-    /// may be of any length, or it cannot be unfolded at all.
+    /// Refutes a guess: functions in this parameter change at further arguments, lists within its
+    /// lists vary in length, or it cannot be unfolded at all.
     fn refute(&mut self, param: usize) {
         let unknown = self.unknown.remove(&param).unwrap_or_default();
         let Some(Candidate { shape, lists, mut keys, .. }) = self.candidates.remove(&param) else {
@@ -267,8 +268,8 @@ impl Unfolding<'_> {
         }
     }
 
-    /// Everything with the candidates unfolded; none if some were struck off instead (all of them,
-    /// where that takes too long).
+    /// Rewrites the process with the candidates unfolded. `None` if candidates were refuted instead
+    /// (all of them, if it takes too long).
     fn attempt(&mut self) -> Option<(Substitution, Vec<Instance>)> {
         let before = self.candidates.len();
         let mut inits = Substitution::new();
@@ -283,7 +284,7 @@ impl Unfolding<'_> {
                 None => drop(self.refuted.insert(p)),
             }
         }
-        if self.settle() {
+        if self.remove_refuted() {
             return None;
         }
         let LinearProcess { data, params, .. } = &mut *self.process;
@@ -316,14 +317,14 @@ impl Unfolding<'_> {
                     self.candidates.clear();
                     return None;
                 }
-                // The others are looked at all the same, so that there are few rounds.
+                // The remaining summands are examined all the same, to reduce the number of rounds.
                 Err(param) => drop(self.refuted.insert(param)),
             }
         }
-        if self.settle() {
+        if self.remove_refuted() {
             return None;
         }
-        (out, touching) = self.told_apart(out, touching);
+        (out, touching) = self.split_shared_disjunctions(out, touching);
         let mut common = self.common(&out);
         for (touched, instances) in touching {
             for p in touched {
@@ -361,7 +362,7 @@ impl Unfolding<'_> {
         touched
     }
 
-    /// An expression evaluated as far as its variables allow, if that ends soon.
+    /// Evaluates an expression as far as its variables allow, within a limit on steps.
     fn open(&mut self, e: &Expr) -> Option<Expr> {
         if let Some(known) = self.opened.get(e) {
             return known.clone();
@@ -369,8 +370,8 @@ impl Unfolding<'_> {
         self.evaluations += 1;
         let mut vars = Vec::new();
         e.free_vars(&mut vars);
-        // With patience first: what looks at one part of a structure after the other is decided by
-        // their values.
+        // A large limit first: code that inspects one part of a structure after the other is
+        // decided by their values.
         self.engine.set_patience(PATIENCE);
         let mut open = self.engine.open(e, &vars).ok();
         self.engine.set_patience(IMPATIENCE);
@@ -381,7 +382,8 @@ impl Unfolding<'_> {
         open
     }
 
-    /// Values of variables that the conditions on them alone leave; none if these are not few.
+    /// Returns the values of variables that satisfy the conditions on them alone; `None` if they
+    /// are not few.
     fn values(&mut self, bound: &[VarId], condition: &Expr) -> Option<Vec<Substitution>> {
         if bound.is_empty() {
             return Some(vec![Substitution::new()]);
@@ -409,8 +411,8 @@ impl Unfolding<'_> {
         (solved.is_ok() && all).then_some(found)
     }
 
-    /// The instances of a summand, for each of the values of parameters by which it looks at fields
-    /// where it does: then it speaks of few of them.
+    /// Returns the instances of a summand, split by the values of parameters that select fields if
+    /// that reduces the fields read.
     fn rewritten(
         &mut self,
         touched: &[usize],
@@ -430,7 +432,7 @@ impl Unfolding<'_> {
         let before = std::mem::replace(&mut self.unknown, unknown);
         match (self.rewrite(s, by, &each), &whole) {
             (Ok(split), Err(_)) => Ok(split),
-            // Arguments at which functions change are known now.
+            // The arguments at which functions change are known now.
             (Err(param), Err(_)) if self.unknown.contains_key(&param) => Err(param),
             (Ok(split), Ok(instances))
                 if 2.0 * self.width(touched, &split) <= self.width(touched, instances) =>
@@ -444,8 +446,8 @@ impl Unfolding<'_> {
         }
     }
 
-    /// The instances of a summand, for each of these values of parameters; a parameter if an update
-    /// of it cannot be split.
+    /// Returns the instances of a summand, one for each of these values of parameters; the
+    /// parameter as error if an update of it cannot be split.
     fn rewrite(
         &mut self,
         s: &Summand,
@@ -457,10 +459,7 @@ impl Unfolding<'_> {
         let (mut out, mut failed) = (Vec::new(), None);
         let values = values.unwrap_or_else(|| vec![Substitution::new()]);
         if values.len() * each.len() > MAX_INSTANCES {
-            return Err(*self
-                .touched(s)
-                .first()
-                .expect("only what has to do with a candidate is rewritten"));
+            return Err(*self.touched(s).first().expect("rewritten summands involve a candidate"));
         }
         for (mut all, indices) in
             values.iter().flat_map(|all| each.iter().map(move |indices| (all.clone(), indices)))
@@ -486,7 +485,7 @@ impl Unfolding<'_> {
             for (p, e) in &s.updates {
                 let plain = e.substitute(&all);
                 let value = self.open(&plain).unwrap_or(plain);
-                // Of one that was refuted all arguments at which it changes are to be known in the
+                // For a refuted candidate, all arguments at which it changes must be known in the
                 // next round.
                 let open = |p: &usize| !self.refuted.contains(p) || self.unknown.contains_key(p);
                 if self.candidates.get(p).is_none_or(|_| !open(p)) {
@@ -523,7 +522,7 @@ impl Unfolding<'_> {
         failed.map_or(Ok(out), Err)
     }
 
-    /// The condition that parameters have certain values.
+    /// Returns the condition that parameters have certain values.
     fn at(&mut self, indices: &Substitution) -> Expr {
         let signature = &mut self.process.data.signature;
         let mut at = Expr::boolean(signature, true);
@@ -537,8 +536,8 @@ impl Unfolding<'_> {
         at
     }
 
-    /// What the fields of a candidate become. Where it is not live any values will do: those that
-    /// they begin with.
+    /// Returns the new values of a candidate's fields. If it is not live, any values are correct;
+    /// the initial ones are used.
     fn split(&mut self, param: usize, value: &Expr, parts: &mut Parts) -> Option<()> {
         let candidate = self.candidates.get(&param)?;
         if candidate.shape.is_built()
@@ -550,9 +549,9 @@ impl Unfolding<'_> {
         candidate.shape.split(&mut self.process.data.signature, value, parts)
     }
 
-    /// Conditions of which one holds if and only if this one does: where a disjunction reads much
-    /// and each of its parts little, there is one for each part. A step is taken once, however
-    /// many of them hold.
+    /// Returns conditions whose disjunction is this condition: if a disjunction reads many fields
+    /// and each of its parts few, there is one for each part. A step occurs once even if several of
+    /// them hold.
     fn alternatives(&mut self, guard: &Expr, by: &Substitution, most: usize) -> Vec<Expr> {
         let signature = &mut self.process.data.signature;
         let reads = reads_of(by);
@@ -566,7 +565,7 @@ impl Unfolding<'_> {
         {
             return vec![guard.clone()];
         }
-        // Where the rest reads most of it anyway, nothing is gained.
+        // If the rest reads most of the fields anyway, nothing is gained.
         let mut rest = Expr::boolean(signature, true);
         for c in conjuncts.iter().enumerate().filter(|c| c.0 != at) {
             rest = Expr::and(signature, rest, c.1.clone());
@@ -585,7 +584,7 @@ impl Unfolding<'_> {
         out
     }
 
-    /// A condition evaluated conjunct by conjunct; none if it is false.
+    /// Evaluates a condition conjunct by conjunct; `None` if it is false.
     fn guard(&mut self, e: &Expr) -> Option<Expr> {
         let mut guard = Expr::boolean(&mut self.process.data.signature, true);
         for c in e.conjuncts(&self.process.data.signature) {
@@ -601,7 +600,7 @@ impl Unfolding<'_> {
         Some(guard)
     }
 
-    /// A condition in which quantifiers over few values are written out.
+    /// Expands quantifiers over few values in a condition.
     fn expanded(&mut self, e: &Expr) -> Expr {
         if let ExprKind::Bind(binder @ (Binder::Exists | Binder::Forall), vars, body) = &e.kind {
             let forall = *binder == Binder::Forall;
@@ -644,21 +643,21 @@ impl Unfolding<'_> {
         Expr::builtin(&mut self.process.data.signature, connective, parts, basic::BOOL)
     }
 
-    /// A summand for each part of a disjunction of which others ask all parts: its answer is known
-    /// then.
-    fn told_apart(
+    /// Splits a disjunction into summands if other summands share all its parts: their answers are
+    /// cached then.
+    fn split_shared_disjunctions(
         &mut self,
         instances: Vec<Instance>,
         touching: Vec<Touching>,
     ) -> (Vec<Instance>, Vec<Touching>) {
         let signature = &mut self.process.data.signature;
-        let mut asked: AHashMap<Expr, usize> = AHashMap::new();
+        let mut uses: AHashMap<Expr, usize> = AHashMap::new();
         for i in &instances {
             i.summand
                 .guard
                 .conjuncts(signature)
                 .iter()
-                .for_each(|c| *asked.entry(plain(signature, c).clone()).or_default() += 1);
+                .for_each(|c| *uses.entry(plain(signature, c).clone()).or_default() += 1);
         }
         let (mut out, mut starts) = (Vec::new(), Vec::new());
         for Instance { summand, updates } in instances {
@@ -666,8 +665,8 @@ impl Unfolding<'_> {
             let conjuncts = summand.guard.conjuncts(signature);
             let mut parts: Vec<Vec<Expr>> =
                 conjuncts.iter().map(|c| disjuncts(signature, c)).collect();
-            let alone = |c: &Expr| asked.get(plain(signature, c)).is_some_and(|times| *times == 1);
-            let known = |part: &Expr| asked.contains_key(plain(signature, part));
+            let alone = |c: &Expr| uses.get(plain(signature, c)).is_some_and(|times| *times == 1);
+            let known = |part: &Expr| uses.contains_key(plain(signature, part));
             let at = (0..parts.len()).find(|&i| {
                 (2..=MAX_VALUES).contains(&parts[i].len())
                     && alone(&conjuncts[i])
@@ -697,32 +696,31 @@ impl Unfolding<'_> {
         (out, touching)
     }
 
-    /// Conditions without sum variables that several instances ask.
-    fn common(&self, instances: &[Instance]) -> AHashMap<Expr, Asked> {
-        let mut times: AHashMap<Expr, Asked> = AHashMap::new();
+    /// Returns the conditions without sum variables that several instances share.
+    fn common(&self, instances: &[Instance]) -> AHashMap<Expr, ConditionUses> {
+        let mut times: AHashMap<Expr, ConditionUses> = AHashMap::new();
         for Instance { summand: s, .. } in instances {
             for c in s.guard.conjuncts(&self.process.data.signature) {
                 times.entry(plain(&self.process.data.signature, &c).clone()).or_default().times +=
                     1;
             }
         }
-        times.retain(|e, asked| {
+        times.retain(|e, uses| {
             let mut vars = Vec::new();
             e.free_vars(&mut vars);
-            asked.times > 1
+            uses.times > 1
                 && vars.iter().all(|v| instances.iter().all(|i| !i.summand.sum_vars.contains(v)))
         });
         times
     }
 
-    /// Which part of the fields of a parameter the instances of a summand read on average. What
-    /// must have a certain value is not read, and what several instances ask is read by the
-    /// first of them.
+    /// Returns the share of a parameter's fields that the instances of a summand read on average.
+    /// Required values are not read, and a shared condition is read by its first instance only.
     fn share(
         &mut self,
         param: usize,
         instances: &[Instance],
-        common: &mut AHashMap<Expr, Asked>,
+        common: &mut AHashMap<Expr, ConditionUses>,
     ) -> f64 {
         let fields = &self.candidates[&param].fields;
         let mut read = 0;
@@ -735,17 +733,17 @@ impl Unfolding<'_> {
                     None => {
                         let mut here = Vec::new();
                         c.free_vars(&mut here);
-                        // One on most of the fields is answered by those that it looks at, which
-                        // are few if it has to do with the state alone.
+                        // A condition on most of the fields is answered by the fields that its
+                        // evaluation inspects, which are few if it depends on the state alone.
                         let narrow =
                             2 * fields.iter().filter(|f| here.contains(f)).count() <= fields.len();
                         if !narrow && here.iter().all(|v| !s.sum_vars.contains(v)) {
                             continue;
                         }
                         match common.get_mut(plain(&self.process.data.signature, &c)) {
-                            Some(asked) if narrow && asked.by.contains(&param) => {}
-                            asked => {
-                                asked.into_iter().for_each(|a| a.by.push(param));
+                            Some(uses) if narrow && uses.by.contains(&param) => {}
+                            uses => {
+                                uses.into_iter().for_each(|a| a.by.push(param));
                                 vars.append(&mut here);
                             }
                         }
@@ -759,7 +757,7 @@ impl Unfolding<'_> {
         read as f64 / (fields.len() * instances.len().max(1)) as f64
     }
 
-    /// Puts the fields in the place of their parameters.
+    /// Replaces the parameters by their fields.
     fn replace(self, inits: &Substitution, instances: Vec<Instance>) {
         let Unfolding { process, candidates, .. } = self;
         let mut params = Vec::new();

@@ -1,13 +1,14 @@
-//! From combined summands to a linear process: control locations and variables become parameters.
+//! Assembly of combined summands into a linear process: control locations and variables become
+//! parameters.
 //!
 //! Each component gets a control parameter (if it has more than one location) and as few data
 //! parameters as its locations need at once: variables of one sort that are never live together
-//! share a parameter. A parameter that is not live has a value that stands for none.
-//! Cost: summands times their parts.
+//! share a parameter. A parameter that is not live holds a placeholder value. Cost: summands times
+//! their parts.
 
 use super::chance::product;
+use super::composition;
 use super::network::{Combined, Part, one_point};
-use super::plan;
 use super::sequential::{Automaton, Location};
 use crate::anatomy::Anatomy;
 use crate::linear::{Act, Chance, LinearProcess, Param, ParamRole, Summand};
@@ -22,8 +23,8 @@ use mu_data::sort::{SortKind, basic};
 use mu_labels::ActionDecl;
 
 impl Automaton {
-    /// The pseudo-component that remembers whether a first step was done: two locations, no edges
-    /// of its own.
+    /// Creates the auxiliary component that records whether a first step was done: two locations,
+    /// no edges of its own.
     pub(super) fn phase() -> Automaton {
         let location = Location { vars: Vec::new(), terminated: true };
         Automaton {
@@ -38,7 +39,8 @@ impl Automaton {
     }
 }
 
-/// Some closed term of a sort: `false`, 0, the empty collection, the first constructor that ends.
+/// Returns a closed term of a sort: `false`, 0, the empty collection, or the first constructor with
+/// finite terms.
 pub fn default_value(signature: &mut Signature, sort: SortId) -> Expr {
     default_below(signature, sort, &mut Vec::new()).unwrap_or_else(|| {
         let name = format!(
@@ -97,7 +99,7 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
                 }
             }
             above.pop();
-            // A sort without constructors: any constant of it.
+            // For a sort without constructors, any constant.
             match found {
                 Some(e) => e,
                 None => {
@@ -112,8 +114,8 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
     })
 }
 
-/// The name of what a parameter holds while it is not live; with further underscores if the
-/// specification has that name itself.
+/// Returns the name of the placeholder for parameters of a sort while they are not live; with
+/// further underscores if the specification uses that name.
 pub fn unused_name(signature: &Signature, sort: SortId) -> String {
     format!(
         "unused_{}",
@@ -121,9 +123,9 @@ pub fn unused_name(signature: &Signature, sort: SortId) -> String {
     )
 }
 
-/// What parameters hold while they are not live. For declared sorts and functions a constant
-/// without equations, made at first use: it is no constructor, so it does not single out one of
-/// several interchangeable values.
+/// Placeholders of parameters while they are not live. For declared sorts and functions it is a
+/// constant without equations, made at first use: it is not a constructor, so it does not
+/// distinguish one of several interchangeable values.
 #[derive(Clone, Default)]
 pub(super) struct Unused(AHashMap<SortId, Expr>);
 
@@ -143,9 +145,9 @@ impl Unused {
     }
 }
 
-/// The variables of a component, those that share a parameter together: of one sort and never live
-/// at one location.
-pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec<Vec<VarId>> {
+/// Groups the variables of a component by shared parameter: variables of one sort that are never
+/// live at one location.
+pub(super) fn shared_parameters(automaton: &Automaton, signature: &Signature) -> Vec<Vec<VarId>> {
     let mut order = Vec::new();
     let mut live: AHashMap<VarId, Vec<usize>> = AHashMap::new();
     for (l, location) in automaton.locations.iter().enumerate() {
@@ -157,14 +159,14 @@ pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec
             at.push(l);
         }
     }
-    // With each place, the locations where one of its variables is live.
+    // Each group with the locations where one of its variables is live.
     let mut places: Vec<(Vec<VarId>, FixedBitSet)> = Vec::new();
     for v in order {
         let (sort, at) = (signature.var(v).sort, &live[&v]);
-        let fits = |(shared, taken): &(Vec<VarId>, FixedBitSet)| {
+        let is_compatible = |(shared, taken): &(Vec<VarId>, FixedBitSet)| {
             signature.var(shared[0]).sort == sort && !at.iter().any(|l| taken.contains(*l))
         };
-        let place = places.iter().position(fits).unwrap_or_else(|| {
+        let place = places.iter().position(is_compatible).unwrap_or_else(|| {
             places.push((Vec::new(), FixedBitSet::with_capacity(automaton.locations.len())));
             places.len() - 1
         });
@@ -174,7 +176,7 @@ pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec
     places.into_iter().map(|(shared, _)| shared).collect()
 }
 
-/// How a component's locations and variables lie in the parameters.
+/// Assignment of a component's location and variables to parameters.
 pub(super) struct Placement {
     /// Parameter of the control location, if there is one.
     pub control: Option<usize>,
@@ -182,8 +184,8 @@ pub(super) struct Placement {
     pub of_var: AHashMap<VarId, usize>,
 }
 
-/// The step `Terminate`, which all components do together from their last locations; component `c`
-/// goes on to its location `dead`.
+/// Creates the step `Terminate`, which all components do together from their last locations;
+/// component `c` then moves to its location `dead`.
 fn termination(
     automata: &[Automaton],
     placements: &[Placement],
@@ -228,15 +230,15 @@ fn termination(
     }
 }
 
-/// The parameters and what lies in them.
+/// Parameters and their assignment to components.
 struct Layout {
     params: Vec<Param>,
-    /// What each parameter holds while it is not live.
+    /// Placeholder of each parameter.
     defaults: Vec<Expr>,
-    /// By component.
+    /// Placement of each component.
     placements: Vec<Placement>,
-    /// If all components can terminate: after `Terminate` this component is at this location of
-    /// its own, from which nothing is possible.
+    /// Set if all components can terminate: after `Terminate` this component is at this location,
+    /// from which nothing is possible.
     ending: Option<(usize, usize)>,
 }
 
@@ -263,7 +265,7 @@ fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) ->
             params.len() - 1
         });
         let mut of_var: AHashMap<VarId, usize> = AHashMap::new();
-        for shared in shared_places(automaton, signature) {
+        for shared in shared_parameters(automaton, signature) {
             let sort = signature.var(shared[0]).sort;
             let init = unused.value(signature, sort);
             let var = signature.copy_var(shared[0]);
@@ -274,8 +276,8 @@ fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) ->
         for (v, value) in &automaton.initial_values {
             let param = of_var[v];
             params[param].init = value.clone();
-            // A list that is a board keeps its length where it is not live, so that it can be
-            // unfolded.
+            // A list that represents a board has its length also as a placeholder, so that it can
+            // be unfolded.
             if value.is_closed() && matches!(signature.sorts.kind(value.sort), SortKind::List(_)) {
                 defaults[param] = value.clone();
             }
@@ -285,11 +287,11 @@ fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) ->
     Layout { params, defaults, placements, ending }
 }
 
-/// Makes summands of steps that automata take together.
-struct Maker<'a> {
+/// Builder of summands from joint steps of automata.
+struct SummandBuilder<'a> {
     automata: &'a [Automaton],
     placements: &'a [Placement],
-    /// The values of parameters that do not matter.
+    /// Placeholders of the parameters.
     defaults: &'a [Expr],
     /// The parameters, as expressions.
     params: &'a [Expr],
@@ -299,38 +301,38 @@ struct Maker<'a> {
     globals: &'a Substitution,
 }
 
-/// What the steps of some automata are together.
+/// JointStep step of several automata.
 #[derive(Default)]
-struct Joint {
+struct JointStep {
     sum_vars: Vec<VarId>,
-    /// Where the automata are.
+    /// Conditions on the locations of the automata.
     control: Vec<Expr>,
     guard: Vec<Expr>,
     updates: Vec<(usize, Expr)>,
-    /// What is chosen by chance afterwards, with the weights of all.
+    /// Variables of the probabilistic choices afterwards, with the weights of all.
     chosen: Vec<VarId>,
     weights: Vec<Expr>,
-    /// When they are taken, by those that say so: all say the same.
+    /// Times of the steps that have one; all must be equal.
     times: Vec<Expr>,
     had_sum: bool,
 }
 
-impl Maker<'_> {
-    /// The summand of a step; none if its guard is false.
+impl SummandBuilder<'_> {
+    /// Returns the summand of a step; `None` if its guard is false.
     fn summand(
         &self,
         signature: &mut Signature,
         step: Combined,
         eliminate: bool,
     ) -> Option<Summand> {
-        let mut joint = Joint::default();
+        let mut joint = JointStep::default();
         for &(c, part) in &step.parts {
             self.add(signature, &mut joint, c, part);
         }
         for &(c, value) in &step.phases {
             joint.control.extend(self.at_location(signature, c, value as usize));
         }
-        let Joint {
+        let JointStep {
             mut sum_vars,
             control,
             mut guard,
@@ -373,7 +375,7 @@ impl Maker<'_> {
         for g in control.into_iter().chain(guard) {
             conjunction = Expr::and(signature, conjunction, g.substitute(self.globals));
         }
-        // Every sort has an element, so a sum over a variable that nothing depends on is no sum.
+        // Every sort has an element, so a sum over an unused variable is redundant.
         let mut used = Vec::new();
         conjunction.free_vars(&mut used);
         actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
@@ -392,8 +394,8 @@ impl Maker<'_> {
         })
     }
 
-    /// Adds what one automaton does.
-    fn add(&self, signature: &mut Signature, joint: &mut Joint, c: usize, part: Part) {
+    /// Adds the step of one automaton.
+    fn add(&self, signature: &mut Signature, joint: &mut JointStep, c: usize, part: Part) {
         let placement = &self.placements[c];
         let edge = match part {
             Part::Edge(e) => &self.automata[c].edges[e],
@@ -435,14 +437,14 @@ impl Maker<'_> {
         }
     }
 
-    /// That an automaton is at a location, if it has several.
+    /// Returns the condition that an automaton is at a location; `None` if it has only one.
     fn at_location(&self, signature: &mut Signature, c: usize, location: usize) -> Option<Expr> {
         let here = Expr::number(location as u32 + 1, basic::POS);
         self.placements[c].control.map(|p| Expr::equal(signature, self.params[p].clone(), here))
     }
 }
 
-/// The linear process of combined summands.
+/// Assembles combined summands into a linear process.
 pub(super) fn assemble(
     spec: &ProcSpec,
     mut data: DataSpec,
@@ -461,7 +463,7 @@ pub(super) fn assemble(
             as_param.insert(*v, param_exprs[*p].clone());
         }
     }
-    // Any value will do for a global variable.
+    // A global variable may have any value.
     let mut globals = Substitution::new();
     for g in &spec.globals {
         let sort = data.signature.var(*g).sort;
@@ -478,7 +480,7 @@ pub(super) fn assemble(
     }
     let chance =
         product(&mut data.signature, weights).map(|weight| Chance { vars: chosen, weight });
-    let maker = Maker {
+    let maker = SummandBuilder {
         automata,
         placements: &placements,
         defaults: &defaults,
@@ -501,7 +503,7 @@ pub(super) fn assemble(
         ));
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();
-    let plan = plan::Placed {
+    let plan = composition::PlacedAutomata {
         params: &params,
         placements: &placements,
         as_param: &as_param,

@@ -1,15 +1,15 @@
-//! Choices by chance that come before an action: they are made as soon as a place is entered, so
-//! that no location begins with one.
+//! Elimination of initial probabilistic choices: a `dist` before an action is resolved when its
+//! location is entered, so that no location starts with a `dist`.
 //!
-//! In: what stays to be done and the values of its variables. Out: the same without the leading
-//! `dist`s, whose variables are then free in it, and how these are chosen. A `dist` below `+` and
-//! `c -> p <> q` is pulled out: chance decides before choices are made (Groote, Rivera Verduzco, de
-//! Vink, "An efficient algorithm to determine probabilistic bisimulation", 2018, and the
-//! reference's linear form). Where a condition rules a `dist` out, its variables have one
-//! value of their sort for certain, so that states do not multiply.
+//! In: the continuation and the values of its variables. Out: the continuation without leading
+//! `dist`s, whose variables become free in it, and their distribution. A `dist` below `+` and `c ->
+//! p <> q` is pulled out: probabilistic choices precede nondeterministic ones (Groote, Rivera
+//! Verduzco, de Vink, "An efficient algorithm to determine probabilistic bisimulation", 2018, and
+//! the reference's linear form). If a condition excludes a `dist`, its variables have one value
+//! with probability 1, so that states do not multiply.
 //!
-//! Cost: linear in the terms up to the first actions. Invariant: the weights speak of what the
-//! values speak of, and of what is chosen.
+//! Cost: linear in the terms up to the first actions. Invariant: the free variables of the weights
+//! are those of the values and the chosen variables.
 
 use super::assemble::default_value;
 use super::sequence::Sequence;
@@ -23,8 +23,8 @@ use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
 use std::rc::Rc;
 
-/// For each process whether it may choose by chance before it acts. Least fixed point.
-pub(super) fn chancy(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
+/// Returns for each process whether it may start with a probabilistic choice. Least fixed point.
+pub(super) fn starts_with_dist(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
     let mut known = vec![false; bodies.len()];
     loop {
         let mut changed = false;
@@ -40,42 +40,44 @@ pub(super) fn chancy(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
     }
 }
 
-/// Whether a term may choose by chance before it acts.
-fn starts(term: &Term, chancy: &[bool]) -> bool {
+/// True if a term may start with a probabilistic choice.
+fn starts(term: &Term, starts_with_dist: &[bool]) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match term {
         Term::Dist(..) => true,
         Term::Action(_) | Term::Delta => false,
-        Term::Call(p, _) => chancy[p.index()],
-        Term::Choice(p, q) | Term::If(_, p, q) => starts(p, chancy) || starts(q, chancy),
-        Term::Seq(p, _) | Term::Sum(_, p) | Term::At(p, _) => starts(p, chancy),
+        Term::Call(p, _) => starts_with_dist[p.index()],
+        Term::Choice(p, q) | Term::If(_, p, q) => {
+            starts(p, starts_with_dist) || starts(q, starts_with_dist)
+        }
+        Term::Seq(p, _) | Term::Sum(_, p) | Term::At(p, _) => starts(p, starts_with_dist),
     })
 }
 
-/// What stays to be done once chance has decided.
-pub(super) struct Drawn {
+/// Continuation after its initial probabilistic choice.
+pub(super) struct ResolvedChoice {
     pub sequence: Sequence,
     pub values: Substitution,
     pub chance: Option<Chance>,
 }
 
-/// What was pulled out of a term so far.
+/// Variables and weights of the choices pulled out of a term so far.
 #[derive(Default)]
-struct Pulled {
+struct PulledChoices {
     vars: Vec<VarId>,
     weights: Vec<Expr>,
 }
 
-/// What pulling knows.
-struct Pulling {
-    /// Variables that are in use.
+/// Context of the transformation.
+struct PullContext {
+    /// Variables in use.
     taken: Vec<VarId>,
-    /// Values of the parameters of processes whose bodies took the place of their calls.
+    /// Values of the parameters of processes with inlined bodies.
     values: Substitution,
-    /// These processes, outermost first.
+    /// Inlined processes, outermost first.
     calls: Vec<ProcId>,
 }
 
-/// The product of weights.
+/// Returns the product of weights; `None` if there are none.
 pub(super) fn product(signature: &mut Signature, weights: Vec<Expr>) -> Option<Expr> {
     weights
         .into_iter()
@@ -87,46 +89,46 @@ fn real(signature: &mut Signature, n: u32) -> Expr {
 }
 
 impl Builder<'_> {
-    /// A sequence after the choices by chance with which it starts. `taken`: variables that these
-    /// must not have, besides its own.
-    pub(super) fn drawn(
+    /// Resolves the initial probabilistic choices of a sequence. `taken`: further variables to
+    /// avoid.
+    pub(super) fn resolve_choices(
         &mut self,
         sequence: Sequence,
         values: Substitution,
         taken: Vec<VarId>,
-    ) -> Result<Drawn, Diagnostic> {
+    ) -> Result<ResolvedChoice, Diagnostic> {
         let Some(first) =
-            self.sequences.first(sequence).filter(|t| starts(t, &self.chancy)).cloned()
+            self.sequences.first(sequence).filter(|t| starts(t, &self.starts_with_dist)).cloned()
         else {
-            return Ok(Drawn { sequence, values, chance: None });
+            return Ok(ResolvedChoice { sequence, values, chance: None });
         };
-        let mut pulling = Pulling { taken, values, calls: Vec::new() };
+        let mut pulling = PullContext { taken, values, calls: Vec::new() };
         pulling.taken.extend_from_slice(&self.sequences.vars(sequence));
         pulling.taken.extend(pulling.values.keys());
         for e in pulling.values.values() {
             e.free_vars(&mut pulling.taken);
         }
         let rest = self.sequences.rest(sequence);
-        let mut pulled = Pulled::default();
+        let mut pulled = PulledChoices::default();
         let term = self.pull(&first, !rest.is_empty(), &mut pulling, &mut pulled)?;
         let sequence = self.sequences.push(&term, rest);
-        let Pulling { values, .. } = pulling;
+        let PullContext { values, .. } = pulling;
         let weights = pulled.weights.iter().map(|w| w.substitute(&values)).collect();
         let chance =
             product(self.signature, weights).map(|weight| Chance { vars: pulled.vars, weight });
-        Ok(Drawn { sequence, values, chance })
+        Ok(ResolvedChoice { sequence, values, chance })
     }
 
-    /// A term without the `dist`s before its actions. `more`: whether something stays to be done
-    /// after it.
+    /// Returns a term without the `dist`s before its actions. `more`: true if the term is followed
+    /// by another.
     fn pull(
         &mut self,
         term: &Rc<Term>,
         more: bool,
-        at: &mut Pulling,
-        out: &mut Pulled,
+        at: &mut PullContext,
+        out: &mut PulledChoices,
     ) -> Result<Rc<Term>, Diagnostic> {
-        if !starts(term, &self.chancy) {
+        if !starts(term, &self.starts_with_dist) {
             return Ok(term.clone());
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || {
@@ -158,25 +160,26 @@ impl Builder<'_> {
                 Term::Call(p, args) => return self.pull_call(*p, args, more, at, out),
                 Term::Sum(..) => {
                     let message = "a `sum` over a process that starts with `dist` is not supported by linearisation";
-                    return Err(Diagnostic::new(Stage::Unsupported, message)
-                        .note("an action between them says which comes first"));
+                    return Err(Diagnostic::new(Stage::Unsupported, message).note(
+                        "put an action between the `sum` and the `dist` to fix their order",
+                    ));
                 }
                 Term::Action(_) | Term::Delta => return Ok(term.clone()),
             }))
         })
     }
 
-    /// A branch of a conditional: where its condition does not hold, what it would choose is
-    /// certain.
+    /// Transforms a branch of a conditional: if its condition does not hold, its choices have one
+    /// outcome with probability 1.
     fn pull_if(
         &mut self,
         c: &Expr,
         p: &Rc<Term>,
         more: bool,
-        at: &mut Pulling,
-        out: &mut Pulled,
+        at: &mut PullContext,
+        out: &mut PulledChoices,
     ) -> Result<Rc<Term>, Diagnostic> {
-        let mut inner = Pulled::default();
+        let mut inner = PulledChoices::default();
         let p = self.pull(p, more, at, &mut inner)?;
         let Some(weight) = product(self.signature, inner.weights) else { return Ok(p) };
         let mut certain = Expr::boolean(self.signature, true);
@@ -199,37 +202,37 @@ impl Builder<'_> {
         Ok(p)
     }
 
-    /// The body of a process in the place of its call.
+    /// Inlines the body of a process.
     fn pull_call(
         &mut self,
         p: ProcId,
         args: &[Expr],
         more: bool,
-        at: &mut Pulling,
-        out: &mut Pulled,
+        at: &mut PullContext,
+        out: &mut PulledChoices,
     ) -> Result<Rc<Term>, Diagnostic> {
         let def = &self.spec.procs[p.index()];
         if at.calls.contains(&p) {
             let message = format!(
-                "unguarded recursion: process `{}` calls itself without doing an action first",
+                "unguarded recursion: process `{}` calls itself before its first action",
                 def.name
             );
             return Err(Diagnostic::at(Stage::Process, def.span, message)
                 .note("put an action before the recursive call, as in `P = a . P`"));
         }
-        if self.stacky[p.index()] && more {
+        if self.uses_stack[p.index()] && more {
             let message = format!(
                 "process `{}` starts with `dist` and its recursion needs a stack, which is not supported",
                 def.name
             );
             return Err(Diagnostic::at(Stage::Unsupported, def.span, message)
-                .note("an action before the `dist` lets it be linearised"));
+                .note("put an action before the `dist`"));
         }
         args.iter().for_each(|a| a.free_vars(&mut at.taken));
         let mut by = Substitution::new();
         for (param, arg) in def.params.clone().into_iter().zip(args) {
-            // A variable of its own even for what is a variable: so that nothing in the body has to
-            // be renamed, and the place is the same each time.
+            // Parameters get fresh variables, so that nothing in the body needs renaming and the
+            // location is the same each time.
             let formal = self.rename(param, &at.taken);
             at.taken.push(formal);
             let value = arg.substitute(&at.values);

@@ -1,21 +1,21 @@
-//! Folding: the locations of a component become a value of a parameter, so that edges with the same
-//! actions become few.
+//! Folding of components: the locations become values of a parameter, so that edges with the same
+//! actions merge.
 //!
-//! Composition multiplies edges. Where several components take part in one action from hundreds of
-//! locations each (a clock's tick, a barrier), that is too many, although each component is at one
-//! location at a time. A folded component has one location and a parameter `s` for where it was;
-//! the edges of one kind (the same actions, sums, conditions and arguments on what is summed)
-//! become one, whose condition, arguments, target and values are functions of `s` and of the
-//! variables. If a location has several of a kind, it sums over their number `k`. It is the
-//! clustering of summands of Groote, Ponse and Usenko, "Linearization in parallel pCRL" (2001),
-//! done where composition needs it only: edges apart are read and tabulated faster.
+//! Composition multiplies edges. If several components take part in one action from hundreds of
+//! locations each (a clock's tick, a barrier), there are too many combinations. A folded component
+//! has one location and a parameter `s` for the former location. The edges of one kind (equal
+//! actions, sums, and conditions and arguments on sum variables) become one edge. Its condition,
+//! arguments, target and values are functions of `s` and of the variables. If a location has
+//! several edges of a kind, the edge sums over their number `k`. This is the clustering of summands
+//! of Groote, Ponse and Usenko, "Linearization in parallel pCRL" (2001), applied only if
+//! composition needs it, because separate edges are faster to evaluate.
 //!
 //! In and out: [`Automaton`]. Functions get one equation each: a balanced tree of comparisons of
-//! `k` and `s`. Edges of a location that differ in one condition and its negation become one whose
-//! parts are conditional. Cost: edges times variables. Invariant: states are mapped one to one; a
-//! place that is not live holds what `assemble` gives it.
+//! `k` and `s`. Edges of a location that differ in one condition and its negation become one edge
+//! with conditional parts. Cost: edges times variables. Invariant: states are mapped one to one; a
+//! parameter that is not live has the placeholder of `assemble`.
 
-use super::assemble::{Unused, shared_places};
+use super::assemble::{Unused, shared_parameters};
 use super::sequential::{Automaton, Edge, Location};
 use crate::linear::Act;
 use ahash::AHashMap;
@@ -25,8 +25,8 @@ use mu_data::expr::{DataSpec, Equation, Expr, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
 
-/// What edges that may become one agree in. Sum variables have the names that all folded edges of
-/// the component share.
+/// Common part of the edges that may become one. All folded edges of the component share the names
+/// of sum variables.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Kind {
     actions: Vec<ActId>,
@@ -36,33 +36,33 @@ struct Kind {
     args: Vec<Option<Expr>>,
     /// Conjuncts that depend on sum variables.
     guard: Vec<Expr>,
-    /// The location that it goes to, if that is successful termination.
+    /// The target location, if that is successful termination.
     over: Option<usize>,
 }
 
-/// An edge from a location, without what its kind says.
+/// Edge from a location, without the common part of its kind.
 struct Row {
     from: usize,
-    /// Which one of the edges of its kind at that location, from 1 on.
+    /// Number of the edge among those of its kind at that location, from 1.
     number: usize,
     guard: Vec<Expr>,
-    /// Arguments of all actions, one after another; `None` where the kind has them.
+    /// Arguments of all actions, one after another; `None` for arguments of the kind.
     args: Vec<Option<Expr>>,
-    /// Number of the location after it.
+    /// Number of the target location.
     to: Expr,
-    /// The value of each place after it.
+    /// Value of each place after the edge.
     values: Vec<Expr>,
     acts: Vec<Act>,
 }
 
-/// How a component would be folded.
+/// Plan to fold a component.
 pub(super) struct Fold<'a> {
     automaton: &'a Automaton,
     /// Variables that share a place, by place.
     places: Vec<Vec<VarId>>,
     /// The variable of each place after folding.
     vars: Vec<VarId>,
-    /// Edges by kind, those of a location numbered from 1 on.
+    /// Edges by kind; those of a location are numbered from 1.
     kinds: Vec<(Kind, Vec<Row>)>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Fold<'a> {
         signature: &mut Signature,
         unused: &mut Unused,
     ) -> Self {
-        let places = shared_places(automaton, signature);
+        let places = shared_parameters(automaton, signature);
         let vars: Vec<VarId> = places.iter().map(|shared| signature.copy_var(shared[0])).collect();
         let mut fold = Self { automaton, places, vars, kinds: Vec::new() };
         let mut kinds: Vec<(Kind, Vec<Row>)> = Vec::new();
@@ -88,16 +88,19 @@ impl<'a> Fold<'a> {
             kinds[at].1.push(row);
         }
         for (kind, rows) in kinds {
-            let merged =
-                by_location(rows).into_iter().flat_map(|rows| merged(signature, rows)).collect();
+            let merged = by_location(rows)
+                .into_iter()
+                .flat_map(|rows| merge_complements(signature, rows))
+                .collect();
             fold.kinds.push((kind, merged));
         }
         fold
     }
 
-    /// How many of its edges become one hundred; 0 if it does not get smaller.
+    /// Returns 100 times the ratio of edges before and after folding; 0 if their number does not
+    /// decrease.
     pub(super) fn gain(&self) -> usize {
-        // Times and choices by chance would have to become functions of the location as well.
+        // Times and probabilistic choices would have to become functions of the location as well.
         if self.automaton.edges.iter().any(|e| e.chance.is_some() || e.time.is_some()) {
             return 0;
         }
@@ -140,7 +143,7 @@ impl<'a> Fold<'a> {
             .collect::<Vec<Expr>>();
         let args = all.iter().map(|e| summed(e).then(|| e.clone())).collect();
         let rest = all.iter().map(|e| (!summed(e)).then(|| e.clone())).collect();
-        let (kept, guard) = edge.guard.iter().map(|g| g.substitute(&by)).partition(summed);
+        let (of_kind, guard) = edge.guard.iter().map(|g| g.substitute(&by)).partition(summed);
         let mut values = Vec::new();
         for (place, shared) in self.places.iter().enumerate() {
             let given = edge
@@ -149,14 +152,14 @@ impl<'a> Fold<'a> {
                 .find(|(v, _)| shared.contains(v))
                 .map(|(_, e)| e.substitute(&by));
             let own = Expr::var(signature, self.vars[place]);
-            // What is not live before nor after stays as it is.
+            // A variable that is live neither before nor after is unchanged.
             values.push(given.unwrap_or_else(|| {
                 if live[place] { unused.value(signature, own.sort) } else { own }
             }));
         }
         let over = locations[edge.to].terminated.then_some(edge.to);
         let actions = edge.acts.iter().map(|a| a.action).collect();
-        let kind = Kind { actions, sum_vars, had_sum: edge.had_sum, args, guard: kept, over };
+        let kind = Kind { actions, sum_vars, had_sum: edge.had_sum, args, guard: of_kind, over };
         let to = Expr::number(edge.to as u32 + 1, basic::POS);
         (
             kind,
@@ -172,7 +175,8 @@ impl<'a> Fold<'a> {
         )
     }
 
-    /// The folded component: location 0 for all that go on, and those of successful termination.
+    /// Builds the folded component: location 0 for all locations that continue, and those of
+    /// successful termination.
     pub(super) fn build(&self, data: &mut DataSpec, unused: &mut Unused) -> Automaton {
         let at = data.signature.fresh_var("s", basic::POS);
         let mut locations = vec![Location {
@@ -221,7 +225,7 @@ impl<'a> Fold<'a> {
     }
 }
 
-/// One edge for all rows of a kind.
+/// Returns one edge for all rows of a kind.
 fn edge(
     kind: &Kind,
     rows: &[Row],
@@ -279,23 +283,23 @@ fn edge(
     }
 }
 
-/// An expression for the edge of a number at a location.
+/// Expression for the edge with a number at a location.
 type Case = (usize, usize, Expr);
 
-/// Makes functions of the location and of the number of the edge there.
+/// Builder of functions of the location and of the edge number there.
 struct Functions<'a> {
     data: &'a mut DataSpec,
-    /// The parameter for the location.
+    /// Parameter for the location.
     at: VarId,
-    /// The sum variable for the number, if there are several.
+    /// Sum variable for the edge number, if there are several.
     number: Option<VarId>,
     name: &'a str,
-    /// The last location's number.
+    /// Number of the last location.
     last: usize,
 }
 
 impl Functions<'_> {
-    /// What holds where these rows are; nothing does at other locations.
+    /// Returns the condition that one of these rows holds; false at other locations.
     fn condition(&mut self, rows: &[Row], most: usize) -> Expr {
         let no = Expr::boolean(&mut self.data.signature, false);
         let mut all: Vec<Case> = (1..=most)
@@ -313,7 +317,8 @@ impl Functions<'_> {
         self.choice("guard", all)
     }
 
-    /// The expression of the edge of that number at the location; any will do where there is none.
+    /// Returns the expression of the edge with the current number at the current location;
+    /// arbitrary if there is none.
     fn choice(&mut self, what: &str, mut cases: Vec<Case>) -> Expr {
         cases.sort_by_key(|c| (c.0, c.1));
         let body = self.tree(&cases);
@@ -347,8 +352,7 @@ impl Functions<'_> {
         Expr::apply(&self.data.signature, op, args)
     }
 
-    /// Comparisons of the number with the first one of the second half of them, then of the
-    /// location.
+    /// Builds a balanced tree of comparisons of the edge number, then of the location.
     fn tree(&mut self, cases: &[Case]) -> Expr {
         let (first, last) = (&cases[0], &cases[cases.len() - 1]);
         if cases.iter().all(|c| c.2 == first.2) {
@@ -370,7 +374,7 @@ impl Functions<'_> {
     }
 }
 
-/// `if(c, a, b)`, with an operator of logic where `a` or `b` is a constant.
+/// Returns `if(c, a, b)`, using a logical operator if `a` or `b` is a constant.
 fn conditional(signature: &mut Signature, c: Expr, a: Expr, b: Expr) -> Expr {
     if a == b {
         return a;
@@ -390,7 +394,7 @@ fn conditional(signature: &mut Signature, c: Expr, a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// Rows of each location, locations in the order of their first rows.
+/// Groups rows by location, in the order of the first rows.
 fn by_location(rows: Vec<Row>) -> Vec<Vec<Row>> {
     let mut places: AHashMap<usize, usize> = AHashMap::new();
     let mut out: Vec<Vec<Row>> = Vec::new();
@@ -404,8 +408,8 @@ fn by_location(rows: Vec<Row>) -> Vec<Vec<Row>> {
     out
 }
 
-/// Rows of one location and kind, those that differ in one condition and its negation together.
-fn merged(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> {
+/// Merges rows of one location and kind that differ in one condition and its negation.
+fn merge_complements(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> {
     let mut i = 0;
     while i < rows.len() {
         let other =
@@ -427,14 +431,14 @@ fn merged(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> {
         let to = both(a.to, b.to);
         let guard = a.guard.into_iter().filter(|g| *g != c).collect();
         rows.insert(j, Row { guard, args, to, values, ..a });
-        // What it has become may fit to one before it.
+        // The result may be merged with an earlier one.
         i = j.max(1);
     }
     rows.iter_mut().zip(1..).for_each(|(row, number)| row.number = number);
     rows
 }
 
-/// The condition of the first that the second has the negation of, if they agree in all others.
+/// Returns the condition of `a` whose negation is in `b`, if all other conditions are equal.
 fn opposite(signature: &mut Signature, a: &[Expr], b: &[Expr]) -> Option<Expr> {
     let only = |xs: &[Expr], ys: &[Expr]| {
         let mut rest = xs.iter().filter(|x| !ys.contains(x));

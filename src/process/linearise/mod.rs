@@ -1,24 +1,24 @@
-//! Linearisation: from a typed process specification to a linear process.
+//! Linearisation: transformation of a typed process specification to a linear process.
 //!
 //! - `term`: equations become sequential terms;
-//! - `ending`: what comes after a process that never ends goes;
+//! - `termination`: continuations of processes that never terminate are removed;
 //! - `sequential`: each parallel component becomes an automaton with data;
-//! - `simplify`: constants, duplicates and, if asked, dead variables go, per location;
-//! - `fold`: where composition would multiply too many edges, locations become data;
-//! - `network`: communication, allow, hide, rename, block are multiplied out, as far as something
-//!   allowed can come of it;
+//! - `simplify`: constants, duplicates and, if requested, dead variables are removed, per location;
+//! - `fold`: locations become data if composition would multiply too many edges;
+//! - `network`: communication, allow, hide, rename, block are multiplied out, as far as the result
+//! may be allowed;
 //! - `assemble`: locations and variables become parameters.
 //!
 //! The linear process has exactly the states (process instances and their live arguments) that the
-//! text describes: an argument that no longer occurs in what is left to do is reset to a default
-//! value, and nothing else is merged.
+//! text describes: an argument that does not occur in the continuation is reset to a default value,
+//! and no other states are merged.
 
 mod assemble;
 mod chance;
-mod ending;
+mod termination;
 mod fold;
 mod network;
-mod plan;
+mod composition;
 mod sequence;
 mod sequential;
 mod simplify;
@@ -40,7 +40,7 @@ use std::rc::Rc;
 
 pub use self::assemble::{default_value, unused_name};
 
-/// What linearisation may do besides.
+/// Options of linearisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Remove variables that are constant at a location.
@@ -49,25 +49,25 @@ pub struct Options {
     pub duplicates: bool,
     /// Remove sum variables that a conjunct `x == e` of the condition determines.
     pub eliminate: bool,
-    /// Remove summands that control flow never reaches.
+    /// Remove summands that are unreachable by control flow.
     pub control: bool,
-    /// Remove parameters that nothing depends on; this may merge states that are strongly
+    /// Remove parameters on which nothing depends; this may merge states that are strongly
     /// bisimilar.
     pub dead: bool,
     /// Replace sums over small finite sorts by a summand for each value.
     pub instantiate: bool,
-    /// Replace parameters that are records by their fields where summands depend on few of these
-    /// then.
+    /// Replace parameters that are records by their fields, if summands then depend on few of them.
     pub unfold: bool,
-    /// With that: have a summand for each value of a parameter that other parameters are looked at
-    /// by. It names the values, so a sort that stands for one of any size does without.
+    /// With `unfold`: create a summand for each value of a parameter that selects fields of other
+    /// parameters. The result names the values, so this is off for a sort that stands for sorts of
+    /// any size.
     pub positions: bool,
-    /// Where composition gives more summands than this, make locations of components data.
+    /// Limit on summands above which composition folds the locations of components into data.
     pub fold_above: usize,
-    /// As far as summands become fewer by this factor: those of folded components have to be tried
-    /// in every state.
+    /// Minimum factor by which folding must reduce the summands, since those of folded components
+    /// are tried in every state.
     pub fold_gain: usize,
-    /// Refuse to build more summands than this.
+    /// Limit on summands; beyond it, linearisation fails.
     pub max_summands: usize,
 }
 
@@ -94,12 +94,12 @@ impl Options {
     pub const SIMPLIFICATIONS: [&str; 7] =
         ["constants", "duplicates", "eliminate", "control", "unfold", "dead", "instantiate"];
 
-    /// No simplification.
+    /// Returns options without any simplification.
     pub fn plain() -> Self {
         Self::default().with_all(false)
     }
 
-    /// All simplifications, or none.
+    /// Switches all simplifications on or off.
     #[must_use]
     pub fn with_all(mut self, on: bool) -> Self {
         Self::SIMPLIFICATIONS
@@ -108,14 +108,14 @@ impl Options {
         self
     }
 
-    /// For processes whose sorts may stand for sorts of any size: no values are named that the
-    /// specification does not name.
+    /// Returns options for processes whose sorts may stand for sorts of any size: the result names
+    /// no values that the specification does not name.
     pub fn of_any_size() -> Self {
         Self { positions: false, ..Self::default() }
     }
 
-    /// For processes with components that may be there in any number: what is done to a summand
-    /// depends on nothing but the components that take part in it.
+    /// Returns options for processes with any number of equal components: the form of a summand
+    /// depends only on the components that take part in it.
     pub fn of_any_number() -> Self {
         Self {
             unfold: false,
@@ -126,13 +126,13 @@ impl Options {
         }
     }
 
-    /// With all components folded that take part in compositions and get smaller by it.
+    /// Folds all components that take part in compositions and become smaller by it.
     #[must_use]
     pub fn with_all_folded(self) -> Self {
         Self { fold_above: 0, fold_gain: 0, ..self }
     }
 
-    /// The switch of a simplification.
+    /// Returns the switch of a simplification.
     pub fn simplification(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
             "constants" => &mut self.constants,
@@ -147,17 +147,17 @@ impl Options {
     }
 }
 
-/// Control flow is not followed through more summands than this.
-const MAX_FOLLOWED: usize = 100_000;
+/// Limit on summands for control-flow analysis; above it, the analysis is skipped.
+const MAX_CONTROL_FLOW: usize = 100_000;
 
 /// Linearises a specification.
 ///
-/// Errors: unguarded recursion, constructs without untimed meaning, parallel operators in a place
-/// that has no finite network, each with its place.
+/// Errors: unguarded recursion, constructs without untimed meaning, parallel operators without a
+/// finite network, each with its place.
 pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Diagnostic> {
     let mut data = spec.data.clone();
     let parallel = term::parallel_equations(spec);
-    // Any value will do for a global variable; none is a variable of what is left to be done.
+    // A global variable may have any value; none occurs in a continuation.
     let mut globals = Substitution::new();
     for g in &spec.globals {
         let sort = data.signature.var(*g).sort;
@@ -172,10 +172,10 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
             Some(term::convert(&def.body)?.substitute(&globals))
         });
     }
-    let ends = ending::ending(&bodies);
-    bodies.iter_mut().flatten().for_each(|body| *body = ending::trim(body, &ends));
+    let ends = termination::terminating(&bodies);
+    bodies.iter_mut().flatten().for_each(|body| *body = termination::trim(body, &ends));
     let mut names = Names::new(&spec.actions);
-    let mut layout = Layout {
+    let mut layout = NetworkBuilder {
         spec,
         parallel: &parallel,
         names: &mut names,
@@ -192,8 +192,8 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         automata.push(match component {
             Component::Term(name, _, term) => {
                 let automaton =
-                    builder.build(name, ending::trim(&term.substitute(&globals), &ends))?;
-                let mut automaton = rename_apart(automaton, builder.signature);
+                    builder.build(name, termination::trim(&term.substitute(&globals), &ends))?;
+                let mut automaton = with_fresh_variables(automaton, builder.signature);
                 if options.constants {
                     simplify::constants(&mut automaton);
                 }
@@ -209,7 +209,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         });
     }
     if options.constants {
-        // So that conditions have their values in the signature.
+        // Adds the values of conditions to the signature.
         for value in [true, false] {
             Expr::boolean(&mut data.signature, value);
         }
@@ -218,11 +218,11 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     }
     let mut unused = Unused::default();
     let (automata, combined) =
-        composed(spec, &mut data, automata, &network, &names, options, &mut unused)?;
+        compose(spec, &mut data, automata, &network, &names, options, &mut unused)?;
     let mut process =
         assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
     process.components = titles;
-    plan::operators(&network, &names, &mut process.anatomy);
+    composition::operators(&network, &names, &mut process.anatomy);
     let plain = !process.is_probabilistic() && !process.is_timed();
     if options.unfold && plain {
         crate::unfold::unfold(&mut process, options.positions)?;
@@ -230,7 +230,7 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     if options.instantiate {
         crate::simplify::instantiate(&mut process)?;
     }
-    if options.control && process.summands.len() <= MAX_FOLLOWED {
+    if options.control && process.summands.len() <= MAX_CONTROL_FLOW {
         crate::simplify::control(&mut process);
     }
     if options.dead {
@@ -239,10 +239,10 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     Ok(process)
 }
 
-/// Components as they are composed, and the summands of the whole. Where composition meets its
-/// limit, components are folded, those first that become smallest by it, and left as they were if
-/// that gains little.
-fn composed(
+/// Composes the components. Returns them, and the summands of the whole. If composition reaches its
+/// limit, components are folded, those with the largest gain first. They are restored if the total
+/// gain is too small.
+fn compose(
     spec: &ProcSpec,
     data: &mut DataSpec,
     automata: Vec<Automaton>,
@@ -252,7 +252,7 @@ fn composed(
     unused: &mut Unused,
 ) -> Result<(Vec<Automaton>, Vec<Combined>), Diagnostic> {
     let rewritten: AHashSet<OpId> = data.equations.iter().filter_map(|e| e.lhs.head()).collect();
-    // The summands and how many there were at a time, or the refusal if those were too many.
+    // The summands with the peak number during composition, or the error if there were too many.
     let compose = |automata: &[Automaton], data: &mut DataSpec, limit: usize| {
         let signature = &mut data.signature;
         let mut composer = Composer {
@@ -287,7 +287,7 @@ fn composed(
         if best == 0 {
             break compose(&folded, data, options.max_summands)??;
         }
-        // Equal components together, so that they stay interchangeable.
+        // Equal components are folded together, so that they remain interchangeable.
         for (i, gain) in gains.iter_mut().enumerate().filter(|(_, gain)| **gain == best) {
             folded[i] = folds[i].build(data, unused);
             *gain = 0;
@@ -306,8 +306,8 @@ fn composed(
     Ok((folded, combined))
 }
 
-/// Names of the components for people: those of their processes, with the arguments that tell
-/// instances of one process apart.
+/// Returns readable names of the components: those of their processes, with the arguments that
+/// distinguish instances of one process.
 fn titles(components: &[Component], signature: &Signature) -> Vec<String> {
     let all: Vec<(&str, Vec<String>)> = (components.iter())
         .map(|c| match c {
@@ -344,8 +344,8 @@ fn titles(components: &[Component], signature: &Signature) -> Vec<String> {
     titles
 }
 
-/// Equations that the initial process reaches; the others are not converted, so what is unsupported
-/// in them does not matter.
+/// Returns the equations that the initial process reaches. The others are not converted, so
+/// unsupported constructs in them do not matter.
 fn reachable_equations(spec: &ProcSpec) -> Vec<bool> {
     let mut seen = vec![false; spec.procs.len()];
     let mut todo = vec![&spec.init];
@@ -381,32 +381,33 @@ fn reachable_equations(spec: &ProcSpec) -> Vec<bool> {
 }
 
 enum Component {
-    /// A name, the arguments of the process instance, and the term.
+    /// Name, arguments of the process instance, and term.
     Term(String, Vec<Expr>, Rc<term::Term>),
-    /// Remembers whether a left merge or synchronisation has done its first step.
+    /// Records whether a left merge or synchronisation has done its first step.
     Phase,
 }
 
-/// Unfolds the parallel layer from `init` into a network over components.
-struct Layout<'a> {
+/// Builder of the network: unfolds the parallel layer from `init` into components.
+struct NetworkBuilder<'a> {
     spec: &'a ProcSpec,
     parallel: &'a [bool],
     names: &'a mut Names,
     components: Vec<Component>,
     /// Instances of equations with parallel operators that are being unfolded.
     calls: Vec<(ProcId, Vec<Expr>)>,
-    /// Evaluates arguments and conditions, once there are some.
+    /// Evaluates arguments and conditions; created at first use.
     engine: Option<Engine>,
 }
 
-/// Equations that are applied at most to evaluate an argument or a condition of the parallel layer.
+/// Limit on equations applied to evaluate an argument or a condition of the parallel layer; beyond
+/// it, the expression stays unevaluated.
 const MAX_STEPS: u64 = 100_000;
-/// Instances of one process inside each other: more than this have no end.
+/// Limit on nested instances of one process; beyond it, the recursion counts as infinite.
 const MAX_UNFOLDINGS: usize = 2_000;
 
-impl Layout<'_> {
-    /// The normal form of a closed expression, with what it is if that is a Boolean; others stay as
-    /// they are.
+impl NetworkBuilder<'_> {
+    /// Returns the normal form of a closed expression, and its value if it is a Boolean; other
+    /// expressions are unchanged.
     fn value(&mut self, e: &Expr, by: &Substitution) -> Result<(Expr, Option<bool>), Diagnostic> {
         let e = e.substitute(by);
         if !e.is_closed() {
@@ -421,15 +422,16 @@ impl Layout<'_> {
         let value = engine.from_expr(&e)?;
         let truth = if value.is_true() || value.is_false() { Some(value.is_true()) } else { None };
         let normal = engine.to_expr_at(&value, e.sort);
-        // A normal form may need operations that only the engine has: then the expression stays.
-        let (known, mut fits) = (self.spec.data.signature.op_count(), true);
-        normal.each_op(&mut |op| fits &= op.index() < known);
-        Ok((if fits { normal } else { e }, truth))
+        // A normal form may need operations that only the engine has: then the expression is
+        // unchanged.
+        let (known, mut is_expressible) = (self.spec.data.signature.op_count(), true);
+        normal.each_op(&mut |op| is_expressible &= op.index() < known);
+        Ok((if is_expressible { normal } else { e }, truth))
     }
 
-    /// The term that a process stands for if all it says is another process: such a name is no
-    /// place of its own.
-    fn resolved(&self, named: Rc<term::Term>) -> Result<Rc<term::Term>, Diagnostic> {
+    /// Replaces a process that is only another name of a process by that process, so that the name
+    /// has no location of its own.
+    fn resolve_alias(&self, named: Rc<term::Term>) -> Result<Rc<term::Term>, Diagnostic> {
         let mut term = named.clone();
         for _ in 0..self.spec.procs.len() {
             let term::Term::Call(p, args) = &*term else { return Ok(term) };
@@ -440,13 +442,13 @@ impl Layout<'_> {
             let by: Substitution = def.params.iter().copied().zip(args.iter().cloned()).collect();
             term = term::convert(&def.body)?.substitute(&by);
         }
-        // Names for each other: told as recursion, from where it was written.
+        // Cyclic names are reported as unguarded recursion, with the place of the source.
         Ok(named)
     }
 
     fn network(&mut self, proc: &Proc, by: &Substitution) -> Result<Network, Diagnostic> {
         if term::is_sequential(proc, self.parallel) {
-            let term = self.resolved(term::convert(proc)?.substitute(by))?;
+            let term = self.resolve_alias(term::convert(proc)?.substitute(by))?;
             let (name, args) = match &proc.kind {
                 ProcKind::Call(p, args) => (
                     self.spec.procs[p.index()].name.clone(),
@@ -507,8 +509,8 @@ impl Layout<'_> {
                 self.calls.pop();
                 network
             }
-            // A condition that the arguments decide chooses the branch: so many copies as a number
-            // says.
+            // A condition decided by the arguments selects the branch, so that a number determines
+            // the number of copies.
             ProcKind::If(c, p, q) => match self.value(c, by)?.1 {
                 Some(true) => self.network(p, by),
                 Some(false) => match q {
@@ -552,8 +554,8 @@ impl Layout<'_> {
     }
 }
 
-/// The error for a process that is not sequential because of what is inside: conversion says what
-/// and where.
+/// Returns the error for a process that is not sequential because of an inner operator. Conversion
+/// reports the operator and its place.
 fn not_sequential(proc: &Proc) -> Diagnostic {
     term::convert(proc).err().unwrap_or_else(|| {
         let message = "a process with parallel operators inside `.`, `+`, `sum` or a conditional is not supported";
@@ -561,10 +563,10 @@ fn not_sequential(proc: &Proc) -> Diagnostic {
     })
 }
 
-/// A copy of an automaton whose variables are its own, so that two copies of one process can stand
-/// side by side. Sum variables become different from all variables of locations: as written, a
-/// variable that is summed over and then kept is one and the same.
-fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automaton {
+/// Returns a copy of an automaton with fresh variables, so that two copies of one process can be
+/// compose. Sum variables become different from all variables of locations: in the source, a sum
+/// variable that is then stored is one variable.
+fn with_fresh_variables(mut automaton: Automaton, signature: &mut Signature) -> Automaton {
     let mut map: AHashMap<VarId, VarId> = AHashMap::new();
     for v in automaton.locations.iter().flat_map(|l| &l.vars) {
         if !map.contains_key(v) {

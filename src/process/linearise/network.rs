@@ -1,16 +1,15 @@
-//! Parallel composition: from the summands of the components to the summands of the whole.
+//! Parallel composition of component summands, with allowed multi-actions pushed down the network.
 //!
-//! In: a tree of parallel operators over automata. Out: combined summands: which edges of which
-//! components go together, the multi-action that results and the conditions that communication
-//! adds.
+//! In: a tree of parallel operators over automata. Out: combined summands: the participating edges
+//! of the components, the resulting multi-action and the conditions that communication adds.
 //!
-//! What is never allowed is never multiplied out: the set of allowed multi-actions is pushed down
-//! the tree (through hide, rename and communication, as in the alphabet axioms of van Weerdenburg,
-//! "Efficient rewriting techniques", 2009, and mCRL2's alphabet reduction), and a combination of
-//! edges is dropped as soon as no allowed multi-action contains its actions, or as what is blocked
-//! finds no partner to communicate with any more.
-//! Cost: the number of combinations that can still become allowed. Without any `allow` or `block`
-//! that is the product, by definition.
+//! Combinations that are never allowed are not built. The set of allowed multi-actions is pushed
+//! down the tree (through hide, rename and communication, as in the alphabet axioms of van
+//! Weerdenburg, "Efficient rewriting techniques", 2009, and mCRL2's alphabet reduction). A
+//! combination of edges is dropped as soon as no allowed multi-action contains its actions, or as
+//! soon as a blocked action has no remaining partner to communicate with. Cost: the number of
+//! combinations that can still become allowed. Without any `allow` or `block` that is the product,
+//! by definition.
 
 use super::sequential::{Automaton, Edge};
 use crate::linear::{Act, Origin};
@@ -25,7 +24,7 @@ use mu_labels::ActionDecl;
 /// An action name as a number.
 pub(super) type Name = u32;
 
-/// Names of actions and back.
+/// Bidirectional map of action names and numbers.
 #[derive(Default)]
 pub(super) struct Names {
     ids: AHashMap<String, Name>,
@@ -55,7 +54,7 @@ impl Names {
     fn of(&self, action: ActId) -> Name {
         self.of_action[action.index()]
     }
-    /// The text of a name.
+    /// Returns the text of a name.
     pub(super) fn text(&self, name: Name) -> &str {
         self.texts.get(name as usize).map_or("?", String::as_str)
     }
@@ -64,13 +63,13 @@ impl Names {
 /// A multiset of names, sorted.
 pub(super) type Bag = Vec<Name>;
 
-/// The tree of parallel operators.
+/// Tree of parallel operators.
 pub(super) enum Network {
     /// A component, by index.
     Component(usize),
     Parallel(Vec<Network>),
-    /// Left merge (`sync` false) or synchronisation: `phase` is the component that remembers
-    /// whether the first step was done.
+    /// Left merge (`sync` false) or synchronisation: `phase` is the component that records whether
+    /// the first step was done.
     First {
         sync: bool,
         phase: usize,
@@ -85,55 +84,54 @@ pub(super) enum Network {
     Comm(Vec<(Bag, Option<Name>)>, Box<Network>, Span),
 }
 
-/// What a component does in a combined summand.
+/// Step of a component in a combined summand.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Part {
     /// An edge of its automaton, by index.
     Edge(usize),
-    /// A phase component notes that the first step is done.
+    /// A phase component records that the first step is done.
     Phase,
 }
 
-/// A combined summand.
+/// Combined summand.
 #[derive(Clone, Debug)]
 pub(super) struct Combined {
-    /// Components with what they do, ascending.
+    /// Components with their steps, ascending.
     pub parts: Vec<(usize, Part)>,
-    /// Conditions that communication added, and phase requirements (component, value).
+    /// Conditions added by communication, and phase requirements (component, value).
     pub guard: Vec<Expr>,
     pub phases: Vec<(usize, u32)>,
     pub acts: Vec<Act>,
     pub hidden: Vec<Act>,
 }
 
-/// Which multisets may still matter. `None`: all.
+/// Set of multisets that may still be allowed. `None`: all.
 #[derive(Clone)]
 struct Allowed {
     /// Exact multisets, without free names.
     exact: Option<AHashSet<Bag>>,
     /// All sub-multisets of them.
     below: AHashSet<Bag>,
-    /// Names that may occur besides, any number of times (they get hidden).
+    /// Further names that may occur any number of times (they get hidden).
     free: AHashSet<Name>,
     /// Names that may not occur.
     blocked: AHashSet<Name>,
-    /// Names that may occur only if communication takes all of them away, each with what it may be
-    /// taken away with. Given to the parallel composition right below a communication, for it
-    /// alone.
+    /// Names that may occur only if communication consumes all of them, each with its possible
+    /// partners. Set for the parallel composition directly below a communication only.
     consumed: AHashMap<Name, Vec<Bag>>,
-    /// Multisets of which nothing but one communication of all of them can come: useless if
-    /// arguments differ. Given like `consumed`.
-    meeting: AHashSet<Bag>,
+    /// Multisets that can be allowed only as one communication of all their actions: useless if
+    /// arguments differ. Set like `consumed`.
+    joint: AHashSet<Bag>,
 }
 
 impl Allowed {
     fn all() -> Self {
         Self::unless(AHashSet::new(), AHashSet::new())
     }
-    /// Everything but some names.
+    /// Returns the set of everything except some names.
     fn unless(blocked: AHashSet<Name>, free: AHashSet<Name>) -> Self {
-        let (below, consumed, meeting) = (AHashSet::new(), AHashMap::new(), AHashSet::new());
-        Self { exact: None, below, free, blocked, consumed, meeting }
+        let (below, consumed, joint) = (AHashSet::new(), AHashMap::new(), AHashSet::new());
+        Self { exact: None, below, free, blocked, consumed, joint }
     }
     fn of(exact: AHashSet<Bag>, free: AHashSet<Name>, blocked: AHashSet<Name>) -> Self {
         let mut below = AHashSet::new();
@@ -156,24 +154,24 @@ impl Allowed {
             free,
             blocked,
             consumed: AHashMap::new(),
-            meeting: AHashSet::new(),
+            joint: AHashSet::new(),
         }
     }
     fn stripped(&self, bag: &[Name]) -> Bag {
         bag.iter().copied().filter(|n| !self.free.contains(n)).collect()
     }
-    /// Whether something that contains `bag` may be allowed.
-    fn partly(&self, bag: &[Name]) -> bool {
+    /// True if some multiset that contains `bag` may be allowed.
+    fn may_extend(&self, bag: &[Name]) -> bool {
         !bag.iter().any(|n| self.blocked.contains(n))
             && (self.exact.is_none() || self.below.contains(&self.stripped(bag)))
     }
-    /// Whether what must be consumed in `bag` can be, with partners in it and others of these
-    /// names.
+    /// True if the names in `bag` that must be consumed can be, with partners in it and further
+    /// ones among `later`.
     fn consumable(&self, bag: &[Name], later: &AHashSet<Name>) -> bool {
         let count = |n: Name| bag.iter().filter(|m| **m == n).count();
         bag.iter().all(|n| match self.consumed.get(n).map(Vec::as_slice) {
             None => true,
-            // Each needs one of its own.
+            // Each needs a partner of its own.
             Some([partners]) if partners.len() == 1 && partners[0] != *n => {
                 later.contains(&partners[0]) || count(*n) <= count(partners[0])
             }
@@ -182,34 +180,34 @@ impl Allowed {
                 .any(|partners| partners.iter().all(|m| bag.contains(m) || later.contains(m))),
         })
     }
-    /// Whether `bag` itself may be allowed.
-    fn wholly(&self, bag: &[Name]) -> bool {
+    /// True if `bag` itself may be allowed.
+    fn contains(&self, bag: &[Name]) -> bool {
         !bag.iter().any(|n| self.blocked.contains(n))
             && self.exact.as_ref().is_none_or(|e| e.contains(&self.stripped(bag)))
     }
 }
 
-/// Composes; the tables it needs.
+/// Composition with its tables.
 pub(super) struct Composer<'a> {
     pub automata: &'a [Automaton],
     pub names: &'a Names,
     pub signature: &'a mut Signature,
     pub actions: &'a [ActionDecl],
-    /// Operations with equations: of all, constructors among them, different terms may be equal.
+    /// Operations with equations, including constructors: different terms of them may be equal.
     pub rewritten: &'a AHashSet<OpId>,
-    /// More combined summands than this: refused.
+    /// Limit on combined summands; beyond it, composition fails.
     pub limit: usize,
-    /// How many there were at a time.
+    /// Peak number of combined summands.
     pub most: usize,
 }
 
 impl Composer<'_> {
-    /// All combined summands of a network.
+    /// Computes all combined summands of a network.
     pub(super) fn compose(&mut self, network: &Network) -> Result<Vec<Combined>, Diagnostic> {
         self.visit(network, &Allowed::all(), false)
     }
 
-    /// Whether two expressions have different values, whatever their variables.
+    /// True if two expressions have different values for all values of their variables.
     fn differ(&self, a: &Expr, b: &Expr) -> bool {
         let free = |op: OpId| {
             matches!(self.signature.op(op).kind, OpKind::Constructor(_))
@@ -237,15 +235,15 @@ impl Composer<'_> {
         bag
     }
 
-    /// `part`: the result will be combined with others, so being part of an allowed multiset is
-    /// enough.
+    /// Composes a subtree. `part`: the result will be combined with others, so it suffices to be
+    /// part of an allowed multiset.
     fn visit(
         &mut self,
         network: &Network,
         allowed: &Allowed,
         part: bool,
     ) -> Result<Vec<Combined>, Diagnostic> {
-        let fits = |bag: &Bag| if part { allowed.partly(bag) } else { allowed.wholly(bag) };
+        let fits = |bag: &Bag| if part { allowed.may_extend(bag) } else { allowed.contains(bag) };
         match network {
             Network::Component(c) => Ok((self.automata[*c].edges.iter().enumerate())
                 .filter(|(_, e)| fits(&self.bag(&e.acts)))
@@ -267,7 +265,7 @@ impl Composer<'_> {
             Network::Parallel(children) => {
                 let inside = Allowed {
                     consumed: AHashMap::new(),
-                    meeting: AHashSet::new(),
+                    joint: AHashSet::new(),
                     ..allowed.clone()
                 };
                 let mut all: Vec<Vec<(Bag, Combined)>> = Vec::new();
@@ -337,8 +335,8 @@ impl Composer<'_> {
         }
     }
 
-    /// Left merge, or synchronisation if `sync`: the first step is one of the left side (of both
-    /// sides), all others interleave.
+    /// Composes left merge, or synchronisation if `sync`: the first step is one of the left side
+    /// (of both sides), all others interleave.
     fn first(
         &mut self,
         sync: bool,
@@ -380,7 +378,8 @@ impl Composer<'_> {
         Ok(out)
     }
 
-    /// Communication: what is below may do the left-hand sides, which become the right-hand sides.
+    /// Composes communication: the operand may perform the left-hand sides, which become the
+    /// right-hand sides.
     fn communications(
         &mut self,
         rules: &[(Bag, Option<Name>)],
@@ -400,10 +399,10 @@ impl Composer<'_> {
             }
         }
         if matches!(inner, Network::Parallel(_)) && below.exact.is_some() && below.free.is_empty() {
-            for (lhs, _) in rules.iter().filter(|(lhs, _)| !allowed.partly(lhs)) {
+            for (lhs, _) in rules.iter().filter(|(lhs, _)| !allowed.may_extend(lhs)) {
                 let alone = rules.iter().all(|(other, _)| other == lhs || !is_below(other, lhs));
                 if alone && !below.below.iter().any(|b| b.len() > lhs.len() && is_below(lhs, b)) {
-                    below.meeting.insert(lhs.clone());
+                    below.joint.insert(lhs.clone());
                 }
             }
         }
@@ -422,8 +421,7 @@ impl Composer<'_> {
         Ok(out)
     }
 
-    /// All ways in which some of the children do one of their steps each, as far as something
-    /// allowed can come of it.
+    /// Combines steps of the children, at most one of each child, if the result may be allowed.
     fn combine(
         &mut self,
         mut all: Vec<Vec<(Bag, Combined)>>,
@@ -433,7 +431,7 @@ impl Composer<'_> {
         if !allowed.consumed.is_empty() {
             all = partners_together(all, &allowed.consumed);
         }
-        // Names that the children from each one on do.
+        // Names that occur in each child or a later one.
         let mut later: Vec<AHashSet<Name>> = vec![AHashSet::new()];
         for steps in all.iter().rev() {
             let mut names = later.last().cloned().unwrap_or_default();
@@ -443,22 +441,21 @@ impl Composer<'_> {
         later.reverse();
         let mut combinations: Vec<(Bag, Combined)> = Vec::new();
         for (steps, later) in all.into_iter().zip(&later[1..]) {
-            // By the names that they do, so that what does not fit is skipped for all of them at
-            // once.
+            // Steps are grouped by their names, so that a whole group that does not match is
+            // skipped at once.
             let kinds = by_names(&steps);
             let mut joined_all: Vec<((usize, usize, usize), Bag, Combined)> = Vec::new();
             for (bag, places) in by_names(&combinations) {
                 for (k, (kind, step_places)) in kinds.iter().enumerate() {
                     let joined = join(bag, kind);
-                    if !allowed.partly(&joined) || !allowed.consumable(&joined, later) {
+                    if !allowed.may_extend(&joined) || !allowed.consumable(&joined, later) {
                         continue;
                     }
-                    let meeting = allowed.meeting.contains(&joined);
+                    let joint = allowed.joint.contains(&joined);
                     for &i in &places {
                         for &j in step_places {
                             let (combination, step) = (&combinations[i].1, &steps[j].1);
-                            if meeting
-                                && self.args_differ(combination.acts.iter().chain(&step.acts))
+                            if joint && self.args_differ(combination.acts.iter().chain(&step.acts))
                             {
                                 continue;
                             }
@@ -488,8 +485,7 @@ impl Composer<'_> {
         Ok(combinations.into_iter().filter(|(bag, _)| fits(bag)).map(|(_, c)| c).collect())
     }
 
-    /// The refusal of a composition that grows without end, with the actions that most of its
-    /// summands do.
+    /// Returns the error for a composition with too many summands, with the most frequent actions.
     fn too_many(
         &self,
         what: &str,
@@ -506,10 +502,10 @@ impl Composer<'_> {
         let message = format!("{what} gives more than {} summands", self.limit);
         let advice = match allowed.exact {
             None => {
-                "put an `allow` around the composition, so that only the multi-actions that are meant are built"
+                "put an `allow` around the composition, so that only intended multi-actions are built"
             }
             Some(_) => {
-                "the components take part in it from too many places each: fewer sequences of actions in them may help"
+                "each component takes part in it from too many locations: shorter action sequences in the components may help"
             }
         };
         Diagnostic::new(Stage::Process, message)
@@ -517,7 +513,7 @@ impl Composer<'_> {
             .note(advice)
     }
 
-    /// Whether actions never have the same arguments.
+    /// True if some two of the actions have different arguments for all values of their variables.
     fn args_differ<'c>(&self, mut acts: impl Iterator<Item = &'c Act>) -> bool {
         let Some(first) = acts.next() else { return false };
         acts.any(|act| {
@@ -526,7 +522,7 @@ impl Composer<'_> {
         })
     }
 
-    /// The action of that name with the same sorts.
+    /// Returns the action of that name with the same sorts.
     fn overload(&self, name: Name, like: ActId) -> Result<ActId, Diagnostic> {
         let decl = &self.actions[like.index()];
         self.names.overloads.get(&(name, decl.sorts.clone())).copied().ok_or_else(|| {
@@ -561,8 +557,8 @@ impl Composer<'_> {
             let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
             for &name in bag {
                 let from = sources(name);
-                // A name that renaming cannot give may still come from beside it: the rest of the
-                // multiset counts.
+                // A name that the renaming does not produce may still come from a sibling: the rest
+                // of the multiset counts.
                 if !from.is_empty() {
                     bags = bags.iter().flat_map(|b| from.iter().map(|s| join(b, &[*s]))).collect();
                 }
@@ -579,7 +575,7 @@ impl Composer<'_> {
                 free.extend(lhs);
             }
         }
-        // A blocked name may still be an ingredient of a communication.
+        // A blocked name may still take part in a communication.
         let mut blocked = allowed.blocked.clone();
         blocked.retain(|n| !rules.iter().any(|(lhs, _)| lhs.contains(n)));
         let Some(exact) = &allowed.exact else { return Allowed::unless(blocked, free) };
@@ -602,8 +598,8 @@ impl Composer<'_> {
         Allowed::of(stripped, free, blocked)
     }
 
-    /// All ways in which a multi-action can communicate. Communication must happen where arguments
-    /// agree: what stays behind gets the condition that it does not match.
+    /// Enumerates all possible communications of a multi-action. Communication is forced if
+    /// arguments agree: actions that do not communicate get the condition that they do not match.
     fn communicate(
         &mut self,
         combined: &Combined,
@@ -647,10 +643,10 @@ impl Composer<'_> {
         let Some(first) = (from..used.len()).find(|&i| !used[i]) else {
             return self.finish(combined, rules, fits, groups, out);
         };
-        // The first free action communicates, in each way that is possible, or stays behind; unless
-        // what comes of it is never allowed.
+        // The first free action communicates in each possible combination, or stays; results that
+        // are never allowed are skipped.
         for (r, (lhs, to)) in rules.iter().enumerate() {
-            if to.is_some_and(|to| !allowed.partly(&[to])) {
+            if to.is_some_and(|to| !allowed.may_extend(&[to])) {
                 continue;
             }
             for group in self.matches(combined, lhs, first, used) {
@@ -664,19 +660,19 @@ impl Composer<'_> {
                 group.iter().for_each(|&i| used[i] = false);
             }
         }
-        if !allowed.partly(&[self.names.of(combined.acts[first].action)]) {
+        if !allowed.may_extend(&[self.names.of(combined.acts[first].action)]) {
             return Ok(());
         }
         self.choose(combined, rules, allowed, fits, groups, used, first + 1, out)
     }
 
-    /// Whether actions that would communicate never have the same arguments.
+    /// True if communicating actions never have the same arguments.
     fn group_differs(&self, combined: &Combined, group: &[usize]) -> bool {
         self.args_differ(group.iter().map(|&i| &combined.acts[i]))
     }
 
-    /// The sets of free actions that contain `first` (and none before it) and have the names of
-    /// `lhs`, with equal argument sorts.
+    /// Returns the sets of free actions that contain `first` (and none before it) and have the
+    /// names of `lhs`, with equal argument sorts.
     fn matches(
         &self,
         combined: &Combined,
@@ -757,7 +753,7 @@ impl Composer<'_> {
         if !fits(&self.bag(&acts)) {
             return Ok(());
         }
-        // No communication may be left among what stays behind.
+        // No communication may be possible among the remaining actions.
         let mut used = vec![true; combined.acts.len()];
         left.iter().for_each(|&i| used[i] = false);
         for &first in &left {
@@ -804,7 +800,7 @@ fn is_below(part: &[Name], whole: &[Name]) -> bool {
     })
 }
 
-/// Places of steps by the names that they do, in the order of the names.
+/// Groups steps by their names, in the order of the names.
 fn by_names(steps: &[(Bag, Combined)]) -> Vec<(&Bag, Vec<usize>)> {
     let mut places: AHashMap<&Bag, Vec<usize>> = AHashMap::new();
     for (i, (bag, _)) in steps.iter().enumerate() {
@@ -815,8 +811,8 @@ fn by_names(steps: &[(Bag, Combined)]) -> Vec<(&Bag, Vec<usize>)> {
     kinds
 }
 
-/// Children in an order in which the partners of what must be consumed come soon: next is always
-/// the one that can take the most of the names at hand, or, where none can, the first.
+/// Orders the children so that partners of actions that must be consumed come early. The next child
+/// is always the one that offers the most partners of the names so far, or the first if none does.
 fn partners_together(
     mut all: Vec<Vec<(Bag, Combined)>>,
     consumed: &AHashMap<Name, Vec<Bag>>,
@@ -838,7 +834,7 @@ fn partners_together(
     out
 }
 
-/// Where an action of a component's edge comes from.
+/// Returns the origin of an action of a component's edge.
 fn origin(component: usize, edge: &Edge, act: &Act) -> Origin {
     let open = act
         .args
@@ -859,9 +855,9 @@ fn merge(a: &Combined, b: &Combined) -> Combined {
     merged
 }
 
-/// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other
-/// conjuncts. The one-point rule. Where `x` is of a narrower sort of numbers than `e`, a conjunct
-/// says that `e` is in it.
+/// Solves conjuncts `x == e` for sum variables `x` by the one-point rule. Returns the substitution
+/// and leaves the other conjuncts. If the number sort of `x` is narrower than that of `e`, a
+/// conjunct states that `e` is in it.
 pub(super) fn one_point(
     signature: &mut Signature,
     sum_vars: &mut Vec<mu_base::ids::VarId>,
@@ -869,7 +865,7 @@ pub(super) fn one_point(
 ) -> Substitution {
     use mu_data::signature::Builtin;
     let mut all = Substitution::new();
-    // Conjunctions apart.
+    // Splits conjunctions.
     let mut todo = std::mem::take(guard);
     todo.reverse();
     while let Some(e) = todo.pop() {
@@ -889,8 +885,8 @@ pub(super) fn one_point(
                 {
                     let mut free = Vec::new();
                     value.free_vars(&mut free);
-                    // What bounds another sum variable is not put below a conversion: the bound
-                    // would not be seen any more.
+                    // A bound of another sum variable is not moved below a conversion, which would
+                    // hide the bound.
                     let hides = signature.var(v).sort != value.sort
                         && free.iter().any(|f| sum_vars.contains(f));
                     if !free.contains(&v) && !hides {
@@ -913,7 +909,7 @@ pub(super) fn one_point(
         let value = match narrower {
             Some((narrow, least)) => {
                 let least = Expr::number(least, value.sort);
-                // First, so that nothing else asks for what the value is as a number of that sort.
+                // First, so that no other conjunct evaluates the value as a number of that sort.
                 guard.insert(
                     0,
                     Expr::builtin(
@@ -935,7 +931,7 @@ pub(super) fn one_point(
     }
 }
 
-/// A whole number below the conversions that only widen its sort.
+/// Strips conversions that only widen the sort of a whole number.
 fn unwidened<'e>(signature: &Signature, mut e: &'e Expr) -> &'e Expr {
     use mu_data::signature::Builtin;
     while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) =

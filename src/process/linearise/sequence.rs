@@ -1,10 +1,10 @@
-//! What stays to be done in a sequential component: terms to be run one after the other.
+//! Hash-consed sequences of terms: the continuations of a sequential component.
 //!
-//! In: terms, by [`Sequences::push`]. Out: numbers of sequences, equal for equal sequences however
-//! they were composed; first term, rest and free variables of each. Sequences share their rests, so
-//! that each suffix of a long composition is made and compared once. Cost: linear in the size of
-//! the terms, each of which is looked at once wherever it occurs ([`Known`]). Invariant: no first
-//! term is a sequential composition, and nothing comes after a deadlock.
+//! In: terms, by [`Sequences::push`]. Out: numbers of sequences, equal for equal sequences
+//! independent of the order of composition; first term, rest and free variables of each. Sequences
+//! share their tails, so that each suffix of a long composition is created and compared once. Cost:
+//! linear in the size of the terms; each shared term is analysed once ([`CachedFacts`]). Invariant:
+//! no first term is a sequential composition, and nothing follows a deadlock.
 
 use super::term::Term;
 use ahash::AHashMap;
@@ -14,12 +14,12 @@ use mu_data::signature::Signature;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::rc::Rc;
 
-/// The number of a sequence.
+/// Number of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sequence(u32);
 
 impl Sequence {
-    /// Nothing stays to be done.
+    /// The empty sequence.
     pub(super) const EMPTY: Sequence = Sequence(0);
 
     pub(super) fn is_empty(self) -> bool {
@@ -32,38 +32,39 @@ struct Node {
     rest: Sequence,
     /// Free variables in order of first occurrence.
     vars: Rc<[VarId]>,
-    /// The same for sequences that differ in the names of variables only.
+    /// Hash that is equal for sequences that differ only in the names of variables.
     shape: u64,
 }
 
-/// What is known of a term.
-struct Known {
-    /// Itself, so that its address stays its own.
+/// Cached properties of a term.
+struct CachedFacts {
+    /// The term itself, which prevents reuse of its address.
     _term: Rc<Term>,
     facts: Facts,
 }
 
 #[derive(Clone)]
 struct Facts {
-    /// The same for equal terms.
+    /// Hash that is equal for equal terms.
     digest: u64,
-    /// The same for terms that differ in the names of variables only.
+    /// Hash that is equal for terms that differ only in the names of variables.
     shape: u64,
     /// Free variables in order of first occurrence.
     vars: Rc<[VarId]>,
 }
 
-/// All sequences.
+/// Table of all sequences.
 pub(super) struct Sequences {
-    /// The empty sequence at 0, with a first term that nobody asks for.
+    /// Nodes by number. The empty sequence has number 0; its first term is unused.
     nodes: Vec<Node>,
-    /// By the digest of the first term, and the rest.
+    /// By the hash of the first term, and the rest.
     by_parts: AHashMap<(u64, Sequence), Vec<Sequence>>,
-    /// By address.
-    known: AHashMap<*const Term, Known>,
-    /// Sequences of compositions and what comes after them, by address: the composition is kept.
+    /// Properties of terms by address.
+    known: AHashMap<*const Term, CachedFacts>,
+    /// Sequences of compositions with their continuation, by address; the entry holds the
+    /// composition.
     of_term: AHashMap<(*const Term, Sequence), (Rc<Term>, Sequence)>,
-    /// Sequences with other variables in place of their own.
+    /// Results of renaming.
     renamed: AHashMap<(Sequence, Vec<VarId>), Sequence>,
 }
 
@@ -85,27 +86,27 @@ impl Sequences {
         }
     }
 
-    /// The first term; none of the empty sequence.
+    /// Returns the first term; `None` for the empty sequence.
     pub(super) fn first(&self, sequence: Sequence) -> Option<&Rc<Term>> {
         (!sequence.is_empty()).then(|| &self.nodes[sequence.0 as usize].first)
     }
 
-    /// What comes after the first term.
+    /// Returns the sequence after the first term.
     pub(super) fn rest(&self, sequence: Sequence) -> Sequence {
         self.nodes[sequence.0 as usize].rest
     }
 
-    /// Free variables in order of first occurrence.
+    /// Returns the free variables in order of first occurrence.
     pub(super) fn vars(&self, sequence: Sequence) -> Rc<[VarId]> {
         self.nodes[sequence.0 as usize].vars.clone()
     }
 
-    /// A number that sequences have alike that differ in the names of variables only.
+    /// Returns a hash that is equal for sequences that differ only in the names of variables.
     pub(super) fn shape(&self, sequence: Sequence) -> u64 {
         self.nodes[sequence.0 as usize].shape
     }
 
-    /// A term and then the rest.
+    /// Returns the sequence of a term and a rest.
     pub(super) fn push(&mut self, term: &Rc<Term>, rest: Sequence) -> Sequence {
         let Term::Seq(p, q) = &**term else { return self.cons(term.clone(), rest) };
         let key = (Rc::as_ptr(term), rest);
@@ -133,7 +134,7 @@ impl Sequences {
             return *known;
         }
         let after = &self.nodes[rest.0 as usize];
-        let vars = united(&vars, &after.vars);
+        let vars = union(&vars, &after.vars);
         let sequence = Sequence(self.nodes.len() as u32);
         let shape = hashed(|h| (shape, after.shape).hash(h));
         self.nodes.push(Node { first, rest, vars, shape });
@@ -141,7 +142,7 @@ impl Sequences {
         sequence
     }
 
-    /// What is known of a term, found from what is known of its parts.
+    /// Returns the properties of a term, computed from those of its parts.
     fn facts(&mut self, term: &Rc<Term>) -> Facts {
         if let Some(known) = self.known.get(&Rc::as_ptr(term)) {
             return known.facts.clone();
@@ -166,8 +167,7 @@ impl Sequences {
             for part in &parts {
                 // The time of an action comes after it.
                 let time_last = matches!(**term, Term::At(..));
-                vars =
-                    if time_last { united(&part.vars, &vars) } else { united(&vars, &part.vars) };
+                vars = if time_last { union(&part.vars, &vars) } else { union(&vars, &part.vars) };
             }
             if vars.iter().any(|v| bound.contains(v)) {
                 vars = vars.iter().copied().filter(|v| !bound.contains(v)).collect();
@@ -196,11 +196,12 @@ impl Sequences {
             });
             Facts { digest, shape, vars }
         });
-        self.known.insert(Rc::as_ptr(term), Known { _term: term.clone(), facts: facts.clone() });
+        self.known
+            .insert(Rc::as_ptr(term), CachedFacts { _term: term.clone(), facts: facts.clone() });
         facts
     }
 
-    /// The sequence with the variables `to` in place of its free variables, in their order.
+    /// Returns the sequence with the variables `to` in place of its free variables, in their order.
     pub(super) fn rename(
         &mut self,
         signature: &Signature,
@@ -237,8 +238,8 @@ fn hashed(hash: impl FnOnce(&mut ahash::AHasher)) -> u64 {
     state.finish()
 }
 
-/// Variables of one list, then those that only the other has.
-fn united(one: &Rc<[VarId]>, other: &Rc<[VarId]>) -> Rc<[VarId]> {
+/// Returns the variables of one list, then the remaining ones of the other.
+fn union(one: &Rc<[VarId]>, other: &Rc<[VarId]>) -> Rc<[VarId]> {
     if one.is_empty() {
         return other.clone();
     }

@@ -1,17 +1,17 @@
-//! One sequential component: from process equations to a finite automaton with data.
+//! Linearisation of one sequential component to a finite automaton with data.
 //!
 //! In: a closed sequential term. Out: [`Automaton`]: locations with the data variables that are
-//! live there, and summands between them. A location is what stays to be done (a sequence of
-//! terms); its variables are the free variables of that sequence, so a variable that no longer
-//! occurs is forgotten. A sequence that starts with a process instance is the location of that
-//! process: its arguments become the values of the process's own parameters. A conditional that
-//! comes next is resolved at once. The regular form of Usenko, "Linearization in muCRL" (2002),
-//! chapter 4, with variables per location.
+//! live there, and summands between them. A location is a continuation (a sequence of terms); its
+//! variables are the free variables of that sequence, so a variable that no longer occurs is
+//! dropped. A sequence that starts with a process instance is the location of that process: its
+//! arguments become the values of the process's own parameters. A conditional at the start is
+//! resolved at once. The regular form of Usenko, "Linearization in muCRL" (2002), chapter 4, with
+//! variables per location.
 //!
-//! Where an equation calls itself with something left to do after the call, sequences would grow
-//! without end. Such calls push what is left onto a stack (a data value of a generated structured
-//! sort); the end of a process pops it. A call in a choice, whose body is put in its place, pushes
-//! when its first action is done, and not at all if that action ends it.
+//! If an equation calls itself with a continuation after the call, sequences would grow without
+//! bound. Such calls push the continuation onto a stack (a data value of a generated structured
+//! sort); the end of a process pops it. A call in a choice is inlined. It pushes when its first
+//! action is done, and not at all if that action ends it.
 //!
 //! Cost: linear in the number of locations times the size of their terms.
 //! Invariant: every summand from a location reads only that location's variables, its own sum
@@ -30,19 +30,20 @@ use mu_data::signature::{Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
 use std::rc::Rc;
 
-/// More locations than this in one component: refused, it is almost surely a growing one.
+/// Limit on locations of one component; beyond it, linearisation fails, since the process is almost
+/// certainly infinite.
 const MAX_LOCATIONS: usize = 200_000;
 
-/// A location.
+/// Control location.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     /// Live variables. If the component has a stack, its variable comes first.
     pub vars: Vec<VarId>,
-    /// Whether it is successful termination.
+    /// True if it is successful termination.
     pub terminated: bool,
 }
 
-/// A summand between locations.
+/// Summand between locations.
 #[derive(Clone, Debug)]
 pub(super) struct Edge {
     pub from: usize,
@@ -50,9 +51,9 @@ pub(super) struct Edge {
     /// Conjuncts.
     pub guard: Vec<Expr>,
     pub acts: Vec<Act>,
-    /// When the action happens, if that is said.
+    /// Time of the action, if it has one.
     pub time: Option<Expr>,
-    /// What is chosen by chance after the action: `assigns` may speak of it.
+    /// Probabilistic choice after the action: `assigns` may refer to it.
     pub chance: Option<Chance>,
     pub to: usize,
     /// A value for each live variable of `to`.
@@ -60,22 +61,22 @@ pub(super) struct Edge {
     pub had_sum: bool,
 }
 
-/// A component as an automaton with data.
+/// Component as an automaton with data.
 #[derive(Clone, Debug)]
 pub(super) struct Automaton {
     pub name: String,
-    /// Whether it is the pseudo-component that remembers whether a first step was done.
+    /// True for the auxiliary component that records whether a first step was done.
     pub phase: bool,
     pub locations: Vec<Location>,
     pub edges: Vec<Edge>,
-    /// What is chosen by chance at first.
+    /// Initial probabilistic choice.
     pub initial_chance: Option<Chance>,
-    /// Initial location and values of its variables (closed but for what is chosen by chance).
+    /// Initial location and values of its variables (closed except for chosen variables).
     pub initial: usize,
     pub initial_values: Vec<(VarId, Expr)>,
 }
 
-/// The stack of a component with non-regular recursion.
+/// Stack of a component with non-regular recursion.
 struct Stack {
     sort: SortId,
     var: VarId,
@@ -95,23 +96,23 @@ struct Frame {
 
 /// Locations whose sequences have one shape.
 #[derive(Clone, Copy)]
-enum Alike {
+enum ShapeLocations {
     /// One so far, which is not in `by_sequence`.
     One(usize),
     /// They are in `by_sequence`.
     Several,
 }
 
-/// A place to go to: under a condition, a location with its values (and the new stack).
+/// Target of a step: a condition, and a location with its values (and the new stack).
 struct Target {
     guard: Vec<Expr>,
-    /// `None`: where the stack says.
+    /// `None`: the location that the stack determines.
     to: Option<usize>,
     assigns: Vec<(VarId, Expr)>,
     chance: Option<Chance>,
 }
 
-/// An edge without the place that it goes to.
+/// Edge without its target.
 #[derive(Clone)]
 struct Step {
     from: usize,
@@ -129,54 +130,52 @@ impl Step {
     }
 }
 
-/// Where the unfolding of a location's term is.
+/// State of the unfolding of a location's term.
 struct Unfolding {
     from: usize,
     sum_vars: Vec<VarId>,
     /// Conjuncts.
     guard: Vec<Expr>,
     had_sum: bool,
-    /// When the action happens, if that is said.
+    /// Time of the action, if it has one.
     time: Option<Expr>,
-    /// Calls whose bodies stand in their place.
+    /// Inlined calls.
     calls: Vec<ProcId>,
-    /// What follows those of them that go over the stack and have something left to do after them,
-    /// outermost first; none is empty.
+    /// Continuations of the inlined calls that use the stack, outermost first; none is empty.
     after: Vec<Sequence>,
 }
 
-/// Makes automata of sequential terms; shares converted equations between components.
+/// Builder of automata from sequential terms; it shares converted equations between components.
 pub(super) struct Builder<'a> {
     pub spec: &'a ProcSpec,
     pub signature: &'a mut Signature,
     /// Converted bodies, by process.
     pub bodies: Vec<Option<Rc<Term>>>,
-    /// Processes whose calls go over a stack, see [`non_regular`].
-    pub stacky: Vec<bool>,
-    /// Processes that choose by chance before they act.
-    pub(super) chancy: Vec<bool>,
+    /// True for processes whose calls use a stack, see [`non_regular`].
+    pub uses_stack: Vec<bool>,
+    /// True for processes that may start with a probabilistic choice.
+    pub(super) starts_with_dist: Vec<bool>,
     pub(super) sequences: Sequences,
     locations: Vec<Location>,
-    /// What stays to be done at each location.
+    /// Continuation of each location.
     at: Vec<Sequence>,
-    /// As they were met.
-    met: AHashMap<Sequence, usize>,
-    /// By the sequence with canonical variables: locations of one shape that several sequences
-    /// have.
+    /// Locations by sequence as first encountered.
+    by_original: AHashMap<Sequence, usize>,
+    /// Locations by sequence with canonical variables, for shapes that several sequences have.
     by_sequence: AHashMap<Sequence, usize>,
-    by_shape: AHashMap<u64, Alike>,
+    by_shape: AHashMap<u64, ShapeLocations>,
     edges: Vec<Edge>,
-    /// Steps that end a process of the stack; their edges are the pops, made when all frames are
+    /// Steps that end a process on the stack. Their edges are the pops, created when all frames are
     /// known.
     ends: Vec<Step>,
     stack: Option<Stack>,
     renamed: AHashMap<VarId, VarId>,
-    /// Stand-ins for the variables of a sequence, by position and sort.
+    /// Canonical variables of a sequence, by position and sort.
     canonical: AHashMap<(usize, SortId), VarId>,
     stack_count: usize,
 }
 
-/// Processes on a cycle of calls one of which has something left to do after it: those need a
+/// Returns the processes on a cycle of calls that includes a call with a continuation: those need a
 /// stack. `bodies` of processes that are not sequential are `None`.
 pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
     fn calls(term: &Term, tail: bool, out: &mut Vec<(ProcId, bool)>) {
@@ -215,20 +214,20 @@ pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
             seen
         })
         .collect();
-    let mut stacky = vec![false; n];
+    let mut uses_stack = vec![false; n];
     for p in 0..n {
         for &(q, tail) in &edges[p] {
             if !tail && reach[q.index()].contains(&p) {
-                // Everything on that cycle's strongly connected component.
+                // All processes in the strongly connected component of that cycle.
                 for r in 0..n {
                     if reach[r].contains(&p) && reach[p].contains(&r) {
-                        stacky[r] = true;
+                        uses_stack[r] = true;
                     }
                 }
             }
         }
     }
-    stacky
+    uses_stack
 }
 
 impl<'a> Builder<'a> {
@@ -237,18 +236,18 @@ impl<'a> Builder<'a> {
         signature: &'a mut Signature,
         bodies: Vec<Option<Rc<Term>>>,
     ) -> Self {
-        let stacky = non_regular(&bodies);
-        let chancy = chance::chancy(&bodies);
+        let uses_stack = non_regular(&bodies);
+        let starts_with_dist = chance::starts_with_dist(&bodies);
         Self {
             spec,
             signature,
             bodies,
-            stacky,
-            chancy,
+            uses_stack,
+            starts_with_dist,
             sequences: Sequences::new(),
             locations: Vec::new(),
             at: Vec::new(),
-            met: AHashMap::new(),
+            by_original: AHashMap::new(),
             by_sequence: AHashMap::new(),
             by_shape: AHashMap::new(),
             edges: Vec::new(),
@@ -260,13 +259,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The automaton of a closed sequential term.
+    /// Builds the automaton of a closed sequential term.
     pub(super) fn build(&mut self, name: String, term: Rc<Term>) -> Result<Automaton, Diagnostic> {
         self.locations.clear();
         self.at.clear();
         self.by_sequence.clear();
         self.by_shape.clear();
-        self.met.clear();
+        self.by_original.clear();
         self.edges.clear();
         self.ends.clear();
         self.stack = None;
@@ -279,9 +278,9 @@ impl<'a> Builder<'a> {
         }
         let sequence = self.sequences.push(&term, Sequence::EMPTY);
         let (initial, initial_values, initial_chance) = {
-            let drawn = self.drawn(sequence, values, Vec::new())?;
-            let (initial, values) = self.enter(drawn.sequence, &drawn.values);
-            (initial, values, drawn.chance)
+            let resolve_choices = self.resolve_choices(sequence, values, Vec::new())?;
+            let (initial, values) = self.enter(resolve_choices.sequence, &resolve_choices.values);
+            (initial, values, resolve_choices.chance)
         };
         let mut next = 0;
         while next < self.locations.len() {
@@ -314,7 +313,7 @@ impl<'a> Builder<'a> {
         while let Some(t) = todo.pop() {
             match &*t {
                 Term::Call(p, _) => {
-                    if self.stacky[p.index()] {
+                    if self.uses_stack[p.index()] {
                         return true;
                     }
                     if seen.insert(*p)
@@ -357,7 +356,7 @@ impl<'a> Builder<'a> {
         op
     }
 
-    /// The frame kind for what is left to do after a call.
+    /// Returns the kind of frame for a continuation after a call.
     fn frame(&mut self, rest: Sequence) -> usize {
         if let Some(&f) = self.stack.as_ref().expect("frames need a stack").by_rest.get(&rest) {
             return f;
@@ -386,8 +385,8 @@ impl<'a> Builder<'a> {
         index
     }
 
-    /// The stack with what is left to do on top of it.
-    fn pushed(&mut self, rest: Sequence, below: Expr, values: &Substitution) -> Expr {
+    /// Returns the stack with a continuation pushed onto it.
+    fn push_frame(&mut self, rest: Sequence, below: Expr, values: &Substitution) -> Expr {
         let frame = self.frame(rest);
         let frame = &self.stack.as_ref().expect("frames need a stack").frames[frame];
         let mut args: Vec<Expr> =
@@ -396,9 +395,9 @@ impl<'a> Builder<'a> {
         Expr::apply(self.signature, frame.constructor, args)
     }
 
-    /// The location of a sequence and the values of its variables, which `values` gives for the
-    /// sequence's own free variables (a variable that is absent keeps its value). Does not
-    /// resolve conditionals.
+    /// Returns the location of a sequence and the values of its variables. `values` gives those of
+    /// the sequence's own free variables; a variable that is absent is unchanged. Does not resolve
+    /// conditionals.
     fn enter(
         &mut self,
         mut sequence: Sequence,
@@ -412,15 +411,15 @@ impl<'a> Builder<'a> {
         if let Some(Term::Call(p, args)) = self.sequences.first(sequence).map(|t| &**t) {
             let (p, args) = (*p, args.clone());
             let mut rest = self.sequences.rest(sequence);
-            if self.stacky[p.index()] && !rest.is_empty() {
+            if self.uses_stack[p.index()] && !rest.is_empty() {
                 let below = stack_value
                     .take()
-                    .expect("a component that calls a stacky process has a stack");
-                stack_value = Some(self.pushed(rest, below, &values));
+                    .expect("a component that calls a uses_stack process has a stack");
+                stack_value = Some(self.push_frame(rest, below, &values));
                 rest = Sequence::EMPTY;
             }
-            // Abstract the arguments into the process's parameters (renamed where what follows uses
-            // them too).
+            // Abstracts the arguments into the process's parameters (renamed if the continuation
+            // uses them too).
             let rest_vars = self.sequences.vars(rest);
             let params = self.spec.procs[p.index()].params.clone();
             let mut formals = Vec::new();
@@ -442,7 +441,7 @@ impl<'a> Builder<'a> {
                 if self.stack.as_ref().is_some_and(|s| s.var == *v) {
                     return (*v, stack_value.clone().expect("has a stack"));
                 }
-                // The location may have been met first under other names of the same variables.
+                // The location may have been created under other names of the same variables.
                 let mine = known.next().expect("equal sequences have as many variables");
                 (*v, values.get(mine).cloned().unwrap_or_else(|| Expr::var(self.signature, *mine)))
             })
@@ -450,7 +449,7 @@ impl<'a> Builder<'a> {
         (location, assigns)
     }
 
-    /// Variables of the location, of the sums around, and of what follows.
+    /// Returns the variables of the location, of the sums around, and of the continuation.
     fn in_use(&self, at: &Unfolding, rest: Sequence) -> Vec<VarId> {
         let mut vars: Vec<VarId> =
             self.locations[at.from].vars.iter().chain(&at.sum_vars).copied().collect();
@@ -460,16 +459,22 @@ impl<'a> Builder<'a> {
         vars
     }
 
-    /// The term with no binder of one of these variables.
-    fn apart(&mut self, term: &Rc<Term>, free: &[VarId]) -> Rc<Term> {
+    /// Renames bound variables of the term that are among `free`.
+    fn rename_bound(&mut self, term: &Rc<Term>, free: &[VarId]) -> Rc<Term> {
         if !term.sums_over(free) {
             return term.clone();
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             Rc::new(match &**term {
-                Term::Choice(p, q) => Term::Choice(self.apart(p, free), self.apart(q, free)),
-                Term::Seq(p, q) => Term::Seq(self.apart(p, free), self.apart(q, free)),
-                Term::If(c, p, q) => Term::If(c.clone(), self.apart(p, free), self.apart(q, free)),
+                Term::Choice(p, q) => {
+                    Term::Choice(self.rename_bound(p, free), self.rename_bound(q, free))
+                }
+                Term::Seq(p, q) => {
+                    Term::Seq(self.rename_bound(p, free), self.rename_bound(q, free))
+                }
+                Term::If(c, p, q) => {
+                    Term::If(c.clone(), self.rename_bound(p, free), self.rename_bound(q, free))
+                }
                 Term::Sum(vars, p) => {
                     let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
                     let by: Substitution = vars
@@ -478,7 +483,7 @@ impl<'a> Builder<'a> {
                         .filter(|(v, w)| v != w)
                         .map(|(v, w)| (*v, Expr::var(self.signature, *w)))
                         .collect();
-                    Term::Sum(fresh, self.apart(p, free).substitute(&by))
+                    Term::Sum(fresh, self.rename_bound(p, free).substitute(&by))
                 }
                 Term::Dist(vars, w, p) => {
                     let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
@@ -488,15 +493,15 @@ impl<'a> Builder<'a> {
                         .filter(|(v, w)| v != w)
                         .map(|(v, w)| (*v, Expr::var(self.signature, *w)))
                         .collect();
-                    Term::Dist(fresh, w.substitute(&by), self.apart(p, free).substitute(&by))
+                    Term::Dist(fresh, w.substitute(&by), self.rename_bound(p, free).substitute(&by))
                 }
-                Term::At(p, t) => Term::At(self.apart(p, free), t.clone()),
+                Term::At(p, t) => Term::At(self.rename_bound(p, free), t.clone()),
                 Term::Action(_) | Term::Call(..) | Term::Delta => return term.clone(),
             })
         })
     }
 
-    /// A variable in place of `var` that is not among `taken`; the same one each time.
+    /// Returns a variable in place of `var` that is not among `taken`; the same one each time.
     pub(super) fn rename(&mut self, var: VarId, taken: &[VarId]) -> VarId {
         let mut candidate = var;
         while taken.contains(&candidate) {
@@ -512,31 +517,31 @@ impl<'a> Builder<'a> {
         candidate
     }
 
-    /// The location of a sequence. Sequences that differ in the names of their variables only are
-    /// one location.
+    /// Returns the location of a sequence. Sequences that differ only in the names of their
+    /// variables are one location.
     fn location(&mut self, sequence: Sequence) -> usize {
-        if let Some(&l) = self.met.get(&sequence) {
+        if let Some(&l) = self.by_original.get(&sequence) {
             return l;
         }
         let shape = self.sequences.shape(sequence);
-        // Most locations have a shape of their own, and need no other names to be told apart.
+        // Most locations have a unique shape and need no canonical names.
         let mut alike = self.by_shape.get(&shape).copied();
-        if let Some(Alike::One(l)) = alike {
+        if let Some(ShapeLocations::One(l)) = alike {
             let key = self.canonical(self.at[l]);
             self.by_sequence.insert(key, l);
-            alike = Some(Alike::Several);
+            alike = Some(ShapeLocations::Several);
         }
         let l = self.locations.len();
         if alike.is_some() {
             let key = self.canonical(sequence);
             if let Some(&l) = self.by_sequence.get(&key) {
-                self.by_shape.insert(shape, Alike::Several);
-                self.met.insert(sequence, l);
+                self.by_shape.insert(shape, ShapeLocations::Several);
+                self.by_original.insert(sequence, l);
                 return l;
             }
             self.by_sequence.insert(key, l);
         }
-        self.by_shape.insert(shape, alike.unwrap_or(Alike::One(l)));
+        self.by_shape.insert(shape, alike.unwrap_or(ShapeLocations::One(l)));
         let vars = self.sequences.vars(sequence);
         let over = self.sequences.first(sequence).is_none_or(|t| matches!(**t, Term::Delta));
         let stack = self.stack.as_ref().filter(|_| !over).map(|s| s.var);
@@ -545,11 +550,11 @@ impl<'a> Builder<'a> {
             terminated: sequence.is_empty(),
         });
         self.at.push(sequence);
-        self.met.insert(sequence, l);
+        self.by_original.insert(sequence, l);
         l
     }
 
-    /// The sequence with canonical variables in place of its own.
+    /// Returns the sequence with canonical variables in place of its own.
     fn canonical(&mut self, sequence: Sequence) -> Sequence {
         let vars = self.sequences.vars(sequence);
         let mut canonical = Vec::with_capacity(vars.len());
@@ -566,8 +571,8 @@ impl<'a> Builder<'a> {
         self.sequences.rename(self.signature, sequence, &canonical)
     }
 
-    /// All targets of a continuation: conditionals that come next are resolved. `taken`: variables
-    /// that what is chosen by chance must not have.
+    /// Computes all targets of a continuation, resolving initial conditionals. `taken`: variables
+    /// that probabilistic choices must avoid.
     fn targets(
         &mut self,
         sequence: Sequence,
@@ -596,9 +601,10 @@ impl<'a> Builder<'a> {
                 out.push(Target { guard, to: None, assigns: Vec::new(), chance: None });
             }
             _ => {
-                let drawn = self.drawn(sequence, values.clone(), taken.to_vec())?;
-                let (to, assigns) = self.enter(drawn.sequence, &drawn.values);
-                out.push(Target { guard, to: Some(to), assigns, chance: drawn.chance });
+                let resolve_choices =
+                    self.resolve_choices(sequence, values.clone(), taken.to_vec())?;
+                let (to, assigns) = self.enter(resolve_choices.sequence, &resolve_choices.values);
+                out.push(Target { guard, to: Some(to), assigns, chance: resolve_choices.chance });
             }
         }
         Ok(())
@@ -620,10 +626,10 @@ impl<'a> Builder<'a> {
         self.unfold(&first, self.sequences.rest(sequence), &Substitution::new(), &mut at)
     }
 
-    /// Adds the edges of a term that `rest` follows. `values` says what variables of both are that
-    /// neither the location nor a sum around has: the parameters of processes whose bodies were
-    /// put in place of their calls. They stay variables in what follows, so that a process that
-    /// counts (`P(n) = a . (b + P(n + 1))`) has as many locations as its text.
+    /// Adds the edges of a term followed by `rest`. `values` gives the values of variables that
+    /// neither the location nor a sum around has: the parameters of inlined processes. They stay
+    /// variables in the continuation, so that a process that counts (`P(n) = a . (b + P(n + 1))`)
+    /// has as many locations as its text.
     fn unfold(
         &mut self,
         term: &Rc<Term>,
@@ -681,13 +687,13 @@ impl<'a> Builder<'a> {
             Term::Action(acts) => self.unfold_action(acts, rest, values, at),
             Term::At(p, t) => self.unfold_at(p, &t.substitute(values), rest, values, at),
             Term::Dist(..) => {
-                Err(Diagnostic::internal("a choice by chance is left at the start of a location"))
+                Err(Diagnostic::internal("a location starts with a probabilistic choice"))
             }
         })
     }
 
-    /// Adds the edges of a term whose first action happens at a time: at no other, if its own is
-    /// said too.
+    /// Adds the edges of a term whose first action happens at a given time; if it has its own time,
+    /// both must be equal.
     fn unfold_at(
         &mut self,
         term: &Rc<Term>,
@@ -708,7 +714,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds the edges of a call, with the body of the process in its place.
+    /// Adds the edges of a call by inlining the body of the process.
     fn unfold_call(
         &mut self,
         p: ProcId,
@@ -720,7 +726,7 @@ impl<'a> Builder<'a> {
         let def = &self.spec.procs[p.index()];
         if at.calls.contains(&p) {
             let message = format!(
-                "unguarded recursion: process `{}` calls itself without doing an action first",
+                "unguarded recursion: process `{}` calls itself before its first action",
                 def.name
             );
             let mut path: Vec<&str> = at
@@ -757,13 +763,13 @@ impl<'a> Builder<'a> {
         let body = self.bodies[p.index()]
             .clone()
             .expect("calls of sequential terms are to sequential processes");
-        // A process that goes on within the scope of its own sum: its variables are in the
+        // A process that continues within the scope of its own sum: its variables occur in the
         // arguments.
         let mut free = Vec::new();
         by.values().for_each(|e| e.free_vars(&mut free));
-        let body = self.apart(&body, &free);
+        let body = self.rename_bound(&body, &free);
         at.calls.push(p);
-        if self.stacky[p.index()] && !rest.is_empty() {
+        if self.uses_stack[p.index()] && !rest.is_empty() {
             at.after.push(rest);
             self.unfold(&body.substitute(&by), Sequence::EMPTY, &inner, at)?;
             at.after.pop();
@@ -774,7 +780,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds an edge for each place that an action leads to.
+    /// Adds an edge for each target of an action.
     fn unfold_action(
         &mut self,
         acts: &[Act],
@@ -787,14 +793,14 @@ impl<'a> Builder<'a> {
         match at.after.split_last() {
             None => self.targets(rest, Vec::new(), values, &taken, &mut targets)?,
             Some((&last, before)) => {
-                // The action ends the innermost call, or something of it stays to be done before
-                // what follows it.
+                // The action ends the innermost call, or the call has a continuation before that of
+                // its caller.
                 let (next, over) =
                     if rest.is_empty() { (last, before) } else { (rest, &at.after[..]) };
                 let var =
-                    self.stack.as_ref().expect("what follows such a call goes on a stack").var;
+                    self.stack.as_ref().expect("the continuation of such a call is on a stack").var;
                 let below = Expr::var(self.signature, var);
-                let stack = over.iter().fold(below, |below, &s| self.pushed(s, below, values));
+                let stack = over.iter().fold(below, |below, &s| self.push_frame(s, below, values));
                 let mut values = values.clone();
                 values.insert(var, stack);
                 self.targets(next, Vec::new(), &values, &taken, &mut targets)?;
@@ -826,14 +832,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Gives each edge that ends a process its pops: one for each frame kind that there is by now,
-    /// and termination.
+    /// Adds the pops of each edge that ends a process: one for each kind of frame so far, and
+    /// termination.
     fn complete_pops(&mut self) -> Result<(), Diagnostic> {
         let Some(stack) = &self.stack else { return Ok(()) };
         let (var, empty, count) = (stack.var, stack.empty, stack.frames.len());
         let ends = std::mem::take(&mut self.ends);
-        // Redo all pops from scratch: `expand` is over for all locations known now, so only new
-        // frame kinds can add edges.
+        // All pops are recomputed: `expand` is complete for all known locations, so only new kinds
+        // of frames can add edges.
         let mut done: AHashSet<(usize, Vec<Expr>, Vec<Act>, usize)> = AHashSet::new();
         for e in &self.edges {
             done.insert((e.from, e.guard.clone(), e.acts.clone(), e.to));
@@ -861,13 +867,14 @@ impl<'a> Builder<'a> {
                 let mut targets = Vec::new();
                 let mut taken = self.locations[end.from].vars.clone();
                 taken.extend(&end.sum_vars);
-                let fits = vec![Expr::apply(self.signature, recogniser, vec![stack_now.clone()])];
-                self.targets(rest, fits, &values, &taken, &mut targets)?;
+                let is_frame =
+                    vec![Expr::apply(self.signature, recogniser, vec![stack_now.clone()])];
+                self.targets(rest, is_frame, &values, &taken, &mut targets)?;
                 for target in targets {
                     let mut guard = end.guard.clone();
                     guard.extend(target.guard);
                     let step = Step { guard, ..end.clone() };
-                    let to = target.to.expect("a frame holds something that is left to do");
+                    let to = target.to.expect("the continuation of a frame is not empty");
                     if done.insert((step.from, step.guard.clone(), step.acts.clone(), to)) {
                         self.edges.push(step.to(to, target.assigns, target.chance));
                     }

@@ -4,7 +4,7 @@
 //! In and out: [`Automaton`]. The first two analyses are optimistic fixed points over the edges
 //! (Groote, Lisser, "Computer assisted manipulation of algebraic process specifications", 2001,
 //! done per location instead of per parameter). Neither changes the transition system: the state
-//! space is mapped one to one. Without dead variables, states that differ in them only become one.
+//! space is mapped one to one. Removal of dead variables merges states that differ only in them.
 //! Cost: (locations + edges) times variables, a few rounds.
 
 use super::sequential::Automaton;
@@ -28,16 +28,16 @@ fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {
         .for_each(|e| *e = e.substitute(by));
 }
 
-/// Most parts of a normal form that takes the place of a term.
+/// Limit on the parts of a normal form that replaces a term; a larger one is discarded.
 const MAX_PARTS: usize = 16;
-/// Equations that one evaluation may apply, and terms that may fail to get a small normal form
-/// before no more are tried.
+/// Limits on the equations that one evaluation may apply, and on the number of terms without a
+/// small normal form; beyond the latter, evaluation stops.
 const MAX_STEPS: u64 = 10_000;
 const MAX_FAILURES: u32 = 100;
 
-/// Evaluates closed terms of actions and conditions, where that gives something small: so
-/// composition sees which communications have equal arguments, and conditions that are decided are
-/// gone.
+/// Evaluator of closed terms in actions and conditions, for terms with small normal forms.
+/// Composition then recognises communications with equal arguments, and decided conditions
+/// disappear.
 pub(super) struct Evaluator<'a> {
     data: &'a DataSpec,
     engine: Option<Engine>,
@@ -50,7 +50,7 @@ impl<'a> Evaluator<'a> {
         Self { data, engine: None, known: AHashMap::new(), failures: 0 }
     }
 
-    /// Evaluates in an automaton; edges whose condition is false go.
+    /// Evaluates the terms of an automaton, and removes edges with a false condition.
     pub(super) fn automaton(&mut self, automaton: &mut Automaton) {
         let signature = &self.data.signature;
         automaton.edges.retain_mut(|edge| {
@@ -66,7 +66,7 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// A condition whose closed conjuncts and disjuncts are evaluated.
+    /// Evaluates the closed conjuncts and disjuncts of a condition.
     fn condition(&mut self, e: &Expr) -> Expr {
         let signature = &self.data.signature;
         if e.is_closed() {
@@ -93,7 +93,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Closed terms inside of an expression, below constructors and other operations, evaluated.
+    /// Evaluates closed subterms of an expression, below constructors and other operations.
     fn inside(&mut self, e: &Expr) -> Expr {
         let ExprKind::Apply(head, args) = &e.kind else {
             return match e.kind {
@@ -105,7 +105,7 @@ impl<'a> Evaluator<'a> {
             if e.is_closed() {
                 return self.normal(e).unwrap_or_else(|| e.clone());
             }
-            // The operands of what is lazy may never be asked for.
+            // The operands of a lazy operation may not be needed, so they are not evaluated.
             if matches!(
                 e.as_builtin(&self.data.signature),
                 Some((Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies, _))
@@ -150,18 +150,18 @@ impl<'a> Evaluator<'a> {
             return None;
         }
         let normal = engine.to_expr_at(&value, closed.sort);
-        // A normal form may need operations that only the engine has; what has variables is no
-        // value.
-        let (mut parts, mut fits) = (0, normal.is_closed());
+        // A normal form may need operations that only the engine has. A term with variables is not
+        // a value.
+        let (mut parts, mut is_value) = (0, normal.is_closed());
         normal.each_op(&mut |op| {
             parts += 1;
-            fits &= op.index() < self.data.signature.op_count();
+            is_value &= op.index() < self.data.signature.op_count();
         });
-        (fits && parts <= MAX_PARTS).then_some(normal)
+        (is_value && parts <= MAX_PARTS).then_some(normal)
     }
 }
 
-/// Removes variables that have one closed value wherever they are live.
+/// Removes variables that have one closed value at all locations where they are live.
 pub(super) fn constants(automaton: &mut Automaton) {
     #[derive(Clone, PartialEq)]
     enum Value {
@@ -177,14 +177,14 @@ pub(super) fn constants(automaton: &mut Automaton) {
     }
     let meet = |values: &mut AHashMap<(usize, VarId), Value>, key, new: Value| -> bool {
         let old = values.get(&key).cloned().unwrap_or(Value::Varies);
-        let met = match (&old, new) {
+        let joined = match (&old, new) {
             (Value::Unknown, n) => n,
             (_, Value::Unknown) | (Value::Varies, _) => old.clone(),
             (Value::Constant(a), Value::Constant(b)) if *a == b => old.clone(),
             _ => Value::Varies,
         };
-        let changed = met != old;
-        values.insert(key, met);
+        let changed = joined != old;
+        values.insert(key, joined);
         changed
     };
     for (v, e) in &automaton.initial_values {
@@ -203,7 +203,7 @@ pub(super) fn constants(automaton: &mut Automaton) {
                 } else {
                     let mut free = Vec::new();
                     e.free_vars(&mut free);
-                    // Only what the location has can be known: sums range over many values.
+                    // Only variables of the location can be known: sums range over many values.
                     let known: Vec<Option<&Value>> =
                         free.iter().map(|f| values.get(&(edge.from, *f))).collect();
                     if known.contains(&Some(&Value::Unknown)) {
@@ -227,7 +227,7 @@ pub(super) fn constants(automaton: &mut Automaton) {
             break;
         }
     }
-    // Locations that are never reached keep `Unknown`: their edges are never taken.
+    // Unreachable locations remain `Unknown`: their edges are never taken.
     let constant = |l: usize, v: VarId| match values.get(&(l, v)) {
         Some(Value::Constant(e)) => Some(e.clone()),
         _ => None,
@@ -250,7 +250,7 @@ pub(super) fn constants(automaton: &mut Automaton) {
 
 /// Removes variables that always equal another variable of their location.
 pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
-    // class[l][i]: index of the first variable of location l that variable i equals, as far as is
+    // class[l][i]: index of the first variable of location l that variable i equals, as far as
     // known.
     let mut class: Vec<Vec<usize>> = (automaton.locations.iter())
         .map(|l| {
@@ -265,7 +265,7 @@ pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
             .map(|i| (vars[i], Expr::var(signature, vars[class[l][i]])))
             .collect()
     };
-    // Splits classes by the values assigned; returns whether anything was split.
+    // Splits classes by the assigned values; returns true if a class was split.
     fn split(class: &mut [usize], values: &[Expr]) -> bool {
         let old = class.to_vec();
         for i in 0..class.len() {
@@ -327,7 +327,7 @@ pub(super) fn dead(automaton: &mut Automaton) {
         e.free_vars(&mut vars);
         vars
     };
-    // What each variable depends on.
+    // Dependencies of each variable.
     let asked: Vec<Vec<(VarId, Vec<VarId>)>> = automaton
         .edges
         .iter()

@@ -2,9 +2,9 @@
 //! places.
 //!
 //! In: typed process terms (`process::spec`). Out: [`Term`], with multi-actions joined, `tau` as
-//! the empty multi-action and every conditional with an else-branch. Constructs that the reference
-//! gives no linear process either are refused by name, with their place. Cost: linear in the size
-//! of the specification. Invariant: a term has no parallel operator in it.
+//! the empty multi-action and every conditional with an else-branch. Constructs that have no linear
+//! process in the reference either are rejected by name, with their place. Cost: linear in the size
+//! of the specification. Invariant: a term contains no parallel operator.
 
 use crate::linear::Act;
 use crate::spec::{Proc, ProcKind, ProcSpec};
@@ -13,7 +13,7 @@ use mu_base::{Diagnostic, Place, Stage};
 use mu_data::expr::{Expr, Substitution};
 use std::rc::Rc;
 
-/// A sequential process term.
+/// Sequential process term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Term {
     /// A multi-action; empty is tau.
@@ -24,15 +24,15 @@ pub(super) enum Term {
     Seq(Rc<Term>, Rc<Term>),
     If(Expr, Rc<Term>, Rc<Term>),
     Sum(Vec<VarId>, Rc<Term>),
-    /// Values of variables by chance: their probability.
+    /// Probabilistic choice: variables and their weight.
     Dist(Vec<VarId>, Expr, Rc<Term>),
-    /// The first action happens at that time.
+    /// The first action happens at this time.
     At(Rc<Term>, Expr),
 }
 
 impl Term {
-    /// Replaces free data variables, by expressions without variables that the term sums over;
-    /// shares what does not change.
+    /// Replaces free data variables by expressions without variables that the term sums over;
+    /// shares unchanged subterms.
     pub(super) fn substitute(self: &Rc<Term>, by: &Substitution) -> Rc<Term> {
         if by.is_empty() {
             return self.clone();
@@ -57,7 +57,7 @@ impl Term {
         })
     }
 
-    /// Whether one of the variables is bound in it.
+    /// True if the term binds one of the variables.
     pub(super) fn sums_over(&self, vars: &[VarId]) -> bool {
         !vars.is_empty()
             && stacker::maybe_grow(64 << 10, 1 << 20, || match self {
@@ -73,8 +73,8 @@ impl Term {
     }
 }
 
-/// Whether a process term is sequential: no operator of the parallel layer in it. Calls are looked
-/// up in `parallel`.
+/// True if a process term is sequential: it contains no operator of the parallel layer. Calls are
+/// looked up in `parallel`.
 pub(super) fn is_sequential(proc: &Proc, parallel: &[bool]) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &proc.kind {
         ProcKind::Action(..) | ProcKind::Delta | ProcKind::Tau => true,
@@ -99,7 +99,7 @@ pub(super) fn is_sequential(proc: &Proc, parallel: &[bool]) -> bool {
     })
 }
 
-/// Whether `p | q | …` is a multi-action as written.
+/// True if `p | q | …` is syntactically a multi-action.
 pub(super) fn is_multi_action(proc: &Proc) -> bool {
     match &proc.kind {
         ProcKind::Action(..) | ProcKind::Tau => true,
@@ -108,8 +108,8 @@ pub(super) fn is_multi_action(proc: &Proc) -> bool {
     }
 }
 
-/// For each process equation, whether its body uses (directly or by calls) the parallel layer.
-/// Least fixed point.
+/// Returns for each process equation whether its body uses (directly or by calls) the parallel
+/// layer. Least fixed point.
 pub(super) fn parallel_equations(spec: &ProcSpec) -> Vec<bool> {
     let mut parallel = vec![false; spec.procs.len()];
     loop {
@@ -134,7 +134,7 @@ pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
             proc.span,
             format!("{what} is not supported by linearisation"),
         )
-        .note("the construct parses and type checks, but cannot be run yet"))
+        .note("the construct parses and type checks, but cannot be executed yet"))
     };
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         Ok(Rc::new(match &proc.kind {

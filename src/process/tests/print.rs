@@ -1,4 +1,4 @@
-//! Printed linear processes are read back.
+//! Printed linear processes can be parsed again.
 
 use mu_process::linear::LinearProcess;
 use mu_process::linearise::{Options, linearise};
@@ -59,7 +59,7 @@ fn printed_processes_are_linear_again() {
 }
 
 #[test]
-fn hidden_actions_are_told() {
+fn hidden_actions_are_printed() {
     let text = MODEL.replace(" <> delta", "");
     let spec =
         check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
@@ -67,10 +67,10 @@ fn hidden_actions_are_told() {
     assert!(printed.contains("% hides deal(m"), "{printed}");
 }
 
-/// What a parameter is where nothing uses it has no value, nor has a set of it; intersected with
-/// itself again and again it grows without end, and so does looking into it.
+/// A parameter that is not live has no value, nor has a set of it. Repeated intersection makes the
+/// set grow without bound, and so does its evaluation.
 #[test]
-fn sets_of_what_has_no_value_end_nothing() {
+fn sets_of_placeholders_are_no_obstacle() {
     let text =
         "sort E = struct e1 | e2 | e3; D = struct d1 | d2; map from: D -> E; var d: D; eqn from(d) = if(d == d1, e2, e3); act a, b, c;
         proc Q(d: D, w: Set(E)) = a . Q(d2, {e2, e3} - {from(d)}) + b . c . Q(d2, (w * w) * (w * {e2, e3}));

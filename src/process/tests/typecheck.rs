@@ -1,4 +1,4 @@
-//! What the type checker of processes accepts, completes and refuses.
+//! Type checker of processes: accepted, completed and rejected input.
 
 use mu_base::Diagnostic;
 use mu_data::expr::ExprKind;
@@ -34,13 +34,13 @@ fn accepted_and_refused() {
         ("act a; proc P(n: Nat, b: Bool) = a . P(); Q(n: Nat) = a . P(b = false); init Q(1);", ""),
         (
             "act a; proc P(n: Nat, b: Bool) = a; Q(n: Nat) = a . P(); init Q(1);",
-            "parameter `b` of process `P` gets no value here",
+            "parameter `b` of process `P` has no value here",
         ),
         (
             "act a; proc P(n: Nat) = a; Q(n: Pos) = a . P(); init Q(1);",
-            "parameter `n` of process `P` gets no value here",
+            "parameter `n` of process `P` has no value here",
         ),
-        ("act a; proc P(n: Nat) = a; init P();", "parameter `n` of process `P` gets no value here"),
+        ("act a; proc P(n: Nat) = a; init P();", "parameter `n` of process `P` has no value here"),
         ("glob n: Nat; act a; proc P(n: Nat) = a; init P();", ""),
         ("act a; proc P(n: Nat) = a . P(m = 1); init P(1);", "process `P` has no parameter `m`"),
         (
@@ -99,8 +99,8 @@ fn assignments_are_completed() {
     let ProcKind::Sum(vars, body) = &spec.procs[0].body.kind else { panic!() };
     let ProcKind::Seq(_, call) = &body.kind else { panic!() };
     let ProcKind::Call(_, args) = &call.kind else { panic!() };
-    // The equation's own parameter, not the summed variable of the same name; the condition sees
-    // the latter.
+    // The equation's own parameter, not the sum variable of the same name; the condition uses the
+    // latter.
     assert_eq!(args[0].kind, ExprKind::Var(spec.procs[0].params[0]));
     let mut free = Vec::new();
     args[1].free_vars(&mut free);

@@ -1,11 +1,10 @@
-//! The values that a parameter takes, where they are few: found by following its updates from its
-//! initial value.
+//! Value range analysis of a parameter: follows its updates from its initial value.
 //!
-//! In: a linear process and a parameter. Out: its values, a superset of those that it has in
-//! reachable states. A summand whose condition is false for a value, whatever the other parameters
-//! are, leads nowhere from there: that is what keeps a position on its board. What is summed over
-//! must be bound by the condition on it alone. Cost: for each value an evaluation of each summand
-//! that changes the parameter, for each value of its sums.
+//! In: a linear process and a parameter. Out: a superset of its values in reachable states. A
+//! summand whose condition is false for a value, independent of the other parameters, adds no
+//! successor of it: this bounds a position to its board. Sum variables must be bound by the
+//! condition on them alone. Cost: for each value an evaluation of each summand that changes the
+//! parameter, for each value of its sums.
 
 use super::{Instance, Unfolding};
 use mu_base::ids::VarId;
@@ -13,10 +12,11 @@ use mu_data::expr::{Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
 
-/// Most values of a parameter that summands are told apart by.
+/// Limit on the values of a parameter by which summands are split; with more, the range is unknown.
 const MAX_RANGE: usize = 64;
 
-/// The closed expressions that one is a choice between; none if it depends on something.
+/// Collects the closed expressions among which a conditional expression chooses; `None` if one is
+/// not closed.
 fn choices(signature: &Signature, e: &Expr, out: &mut Vec<Expr>) -> Option<()> {
     match e.as_builtin(signature) {
         Some((Builtin::If, [_, a, b])) => {
@@ -40,7 +40,7 @@ fn choices(signature: &Signature, e: &Expr, out: &mut Vec<Expr>) -> Option<()> {
 }
 
 impl Unfolding<'_> {
-    /// Whether values of a parameter's sort can be indices, and it is not unfolded itself.
+    /// True if values of a parameter's sort can be indices, and it is not unfolded itself.
     fn may_index(&self, param: usize) -> bool {
         let signature = &self.process.data.signature;
         let sort = signature.var(self.process.params[param].var).sort;
@@ -56,17 +56,17 @@ impl Unfolding<'_> {
         }
     }
 
-    /// The values that a parameter takes; none if they are many or cannot be told.
+    /// Returns the values that a parameter takes; `None` if they are many or unknown.
     fn range(&mut self, param: usize) -> Option<Vec<Expr>> {
         if let Some(known) = self.ranges.get(&param) {
             return known.clone();
         }
-        let range = self.followed(param);
+        let range = self.compute_range(param);
         self.ranges.insert(param, range.clone());
         range
     }
 
-    fn followed(&mut self, param: usize) -> Option<Vec<Expr>> {
+    fn compute_range(&mut self, param: usize) -> Option<Vec<Expr>> {
         if self.process.chance.is_some() || self.process.summands.iter().any(|s| s.chance.is_some())
         {
             return None;
@@ -91,7 +91,7 @@ impl Unfolding<'_> {
                 let (sums, here) =
                     (s.sum_vars.clone(), Substitution::from_iter([(var, value.clone())]));
                 let guard = s.guard.substitute(&here);
-                // Sums that the update does not speak of need no values.
+                // Sums that do not occur in the update need no values.
                 let mut used = Vec::new();
                 update.free_vars(&mut used);
                 let sums: Vec<VarId> = sums.into_iter().filter(|v| used.contains(v)).collect();
@@ -118,20 +118,19 @@ impl Unfolding<'_> {
         Some(found)
     }
 
-    /// The parameters that some expression of a summand has together with fields, as many as have
-    /// few values.
+    /// Returns the parameters with few values that occur in an expression together with fields.
     pub(super) fn indices(
         &mut self,
         touched: &[usize],
         summand: &super::Summand,
     ) -> Vec<(VarId, Vec<Expr>)> {
         let board: Vec<VarId> = touched.iter().map(|p| self.process.params[*p].var).collect();
-        let mut beside: Vec<VarId> = Vec::new();
+        let mut others: Vec<VarId> = Vec::new();
         let mut look = |e: &Expr| {
             let mut vars = Vec::new();
             e.free_vars(&mut vars);
             if vars.iter().any(|v| board.contains(v)) {
-                beside.extend(vars.into_iter().filter(|v| !board.contains(v)));
+                others.extend(vars.into_iter().filter(|v| !board.contains(v)));
             }
         };
         summand.guard.conjuncts(&self.process.data.signature).iter().for_each(&mut look);
@@ -140,7 +139,7 @@ impl Unfolding<'_> {
         let mut out = Vec::new();
         for param in 0..self.process.params.len() {
             let var = self.process.params[param].var;
-            if beside.contains(&var)
+            if others.contains(&var)
                 && !self.candidates.contains_key(&param)
                 && self.may_index(param)
             {
@@ -150,7 +149,7 @@ impl Unfolding<'_> {
         out
     }
 
-    /// How many of the fields of parameters instances speak of, on average.
+    /// Returns the average number of fields of parameters that instances use.
     pub(super) fn width(&self, touched: &[usize], instances: &[Instance]) -> f64 {
         let fields: Vec<VarId> = touched
             .iter()
@@ -168,7 +167,7 @@ impl Unfolding<'_> {
     }
 }
 
-/// All ways to give each of some variables one of its values; none if they are more than that many.
+/// Returns all assignments of values to some variables; `None` if there are more than `most`.
 pub(super) fn combinations(
     ranges: &[(VarId, Vec<Expr>)],
     most: usize,

@@ -1,14 +1,13 @@
-//! The shape of a parameter that is unfolded: a record by its constructor, a list by its length, a
-//! function by what it differs from, and so on inside.
+//! Shapes of unfolded parameters: a record by its constructor, a list by its length, a function by
+//! its default and exceptions, recursively.
 //!
-//! In: a sort, and the initial value of the parameter where there is one. Out: [`Shape`], with a
-//! variable for each field. A list has the length that it begins with: a guess, which
-//! [`Shape::split`] proves or refutes update by update. A function is what it begins as but for the
-//! arguments at which some update changes it; those that updates name become known as they are
-//! split. Cost: linear in the fields.
+//! In: a sort, and the initial value of the parameter if there is one. Out: [`Shape`], with a
+//! variable for each field. A list has its initial length: a guess, which [`Shape::split`] proves
+//! or refutes update by update. A function is its initial value except for the arguments at which
+//! some update changes it; these become known when updates are split. Cost: linear in the fields.
 //!
-//! Invariant: two values of one shape are equal exactly if their fields are. For functions that
-//! rests on what the fields hold: data, of which equality is that of terms.
+//! Invariant: two values of one shape are equal exactly if their fields are. For functions this
+//! holds because the fields are data, for which equality is equality of terms.
 
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -16,60 +15,61 @@ use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
 
-/// Most fields of a parameter, with those of its fields.
+/// Limit on the fields of a parameter, nested ones included; above it, the parameter is not
+/// unfolded.
 const MAX_FIELDS: usize = 128;
 
-/// A parameter as a tree of fields.
+/// Parameter as a tree of fields.
 pub(super) enum Shape {
     /// A parameter of its own.
     Field(VarId),
-    /// What the one constructor of a sort makes.
+    /// Term of the only constructor of a sort.
     Record(OpId, Vec<Shape>),
-    /// A list of a fixed length, of this sort.
+    /// List of a fixed length, of this sort.
     List(SortId, Vec<Shape>),
     /// A function.
     Function(Box<Function>),
 }
 
-/// A function that is `base` but for some arguments.
+/// Function that equals `base` except at some arguments.
 pub(super) struct Function {
     sort: SortId,
     base: Expr,
-    /// Arguments, what it has there, what `base` has there.
+    /// Arguments, the value there, the value of `base` there.
     entries: Vec<(Expr, Shape, Expr)>,
-    /// What the parameter holds where it is not live, if that is no value: it is as if it were
-    /// `base` there.
+    /// Placeholder of the parameter while it is not live, if that is not a value: it is treated as
+    /// `base`.
     unused: Option<OpId>,
 }
 
 /// Arguments at which functions of a sort are changed.
 pub(super) type Keys = Vec<(SortId, Expr)>;
 
-/// What fields become.
+/// New values of fields.
 #[derive(Default)]
 pub(super) struct Parts {
     pub values: Vec<(VarId, Expr)>,
-    /// Arguments at which functions change that their shapes do not know.
+    /// Arguments at which functions change that their shapes do not include.
     pub unknown: Keys,
 }
 
-/// Makes shapes.
-pub(super) struct Shaper<'a> {
+/// Builder of shapes.
+pub(super) struct ShapeBuilder<'a> {
     pub signature: &'a mut Signature,
     pub special: &'a AHashSet<SortId>,
-    /// How deeply lists are unfolded that are elements of lists.
+    /// Depth to which lists that are elements of lists are unfolded.
     pub lists: usize,
-    /// Arguments at which functions of a sort are changed, as far as is known.
+    /// Arguments at which functions of a sort are changed, as far as known.
     pub keys: &'a [(SortId, Expr)],
-    /// What parameters hold where they are not live.
+    /// Placeholders of parameters while they are not live.
     pub unused: &'a [OpId],
-    /// The value of a function at an argument, if it can be told.
+    /// Evaluates a function at an argument, if possible.
     pub apply: &'a mut dyn FnMut(&Expr) -> Option<Expr>,
-    /// The fields so far.
+    /// Fields so far.
     pub fields: Vec<VarId>,
 }
 
-/// A function without its updates, and these, the last one first.
+/// Splits a function into its base and its updates, the last update first.
 fn updates<'e>(
     signature: &Signature,
     mut function: &'e Expr,
@@ -82,17 +82,18 @@ fn updates<'e>(
     (function, out)
 }
 
-/// The arguments at which an expression changes functions, in the functions that it puts there too.
-fn changed(signature: &Signature, function: &Expr, out: &mut Keys) {
+/// Collects the arguments at which an expression changes functions, including functions that it
+/// stores.
+fn changed_arguments(signature: &Signature, function: &Expr, out: &mut Keys) {
     for (key, value) in updates(signature, function).1 {
         if key.is_closed() {
             out.push((function.sort, key.clone()));
         }
-        changed(signature, value, out);
+        changed_arguments(signature, value, out);
     }
 }
 
-/// Whether values of a sort are equal exactly if they are the same term.
+/// True if values of a sort are equal exactly if they are the same term.
 fn is_plain(signature: &Signature, special: &AHashSet<SortId>, sort: SortId) -> bool {
     let mut seen = AHashSet::new();
     let mut todo = vec![sort];
@@ -125,7 +126,7 @@ fn is_plain(signature: &Signature, special: &AHashSet<SortId>, sort: SortId) -> 
     true
 }
 
-/// A list's elements, if it is a list of known length that is not empty.
+/// Returns the elements of a list of known length; `None` if it is empty or unknown.
 fn elements<'e>(signature: &Signature, list: &'e Expr) -> Option<Vec<&'e Expr>> {
     let (mut out, mut at) = (Vec::new(), list);
     while let (Builtin::Cons, [head, tail]) = at.as_builtin(signature)? {
@@ -140,8 +141,9 @@ fn elements<'e>(signature: &Signature, list: &'e Expr) -> Option<Vec<&'e Expr>> 
         .filter(|e| !e.is_empty())
 }
 
-impl Shaper<'_> {
-    /// The shape of a value of a sort, which at first is `init`; none if it has too many fields.
+impl ShapeBuilder<'_> {
+    /// Returns the shape of a value of a sort with initial value `init`; `None` if it has too many
+    /// fields.
     pub fn shape(&mut self, name: &str, sort: SortId, init: Option<&Expr>) -> Option<Shape> {
         if self.special.contains(&sort) {
             return self.field(name, sort);
@@ -199,8 +201,8 @@ impl Shaper<'_> {
         Some(Shape::Record(op, all))
     }
 
-    /// The shape of a function, which at first is `init`; a field of its own if what it has may be
-    /// equal without being the same term.
+    /// Returns the shape of a function with initial value `init`; a single field if its values may
+    /// be equal without being the same term.
     fn function(
         &mut self,
         name: &str,
@@ -250,7 +252,7 @@ impl Shaper<'_> {
 }
 
 impl Shape {
-    /// Whether the shape of some list is guessed.
+    /// True if the shape contains a list, whose length is a guess.
     pub fn has_lists(&self) -> bool {
         match self {
             Shape::Field(_) => false,
@@ -260,12 +262,12 @@ impl Shape {
         }
     }
 
-    /// Whether it is a record or a list.
+    /// True if it is a record or a list.
     pub fn is_built(&self) -> bool {
         matches!(self, Shape::Record(..) | Shape::List(..))
     }
 
-    /// Whether it is a function, or holds one.
+    /// True if it is a function, or contains one.
     pub fn has_functions(&self) -> bool {
         match self {
             Shape::Field(_) => false,
@@ -276,7 +278,7 @@ impl Shape {
         }
     }
 
-    /// The fields put together.
+    /// Returns the term composed of the fields.
     pub fn term(&self, signature: &mut Signature) -> Expr {
         match self {
             Shape::Field(v) => Expr::var(signature, *v),
@@ -308,7 +310,7 @@ impl Shape {
         }
     }
 
-    /// What each field becomes; none if the expression is none of this shape.
+    /// Computes the new value of each field; `None` if the expression does not have this shape.
     pub fn split(&self, signature: &mut Signature, e: &Expr, out: &mut Parts) -> Option<()> {
         match self {
             Shape::Field(v) => {
@@ -372,7 +374,7 @@ fn split_function(
         });
     }
     if own.iter().any(|(key, _)| entries.iter().all(|e| e.0 != **key)) {
-        changed(signature, e, &mut out.unknown);
+        changed_arguments(signature, e, &mut out.unknown);
         return None;
     }
     for (key, shape, without) in entries {
@@ -382,10 +384,10 @@ fn split_function(
     Some(())
 }
 
-/// What splits one side of a choice.
+/// Function that splits one branch of a conditional.
 type Splitter<'a> = dyn FnMut(&mut Signature, &Expr, &mut Parts) -> Option<()> + 'a;
 
-/// Fields of one of two expressions: choices of fields.
+/// Splits a conditional: each field becomes a conditional of the branches' fields.
 fn split_choice(
     signature: &mut Signature,
     e: &Expr,

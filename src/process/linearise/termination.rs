@@ -1,17 +1,18 @@
-//! Which processes can end, and terms without what comes after those that cannot: in `V = a . V .
-//! b` the `b` is never done, and without it `V` needs no stack.
+//! Terminating processes, and removal of unreachable continuations: in `V = a . V . b` the `b` is
+//! unreachable, and without it `V` needs no stack.
 //!
-//! In and out: terms. A process can end if some alternative of it gets to its end by processes that
-//! can: a least fixed point, as for the productive nonterminals of a grammar; conditions are taken
-//! to hold or not. The transition system stays the same up to strong bisimilarity. Cost: linear in
-//! the terms for each round, of which there are at most as many as processes.
+//! In and out: terms. A process can terminate if some alternative of it reaches its end by
+//! processes that can terminate: a least fixed point, as for the productive nonterminals of a
+//! grammar. Conditions count as possibly true and possibly false. The transition system stays the
+//! same up to strong bisimilarity. Cost: linear in the terms for each round; at most one round per
+//! process.
 
 use super::term::Term;
 use std::rc::Rc;
 
-/// For each process whether it can end, by the terms of the sequential ones; of others it is not
-/// known.
-pub(super) fn ending(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
+/// Returns for each process whether it can terminate, from the terms of the sequential ones;
+/// arbitrary for others.
+pub(super) fn terminating(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
     let mut ends: Vec<bool> = bodies.iter().map(Option::is_none).collect();
     loop {
         let mut changed = false;
@@ -38,7 +39,7 @@ fn can_end(term: &Term, ends: &[bool]) -> bool {
     })
 }
 
-/// The term without what is never reached in it.
+/// Returns the term without unreachable continuations.
 pub(super) fn trim(term: &Rc<Term>, ends: &[bool]) -> Rc<Term> {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
         Term::Action(_) | Term::Call(..) | Term::Delta => term.clone(),
@@ -55,7 +56,7 @@ pub(super) fn trim(term: &Rc<Term>, ends: &[bool]) -> Rc<Term> {
         Term::At(p, t) => with(term, [p], [trim(p, ends)], |[p]| Term::At(p, t.clone())),
         Term::Seq(p, q) => {
             let first = trim(p, ends);
-            if !stays_open(&first, ends) {
+            if !has_nonterminating_alternative(&first, ends) {
                 let second = trim(q, ends);
                 return with(term, [p, q], [first, second], |[p, q]| Term::Seq(p, q));
             }
@@ -64,7 +65,7 @@ pub(super) fn trim(term: &Rc<Term>, ends: &[bool]) -> Rc<Term> {
     })
 }
 
-/// The same term if its parts are the same.
+/// Returns the same term if its parts are unchanged.
 fn with<const N: usize>(
     term: &Rc<Term>,
     old: [&Rc<Term>; N],
@@ -78,23 +79,23 @@ fn with<const N: usize>(
     }
 }
 
-/// Whether an alternative of a term cannot end; those below a sum are not looked at, since what
-/// follows is outside of it.
-fn stays_open(term: &Term, ends: &[bool]) -> bool {
+/// True if an alternative of a term cannot terminate. Alternatives below a sum do not count, since
+/// the continuation is outside the sum.
+fn has_nonterminating_alternative(term: &Term, ends: &[bool]) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
-        let inside = matches!(term, Term::Choice(p, q) | Term::If(_, p, q) if stays_open(p, ends) || stays_open(q, ends));
+        let inside = matches!(term, Term::Choice(p, q) | Term::If(_, p, q) if has_nonterminating_alternative(p, ends) || has_nonterminating_alternative(q, ends));
         inside || !matches!(term, Term::Delta) && !can_end(term, ends)
     })
 }
 
-/// A trimmed term and then another, behind the alternatives that can end.
+/// Appends a term to the terminating alternatives of a trimmed term.
 fn append(term: &Rc<Term>, then: &Rc<Term>, ends: &[bool]) -> Rc<Term> {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
         _ if !can_end(term, ends) => term.clone(),
-        Term::Choice(p, q) if stays_open(term, ends) => {
+        Term::Choice(p, q) if has_nonterminating_alternative(term, ends) => {
             Rc::new(Term::Choice(append(p, then, ends), append(q, then, ends)))
         }
-        Term::If(c, p, q) if stays_open(term, ends) => {
+        Term::If(c, p, q) if has_nonterminating_alternative(term, ends) => {
             Rc::new(Term::If(c.clone(), append(p, then, ends), append(q, then, ends)))
         }
         _ => Rc::new(Term::Seq(term.clone(), trim(then, ends))),

@@ -1,8 +1,8 @@
-//! What a linear process was made of, kept for explanations: see [`crate::anatomy`].
+//! Recording of the composition structure for explanations: see [`crate::anatomy`].
 //!
-//! In: the automata that were composed, their placement among the parameters, the network. Out: the
-//! same as plain data over parameters. Cost: one substitution for each expression of the
-//! components' summands.
+//! In: the composed automata, their placement among the parameters, the network. Out: the same as
+//! plain data over parameters. Cost: one substitution for each expression of the components'
+//! summands.
 
 use super::assemble::Placement;
 use super::network::{Bag, Name, Names, Network};
@@ -13,8 +13,8 @@ use mu_base::ids::VarId;
 use mu_data::expr::{Expr, Substitution};
 use mu_data::signature::Signature;
 
-/// How automata lie in the parameters of the linear process.
-pub(super) struct Placed<'a> {
+/// Automata with their placement among the parameters of the linear process.
+pub(super) struct PlacedAutomata<'a> {
     pub params: &'a [Param],
     pub placements: &'a [Placement],
     /// Variables of locations by parameters.
@@ -23,8 +23,8 @@ pub(super) struct Placed<'a> {
     pub globals: &'a Substitution,
 }
 
-impl Placed<'_> {
-    /// The automata over parameters.
+impl PlacedAutomata<'_> {
+    /// Returns the automata over parameters.
     pub(super) fn automata(
         &self,
         automata: &[sequential::Automaton],
@@ -73,7 +73,7 @@ impl Placed<'_> {
     }
 }
 
-/// Adds the operators of a network, and which are above each component.
+/// Adds the operators of a network, and the list of operators above each component.
 pub(super) fn operators(network: &Network, names: &Names, anatomy: &mut Anatomy) {
     anatomy.above = vec![Vec::new(); anatomy.components.len()];
     let mut todo = vec![(network, Vec::new())];
