@@ -94,13 +94,14 @@ fn same_distances(model: &Compiled, budget: &Budget, seed: u64, text: &str) {
         ..explore::Options::default()
     };
     for action in ["", "a", "b", "w", "d"] {
-        let aim = Visibility::action(model, action);
+        let visibility = Visibility::action(model, action);
         let hidden: Vec<bool> =
             model.groups().iter().map(|g| g.hidden.iter().any(|h| h == action)).collect();
         let test = |group: usize, label| {
             hidden[group] || model.label_text(label).split('(').next() == Some(action)
         };
-        let target = if action.is_empty() { Target::Deadlock } else { Target::Among(&aim, &test) };
+        let target =
+            if action.is_empty() { Target::Deadlock } else { Target::StepOf(&visibility, &test) };
         let length = |options: &explore::Options| {
             let found = explore::find(model, options, budget, &Silent, target).unwrap();
             (found.path.map(|p| p.len()), found.outcome.stop)

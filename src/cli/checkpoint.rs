@@ -199,7 +199,7 @@ impl mu_pbes::Shelf for Shelf<'_> {
     fn names(&self) -> Vec<Vec<String>> {
         self.names.clone()
     }
-    fn keeper(&self, search: &str) -> Box<dyn CheckpointWriter + '_> {
+    fn checkpoints(&self, search: &str) -> Box<dyn CheckpointWriter + '_> {
         Box::new(File {
             folder: self.folder,
             name: self.file(search),

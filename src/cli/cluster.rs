@@ -352,7 +352,7 @@ fn search(
         if sought.is_some() { None } else { EndCounter::new(model, &args.goal.terminal)? };
     let mut ends = |share: &mut mu_explore::Partition<'_>, halted: bool| {
         let Some(mut counter) = counter.take().filter(|_| !halted) else { return Ok(Vec::new()) };
-        share.ends(&mut |state, states| counter.count(state, states));
+        share.each_deadlock(&mut |state, states| counter.count(state, states));
         let EndCounts { terminated, finished, hangs } = counter.ends();
         Ok([terminated, finished, hangs].map(u64::to_le_bytes).concat())
     };

@@ -276,7 +276,7 @@ fn counted(
         folder.mark()?;
     }
     let file = folder.as_ref().map(checkpoint::Folder::counts);
-    let keeper = file.as_ref().map(|f| f as &dyn mu_explore::CheckpointWriter);
+    let checkpoints = file.as_ref().map(|f| f as &dyn mu_explore::CheckpointWriter);
     let mut shown =
         counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
     let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
@@ -285,7 +285,7 @@ fn counted(
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
     }
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
-    let extras = mu_explore::Extras { keeper, restored, ends, spill };
+    let extras = mu_explore::Extras { checkpoints, restored, ends, spill };
     let task = Task {
         wishes: &engines::wishes_of_explore(args),
         options: &options,

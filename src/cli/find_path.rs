@@ -337,8 +337,9 @@ fn search(
         several()
     } else {
         let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
-        let aim = Visibility::action(model, wanted);
-        let target = if goal.deadlock { Target::Deadlock } else { Target::Among(&aim, &step) };
+        let visibility = Visibility::action(model, wanted);
+        let target =
+            if goal.deadlock { Target::Deadlock } else { Target::StepOf(&visibility, &step) };
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let found = find(model, &options, &session.budget, &bar, target)?;
         bar.finish();

@@ -97,7 +97,8 @@ fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
                 Err(error) => return Some(error.message),
             };
             let named = (own.number, own.process, own.processes) == (number, process, processes);
-            let same_run = named && first.get_or_insert_with(|| own.clone()).is_beside(&own);
+            let same_run =
+                named && first.get_or_insert_with(|| own.clone()).is_same_checkpoint(&own);
             (!same_run).then(|| {
                 format!(
                     "{}: it belongs to a different run than the other files of the checkpoint",

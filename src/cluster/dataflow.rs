@@ -340,8 +340,8 @@ impl<'d, 'm> Drive<'d, 'm> {
             why: self.why.take(),
             failed,
             said,
-            whole: self.share.is_whole(),
-            hit: self.share.least_hit()?,
+            whole: self.share.is_consistent(),
+            hit: self.share.least_goal_state()?,
         };
         self.send(0..self.heard.len(), &last);
         while self.heard.iter().any(|h| h.last.is_none()) {
@@ -412,7 +412,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             .into_iter()
             .find_map(|w| if let Why::Stopped(stop) = w { Some(stop) } else { None });
         let too_many = self.exceeds_states();
-        let decided = way.is_some() && self.share.is_carrying();
+        let decided = way.is_some() && self.share.has_annotations();
         Ok(Ended {
             parts,
             stop: stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }),
@@ -438,7 +438,7 @@ impl<'d, 'm> Drive<'d, 'm> {
                 continue;
             }
             // What states carry belongs to its level: earlier ones come first.
-            if !self.halted && self.share.is_carrying() && self.is_early(level) {
+            if !self.halted && self.share.has_annotations() && self.is_early(level) {
                 self.desk.borrow_mut().arrived.push_back((level, parcel));
                 continue;
             }
@@ -477,7 +477,7 @@ impl<'d, 'm> Drive<'d, 'm> {
                 self.ask();
                 self.begun = Some(level);
                 self.next = level + 1;
-                self.share.begin(level);
+                self.share.begin_level(level);
                 level
             }
         };
@@ -491,12 +491,12 @@ impl<'d, 'm> Drive<'d, 'm> {
             desk.leaving.push((level, Parcel { to: to as u32, from, bytes }))
         };
         let result = self.share.expand(BLOCK, &mut send);
-        if self.share.levels().any(|l| l == level + 1) && desk.held.insert(level + 1) {
+        if self.share.waiting_levels().any(|l| l == level + 1) && desk.held.insert(level + 1) {
             desk.hold.push(level + 1);
         }
         if result.is_ok() && !self.share.is_busy() {
             desk.held.remove(&level);
-            if self.share.hit() == Some(level) {
+            if self.share.goal_level() == Some(level) {
                 self.trace.kept = Some(level);
             } else {
                 desk.release.push(level);
@@ -519,7 +519,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             desk.leaving.clear();
         } else if let Some(level) = self.begun.take() {
             let from = Some(self.me as u32);
-            self.share.close(&mut |(to, bytes)| {
+            self.share.flush_batches(&mut |(to, bytes)| {
                 desk.leaving.push((level, Parcel { to: to as u32, from, bytes }))
             });
         }
@@ -550,7 +550,9 @@ impl<'d, 'm> Drive<'d, 'm> {
 
     /// Enters the initial state, or what was kept.
     fn begin(&mut self) -> Result<(), Diagnostic> {
-        let Some(Kept { shelf, resumed, .. }) = &self.shelf else { return self.share.start() };
+        let Some(Kept { shelf, resumed, .. }) = &self.shelf else {
+            return self.share.insert_initial();
+        };
         if self.me == 0 && shelf.keeps() {
             if resumed.is_none() {
                 shelf.clear()?;
@@ -559,11 +561,11 @@ impl<'d, 'm> Drive<'d, 'm> {
             self.send(0..self.heard.len(), &Report::Run(run));
         }
         let Some(Kept { shelf, resumed: Some(_), .. }) = &self.shelf else {
-            return self.share.start();
+            return self.share.insert_initial();
         };
         shelf.read(self.share)?;
         let mut desk = self.desk.borrow_mut();
-        for level in self.share.levels() {
+        for level in self.share.waiting_levels() {
             if desk.held.insert(level) {
                 desk.hold.push(level);
             }

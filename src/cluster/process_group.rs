@@ -252,7 +252,7 @@ impl Together {
             });
             let share = Partition::new(model, options, budget, symmetries, self.me, self.count)?;
             let mut share = match sought {
-                Some(sought) => share.seeking(sought, options),
+                Some(sought) => share.with_goal(sought, options),
                 None => share,
             };
             self.drive(&mut share, symmetries, (budget, progress, start), shelf, &mut *extra)
@@ -429,7 +429,7 @@ impl Together {
             (None, Some((known, leaves))) if *known == of => leaves.clone(),
             (None, _) => {
                 let work = &mut || {
-                    let found = LeafLayout::found(model, options, budget, symmetries, processes);
+                    let found = LeafLayout::choose(model, options, budget, symmetries, processes);
                     let costly = symmetries.is_some_and(Symmetries::is_costly);
                     Ok([&[u8::from(costly)], &LeafLayout::write(found.as_ref())[..]].concat())
                 };
@@ -511,7 +511,7 @@ impl Together {
         let shelf =
             shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group, leaves, kept: &kept });
         let mut share = Partition::new(model, options, budget, symmetries, self.me, self.count)?
-            .carrying(carrier, trace, options);
+            .with_annotations(carrier, trace, options);
         // What was not said since the search was ended is not missed.
         let mut extra = |share: &mut Partition<'_>, _: bool| said(share);
         let ended = self.drive(
@@ -555,9 +555,9 @@ impl Together {
         if counted.stop != Stop::Complete {
             return Ok(Err(counted.stop));
         }
-        share.take_edges();
+        share.remove_edges();
         let mut left = |share: &mut Partition<'_>, _: bool| {
-            let (taken, all) = share.taken();
+            let (taken, all) = share.removed_vertices();
             Ok(vec![u8::from(taken < all)])
         };
         let ended = self.drive(share, symmetries, watched, None, &mut left)?;
@@ -587,7 +587,7 @@ fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Di
     if own == stamp.symmetries {
         return Ok(());
     }
-    match (symmetries, own.beyond(&stamp.symmetries)) {
+    match (symmetries, own.candidates_missing_in(&stamp.symmetries)) {
         (Some(symmetries), more) if !more.is_empty() => {
             symmetries.fail(&more);
             Err(symmetries.refuse())

@@ -116,7 +116,7 @@ fn slots_are_parted_alike_by_all_processes() {
         }
         model
     };
-    assert!(LeafLayout::found(&wide(0), &options(), &Budget::default(), None, 2).is_some());
+    assert!(LeafLayout::choose(&wide(0), &options(), &Budget::default(), None, 2).is_some());
     [1, 2, 3].into_iter().for_each(|count| agrees(count, &wide));
 }
 

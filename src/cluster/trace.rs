@@ -22,7 +22,7 @@ pub(super) struct Trace {
     /// The level that has it.
     level: Option<u64>,
     /// Whether this process has said that it met it, and that it is through with the level.
-    told: bool,
+    reported: bool,
     said: bool,
     /// Processes that are through with the level.
     through: BTreeSet<usize>,
@@ -55,8 +55,8 @@ impl Drive<'_, '_> {
     /// Says what is to be said of the search for something; true if all are through and the search
     /// is to end.
     pub(super) fn look(&mut self) -> bool {
-        if let (Some(level), false) = (self.share.hit(), self.trace.told) {
-            self.trace.told = true;
+        if let (Some(level), false) = (self.share.goal_level(), self.trace.reported) {
+            self.trace.reported = true;
             self.trace.hear_hit(level);
             self.send(0..self.heard.len(), &Report::Hit(level));
         }
@@ -82,7 +82,7 @@ impl Drive<'_, '_> {
         let (Some(mut state), Some(last)) = (hits.min(), self.trace.level) else { return Ok(None) };
         let mut way = vec![state.clone()];
         for level in (0..last).rev() {
-            let own = self.share.before(level, &state)?.unwrap_or_default();
+            let own = self.share.predecessor(level, &state)?.unwrap_or_default();
             self.send(0..self.heard.len(), &Report::Before { level, state: own });
             while self.trace.before.range((level, 0)..=(level, usize::MAX)).count()
                 < self.heard.len()

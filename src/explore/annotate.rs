@@ -24,43 +24,43 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::checkpoint::{AnnotationTable, CheckpointWriter, RestoredSearch};
 use super::expander::{Expander, Halt};
-use super::goal_search::settled;
+use super::goal_search::halt_error;
 use super::round::{Block, Round};
 use super::search::{BATCH, BLOCK, Done, Goal, Hit, Shared, run_from};
 use super::store::Store;
 use super::stubborn::{PartialOrder, ReductionObstacle, Stubborn, Visibility};
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
-use super::thread_state::Local;
+use super::thread_state::ThreadState;
 use super::{Options, Outcome, Progress};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::Model;
 
-/// What an annotation becomes.
+/// Result of propagating an annotation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transfer {
-    /// This element; 0 is nothing.
+    /// An element; 0: nothing to propagate.
     Value(u32),
-    /// The search is over.
+    /// The annotation decides; the search ends.
     Decided,
 }
 
-/// A semilattice with what steps do to it.
+/// A join semilattice, and the transfer functions of steps.
 pub trait Annotator: Sync {
-    /// What the initial state begins with; not 0.
+    /// Annotation of the initial state; not 0.
     fn initial(&self) -> u32;
-    /// What one thread computes with.
-    fn lane(&self) -> Box<dyn AnnotationWorker + '_>;
-    /// What the elements met so far are, for a checkpoint. Called while no lane computes.
+    /// Creates the worker of one thread.
+    fn annotation_worker(&self) -> Box<dyn AnnotationWorker + '_>;
+    /// Describes the elements so far, for a checkpoint. Called while no worker computes.
     fn save(&self) -> Result<AnnotationTable, Diagnostic> {
         Err(Diagnostic::new(
             Stage::Unsupported,
             "annotations of this kind cannot be stored in a file",
         ))
     }
-    /// Gives elements the numbers that they had when these [`AnnotationTable::records`] were made; their
-    /// names are known already. Called before all else.
+    /// Restores the numbers of elements from [`AnnotationTable::records`]; their names are known
+    /// already. Called before all else.
     fn load(&self, _records: &[u64]) -> Result<(), Diagnostic> {
         Err(Diagnostic::new(
             Stage::Unsupported,
@@ -69,21 +69,21 @@ pub trait Annotator: Sync {
     }
 }
 
-/// One thread's share of an [`Annotator`].
+/// One thread's part of an [`Annotator`].
 pub trait AnnotationWorker {
-    /// The join of both, and what `new` has beyond `old` (0: nothing).
+    /// Returns the join of both, and the part of `new` that `old` lacks (0: nothing).
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic>;
-    /// What goes along the steps of a state whose outgoing labels are given.
+    /// Computes what leaves a state with these outgoing labels.
     fn enter(&mut self, pending: u32, labels: &[LabelId]) -> Result<Transfer, Diagnostic>;
-    /// What a step makes of that.
+    /// Applies the transfer function of a label.
     fn step(&mut self, flow: u32, label: LabelId) -> Result<Transfer, Diagnostic>;
-    /// What an element of the group of symmetries (by its number there) makes of an annotation.
+    /// Returns the image of an annotation under an element of the symmetry group, given by number.
     fn image(&mut self, _element: usize, annotation: u32) -> Result<u32, Diagnostic> {
         Ok(annotation)
     }
 }
 
-/// The fixed point.
+/// The computed fixed point.
 pub struct Annotated<'a> {
     done: Done,
     model: &'a dyn Model,
@@ -92,51 +92,52 @@ pub struct Annotated<'a> {
 }
 
 impl Annotated<'_> {
-    /// Figures of the search; steps are counted each time that they are taken.
+    /// Counts of the search; a step counts each time it is taken.
     pub fn outcome(&self) -> &Outcome {
         &self.done.outcome
     }
-    /// Whether an annotation decided the matter.
+    /// True if an annotation decided.
     pub fn decided(&self) -> bool {
         !self.done.hits.is_empty()
     }
-    /// Whether each annotated step led to a state that was expanded later: then they make no cycle.
+    /// True if each annotated step led to a state that was expanded later: then these steps have no
+    /// cycle.
     pub fn forward(&self) -> bool {
         !self.done.backward
     }
-    /// For each state stored: its element, the size of its orbit, and the elements of the group
-    /// that leave it as it is, without the identity: all that the states of its orbit have are
-    /// the images of what those make of its element.
+    /// Visits each stored state: its element, the size of its orbit, and the group elements that
+    /// fix it, without the identity. The annotations of the orbit are the images of the joins of
+    /// these.
     pub fn each(
         &self,
         visit: &mut dyn FnMut(u32, u64, &[u32]) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let store = &self.done.store;
-        let mut expander = Expander::new(self.model, self.done.memo.clone(), self.options)
+        let mut expander = Expander::new(self.model, self.done.shared_cache.clone(), self.options)
             .with_symmetries(self.symmetries);
         expander.follow(store);
         let mut fixed = Vec::new();
         for (place, key) in store.table.entries() {
             fixed.clear();
-            let orbit = expander.orbit(store, key, Some(&mut fixed)).map_err(settled)?;
+            let orbit = expander.orbit(store, key, Some(&mut fixed)).map_err(halt_error)?;
             visit((store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32, orbit, &fixed)?;
         }
         Ok(())
     }
 }
 
-/// Where the search is kept, and what was kept of it before.
+/// Additional options of [`annotate()`].
 #[derive(Default)]
 pub struct AnnotateExtras<'a> {
-    /// Who keeps checkpoints.
-    pub keeper: Option<&'a dyn CheckpointWriter>,
-    /// What to go on from.
+    /// Writes checkpoints.
+    pub checkpoints: Option<&'a dyn CheckpointWriter>,
+    /// Search to resume.
     pub restored: Option<RestoredSearch>,
-    /// What a search that leaves out steps is to keep; none: it leaves out none.
-    pub aim: Option<&'a Visibility>,
-    /// What a search by a single thread computes with, where that may not leave this thread; none:
-    /// a lane of the annotator.
-    pub lane: Option<Box<dyn AnnotationWorker + 'a>>,
+    /// Visible steps that a reduced search must preserve; `None`: no reduction.
+    pub visibility: Option<&'a Visibility>,
+    /// Worker of a search by a single thread, if it must not leave this thread; `None`: one of the
+    /// annotator.
+    pub annotation_worker: Option<Box<dyn AnnotationWorker + 'a>>,
 }
 
 /// Computes the fixed point, up to a limit or to a decision.
@@ -153,25 +154,26 @@ pub fn annotate<'a>(
     symmetries: Option<&'a Symmetries>,
     kept: AnnotateExtras,
 ) -> Result<Annotated<'a>, Diagnostic> {
-    let with = |aim: &Visibility| {
+    let with = |visibility: &Visibility| {
         if symmetries.is_some() {
             Err(ReductionObstacle::Symmetry)
         } else {
-            Stubborn::with(model, options, aim)
+            Stubborn::with(model, options, visibility)
         }
     };
-    let stubborn = kept.aim.map(with).transpose();
-    let payload = if kept.aim.is_some() { Payload::Triple } else { Payload::Pair };
+    let stubborn = kept.visibility.map(with).transpose();
+    let payload = if kept.visibility.is_some() { Payload::Triple } else { Payload::Pair };
     let reduced = stubborn.as_ref().ok().and_then(Option::as_ref);
     let goal = Goal {
         payload,
         annotator: Some(annotator),
         symmetries,
-        keeper: kept.keeper,
+        checkpoints: kept.checkpoints,
         stubborn: reduced,
         ..Goal::default()
     };
-    let mut done = run_from(model, options, budget, progress, goal, (kept.restored, kept.lane))?;
+    let mut done =
+        run_from(model, options, budget, progress, goal, (kept.restored, kept.annotation_worker))?;
     if let Err(why) = stubborn {
         done.outcome.partial_order = PartialOrder::Unused(why);
     }
@@ -179,28 +181,29 @@ pub fn annotate<'a>(
 }
 
 impl<'a> Shared<'a> {
-    /// Joins something to what a state has; whether the state is to be queued.
+    /// Joins an annotation into that of a state. Returns true if the state must be queued.
     pub(super) fn bring(
         &self,
         store: &Store,
-        lane: Option<&mut (dyn AnnotationWorker + '_)>,
+        annotation_worker: Option<&mut (dyn AnnotationWorker + '_)>,
         place: u64,
         new: u32,
     ) -> Result<bool, Diagnostic> {
-        let Some(lane) = lane else { return Ok(false) };
+        let Some(annotation_worker) = annotation_worker else { return Ok(false) };
         let cell = store.table.pair(place);
         let mut there = cell.load(Ordering::Relaxed);
         loop {
             let (known, pending) = ((there >> 32) as u32, there as u32);
             let expanded = known != 0 && pending == 0;
-            let (both, fresh) = if known == new { (known, 0) } else { lane.join(known, new)? };
+            let (both, fresh) =
+                if known == new { (known, 0) } else { annotation_worker.join(known, new)? };
             if expanded {
                 self.backward.store(true, Ordering::Relaxed);
             }
             if fresh == 0 {
                 return Ok(false);
             }
-            let more = if pending == 0 { fresh } else { lane.join(pending, fresh)?.0 };
+            let more = if pending == 0 { fresh } else { annotation_worker.join(pending, fresh)?.0 };
             match cell.compare_exchange_weak(
                 there,
                 u64::from(both) << 32 | u64::from(more),
@@ -213,11 +216,11 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// As `expand`, with annotations.
+    /// Expands a block as `expand`, with annotations.
     pub(super) fn expand_annotated(
         &self,
         store: &Store,
-        local: &mut Local<'a>,
+        local: &mut ThreadState<'a>,
         block: Block,
         mine: &mut Round,
     ) -> u64 {
@@ -229,8 +232,7 @@ impl<'a> Shared<'a> {
                     near.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))),
                 );
             }
-            // States with very many obligations take long: whoever is to stop does not finish the
-            // block first.
+            // States with many obligations take long, so a pause interrupts the block.
             if i > 0
                 && (self.pause.load(Ordering::Relaxed)
                     || i.is_multiple_of(16) && self.out_of_time(mine))
@@ -266,11 +268,11 @@ impl<'a> Shared<'a> {
         expanded as u64
     }
 
-    /// Carries on what is pending at a state; false if that decides.
+    /// Propagates the pending annotation of a state. Returns false if it decides.
     fn expand_one(
         &self,
         store: &Store,
-        local: &mut Local<'a>,
+        local: &mut ThreadState<'a>,
         key: u64,
         mine: &mut Round,
     ) -> Result<bool, Halt> {
@@ -280,8 +282,8 @@ impl<'a> Shared<'a> {
         let later = self.goal.stubborn.map(|_| &later as &dyn Fn(u64) -> bool);
         local.expander.successors_by_level(store, key, later, &mut local.found)?;
         let cell = store.table.pair(place);
-        // All that it knows is pending: nothing was carried on before. What comes meanwhile comes
-        // to both.
+        // All that is known is pending: nothing was propagated before. Concurrent arrivals extend
+        // both parts.
         let there = cell.load(Ordering::Relaxed);
         let orbit = if (there >> 32) as u32 == there as u32 {
             local.expander.orbit(store, key, None)?
@@ -294,8 +296,8 @@ impl<'a> Shared<'a> {
         local.labels.extend(&local.expander.left_out);
         let carried = carry_on(pending, local);
         if carried.is_err() {
-            // It waits again as it was, so that the search can be kept; what went on before the
-            // error may go on twice.
+            // Makes it pending again, so that a checkpoint can be written; parts propagated before
+            // the error may be propagated twice.
             self.await_again(local, cell, pending);
         } else {
             mine.surplus += orbit - 1;
@@ -305,16 +307,16 @@ impl<'a> Shared<'a> {
         carried
     }
 
-    /// Whether a target was stored at a later level than the state at a place. What was not stored
-    /// when the level of the state began counts, whichever thread stores it: so the answer is
-    /// the same whenever it is asked for. Only in a search that leaves out steps.
+    /// True if a target was stored at a later level than the state at a place. Also true if it was
+    /// not stored when the state's level began, regardless of the thread that stores it, so the
+    /// answer does not depend on time. Only for reduced searches.
     fn is_later(&self, store: &Store, place: u64, target: u64) -> bool {
         let level = |place| store.table.number(place).load(Ordering::Relaxed);
         // An entry without a level is being stored now.
         store.table.find(target).is_none_or(|at| level(at) == 0 || level(at) > level(place))
     }
 
-    /// Notes the level of an entry that was stored.
+    /// Records the level of a new entry.
     pub(super) fn note_level(&self, store: &Store, place: u64) {
         if self.goal.stubborn.is_some() && self.goal.annotator.is_some() {
             let next = self.level.load(Ordering::Relaxed) + 1;
@@ -325,7 +327,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Whether the time is up, which the round then says.
+    /// True if time is up; records the stop reason in the round.
     fn out_of_time(&self, mine: &mut Round) -> bool {
         if let Err(stop) = self.budget.check(0) {
             mine.stop = Some(stop);
@@ -333,11 +335,11 @@ impl<'a> Shared<'a> {
         mine.stop.is_some()
     }
 
-    /// Puts back what was taken to be carried on.
-    fn await_again(&self, local: &mut Local<'a>, cell: &AtomicU64, taken: u32) {
-        let Some(lane) = local.lane.as_deref_mut() else { return };
+    /// Makes a taken annotation pending again.
+    fn await_again(&self, local: &mut ThreadState<'a>, cell: &AtomicU64, taken: u32) {
+        let Some(annotation_worker) = local.annotation_worker.as_deref_mut() else { return };
         let mut there = cell.load(Ordering::Relaxed);
-        while let Ok((pending, _)) = lane.join(there as u32, taken) {
+        while let Ok((pending, _)) = annotation_worker.join(there as u32, taken) {
             let back = there & !u64::from(u32::MAX) | u64::from(pending);
             match cell.compare_exchange_weak(there, back, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -346,11 +348,11 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Inserts the waiting successors and brings them what is theirs.
+    /// Inserts the waiting successors and joins their annotations.
     fn flush_annotated(
         &self,
         store: &Store,
-        local: &mut Local<'a>,
+        local: &mut ThreadState<'a>,
         mine: &mut Round,
     ) -> Result<(), Diagnostic> {
         local.hashes.clear();
@@ -358,7 +360,7 @@ impl<'a> Shared<'a> {
         std::hint::black_box(
             local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)),
         );
-        // First all places, so that the misses on what is kept there overlap as well.
+        // All places first, so that the cache misses on the payloads overlap as well.
         let mut new = 0;
         local.places.clear();
         local.places.extend(local.hashes.iter().map(
@@ -374,7 +376,7 @@ impl<'a> Shared<'a> {
         ));
         if new > 0 {
             store.table.add_len(new);
-            // A block of states that branch widely fills a small table many times over.
+            // A block of states with many successors fills a small table many times over.
             if store.table.crowded() {
                 self.pause.store(true, Ordering::Relaxed);
             }
@@ -384,24 +386,24 @@ impl<'a> Shared<'a> {
             places.fold(0, |acc, &place| acc ^ store.table.pair(place).load(Ordering::Relaxed)),
         );
         let mut failure = None;
-        for ((key, &place), brought) in
-            local.batch.drain(..).zip(&local.places).zip(local.brought.drain(..))
+        for ((key, &place), propagated) in
+            local.batch.drain(..).zip(&local.places).zip(local.propagated.drain(..))
         {
             let Some(place) = place.filter(|_| failure.is_none()) else {
-                mine.unplaced.push((key, brought));
+                mine.unplaced.push((key, propagated));
                 self.pause.store(true, Ordering::Relaxed);
                 continue;
             };
-            match self.bring(store, local.lane.as_deref_mut(), place, brought) {
+            match self.bring(store, local.annotation_worker.as_deref_mut(), place, propagated) {
                 Ok(false) => {}
                 Ok(true) => {
                     local.blocks.fresh.push(key);
                     if local.blocks.fresh.len() == BLOCK {
-                        mine.next.push(local.blocks.full());
+                        mine.next.push(local.blocks.take_full());
                     }
                 }
                 Err(error) => {
-                    mine.unplaced.push((key, brought));
+                    mine.unplaced.push((key, propagated));
                     failure = Some(error);
                 }
             }
@@ -410,32 +412,35 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Carries on what was pending at a state whose steps are found; false if that decides.
-fn carry_on(pending: u32, local: &mut Local<'_>) -> Result<bool, Halt> {
-    let lane =
-        local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
-    let flow = match lane.enter(pending, &local.labels)? {
+/// Propagates the annotation taken from a state whose steps are in `found`. Returns false if it
+/// decides.
+fn carry_on(pending: u32, local: &mut ThreadState<'_>) -> Result<bool, Halt> {
+    let annotation_worker = local
+        .annotation_worker
+        .as_deref_mut()
+        .ok_or_else(|| lost("a search with annotations has none"))?;
+    let flow = match annotation_worker.enter(pending, &local.labels)? {
         Transfer::Decided => return Ok(false),
         Transfer::Value(0) => return Ok(true),
         Transfer::Value(flow) => flow,
     };
-    // What is left out is asked about nonetheless: that a label was met is told.
+    // Labels that are left out are applied as well, so that the automaton records them.
     for label in &local.expander.left_out {
-        if lane.step(flow, *label)? == Transfer::Decided {
+        if annotation_worker.step(flow, *label)? == Transfer::Decided {
             return Ok(false);
         }
     }
     for (i, step) in local.found.iter().enumerate() {
-        match lane.step(flow, step.label)? {
+        match annotation_worker.step(flow, step.label)? {
             Transfer::Decided => return Ok(false),
             Transfer::Value(0) => {}
             Transfer::Value(value) => {
-                let brought = match local.expander.moved.get(i) {
+                let propagated = match local.expander.moved.get(i) {
                     None | Some(0) => value,
-                    Some(element) => lane.image(*element as usize - 1, value)?,
+                    Some(element) => annotation_worker.image(*element as usize - 1, value)?,
                 };
                 local.batch.push(step.key);
-                local.brought.push(brought);
+                local.propagated.push(propagated);
             }
         }
     }

@@ -1,14 +1,14 @@
-//! Checkpoints: a search written to a stream between two rounds, and read back to be resumed with
-//! the same result.
+//! Checkpoints: a search is written to a stream between two rounds, and resumed from it with the
+//! same result.
 //!
-//! Out: a version, the caller's header (which says what is searched), the search, a checksum. The
+//! Out: a version, the caller's header (the identity of the search), the search, a checksum. The
 //! search is the layout of the store (tuples of the leaves, pairs of the inner nodes, fields of the
-//! root), the states in the order of their hashes (so that the difference between neighbours is
-//! short), each with its annotation if there are any, the queued states, and the counts so far. The
-//! caller handles files, and replaces the previous checkpoint only with a complete one.
+//! root), the states in hash order (so that differences between neighbours are short) with their
+//! annotations if there are any, the queued states, and the counts so far. The caller handles
+//! files, and replaces the previous checkpoint only with a complete one.
 //!
 //! Cost: 2 to 5 bytes a state, as many again for its annotation, one pass over the store; reading
-//! it inserts every state again. Invariant: what is read equals what was written, or is refused: a
+//! inserts every state again. Invariant: what is read equals what was written, or is rejected: a
 //! wrong length, version or checksum never becomes a search.
 
 use std::io::{Read, Write};
@@ -22,19 +22,19 @@ use mu_base::{Diagnostic, Stage};
 
 /// First bytes of a checkpoint.
 const MAGIC: [u8; 8] = *b"muckpt\r\n";
-/// Version of the form.
+/// Version of the format.
 const VERSION: u32 = 4;
-/// Most bytes of a section that are believed.
+/// Limit on the length of a section; longer lengths are rejected as damaged.
 const MOST_SECTION: usize = u32::MAX as usize;
 
-/// What the caller keeps with a search.
+/// The caller's part of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct CheckpointHeader {
-    /// What tells this search from any other: model, parameters, options that change its states.
+    /// Fingerprint of the search: model, parameters, options that change its states.
     pub fingerprint: String,
     /// The values of the model's slots, table by table in the order of their numbers.
     pub values: Vec<Vec<String>>,
-    /// What annotations are made of, in the order of its numbers; see [`AnnotationTable::names`].
+    /// Names of the constituents of annotations, by number; see [`AnnotationTable::names`].
     pub names: Vec<Vec<String>>,
 }
 
@@ -45,17 +45,17 @@ impl CheckpointHeader {
     }
 }
 
-/// What the numbers of a search's annotations stand for.
+/// Meaning of the numbers of a search's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotationTable {
-    /// What annotations are made of, as text. A run reads these before it begins, so that all of
-    /// its searches number them alike.
+    /// Constituents of annotations as text. A run reads these before it begins, so that all its
+    /// searches number them alike.
     pub names: Vec<Vec<String>>,
-    /// How they are made of that, by number, in a form of the annotator's own.
+    /// Structure of the annotations, by number, in the annotator's own format.
     pub records: Vec<u64>,
 }
 
-/// Figures of a search so far.
+/// Counts of a search so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Counts {
     pub transitions: u64,
@@ -63,15 +63,15 @@ pub(crate) struct Counts {
     pub levels: u64,
     pub frontier_bytes: u64,
     pub initial: u64,
-    /// What the orbits of the states expanded have beyond these.
+    /// Sum over expanded states of (orbit size - 1).
     pub surplus: u64,
     /// Order of the group of symmetries.
     pub symmetries: u64,
-    /// Whether an annotation was brought to a state that had been expanded.
+    /// True if an annotation reached an expanded state.
     pub backward: bool,
 }
 
-/// A search between two rounds, to be written.
+/// View of a search between two rounds, for writing.
 pub struct CheckpointImage<'s> {
     pub(crate) store: &'s Store,
     pub(crate) todo: Vec<&'s [u64]>,
@@ -80,7 +80,7 @@ pub struct CheckpointImage<'s> {
     pub(crate) annotations: Option<AnnotationTable>,
 }
 
-/// A search that was read.
+/// A search that was read from a checkpoint.
 pub struct RestoredSearch {
     pub(crate) store: Store,
     pub(crate) todo: Vec<u64>,
@@ -90,16 +90,15 @@ pub struct RestoredSearch {
     pub(crate) records: Option<Vec<u64>>,
 }
 
-/// Who keeps checkpoints.
+/// Writes the checkpoints of a search.
 pub trait CheckpointWriter: Sync {
-    /// Whether it is time for one. Asked a few times a second.
+    /// True if a checkpoint is due. Polled a few times a second.
     fn due(&self) -> bool;
-    /// Keeps a search; the one before may go once this one is whole.
+    /// Writes a checkpoint; the previous one may be deleted when this one is complete.
     fn keep(&self, image: &CheckpointImage) -> Result<(), Diagnostic>;
-    /// Reports that annotations cannot be written. The search goes on if this is no error.
+    /// Reports that annotations cannot be written. The search continues if this returns `Ok`.
     ///
-    /// # Errors
-    /// It ends the search.
+    /// # Errors Ends the search.
     fn miss(&self, error: &Diagnostic) -> Result<(), Diagnostic> {
         Err(error.clone())
     }
@@ -110,7 +109,7 @@ impl CheckpointImage<'_> {
     pub fn states(&self) -> u64 {
         self.store.table.len()
     }
-    /// What its annotations are made of.
+    /// Returns the constituents of its annotations.
     pub fn names(&self) -> &[Vec<String>] {
         self.annotations.as_ref().map_or(&[], |a| &a.names)
     }
@@ -150,8 +149,7 @@ impl CheckpointImage<'_> {
     }
 }
 
-/// Reads a header alone, which comes first: whether the search is the caller's can be told before
-/// the rest is read.
+/// Reads only the header, so that a checkpoint of another search is rejected early.
 fn header(input: &mut dyn Read) -> std::io::Result<CheckpointHeader> {
     let mut magic = [0; 8];
     input.read_exact(&mut magic)?;
@@ -188,7 +186,7 @@ pub(super) fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T>
     if length > MOST_SECTION as u64 {
         return Err(bad("a section of impossible length"));
     }
-    // Read as it comes: a wrong length must not cost its memory before the end of the file is met.
+    // Read incrementally: a wrong length must not allocate memory beyond the file.
     let mut bytes = Vec::new();
     input.take(length).read_to_end(&mut bytes)?;
     if bytes.len() as u64 != length {
@@ -199,11 +197,11 @@ pub(super) fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T>
         bincode::config::standard().with_limit::<MOST_SECTION>(),
     )
     .map_err(|e| bad(&e.to_string()))?;
-    if used != bytes.len() { Err(bad("a section with something after its end")) } else { Ok(value) }
+    if used != bytes.len() { Err(bad("a section with bytes after its end")) } else { Ok(value) }
 }
 
 impl RestoredSearch {
-    /// Reads a search whose header the caller accepts.
+    /// Reads a search if the caller accepts its header.
     pub fn read(
         input: &mut dyn Read,
         accept: &mut dyn FnMut(&CheckpointHeader) -> Result<(), Diagnostic>,
@@ -223,19 +221,19 @@ impl RestoredSearch {
         for _ in 0..states {
             get_after(input, &mut hash)?;
             if hash > most {
-                return Err(bad("a state that its layout cannot hold"));
+                return Err(bad("a state outside its layout"));
             }
             let place = loop {
                 match store.table.insert_hashed(hash) {
                     Insert::New(place) => break place,
-                    Insert::Old(_) => return Err(bad("a state twice")),
+                    Insert::Old(_) => return Err(bad("a duplicate state")),
                     Insert::Full => store.table.grow(Growth::default()),
                 }
             };
             if let Some(records) = &records {
                 let (known, pending) = (get(input)?, get(input)?);
                 if known.max(pending) >= records.len() as u64 {
-                    return Err(bad("an annotation that is not there"));
+                    return Err(bad("a reference to a missing annotation"));
                 }
                 store.table.set_payload(place, u128::from(known << 32 | pending));
             }
@@ -267,7 +265,7 @@ impl RestoredSearch {
     }
 }
 
-/// Seven bits a byte, lowest first.
+/// Writes a number, seven bits a byte, lowest first.
 pub(super) fn put(out: &mut dyn Write, mut value: u64) -> std::io::Result<()> {
     let mut bytes = [0u8; 10];
     let mut n = 0;
@@ -296,7 +294,7 @@ pub(super) fn get(input: &mut dyn Read) -> std::io::Result<u64> {
     Err(bad("a number of more than 64 bits"))
 }
 
-/// A stream that is summed as it goes.
+/// A stream that computes a checksum.
 pub(super) struct Sum<S> {
     inner: S,
     sum: crc32fast::Hasher,
@@ -309,7 +307,7 @@ impl<S> Sum<S> {
 }
 
 impl Sum<&mut dyn Write> {
-    /// Writes the sum of all that went before, and ends the stream.
+    /// Writes the checksum of all bytes so far.
     pub fn finish(&mut self) -> std::io::Result<()> {
         let sum = self.sum.clone().finalize();
         self.inner.write_all(&sum.to_le_bytes())?;
@@ -318,7 +316,7 @@ impl Sum<&mut dyn Write> {
 }
 
 impl Sum<&mut dyn Read> {
-    /// Reads the sum of all that went before; the stream must end there.
+    /// Reads the checksum of all bytes so far; the stream must end there.
     pub fn expect(&mut self) -> std::io::Result<()> {
         let sum = self.sum.clone().finalize();
         let mut written = [0; 4];
@@ -329,12 +327,12 @@ impl Sum<&mut dyn Read> {
         if self.inner.read(&mut [0])? == 0 {
             Ok(())
         } else {
-            Err(bad("something stands after its end"))
+            Err(bad("there are bytes after its end"))
         }
     }
 }
 
-/// Writes a section: its length, and what it holds.
+/// Writes a section: its length and its content.
 pub(super) fn put_section<T: Encode>(out: &mut dyn Write, value: T) -> std::io::Result<()> {
     let bytes = bincode::encode_to_vec(value, bincode::config::standard())
         .map_err(|e| std::io::Error::other(e.to_string()))?;
@@ -342,15 +340,14 @@ pub(super) fn put_section<T: Encode>(out: &mut dyn Write, value: T) -> std::io::
     out.write_all(&bytes)
 }
 
-/// Writes a hash as its difference to the one before, which is nearly always smaller; the sign in
-/// the lowest bit.
+/// Writes a hash as its difference to the previous one, with the sign in the lowest bit.
 pub(super) fn put_after(out: &mut dyn Write, before: &mut u64, hash: u64) -> std::io::Result<()> {
     let difference = hash.wrapping_sub(*before) as i64;
     *before = hash;
     put(out, (difference << 1 ^ difference >> 63) as u64)
 }
 
-/// Reads one.
+/// Reads a hash written by [`put_after`].
 pub(super) fn get_after(input: &mut dyn Read, before: &mut u64) -> std::io::Result<u64> {
     let difference = get(input)?;
     *before = before.wrapping_add((difference >> 1) ^ (difference & 1).wrapping_neg());
@@ -377,8 +374,8 @@ impl Read for Sum<&mut dyn Read> {
 }
 
 impl Parts {
-    /// Whether the children of nodes and fields exist and make a tree over all leaves.
-    pub(super) fn make_sense(&self) -> bool {
+    /// True if the children of nodes and fields exist and form a tree over all leaves.
+    pub(super) fn is_tree(&self) -> bool {
         let mut met = vec![false; self.leaves.len() + self.nodes.len()];
         let mut meet = |child: Child, before: usize| {
             let at = match child {

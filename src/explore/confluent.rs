@@ -1,9 +1,10 @@
-//! Confluent steps taken at once: the state that stands for one.
+//! Priority of confluent steps: the representative state that replaces a state with confluent
+//! steps.
 //!
 //! It is the state without confluent steps that they lead to, or the least vector of the terminal
 //! strongly connected component (Groote, van de Pol: "State Space Reduction Using Partial
 //! tau-Confluence", 2000; Blom: "Partial tau-confluence for efficient state space generation",
-//! 2001). Cost: an expansion by the confluent groups for each state on the way. Invariant: all
+//! 2001). Cost: an expansion by the confluent groups for each state on the path. Invariant: all
 //! states from which confluent steps lead to a component have one representative.
 
 use super::expander::{Expander, Halt, Successor};
@@ -11,11 +12,11 @@ use super::store::Store;
 use mu_base::{Diagnostic, Stage};
 use std::collections::HashMap;
 
-/// Chain of confluent steps after which a cycle is suspected.
+/// Length of a chain of confluent steps beyond which a cycle is suspected.
 const CHAIN: u32 = 64;
 
 impl Expander<'_> {
-    /// The state that stands for this one when confluent steps are taken at once.
+    /// Returns the representative of a state.
     pub fn representative(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
         if !self.any_confluent {
             return Ok(key);
@@ -45,7 +46,7 @@ impl Expander<'_> {
         result.map(|()| at)
     }
 
-    /// Confluent steps of a state, not replaced by representatives.
+    /// Computes the confluent steps of a state without replacing targets.
     pub fn confluent_steps(
         &mut self,
         store: &Store,
@@ -58,8 +59,8 @@ impl Expander<'_> {
         result
     }
 
-    /// The least vector of the terminal component that confluent steps lead to from here. Tarjan's
-    /// algorithm up to the first component that it completes: no step leads out of that one.
+    /// Returns the least vector of the terminal component reached by confluent steps. Runs Tarjan's
+    /// algorithm up to the first completed component, which no step leaves.
     fn terminal(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
         struct Frame {
             key: u64,
@@ -101,9 +102,9 @@ impl Expander<'_> {
                     .iter()
                     .position(|&k| k == at)
                     .ok_or_else(|| Diagnostic::internal("the root of a component is not open"))?;
-                if self.among_processes && from + 1 < stack.len() {
-                    // The least vector depends on the numbers of values.
-                    let message = "hidden steps that are taken at once go in a circle, which several processes cannot search together";
+                if self.distributed && from + 1 < stack.len() {
+                    // The least vector depends on local numbers of values.
+                    let message = "confluent tau steps form a cycle, which a distributed search does not support";
                     return Err(Diagnostic::new(Stage::Unsupported, message)
                         .note("omit `--confluence`")
                         .into());

@@ -1,13 +1,13 @@
-//! Whether the reachable graph, or the part of it that some steps make, has a cycle.
+//! Cycle detection in the reachable graph, or in the subgraph of some steps.
 //!
-//! In: a model and a test that says which steps count. Out: no cycle, or a path to one and the
-//! cycle. No edges are stored: states are expanded again to count each state's incoming steps (4
-//! bytes a state), then states without any are peeled off until none is left (Kahn, 1962). What
-//! remains has a cycle; a depth-first search within the remains finds one. With symmetries one
-//! state of each orbit is looked at: a cycle of the full graph is a closed walk of these, and a
-//! walk from a state to its image goes on, by the images of its steps, until it is back, since the
-//! group is finite. So one has a cycle if and only if the other has. Cost: one exploration and two
-//! passes over its states; a path costs a third.
+//! In: a model and a predicate that selects steps. Out: no cycle, or a path to one and the cycle.
+//! No edges are stored: states are expanded again to count each state's incoming steps (4 bytes a
+//! state). Then states without incoming steps are removed until none is left (Kahn, 1962). The
+//! remaining graph has a cycle, which a depth-first search finds. With symmetries only
+//! representatives are examined. A cycle of the full graph is a closed walk of representatives.
+//! Conversely, a walk from a state to its image continues by the images of its steps until it
+//! returns, since the group is finite. So one graph has a cycle if and only if the other has. Cost:
+//! one exploration and two passes over its states; a path costs a third.
 
 use std::sync::atomic::Ordering;
 
@@ -19,30 +19,30 @@ use super::{Options, Outcome, Progress};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::Model;
 
-/// A way into a cycle, and once around it.
+/// A lasso: a path to a cycle, and the cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lasso {
-    /// From the initial vector to a state of the cycle.
+    /// Path from the initial vector to a state of the cycle.
     pub prefix: Vec<PathStep>,
-    /// From that state back to it; at least one step.
+    /// Steps from that state back to it; at least one.
     pub cycle: Vec<PathStep>,
 }
 
-/// Answer of [`is_acyclic`].
+/// Result of [`is_acyclic`].
 #[derive(Clone, Debug)]
 pub enum Cyclic {
     /// No cycle.
     No(Outcome),
-    /// A cycle of steps that count; shown if there were no symmetries.
+    /// A cycle of selected steps; `None` if symmetries were used.
     Yes(Outcome, Option<Lasso>),
     /// A limit stopped the search.
     Unknown(Outcome),
 }
 
-/// What the search for a cycle knows of a state, in the number that the store keeps with it.
+/// Status of a state, stored as the number of its table entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
-    /// So many steps lead to it from states that may be on a cycle; 0: it is on none, or not met
+    /// Number of incoming steps from states that may be on a cycle; 0: on no cycle, or not reached
     /// yet.
     Steps(u32),
     OnStack,
@@ -50,7 +50,7 @@ enum Mark {
 }
 
 impl Mark {
-    /// Counts stay below: a state has fewer steps to it than there are numbers.
+    /// Larger than every count: a state has fewer incoming steps.
     const ON_STACK: u32 = u32::MAX;
     const FINISHED: u32 = u32::MAX - 1;
 
@@ -71,8 +71,8 @@ impl Mark {
     }
 }
 
-/// Explores, then looks for a cycle of steps that pass the test (all if none is given). The path to
-/// the cycle may take any steps. `symmetries` must keep the test.
+/// Explores, then searches for a cycle of steps that satisfy `counts` (all if `None`). The path to
+/// the cycle may take any steps. `symmetries` must preserve the predicate.
 pub fn is_acyclic(
     model: &dyn Model,
     options: &Options,
@@ -128,7 +128,7 @@ struct Pass<'d, 'm> {
 type Taken = (u64, super::expander::Successor);
 
 impl Pass<'_, '_> {
-    /// Steps of a state that count.
+    /// Computes the selected steps of a state.
     fn steps(&mut self, key: u64) -> Result<Vec<super::expander::Successor>, End> {
         self.polled += 1;
         if self.polled.is_multiple_of(4096) {
@@ -142,7 +142,7 @@ impl Pass<'_, '_> {
             .filter(|s| counts.is_none_or(|c| c(s.group as usize, s.label)))
             .collect())
     }
-    /// Incoming steps of a state that are left, or a mark.
+    /// Returns the cell with the number of incoming steps or the mark of a state.
     fn number(&self, key: u64) -> Result<&std::sync::atomic::AtomicU32, End> {
         let table = &self.done.store.table;
         let place = table
@@ -186,7 +186,7 @@ impl Pass<'_, '_> {
         }
         Err(Diagnostic::new(Stage::Internal, "states are left without a cycle").into())
     }
-    /// A cycle among the states that are left and reachable from one of them.
+    /// Searches for a cycle among the remaining states reachable from `from`.
     fn depth_first(&mut self, from: u64) -> Result<Option<Vec<Taken>>, End> {
         let mut frames = vec![(from, self.steps(from)?, 0)];
         self.set(from, Mark::OnStack)?;
@@ -221,7 +221,7 @@ impl Pass<'_, '_> {
         }
         Ok(None)
     }
-    /// Breadth first from the initial state to the cycle.
+    /// Finds a shortest path from the initial state to the cycle.
     fn lasso(&mut self, mut cycle: Vec<Taken>) -> Result<Lasso, End> {
         for (place, _) in self.done.store.table.entries() {
             self.done.store.table.number(place).store(0, Ordering::Relaxed);
@@ -253,17 +253,17 @@ impl Pass<'_, '_> {
             }
             levels.push(next);
         }
-        let entry = entry.ok_or_else(|| Diagnostic::internal("no way into the cycle was found"))?;
+        let entry = entry.ok_or_else(|| Diagnostic::internal("no path to the cycle was found"))?;
         let start = cycle
             .iter()
             .position(|t| t.0 == entry)
-            .ok_or_else(|| Diagnostic::internal("the way leads past the cycle"))?;
+            .ok_or_else(|| Diagnostic::internal("the path misses the cycle"))?;
         cycle.rotate_left(start);
         let steps = self.tracer.back(&levels, entry)?;
         let whole = self
             .tracer
             .concrete(initial, &steps.iter().chain(&cycle).copied().collect::<Vec<_>>())?;
-        // The cycle's part is what the prefix alone does not have.
+        // The cycle is the part after the prefix.
         let prefix = self.tracer.concrete(initial, &steps)?;
         let cycle = whole[prefix.len()..].to_vec();
         Ok(Lasso { prefix, cycle })

@@ -1,49 +1,49 @@
-//! States that are near one another, one after the other: what is done for a state is done for what
-//! differs from the one before it.
+//! Incremental packing and unpacking: only leaves that differ from the previous state are
+//! processed.
 //!
-//! In: keys of successors, or leaf indices of states that came in a parcel ([`super::partition`]). Out:
-//! the leaves of a key ([`Near`]), the key of leaves ([`Packer`]). Successors of a state have most
-//! leaves in common, and so have states of a parcel, while models have dozens of leaves, and trees
-//! above them. Cost: linear in what differs. Invariant: the results are those of [`Store::unpack`]
-//! and [`Store::pack`]; a change of the layout is noticed by its epoch.
+//! In: keys of successors, or leaf indices of received states ([`super::partition`]). Out: the
+//! leaves of a key ([`DeltaUnpacker`]), the key of leaves ([`DeltaPacker`]). Successors of one
+//! state share most leaves, and so do the states of a batch, while models have dozens of leaves and
+//! a tree above them. Cost: linear in the differing leaves. Invariant: results equal those of
+//! [`Store::unpack`] and [`Store::pack`]; a change of the layout is detected by its epoch.
 
-use super::intern::KeptPairs;
+use super::intern::PairCache;
 use super::store::{Child, Overflow, Store};
 
-/// In which of up to eight places two rows differ, as bits.
+/// Compares up to eight positions of two rows; bit i is set if position i differs.
 #[inline]
 pub(super) fn differing(new: &[u32], old: &[u32]) -> u8 {
     let bits = |new: &[u32], old: &[u32]| {
         new.iter().zip(old).zip(0..).fold(0, |bits, ((a, b), i)| bits | u8::from(a != b) << i)
     };
-    // A row whose length is known is compared as a whole.
+    // A row of known length is compared as a whole.
     match (new.first_chunk::<8>(), old.first_chunk::<8>()) {
         (Some(new), Some(old)) => bits(new, old),
         _ => bits(new, old),
     }
 }
 
-/// The leaves of the key that was asked for last.
+/// Incremental unpacker: the leaves of the last key.
 #[derive(Default)]
-pub(super) struct Near {
-    /// The layout; none has the number 0.
+pub(super) struct DeltaUnpacker {
+    /// Epoch of the layout; 0 if there is no last key.
     epoch: u64,
     key: u64,
-    /// Its leaves, and its inner nodes.
+    /// Indices of its leaves and of its inner nodes.
     pub leaves: Vec<u32>,
     inner: Vec<u32>,
-    /// LeafLayout of the key before it that are others now: which, and the index there.
-    pub left: Vec<(u32, u32)>,
+    /// Leaves that the last call changed, with their previous indices.
+    pub changed_leaves: Vec<(u32, u32)>,
     /// By bit of a key, its field.
     fields: Vec<u8>,
     todo: Vec<(u32, u32)>,
 }
 
-impl Near {
-    /// Goes to a key. Whether all its leaves are to be looked at, not only those that were left.
+impl DeltaUnpacker {
+    /// Unpacks `key`. Returns true if every leaf may have changed (new layout).
     #[inline]
-    pub fn go_to(&mut self, store: &Store, key: u64) -> bool {
-        self.left.clear();
+    pub fn unpack_delta(&mut self, store: &Store, key: u64) -> bool {
+        self.changed_leaves.clear();
         if self.epoch != store.epoch {
             self.begin(store, key);
             return true;
@@ -66,8 +66,8 @@ impl Near {
         false
     }
 
-    /// The next key is looked at whole.
-    pub fn forget(&mut self) {
+    /// Unpacks the next key from scratch.
+    pub fn reset(&mut self) {
         self.epoch = 0;
     }
 
@@ -89,7 +89,7 @@ impl Near {
     fn set(&mut self, leaf: u32, index: u32) {
         let old = std::mem::replace(&mut self.leaves[leaf as usize], index);
         if old != index {
-            self.left.push((leaf, old));
+            self.changed_leaves.push((leaf, old));
         }
     }
 
@@ -108,32 +108,32 @@ impl Near {
     }
 }
 
-/// Packs states, one after the other: only what is above leaves that differ from the state before
-/// it is looked up.
+/// Incremental packer: looks up only the inner nodes above leaves that differ from the previous
+/// state.
 #[derive(Default)]
-pub(super) struct Packer {
-    /// The layout; 0 if the next state is packed whole.
+pub(super) struct DeltaPacker {
+    /// Epoch of the layout; 0 if the next state is packed from scratch.
     epoch: u64,
     key: u64,
     leaves: Vec<u32>,
     inner: Vec<u32>,
-    /// Bits of the inner nodes to be looked up.
+    /// Bits of the inner nodes to look up.
     dirty: Vec<u64>,
-    /// By inner node, its last pair and the index of that.
+    /// By inner node, its last pair and the index of this pair.
     last: Vec<(u64, u32)>,
-    kept: KeptPairs,
-    /// The layout that the pairs are kept of.
-    kept_epoch: u64,
+    pair_cache: PairCache,
+    /// Epoch of the layout that the cached pairs belong to.
+    pair_cache_epoch: u64,
 }
 
-impl Packer {
-    /// The key of leaf indices.
+impl DeltaPacker {
+    /// Returns the key of leaf indices.
     #[inline]
     pub fn pack(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Overflow> {
         if self.epoch != store.epoch {
             return self.begin(store, leaves);
         }
-        // It is whole again only when all is done.
+        // Valid again only after success.
         self.epoch = 0;
         for (first, (old, new)) in
             (0u32..).step_by(8).zip(self.leaves.chunks_mut(8).zip(leaves.chunks(8)))
@@ -157,13 +157,14 @@ impl Packer {
                 }
             }
         }
-        let Self { key, leaves, inner, dirty, last, kept, .. } = self;
+        let Self { key, leaves, inner, dirty, last, pair_cache, .. } = self;
         for (w, word) in dirty.iter_mut().enumerate() {
             // Parents have greater numbers than their children.
             while *word != 0 {
                 let node = w as u32 * 64 + word.trailing_zeros();
                 *word &= *word - 1;
-                let index = index_of(store, last, kept, node, store.pair_of(node, leaves, inner));
+                let index =
+                    index_of(store, last, pair_cache, node, store.pair_of(node, leaves, inner));
                 if std::mem::replace(&mut inner[node as usize], index) == index {
                     continue;
                 }
@@ -182,17 +183,18 @@ impl Packer {
     #[cold]
     fn begin(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Overflow> {
         let count = store.nodes_count();
-        if self.kept_epoch != store.epoch {
+        if self.pair_cache_epoch != store.epoch {
             // No pair has such indices.
             (self.inner, self.last) = (vec![0; count], vec![(u64::MAX, 0); count]);
-            self.kept = if count > 0 { KeptPairs::new() } else { KeptPairs::default() };
-            self.kept_epoch = store.epoch;
+            self.pair_cache = if count > 0 { PairCache::new() } else { PairCache::default() };
+            self.pair_cache_epoch = store.epoch;
         }
         self.dirty = vec![0; count.div_ceil(64)];
         self.leaves = leaves.to_vec();
-        let Self { inner, last, kept, .. } = self;
-        self.key = store
-            .pack_by(leaves, inner, &mut |node, pair| index_of(store, last, kept, node, pair))?;
+        let Self { inner, last, pair_cache, .. } = self;
+        self.key = store.pack_by(leaves, inner, &mut |node, pair| {
+            index_of(store, last, pair_cache, node, pair)
+        })?;
         self.epoch = store.epoch;
         Ok(self.key)
     }
@@ -202,13 +204,13 @@ impl Packer {
 fn index_of(
     store: &Store,
     last: &mut [(u64, u32)],
-    kept: &mut KeptPairs,
+    pair_cache: &mut PairCache,
     node: u32,
     pair: u64,
 ) -> u32 {
     let last = &mut last[node as usize];
     if last.0 != pair {
-        *last = (pair, kept.index(node, pair, || store.intern_pair(node, pair)));
+        *last = (pair, pair_cache.index(node, pair, || store.intern_pair(node, pair)));
     }
     last.1
 }
@@ -223,17 +225,17 @@ mod tests {
     #[test]
     fn leaves_and_keys_are_those_of_the_store() {
         let mut random = Random::new(5);
-        // Sixty leaves of hundreds of values do not fit side by side: there are inner nodes.
+        // Sixty leaves with hundreds of values do not fit into the key: there are inner nodes.
         for (count, values) in [(4, 1000), (60, 300)] {
             let model = counters(count, 2);
             let mut store = Store::new(&model, 0, Payload::None);
             let slots = store.homes.len();
             let mut vector = vec![0; slots];
-            let (mut near, mut packer) = (Near::default(), Packer::default());
+            let (mut near, mut packer) = (DeltaUnpacker::default(), DeltaPacker::default());
             let (mut leaves, mut layouts, mut nodes, mut whole) =
                 (vec![0; store.leaves.len()], 0, 0, 0);
             for step in 0..20_000 {
-                // Most states are near the one before; now and then comes one that is not.
+                // Most states differ little from the previous one, some differ much.
                 for _ in 0..if step % 50 == 0 { slots } else { 1 + random.below(2) } {
                     vector[random.below(slots)] = random.below(1 + values * step / 20_000) as u32;
                 }
@@ -257,17 +259,17 @@ mod tests {
                     store.table.grow(crate::table::Growth::default());
                 }
                 let before = near.leaves.clone();
-                let all = near.go_to(&store, key);
+                let all = near.unpack_delta(&store, key);
                 store.unpack(key, &mut leaves);
                 assert_eq!((&near.leaves, &leaves), (&indices, &indices), "step {step}");
                 if !all {
-                    let left: Vec<(u32, u32)> = near.left.clone();
+                    let changed_leaves: Vec<(u32, u32)> = near.changed_leaves.clone();
                     assert!(
-                        left.iter().all(|&(leaf, old)| before[leaf as usize] == old
+                        changed_leaves.iter().all(|&(leaf, old)| before[leaf as usize] == old
                             && leaves[leaf as usize] != old)
                     );
                     assert_eq!(
-                        left.len(),
+                        changed_leaves.len(),
                         before.iter().zip(&leaves).filter(|(b, l)| b != l).count()
                     );
                 }

@@ -1,20 +1,20 @@
-//! Annotations ([`super::annotate`]) in a search by several processes: each process has the joins
-//! of its own states, and a state goes to another process together with what the step brings it.
+//! Distributed annotations ([`super::annotate`]): each process stores the joins of its own states,
+//! and a state is sent to its owner together with the annotation that the step propagates.
 //!
-//! In: a [`PortableAnnotator`], which knows the semilattice and how its elements travel. Out: the join over
-//! all paths for each state of this process ([`Partition::each_carried`]), or that some annotation
-//! decides. With each state the share keeps two numbers, as the search on one machine does: all
-//! that has come, and what of it waits. What waits at the states of a level is taken when the level
-//! begins, so what comes later goes on in a later level: an element that is new to a state in level
-//! *n* has a path of *n* steps and no shorter one.
+//! In: a [`PortableAnnotator`], which computes joins and serialises elements. Out: for each state
+//! of this process the join over all paths ([`Partition::each_annotated`]), or that some annotation
+//! decides. As in one process, each state has two numbers: the known annotation, and its pending
+//! part. The pending parts of a level's states are taken when the level begins, so later arrivals
+//! propagate in a later level. Hence an element that is new to a state in level *n* has a path of
+//! *n* steps and no shorter one.
 //!
-//! For a counterexample the search is made once more, without symmetries, and keeps what was taken
-//! in each level ([`Partition::tracing`]). Then the way is found backwards, from what each process
-//! holds: of a state and an atom of what it was brought, one of the level before that brings it.
+//! For a counterexample the search runs once more, without symmetries, and records what was taken
+//! in each level. Then the path is found backwards: each process looks for a state of the previous
+//! level that brings the given state the given atom.
 //!
-//! Cost: 8 bytes a state beside the store, 12 more for each time that something new comes to a
-//! state if the way is to be found. Invariants: those of [`super::partition`]; what waits is part of
-//! what has come; the result does not depend on the number of processes.
+//! Cost: 8 bytes a state in addition to the store; if a path is wanted, 12 more for each time that
+//! a state receives something new. Invariants: those of [`super::partition`]; the pending part is
+//! part of the known annotation; the result does not depend on the number of processes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -30,80 +30,74 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_model::Model;
 
-/// A semilattice whose elements go to other processes. Elements are numbers, which differ between
-/// processes; 0 is the least everywhere.
+/// A semilattice whose elements can be sent to other processes. Elements are numbers that differ
+/// between processes; 0 is the least element everywhere.
 pub trait PortableAnnotator: AnnotationWorker {
-    /// What the initial state begins with; not 0.
+    /// Annotation of the initial state; not 0.
     fn initial(&self) -> u32;
-    /// A channel begins: whoever reads at its other end knows nothing yet.
+    /// Opens a channel whose receiver knows no elements yet.
     fn open(&mut self, channel: usize);
-    /// Writes an element to a channel; what the other end does not know yet is written out.
+    /// Writes an element to a channel. Parts that the receiver does not know are written in full.
     ///
-    /// # Errors
-    /// It means nothing to another process.
+    /// # Errors The element is not portable.
     fn export(&mut self, channel: usize, element: u32, out: &mut Vec<u8>)
     -> Result<(), Diagnostic>;
     /// Reads an element from a channel.
     ///
-    /// # Errors
-    /// The bytes are those of none.
+    /// # Errors The bytes are malformed.
     fn import(&mut self, channel: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic>;
-    /// The atoms whose join an element is, each with a name that is the same in all processes.
+    /// Returns the atoms whose join is `element`, each with a name that is equal in all processes.
     ///
-    /// # Errors
-    /// It means nothing to another process.
+    /// # Errors The element is not portable.
     fn atoms(&mut self, element: u32) -> Result<Vec<(Vec<u8>, u32)>, Diagnostic>;
-    /// The part of an element that must not go on for ever; 0: nothing of it.
+    /// Returns the part of `element` under a least fixed point; 0 if none.
     ///
-    /// # Errors
-    /// The elements are too many.
-    fn lasting(&mut self, element: u32) -> Result<u32, Diagnostic>;
-    /// The atom of a name.
+    /// # Errors There are too many elements.
+    fn lfp_part(&mut self, element: u32) -> Result<u32, Diagnostic>;
+    /// Returns the atom with this name.
     ///
-    /// # Errors
-    /// The name is that of none.
+    /// # Errors No atom has the name.
     fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic>;
 }
 
-/// What a share carries.
-pub(super) struct Carried<'m> {
+/// Annotations of a partition.
+pub(super) struct DistributedAnnotations<'m> {
     pub carrier: Box<dyn PortableAnnotator + 'm>,
-    /// Of the pending states: what is brought to each.
+    /// By pending state: the annotation that arrives there.
     pub brought: Vec<u32>,
-    /// Of the states that are still to be expanded: what goes on from each, and whether it is the
-    /// first that does.
+    /// By frontier state: the annotation that propagates from it, and true if it is the first one
+    /// to do so.
     pub now: Vec<(u32, bool)>,
-    /// By level: what was taken from its states, if that is kept.
+    /// By level: the annotations taken from its states; only if a path is wanted.
     history: Option<BTreeMap<u64, Vec<u32>>>,
-    /// By place of [`Partition::recent`]: the annotation sent last with that state, and the level of
+    /// By slot of [`Partition::recent`]: the annotation sent last with that state, and the level of
     /// its source.
-    pub lately: Vec<(u32, u64)>,
+    pub last_sent: Vec<(u32, u64)>,
     /// True if an annotation came to a state that had been expanded: see [`Partition::is_forward`].
     pub backward: bool,
     decided: bool,
-    /// Of the states that decide: whether their labels alone do, and the name of the atom.
+    /// By deciding state: true if its labels alone decide, and the name of the atom.
     hits: Vec<(bool, Vec<u8>)>,
     places: Vec<Option<u64>>,
 }
 
-/// A state of a way: whether its labels alone decide, its values, the name of the atom that it is
-/// about.
+/// A state of the path to a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceState {
-    /// Whether what decides are the labels of the state's steps, not one of the steps.
+    /// True if the labels of the state's steps decide, not a single step.
     pub local: bool,
-    /// Its values, in the numbers of this process.
+    /// Slot values, in the numbers of this process.
     pub vector: Vec<u32>,
-    /// What it is about, see [`PortableAnnotator::atom`].
+    /// Name of the atom, for [`PortableAnnotator::atom`].
     pub atom: Vec<u8>,
 }
 
 fn malformed() -> Diagnostic {
-    Diagnostic::new(Stage::File, "a malformed stage of a way")
+    Diagnostic::new(Stage::File, "a malformed path state from another process")
 }
 
-/// As bytes: those that are decided by labels alone first, then by state and atom.
-fn written(local: bool, state: &[u8], atom: &[u8]) -> Vec<u8> {
+/// Encodes a path state. States that labels alone decide sort first, then by state and atom.
+fn encoded(local: bool, state: &[u8], atom: &[u8]) -> Vec<u8> {
     let mut out = vec![u8::from(!local)];
     put(&mut out, state.len() as u64);
     out.extend(state);
@@ -111,7 +105,7 @@ fn written(local: bool, state: &[u8], atom: &[u8]) -> Vec<u8> {
     out
 }
 
-fn parted(mut bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
+fn decoded(mut bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
     let (&later, rest) = bytes.split_first()?;
     bytes = rest;
     let length = usize::try_from(take(&mut bytes)?).ok()?;
@@ -120,13 +114,12 @@ fn parted(mut bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
 }
 
 impl TraceState {
-    /// Reads one that another process gave.
+    /// Decodes a state from another process.
     ///
-    /// # Errors
-    /// The bytes are those of none.
+    /// # Errors The bytes are malformed.
     pub fn read(model: &dyn Model, bytes: &[u8]) -> Result<Self, Diagnostic> {
         let Some(portable) = model.portable() else { return Err(malformed()) };
-        let (local, state, atom) = parted(bytes).ok_or_else(malformed)?;
+        let (local, state, atom) = decoded(bytes).ok_or_else(malformed)?;
         Ok(Self {
             local,
             vector: imported(portable, model.slots().len(), state)?,
@@ -136,10 +129,10 @@ impl TraceState {
 }
 
 impl<'m> Partition<'m> {
-    /// The same share, still empty, of a search with annotations. `trace`: whether a way to what
-    /// decides is to be found.
+    /// Turns an empty partition into one of a search with annotations. `trace`: a path to the
+    /// decision is wanted.
     #[must_use]
-    pub fn carrying(
+    pub fn with_annotations(
         mut self,
         carrier: Box<dyn PortableAnnotator + 'm>,
         trace: bool,
@@ -147,14 +140,14 @@ impl<'m> Partition<'m> {
     ) -> Self {
         self.store = store(self.model, options, self.expander.symmetries.is_some(), Payload::Pair);
         let mut carrier = carrier;
-        // One channel more, for files.
+        // One additional channel for files.
         (0..=self.processes).for_each(|channel| carrier.open(channel));
-        self.carried = Some(Carried {
+        self.annotations = Some(DistributedAnnotations {
             carrier,
             brought: Vec::new(),
             now: Vec::new(),
             history: trace.then(BTreeMap::new),
-            lately: vec![(0, 0); self.recent.len()],
+            last_sent: vec![(0, 0); self.recent.len()],
             backward: false,
             decided: false,
             hits: Vec::new(),
@@ -163,28 +156,27 @@ impl<'m> Partition<'m> {
         self
     }
 
-    /// Whether parcels are to wait until no earlier level is left to begin, since what they bring
-    /// belongs to their level.
-    pub fn is_carrying(&self) -> bool {
-        self.carried.is_some() && self.edges.is_none()
+    /// True if batches must wait until all earlier levels have begun, because their annotations
+    /// belong to a level.
+    pub fn has_annotations(&self) -> bool {
+        self.annotations.is_some() && self.edges.is_none()
     }
-    /// Whether something that decides was met, and no way to it is wanted.
+    /// True if an annotation decided, and no path to it is wanted.
     pub fn is_decided(&self) -> bool {
-        self.carried.as_ref().is_some_and(|c| c.decided)
+        self.annotations.as_ref().is_some_and(|c| c.decided)
     }
     /// True if each annotated step led to a state that was not expanded yet: then the annotated
     /// steps form no cycle. A step to a state of another process is marked by the owner when it
     /// arrives, or by the sender if it is not sent.
     pub fn is_forward(&self) -> bool {
-        self.carried.as_ref().is_none_or(|c| !c.backward)
+        self.annotations.as_ref().is_none_or(|c| !c.backward)
     }
 
-    /// For each state stored: its element, the size of its orbit, and the elements of the group
-    /// that leave it as it is, without the identity.
+    /// Visits each stored state: its annotation, the size of its orbit, and the group elements that
+    /// fix it, without the identity.
     ///
-    /// # Errors
-    /// Those of `visit` and of the model.
-    pub fn each_carried(
+    /// # Errors Errors of `visit` and of the model.
+    pub fn each_annotated(
         &mut self,
         visit: &mut dyn FnMut(
             &mut dyn PortableAnnotator,
@@ -193,16 +185,18 @@ impl<'m> Partition<'m> {
             &[u32],
         ) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
-        let Self { carried: Some(carried), store, expander, .. } = self else { return Ok(()) };
+        let Self { annotations: Some(annotations), store, expander, .. } = self else {
+            return Ok(());
+        };
         expander.follow(store);
         let mut fixed = Vec::new();
         for (place, key) in store.table.entries() {
             fixed.clear();
             let orbit = expander
                 .orbit(store, key, Some(&mut fixed))
-                .map_err(super::goal_search::settled)?;
+                .map_err(super::goal_search::halt_error)?;
             visit(
-                &mut *carried.carrier,
+                &mut *annotations.carrier,
                 (store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32,
                 orbit,
                 &fixed,
@@ -211,33 +205,35 @@ impl<'m> Partition<'m> {
         Ok(())
     }
 
-    /// Takes what waits at the states of the level that was begun.
-    pub(super) fn take_up(&mut self) {
-        let Some(carried) = self.carried.as_mut().filter(|_| self.edges.is_none()) else { return };
-        carried.now.clear();
+    /// Takes the pending annotations of the states of the level that begins.
+    pub(super) fn take_pending(&mut self) {
+        let Some(annotations) = self.annotations.as_mut().filter(|_| self.edges.is_none()) else {
+            return;
+        };
+        annotations.now.clear();
         let table = &self.store.table;
         self.now.retain(|key| {
             let Some(place) = table.find(key) else { return false };
             let there = table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed);
             let (known, pending) = ((there >> 32) as u32, there as u32);
             if pending != 0 {
-                carried.now.push((pending, known == pending));
+                annotations.now.push((pending, known == pending));
             }
             pending != 0
         });
-        if let Some(history) = &mut carried.history {
-            history.insert(self.level, carried.now.iter().map(|n| n.0).collect());
+        if let Some(history) = &mut annotations.history {
+            history.insert(self.level, annotations.now.iter().map(|n| n.0).collect());
             self.history.insert(self.level, self.now.clone());
         }
     }
 
-    /// Puts what was taken and has not gone on back, so that the share can be written.
+    /// Makes the taken but not propagated annotations pending again, so that the partition can be
+    /// written.
     ///
-    /// # Errors
-    /// Those of the semilattice.
+    /// # Errors Errors of the semilattice.
     pub fn put_back(&mut self) -> Result<(), Diagnostic> {
-        let Some(carried) = &mut self.carried else { return Ok(()) };
-        for (key, (taken, _)) in self.now.iter().zip(carried.now.drain(..)) {
+        let Some(annotations) = &mut self.annotations else { return Ok(()) };
+        for (key, (taken, _)) in self.now.iter().zip(annotations.now.drain(..)) {
             let place = self
                 .store
                 .table
@@ -245,7 +241,7 @@ impl<'m> Partition<'m> {
                 .ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
             let cell = self.store.table.pair(place);
             let there = cell.load(Ordering::Relaxed);
-            let (pending, _) = carried.carrier.join(there as u32, taken)?;
+            let (pending, _) = annotations.carrier.join(there as u32, taken)?;
             cell.store(there & !u64::from(u32::MAX) | u64::from(pending), Ordering::Relaxed);
         }
         let now = std::mem::take(&mut self.now);
@@ -255,118 +251,124 @@ impl<'m> Partition<'m> {
         Ok(())
     }
 
-    /// As [`Partition::expand`], with what the states carry.
-    pub(super) fn carry(
+    /// Expands states as [`Partition::expand`], and propagates their annotations.
+    pub(super) fn expand_annotated_states(
         &mut self,
-        carried: &mut Carried<'m>,
+        annotations: &mut DistributedAnnotations<'m>,
         most: usize,
         send: &mut dyn FnMut(Batch),
     ) -> Result<(), Diagnostic> {
         let mut labels = Vec::new();
         for _ in 0..most {
-            let Some(&(taken, first)) = carried.now.last() else { break };
-            self.room()?;
-            let (key, orbit) = self.settled(|share| {
-                let key = *share
+            let Some(&(taken, first)) = annotations.now.last() else { break };
+            self.make_room()?;
+            let (key, orbit) = self.with_new_layout(|partition| {
+                let key = *partition
                     .now
                     .last()
                     .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                let orbit = if first { share.expander.orbit(&share.store, key, None)? } else { 1 };
-                share.expander.successors(&share.store, key, &mut share.found)?;
+                let orbit =
+                    if first { partition.expander.orbit(&partition.store, key, None)? } else { 1 };
+                partition.expander.successors(&partition.store, key, &mut partition.found)?;
                 Ok((key, orbit))
             })?;
             labels.clear();
             labels.extend(self.found.iter().map(|s| s.label));
-            // Nothing is popped before all is done: after an error the state waits again. What went
-            // on before it may go on twice.
-            let decided = self.carry_on(carried, taken, &labels, send)?;
+            // Pop only after success: after an error the state is pending again, and propagated
+            // parts may be propagated twice.
+            let decided = self.propagate(annotations, taken, &labels, send)?;
             self.now.pop();
-            carried.now.pop();
+            annotations.now.pop();
             self.tally.transitions += self.found.len() as u64;
             self.surplus += orbit - 1;
             self.tally.deadlocks += if first && self.found.is_empty() { orbit } else { 0 };
             match decided {
-                Some(_) if carried.history.is_none() => {
-                    carried.decided = true;
+                Some(_) if annotations.history.is_none() => {
+                    annotations.decided = true;
                     return Ok(());
                 }
                 Some(local) => {
-                    let atom = deciding(&mut *carried.carrier, taken, &labels, local)?;
-                    self.quest.hits.push(key);
-                    self.quest.level = Some(self.level);
-                    carried.hits.push((local, atom));
+                    let atom = deciding_atom(&mut *annotations.carrier, taken, &labels, local)?;
+                    self.goal.hits.push(key);
+                    self.goal.level = Some(self.level);
+                    annotations.hits.push((local, atom));
                 }
                 None => {}
             }
             if self.pending.len() >= BATCH || self.now.is_empty() {
-                self.place_carried(carried, self.level + 1)?;
+                self.store_annotated(annotations, self.level + 1)?;
             }
         }
         if self.now.is_empty() {
-            self.close(send);
+            self.flush_batches(send);
         }
-        self.place_carried(carried, self.level + 1)
+        self.store_annotated(annotations, self.level + 1)
     }
 
-    /// Carries on what was taken from a state whose steps are found; whether that decides, and if
-    /// so by the labels alone.
-    fn carry_on(
+    /// Propagates the annotation taken from a state whose steps are in `found`. Returns
+    /// `Some(labels alone decide)` if it decides.
+    fn propagate(
         &mut self,
-        carried: &mut Carried<'m>,
+        annotations: &mut DistributedAnnotations<'m>,
         taken: u32,
         labels: &[mu_base::ids::LabelId],
         send: &mut dyn FnMut(Batch),
     ) -> Result<Option<bool>, Diagnostic> {
-        let flow = match carried.carrier.enter(taken, labels)? {
+        let flow = match annotations.carrier.enter(taken, labels)? {
             Transfer::Decided => return Ok(Some(true)),
             Transfer::Value(0) => return Ok(None),
             Transfer::Value(flow) => flow,
         };
         for i in 0..self.found.len() {
-            let brought = match carried.carrier.step(flow, self.found[i].label)? {
+            let brought = match annotations.carrier.step(flow, self.found[i].label)? {
                 Transfer::Decided => return Ok(Some(false)),
                 Transfer::Value(0) => continue,
                 Transfer::Value(value) => match self.expander.moved.get(i) {
                     None | Some(0) => value,
-                    Some(&element) => carried.carrier.image(element as usize - 1, value)?,
+                    Some(&element) => annotations.carrier.image(element as usize - 1, value)?,
                 },
             };
             let key = self.found[i].key;
-            let owner = self.owner_at(i)?;
+            let owner = self.owner_of_successor(i)?;
             if owner == self.me {
                 self.pending.push(key);
-                carried.brought.push(brought);
+                annotations.brought.push(brought);
                 continue;
             }
-            if self.is_known_to_owner(carried, key, brought) {
+            if self.is_known_to_owner(annotations, key, brought) {
                 continue;
             }
-            self.post(owner, Some((&mut *carried.carrier, owner, brought)), send)?;
+            self.send_state(owner, Some((&mut *annotations.carrier, owner, brought)), send)?;
         }
         Ok(None)
     }
 
-    /// True if a state of another process was sent lately with the same annotation, so that it
+    /// True if a state of another process was recently sent with the same annotation, so that it
     /// need not be sent again.
     ///
-    /// The owner cannot mark a step that does not arrive, so a step back is marked here. If the
+    /// The owner cannot mark a step that does not arrive, so a backward step is marked here. If the
     /// state was sent from an earlier level, its owner expands it at this level at the latest, and
     /// this step would arrive at the next one. If it was sent from this level, both arrive before
-    /// the next level begins, and the one that is sent marks what the other would.
-    fn is_known_to_owner(&mut self, carried: &mut Carried<'m>, key: u64, brought: u32) -> bool {
+    /// the next level begins, and the one that is sent marks the step.
+    fn is_known_to_owner(
+        &mut self,
+        annotations: &mut DistributedAnnotations<'m>,
+        key: u64,
+        brought: u32,
+    ) -> bool {
         let slot = recent_slot(key);
-        let before = (std::mem::replace(&mut self.recent[slot], key), carried.lately[slot]);
-        carried.lately[slot] = (brought, self.level);
+        let before = (std::mem::replace(&mut self.recent[slot], key), annotations.last_sent[slot]);
+        annotations.last_sent[slot] = (brought, self.level);
         let (was, (annotation, level)) = before;
         let known = was == key && annotation == brought;
-        carried.backward |= known && level != self.level;
+        annotations.backward |= known && level != self.level;
         known
     }
 
-    /// Stores what is pending, and joins what is brought: to states of this level.
-    pub(super) fn place_carried(
+    /// Stores the pending states and joins their annotations; these are states of `level`.
+    pub(super) fn store_annotated(
         &mut self,
-        carried: &mut Carried<'m>,
+        annotations: &mut DistributedAnnotations<'m>,
         level: u64,
     ) -> Result<(), Diagnostic> {
         if self.pending.is_empty() {
@@ -380,7 +382,7 @@ impl<'m> Partition<'m> {
         let mut fresh = self.ahead.remove(&level).unwrap_or_default();
         let mut new = 0;
         let mut result = Ok(());
-        carried.places.clear();
+        annotations.places.clear();
         for &hash in &self.hashes {
             let place = loop {
                 match self.store.table.insert_hashed(hash) {
@@ -391,29 +393,31 @@ impl<'m> Partition<'m> {
                     Insert::Old(place) => break Some(place),
                     Insert::Full => {
                         self.store.table.add_len(std::mem::take(&mut new));
-                        if !self.fits(self.store.table.growth_bytes()) {
+                        if !self.fits_in_memory(self.store.table.growth_bytes()) {
                             result = Err(Diagnostic::stopped(Stop::Memory));
                             break None;
                         }
                         self.store.table.grow(Growth { generous: false, helpers: 0 });
-                        // Places are those of the table before.
-                        carried.places.iter_mut().zip(&self.hashes).for_each(|(place, hash)| {
-                            *place = self.store.table.find(self.store.table.key(*hash));
-                        });
+                        // Places belong to the table before it grew.
+                        annotations.places.iter_mut().zip(&self.hashes).for_each(
+                            |(place, hash)| {
+                                *place = self.store.table.find(self.store.table.key(*hash));
+                            },
+                        );
                     }
                 }
             };
-            carried.places.push(place);
+            annotations.places.push(place);
         }
         self.store.table.add_len(new);
-        let brought = carried.brought.drain(..);
+        let brought = annotations.brought.drain(..);
         for ((key, place), brought) in
-            self.pending.drain(..).zip(carried.places.drain(..)).zip(brought)
+            self.pending.drain(..).zip(annotations.places.drain(..)).zip(brought)
         {
             let Some(place) = place.filter(|_| result.is_ok()) else { continue };
-            match joined(&mut *carried.carrier, &self.store, place, brought) {
+            match join_into(&mut *annotations.carrier, &self.store, place, brought) {
                 Ok((queued, backward)) => {
-                    carried.backward |= backward;
+                    annotations.backward |= backward;
                     if queued {
                         fresh.push(key);
                     }
@@ -428,13 +432,13 @@ impl<'m> Partition<'m> {
         result
     }
 
-    /// The least stage that decides here, as bytes.
+    /// Returns the least deciding path state of this process, encoded.
     pub(super) fn least_deciding(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
         let mut least: Option<Vec<u8>> = None;
         for (key, (local, atom)) in
-            self.quest.hits.iter().zip(self.carried.iter().flat_map(|c| &c.hits))
+            self.goal.hits.iter().zip(self.annotations.iter().flat_map(|c| &c.hits))
         {
-            let bytes = written(*local, &exported(self.portable, &self.store.vector(*key))?, atom);
+            let bytes = encoded(*local, &exported(self.portable, &self.store.vector(*key))?, atom);
             if least.as_ref().is_none_or(|l| bytes < *l) {
                 least = Some(bytes);
             }
@@ -442,54 +446,56 @@ impl<'m> Partition<'m> {
         Ok(least)
     }
 
-    /// The least of the stages of a level here that bring a state the atom that a stage is about.
-    pub(super) fn bringing(
+    /// Returns the least path state of a level in this process that brings the atom of `stage` to
+    /// its state.
+    pub(super) fn predecessor_of(
         &mut self,
-        carried: &mut Carried<'m>,
+        annotations: &mut DistributedAnnotations<'m>,
         level: u64,
         stage: &[u8],
     ) -> Result<Option<Vec<u8>>, Diagnostic> {
-        let (_, state, name) = parted(stage).ok_or_else(malformed)?;
+        let (_, state, name) = decoded(stage).ok_or_else(malformed)?;
         let vector = imported(self.portable, self.model.slots().len(), state)?;
-        let atom = carried.carrier.atom(name)?;
-        let target = self.settled(|share| Ok(share.store.encode(&vector)?))?;
-        // Another layout gives all of these other keys.
-        self.quest.hits = vec![target];
+        let atom = annotations.carrier.atom(name)?;
+        let target = self.with_new_layout(|partition| Ok(partition.store.encode(&vector)?))?;
+        // Keys change with the layout.
+        self.goal.hits = vec![target];
         self.now = self.history.remove(&level).unwrap_or_default();
-        let mut taken = carried.history.as_mut().and_then(|h| h.remove(&level)).unwrap_or_default();
+        let mut taken =
+            annotations.history.as_mut().and_then(|h| h.remove(&level)).unwrap_or_default();
         let mut least: Option<Vec<u8>> = None;
         let mut labels = Vec::new();
         while let Some(own) = taken.pop() {
-            if taken.len().is_multiple_of(super::distributed_trace::LOOK) {
+            if taken.len().is_multiple_of(super::distributed_trace::POLL_INTERVAL) {
                 self.budget
                     .check(0)
                     .and_then(|()| self.budget.check_memory())
                     .map_err(Diagnostic::stopped)?;
             }
-            let key = self.settled(|share| {
-                let key = *share
+            let key = self.with_new_layout(|partition| {
+                let key = *partition
                     .now
                     .last()
                     .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                share.expander.successors(&share.store, key, &mut share.found)?;
+                partition.expander.successors(&partition.store, key, &mut partition.found)?;
                 Ok(key)
             })?;
             self.now.pop();
-            let target = self.quest.hits.first().copied();
+            let target = self.goal.hits.first().copied();
             if !self.found.iter().any(|s| Some(s.key) == target) {
                 continue;
             }
             labels.clear();
             labels.extend(self.found.iter().map(|s| s.label));
-            let Transfer::Value(flow) = carried.carrier.enter(own, &labels)? else { continue };
+            let Transfer::Value(flow) = annotations.carrier.enter(own, &labels)? else { continue };
             let mut first: Option<Vec<u8>> = None;
-            for (own_name, own) in carried.carrier.atoms(flow)? {
+            for (own_name, own) in annotations.carrier.atoms(flow)? {
                 for step in self.found.iter().filter(|s| Some(s.key) == target) {
-                    let Transfer::Value(value) = carried.carrier.step(own, step.label)? else {
+                    let Transfer::Value(value) = annotations.carrier.step(own, step.label)? else {
                         continue;
                     };
                     if value != 0
-                        && carried.carrier.join(value, atom)?.1 == 0
+                        && annotations.carrier.join(value, atom)?.1 == 0
                         && first.as_ref().is_none_or(|f| own_name < *f)
                     {
                         first = Some(own_name.clone());
@@ -498,7 +504,7 @@ impl<'m> Partition<'m> {
             }
             if let Some(name) = first {
                 let bytes =
-                    written(false, &exported(self.portable, &self.store.vector(key))?, &name);
+                    encoded(false, &exported(self.portable, &self.store.vector(key))?, &name);
                 if least.as_ref().is_none_or(|l| bytes < *l) {
                     least = Some(bytes);
                 }
@@ -508,8 +514,8 @@ impl<'m> Partition<'m> {
     }
 }
 
-/// The least name of an atom of what was taken from a state that decides there.
-fn deciding(
+/// Returns the least name of an atom of the taken annotation that decides at a state.
+fn deciding_atom(
     carrier: &mut dyn PortableAnnotator,
     taken: u32,
     labels: &[mu_base::ids::LabelId],
@@ -532,12 +538,12 @@ fn deciding(
             least = Some(name);
         }
     }
-    least.ok_or_else(|| Diagnostic::internal("no atom of what decides does"))
+    least.ok_or_else(|| Diagnostic::internal("no atom of a deciding annotation decides"))
 }
 
-/// Joins something to what a state has: whether the state is to be queued, and whether something
-/// had gone on from it.
-fn joined(
+/// Joins `new` into a state's annotation. Returns (the state must be queued, some part was
+/// propagated before).
+fn join_into(
     carrier: &mut dyn PortableAnnotator,
     store: &Store,
     place: u64,

@@ -1,99 +1,104 @@
-//! Whether something can go on for ever along the steps of a model, found out by several processes:
-//! Kahn's algorithm (1962), level by level.
+//! Distributed cycle search by Kahn's algorithm (1962), level by level.
 //!
-//! In: a [`Partition`] whose search with annotations is complete, and what of an annotation lasts
-//! ([`super::PortableAnnotator::lasting`]). The states with something that lasts are the vertices, the steps
-//! that take it on to something that lasts are the edges. The processes first count with each state
-//! the edges that lead to it, then take away the states to which none leads, and with each of them
-//! the edges that leave it; a state to which no edge leads any more goes next. If all are taken
-//! away there is no cycle. With symmetries the graph is that of the orbits: a cycle there is one of
-//! the model, since the group is finite.
+//! In: a [`Partition`] whose search with annotations is complete, and the part of an annotation
+//! that belongs to least fixed points ([`super::PortableAnnotator::lfp_part`]). States with a
+//! nonempty part are the vertices; steps that propagate it to a nonempty part are the edges. First
+//! the processes count the incoming edges of each vertex. Then they remove the vertices without
+//! incoming edges, and with each the edges that leave it; a vertex whose last incoming edge is
+//! removed is next. The graph has a cycle if and only if some vertex remains. With symmetries this
+//! is the graph of the orbits: since the group is finite, a cycle there implies a cycle of the
+//! model.
 //!
-//! Cost: each of these states is expanded twice, and each edge between two processes travels twice,
-//! without what it brings; the counts are where the search kept what waits. Invariants: both times
-//! a state has the same edges; each edge leads to a state that is stored.
+//! Cost: each vertex is expanded twice, and each edge between two processes is sent twice, without
+//! annotations. The counts reuse the word of the pending annotations. Invariants: both passes see
+//! the same edges; each edge leads to a stored state.
 
 use std::sync::atomic::Ordering;
 
 use super::annotate::Transfer;
-use super::distributed_annotations::{Carried, PortableAnnotator};
+use super::distributed_annotations::{DistributedAnnotations, PortableAnnotator};
 use super::partition::{Batch, Partition};
 use super::queue::Queue;
 use mu_base::Diagnostic;
 
-/// What a share does with the edges.
+/// A pass over the edges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edges {
-    /// Counts them at the states that they lead to.
+    /// Counts the incoming edges of each vertex.
     Count,
-    /// Takes them away.
-    Take,
+    /// Removes edges.
+    Remove,
 }
 
-/// Bits of what waits, where the counts are.
+/// The bits of an annotation word that hold the count.
 const COUNT: u64 = u32::MAX as u64;
 
-/// Whether a step takes something that lasts on.
-fn goes_on(
+/// True if a step propagates the part of a least fixed point.
+fn propagates(
     carrier: &mut dyn PortableAnnotator,
-    lasting: u32,
+    lfp_part: u32,
     label: mu_base::ids::LabelId,
 ) -> Result<bool, Diagnostic> {
-    Ok(match carrier.step(lasting, label)? {
-        Transfer::Value(next) => carrier.lasting(next)? != 0,
+    Ok(match carrier.step(lfp_part, label)? {
+        Transfer::Value(next) => carrier.lfp_part(next)? != 0,
         Transfer::Decided => {
-            return Err(Diagnostic::internal("a step decides that decided nothing before"));
+            return Err(Diagnostic::internal("a step decides that did not decide in the search"));
         }
     })
 }
 
 impl Partition<'_> {
-    /// The search is complete, and nothing waits: the next one counts the edges along which
-    /// something that lasts goes.
+    /// Starts the pass that counts edges, after a complete search.
     pub fn count_edges(&mut self) {
         self.edges = Some(Edges::Count);
     }
 
-    /// They are counted: the next search takes them away.
-    pub fn take_edges(&mut self) {
-        self.edges = Some(Edges::Take);
-        self.taken = 0;
+    /// Starts the pass that removes edges, after they are counted.
+    pub fn remove_edges(&mut self) {
+        self.edges = Some(Edges::Remove);
+        self.removed = 0;
     }
 
-    /// States taken away, and states from which something is to be taken.
-    pub fn taken(&self) -> (u64, u64) {
-        (self.taken, self.lasting)
+    /// Returns the number of removed vertices, and of all vertices.
+    pub fn removed_vertices(&self) -> (u64, u64) {
+        (self.removed, self.lfp_part)
     }
 
-    /// What of the annotation of a state lasts.
-    fn lasting_at(&self, carried: &mut Carried<'_>, key: u64) -> Result<u32, Diagnostic> {
+    /// Returns the least-fixed-point part of a state's annotation.
+    fn lfp_part_at(
+        &self,
+        annotations: &mut DistributedAnnotations<'_>,
+        key: u64,
+    ) -> Result<u32, Diagnostic> {
         let place = self
             .store
             .table
             .find(key)
             .ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
-        carried.carrier.lasting((self.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32)
+        annotations
+            .carrier
+            .lfp_part((self.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32)
     }
 
-    /// Queues the states with something that lasts: all of them to count, those to which no edge
-    /// leads to take away.
+    /// Queues the vertices: all of them to count edges, those without incoming edges to remove
+    /// them.
     pub(super) fn start_edges(&mut self, edges: Edges) -> Result<(), Diagnostic> {
-        let Self { carried: Some(carried), store, ahead, lasting, .. } = self else {
+        let Self { annotations: Some(annotations), store, ahead, lfp_part, .. } = self else {
             return Ok(());
         };
         let mut first = Queue::default();
-        *lasting = 0;
+        *lfp_part = 0;
         for (place, key) in store.table.entries() {
             let cell = store.table.pair(place);
             let there = cell.load(Ordering::Relaxed);
-            if carried.carrier.lasting((there >> 32) as u32)? == 0 {
+            if annotations.carrier.lfp_part((there >> 32) as u32)? == 0 {
                 continue;
             }
-            *lasting += 1;
+            *lfp_part += 1;
             match edges {
                 Edges::Count => cell.store(there & !COUNT, Ordering::Relaxed),
-                Edges::Take if there & COUNT != 0 => continue,
-                Edges::Take => {}
+                Edges::Remove if there & COUNT != 0 => continue,
+                Edges::Remove => {}
             }
             first.push(key);
         }
@@ -103,10 +108,10 @@ impl Partition<'_> {
         Ok(())
     }
 
-    /// As [`Partition::expand`], for the edges.
-    pub(super) fn follow_edges(
+    /// Expands vertices, as [`Partition::expand`] does for states.
+    pub(super) fn expand_edges(
         &mut self,
-        carried: &mut Carried<'_>,
+        annotations: &mut DistributedAnnotations<'_>,
         most: usize,
         send: &mut dyn FnMut(Batch),
     ) -> Result<(), Diagnostic> {
@@ -114,43 +119,44 @@ impl Partition<'_> {
             if self.now.is_empty() {
                 break;
             }
-            let key = self.settled(|share| {
-                let key = *share
+            let key = self.with_new_layout(|partition| {
+                let key = *partition
                     .now
                     .last()
                     .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                share.expander.successors(&share.store, key, &mut share.found)?;
+                partition.expander.successors(&partition.store, key, &mut partition.found)?;
                 Ok(key)
             })?;
-            let lasting = self.lasting_at(carried, key)?;
+            let lfp_part = self.lfp_part_at(annotations, key)?;
             self.now.pop();
-            self.taken += 1;
+            self.removed += 1;
             for i in 0..self.found.len() {
                 let (key, label) = (self.found[i].key, self.found[i].label);
-                if !goes_on(&mut *carried.carrier, lasting, label)? {
+                if !propagates(&mut *annotations.carrier, lfp_part, label)? {
                     continue;
                 }
-                let owner = self.owner_at(i)?;
+                let owner = self.owner_of_successor(i)?;
                 if owner == self.me {
                     self.pending.push(key);
                     continue;
                 }
-                self.post(owner, None, send)?;
+                self.send_state(owner, None, send)?;
             }
             if self.pending.len() >= super::search::BATCH {
-                self.note_edges(self.level + 1)?;
+                self.update_edges(self.level + 1)?;
             }
         }
         if self.now.is_empty() {
-            self.close(send);
+            self.flush_batches(send);
         }
-        self.note_edges(self.level + 1)
+        self.update_edges(self.level + 1)
     }
 
-    /// Notes an edge to each pending state; those that it was the last to lead to are queued at
-    /// this level.
-    pub(super) fn note_edges(&mut self, level: u64) -> Result<(), Diagnostic> {
-        let wrong = || Diagnostic::internal("the edges to a state are not those that were counted");
+    /// Counts or removes an edge to each pending state. States that lose their last incoming edge
+    /// are queued at this level.
+    pub(super) fn update_edges(&mut self, level: u64) -> Result<(), Diagnostic> {
+        let wrong =
+            || Diagnostic::internal("the incoming edges of a state differ from those counted");
         let Some(edges) = self.edges else { return Ok(()) };
         let mut fresh = Vec::new();
         for key in self.pending.drain(..) {
@@ -159,11 +165,11 @@ impl Partition<'_> {
             let count = there as u32;
             let now = match edges {
                 Edges::Count => count.checked_add(1),
-                Edges::Take => count.checked_sub(1),
+                Edges::Remove => count.checked_sub(1),
             };
             let now = now.ok_or_else(wrong)?;
             cell.store(there & !COUNT | u64::from(now), Ordering::Relaxed);
-            if edges == Edges::Take && now == 0 {
+            if edges == Edges::Remove && now == 0 {
                 fresh.push(key);
             }
         }

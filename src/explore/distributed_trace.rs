@@ -1,16 +1,16 @@
-//! Something that several processes look for: who meets it, and the way there, from what each
-//! process holds.
+//! Distributed goal search: the level that reaches the goal, and a shortest path to it,
+//! reconstructed from all partitions.
 //!
-//! In: a [`Partition`] that was told what is sought, states as bytes that mean the same everywhere.
-//! Out: whether the level that was searched has it, the states of a level that step to a given one,
-//! and in the end a [`LassoPath`] of this process's own model. With each state the share keeps its level,
-//! four bytes. The way is found backwards: a state's predecessor in the level before belongs to
-//! whatever process has it, so all look at theirs.
+//! In: a [`Partition`] with a goal, and states as bytes that are equal in all processes. Out: the
+//! level that reaches the goal, predecessors of a state in the level before, and finally a
+//! [`LassoPath`] of this process's model. The partition stores the level of each state, four bytes.
+//! The path is found backwards: the predecessor of a state may belong to any process, so all
+//! processes look in their own partition.
 //!
-//! Cost: of a step back, a pass over the table and the expansion of one level; of the whole way,
-//! one more exploration. Invariants: a way is as short as one can be, since levels are those of a
-//! breadth-first search; among equal ones it is the least by the bytes of its states, and so does
-//! not depend on the number of processes.
+//! Cost: a step back costs a pass over the table and the expansion of one level; a whole path costs
+//! one more exploration. Invariants: the path is shortest, because levels are those of a
+//! breadth-first search. Among equally long paths it is the least by the bytes of its states, so it
+//! does not depend on the number of processes.
 
 use std::sync::atomic::Ordering;
 
@@ -24,20 +24,20 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Portable};
 
-/// Expansions between two looks at the limits.
-pub(super) const LOOK: usize = 1 << 12;
+/// Expansions between two checks of the limits.
+pub(super) const POLL_INTERVAL: usize = 1 << 12;
 
-/// What a share looks for, and what it has met.
+/// Goal of a distributed search, and the states that reached it.
 #[derive(Default)]
-pub(super) struct Quest<'m> {
+pub(super) struct DistributedGoal<'m> {
     pub sought: Option<PathGoal<'m>>,
-    /// States of one level that are sought, or have a step that is.
+    /// States of one level that are goals or have a goal step.
     pub hits: Vec<u64>,
-    /// That level.
+    /// The level of these states.
     pub level: Option<u64>,
 }
 
-/// A state as bytes that are the same in all processes.
+/// Encodes a state as bytes that are equal in all processes.
 pub(super) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
     for (slot, &value) in vector.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8
     Ok(bytes)
 }
 
-/// The state of such bytes.
+/// Decodes such a state.
 pub(super) fn imported(
     portable: &dyn Portable,
     slots: usize,
@@ -67,19 +67,19 @@ pub(super) fn imported(
 }
 
 impl<'m> Partition<'m> {
-    /// The same share, still empty, of a search that looks for something and keeps the level of
-    /// each state.
+    /// Turns an empty partition into one that searches for a goal and stores the level of each
+    /// state.
     #[must_use]
-    pub fn seeking(mut self, sought: PathGoal<'m>, options: &Options) -> Self {
+    pub fn with_goal(mut self, sought: PathGoal<'m>, options: &Options) -> Self {
         self.store =
             store(self.model, options, self.expander.symmetries.is_some(), Payload::Number);
-        self.quest.sought = Some(sought);
+        self.goal.sought = Some(sought);
         self
     }
 
-    /// Looks at a state of the level that was begun, whose steps were found just now.
-    pub(super) fn look(&mut self, key: u64) {
-        let hit = match self.quest.sought {
+    /// Checks a state of the current level, whose steps are in `found`, against the goal.
+    pub(super) fn check_goal(&mut self, key: u64) {
+        let hit = match self.goal.sought {
             None | Some(PathGoal::Divergence) => false,
             Some(PathGoal::Deadlock(test)) => {
                 self.found.is_empty() && test(&self.store.vector(key))
@@ -89,26 +89,25 @@ impl<'m> Partition<'m> {
             }
         };
         if hit {
-            self.quest.hits.push(key);
-            self.quest.level = Some(self.level);
+            self.goal.hits.push(key);
+            self.goal.level = Some(self.level);
         }
     }
 
-    /// The level that has what is sought, if this process has met it.
-    pub fn hit(&self) -> Option<u64> {
-        self.quest.level
+    /// Returns the level that reaches the goal, if this process has reached it.
+    pub fn goal_level(&self) -> Option<u64> {
+        self.goal.level
     }
 
-    /// The least state here that is sought or has a step that is, as bytes.
+    /// Returns the least state of this process that is a goal or has a goal step, encoded.
     ///
-    /// # Errors
-    /// A value means nothing to other processes.
-    pub fn least_hit(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
-        if self.is_carrying() {
+    /// # Errors A value is not portable.
+    pub fn least_goal_state(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
+        if self.has_annotations() {
             return self.least_deciding();
         }
         let mut least: Option<Vec<u8>> = None;
-        for &key in &self.quest.hits {
+        for &key in &self.goal.hits {
             let bytes = exported(self.portable, &self.store.vector(key))?;
             if least.as_ref().is_none_or(|l| bytes < *l) {
                 least = Some(bytes);
@@ -117,21 +116,20 @@ impl<'m> Partition<'m> {
         Ok(least)
     }
 
-    /// The least of the states here, of a level whose states were all expanded, that step to a
-    /// given state; as bytes.
+    /// Returns the least state of this process in a fully expanded level that steps to `state`,
+    /// encoded.
     ///
-    /// # Errors
-    /// Those of the model; a limit; bytes that are no state.
-    pub fn before(&mut self, level: u64, state: &[u8]) -> Result<Option<Vec<u8>>, Diagnostic> {
-        if let Some(mut carried) = self.carried.take() {
-            let result = self.bringing(&mut carried, level, state);
-            self.carried = Some(carried);
+    /// # Errors Errors of the model; a limit; malformed bytes.
+    pub fn predecessor(&mut self, level: u64, state: &[u8]) -> Result<Option<Vec<u8>>, Diagnostic> {
+        if let Some(mut annotations) = self.annotations.take() {
+            let result = self.predecessor_of(&mut annotations, level, state);
+            self.annotations = Some(annotations);
             return result;
         }
         let vector = imported(self.portable, self.model.slots().len(), state)?;
-        let target = self.settled(|share| Ok(share.store.encode(&vector)?))?;
-        // Another layout gives what is queued and what was met other keys, and these with them.
-        self.quest.hits = vec![target];
+        let target = self.with_new_layout(|partition| Ok(partition.store.encode(&vector)?))?;
+        // These keys change with the layout, like queued states and hits.
+        self.goal.hits = vec![target];
         let here = |place: u64| {
             u64::from(self.store.table.number(place).load(Ordering::Relaxed)) == level + 1
         };
@@ -144,23 +142,23 @@ impl<'m> Partition<'m> {
             .collect();
         let mut least: Option<Vec<u8>> = None;
         while !self.now.is_empty() {
-            if self.now.len().is_multiple_of(LOOK) {
+            if self.now.len().is_multiple_of(POLL_INTERVAL) {
                 self.budget
                     .check(0)
                     .and_then(|()| self.budget.check_memory())
                     .map_err(Diagnostic::stopped)?;
             }
-            // A successor that other processes have may need a wider field here.
-            let key = self.settled(|share| {
-                let key = *share
+            // A successor owned by another process may need a wider field here.
+            let key = self.with_new_layout(|partition| {
+                let key = *partition
                     .now
                     .last()
                     .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                share.expander.successors(&share.store, key, &mut share.found)?;
+                partition.expander.successors(&partition.store, key, &mut partition.found)?;
                 Ok(key)
             })?;
             self.now.pop();
-            if self.found.iter().any(|s| Some(&s.key) == self.quest.hits.first()) {
+            if self.found.iter().any(|s| Some(&s.key) == self.goal.hits.first()) {
                 let bytes = exported(self.portable, &self.store.vector(key))?;
                 if least.as_ref().is_none_or(|l| bytes < *l) {
                     least = Some(bytes);
@@ -171,11 +169,10 @@ impl<'m> Partition<'m> {
     }
 }
 
-/// The way through states that other processes gave, from the initial one on, with the step that is
-/// sought, if one is, at its end.
+/// Builds the path through the given states, from the initial one, with the goal step at its end if
+/// there is one.
 ///
-/// # Errors
-/// Those of the model; states that no steps join.
+/// # Errors Errors of the model; no steps connect the states.
 pub fn path_through(
     model: &dyn Model,
     options: &Options,
@@ -183,16 +180,18 @@ pub fn path_through(
     states: &[Vec<u8>],
 ) -> Result<LassoPath, Diagnostic> {
     let Some(portable) = model.portable() else {
-        return Err(Diagnostic::internal("states came of a model whose values cannot travel"));
+        return Err(Diagnostic::internal(
+            "states were received for a model without portable values",
+        ));
     };
-    let broken = || Diagnostic::internal("the states of a way are not joined by steps");
+    let broken = || Diagnostic::internal("the states of a path are not connected by steps");
     let mut lazy = Lazy::new(model, &options.without_confluence())?;
     let (mut at, mut steps, mut found) = (StateId(0), Vec::new(), Vec::new());
     let first = states.first().ok_or_else(broken)?;
     if imported(portable, model.slots().len(), first)? != lazy.vector(at) {
         return Err(broken());
     }
-    // Of several steps the least by text, so that the numbers of labels do not matter.
+    // Choose among several steps by label text, because label numbers differ between processes.
     let rank = |s: &(u32, LabelId, StateId)| (model.label_text(s.1), s.0);
     for state in &states[1..] {
         let vector = imported(portable, model.slots().len(), state)?;

@@ -1,17 +1,17 @@
-//! From a state's key to the keys of its successors, by lookups: one thread's caches over the
+//! Expander: computes the keys of a state's successors by lookups in one thread's caches over the
 //! transition groups.
 //!
 //! In: a key of [`super::store`]. Out: `(label, group, key)` of every step, each label and target
-//! once. For a state all leaf indices are unpacked; for each leaf index there is a row of bits that
-//! says whose requirements hold on that leaf, and the conjunction of the rows is the set of enabled
-//! groups, so disabled groups cost nothing. An enabled group's steps are looked up by the indices
-//! of the leaves that it writes and by the values that it reads elsewhere. A cached step is a
-//! number to add to the key.
+//! once. All leaf indices of the state are unpacked. Each leaf index has a row of bits, one for
+//! each group whose requirements hold on that leaf. The conjunction of the rows is the set of
+//! enabled groups, so disabled groups cost nothing. The steps of an enabled group are looked up by
+//! the indices of the leaves that it writes and by the values that it reads elsewhere. A cached
+//! step is a number to add to the key.
 //!
 //! Caches are private to a thread: a hit is a hash of one word, a compare and a load, without
-//! atomics. A miss asks [`super::group_cache`], which is shared. A group that seldom hits is then
-//! evaluated without a cache. Memory is bounded: all tables are emptied when they reach the
-//! limit. A change of the store's layout (`epoch`) invalidates everything.
+//! atomics. A miss goes to [`super::group_cache`], which is shared. A group with few hits is then
+//! evaluated without a cache. Memory is bounded: all tables are cleared when they reach the limit.
+//! A change of the store's layout (`epoch`) invalidates everything.
 //!
 //! With confluent groups each target is replaced by its representative ([`super::confluent`]), and
 //! with symmetries then by that of its orbit ([`super::symmetry`]).
@@ -23,16 +23,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Options;
-use super::group_cache::Memo;
-use super::incremental_key::Folder;
+use super::group_cache::SharedGroupCache;
+use super::incremental_key::KeyPatcher;
 use super::intern::Rows;
-use super::owner_hash::Told;
-use super::pair_map::WordMap;
+use super::owner_hash::OwnerHash;
+use super::pair_map::PairMap;
 use super::search::StepTest;
-use super::stable_hash::{Ranks, spread};
+use super::stable_hash::{StableHashes, spread};
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
-use super::symmetry::{Orbits, Symmetries, Thrift};
+use super::symmetry::{Orbits, Symmetries, SymmetryCostMonitor};
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
 use mu_model::{Model, Steps, Worker};
@@ -48,7 +48,7 @@ pub(crate) struct Successor {
     pub group: u32,
 }
 
-/// Why an expansion ended early.
+/// Reason for the early end of an expansion.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// The store's layout must change first.
@@ -78,66 +78,67 @@ struct Step {
     changes: Maybe,
 }
 
-/// Several steps of the arena begin with one that tells how many they are. That of none is at the
-/// first place.
-fn several(count: usize) -> Step {
+/// Creates the header entry that stores the number of following steps. The header of zero steps is
+/// at index 0.
+fn multi_step_header(count: usize) -> Step {
     Step { delta: count as u64, label: LabelId::TAU, changes: Maybe::NONE }
 }
 
-/// Steps of the arena, in 4 bytes, an optional one too. Nearly always it is one step: then the
-/// number of its place, which is not the first one. If some change the sum that [`super::owner_hash`]
-/// speaks of, as many follow them whose delta is what each adds to it.
+/// Steps of the arena, as an optional word of 4 bytes. A single step, the usual case, is its index,
+/// which is not 0. If steps change the owner hash ([`super::owner_hash`]), as many entries follow
+/// with the changes as `delta`.
 #[derive(Clone, Copy)]
 struct Entry(NonZeroU32);
 
 impl Entry {
-    /// Marks the place where several steps begin.
+    /// Marks the index of a header of multi_step_header steps.
     const SEVERAL: u32 = 1 << 31;
-    /// Marks the place of steps that change the sum.
-    const TELLS: u32 = 1 << 30;
+    /// Marks steps that change the owner hash.
+    const CHANGES_HASH: u32 = 1 << 30;
 
-    fn new(start: usize, len: usize, tells: bool) -> Self {
+    fn new(start: usize, len: usize, changes_hash: bool) -> Self {
         let at = if len == 0 { 0 } else { u32::try_from(start).unwrap_or(u32::MAX) };
-        assert!(at < Self::TELLS, "the arena is emptied in time");
+        assert!(at < Self::CHANGES_HASH, "the arena is emptied in time");
         let word = NonZeroU32::new(
-            at | if len == 1 { 0 } else { Self::SEVERAL } | if tells { Self::TELLS } else { 0 },
+            at | if len == 1 { 0 } else { Self::SEVERAL }
+                | if changes_hash { Self::CHANGES_HASH } else { 0 },
         );
-        Entry(word.expect("the arena begins with what tells of no steps"))
+        Entry(word.expect("the arena begins with the header of zero steps"))
     }
     #[inline]
     fn steps(self, arena: &[Step]) -> Range<usize> {
-        let at = (self.0.get() & !(Self::SEVERAL | Self::TELLS)) as usize;
+        let at = (self.0.get() & !(Self::SEVERAL | Self::CHANGES_HASH)) as usize;
         if self.0.get() < Self::SEVERAL {
             return at..at + 1;
         }
         at + 1..at + 1 + arena[at].delta as usize
     }
     #[inline]
-    fn tells(self) -> bool {
-        self.0.get() & Self::TELLS != 0
+    fn changes_hash(self) -> bool {
+        self.0.get() & Self::CHANGES_HASH != 0
     }
 }
 
 /// A leaf that a group writes: `(position, index in the group's writes)` of its slots.
 type WritePlace = (u32, Vec<(u32, u32)>);
 
-/// One leaf's share in a group's cache key.
+/// A leaf in a group's cache key.
 struct Part {
     leaf: u32,
-    /// If the group only reads the leaf, by leaf index the number of the tuple that it reads.
+    /// If the group only reads the leaf: by leaf index, the number of the tuple that it reads.
     by_index: Vec<Maybe>,
-    /// And positions of what it reads, and the tuples seen.
+    /// The positions that it reads, and the tuples found so far.
     reads: Option<Box<(Vec<u32>, Rows)>>,
 }
 
-struct GroupCache {
+struct LocalGroupCache {
     parts: Vec<Part>,
-    /// No or one part: by its value.
+    /// At most one part: entries by its value.
     direct: Vec<Option<Entry>>,
-    /// Two parts; the last two of more.
-    map: WordMap<Entry>,
-    /// More parts: folds the first ones to a number.
-    chain: Vec<WordMap<NonZeroU32>>,
+    /// Two parts, or the last two of more.
+    map: PairMap<Entry>,
+    /// More than two parts: folds the first ones to a number.
+    chain: Vec<PairMap<NonZeroU32>>,
     lookups: u64,
     misses: u64,
     bypassed: bool,
@@ -146,30 +147,30 @@ struct GroupCache {
     write_places: Vec<WritePlace>,
 }
 
-/// Figures of one thread's caches.
+/// Statistics of one thread's caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// Group lookups (enabled groups met).
+    /// Lookups of enabled groups.
     pub lookups: u64,
-    /// Lookups that a thread's own cache answered.
+    /// Lookups answered by a thread's own cache.
     pub hits: u64,
-    /// Questions put to the model's workers.
+    /// Evaluations by the model's workers.
     pub evaluations: u64,
-    /// Groups that run without a cache by the end (per thread).
+    /// Groups without a cache at the end (per thread).
     pub bypassed: u64,
     /// Bytes of all caches.
     pub bytes: u64,
 }
 
-/// Steps that are compared in pairs; more are looked up by their hashes.
+/// Up to this number steps are compared in pairs; more are looked up by their hashes.
 const FEW: usize = 24;
 
-/// LeafLayout each label and target once, in the order of their first steps: the first that is
-/// preferred, or else the first; with their sums, if there are any.
+/// Removes duplicate (label, target) pairs, keeping the first, or the first preferred one. Updates
+/// the owner hashes, if there are any.
 fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<StepTest<'_>>) {
     let summed = !sums.is_empty();
     let prefers = |s: &Successor| preferred.is_some_and(|test| test(s.group as usize, s.label));
-    // By hash, the number of a step that is kept, from 1.
+    // By hash: one more than the index of the retained step.
     let mut places = if steps.len() > FEW {
         vec![0u32; 2 * steps.len().next_power_of_two()]
     } else {
@@ -211,14 +212,14 @@ fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<Step
     steps.truncate(kept);
 }
 
-/// See the module's head. One for each thread.
+/// Caches of one thread; see the module header.
 pub(crate) struct Expander<'m> {
     pub(super) model: &'m dyn Model,
-    memo: Arc<Memo>,
+    shared_cache: Arc<SharedGroupCache>,
     worker: Box<dyn Worker + 'm>,
     confluent: Vec<bool>,
     pub(super) any_confluent: bool,
-    /// The groups whose steps are taken before others; empty if there are none.
+    /// Groups whose steps are taken before others; empty: none.
     first: Vec<bool>,
     enabled: bool,
     limit: u64,
@@ -229,36 +230,36 @@ pub(crate) struct Expander<'m> {
     masks: Vec<Vec<u64>>,
     /// Bits of the confluent groups.
     pub(super) confluent_mask: Vec<u64>,
-    /// Bits of those that are taken before others.
+    /// Bits of the groups whose steps are taken before others.
     first_mask: Vec<u64>,
     /// By leaf: `(position in the leaf, value, group)` of the requirements.
     requirements: Vec<Vec<(u32, u32, u32)>>,
-    groups: Vec<GroupCache>,
+    groups: Vec<LocalGroupCache>,
     arena: Vec<Step>,
     changes: Vec<u32>,
-    /// An answer that is being translated.
+    /// Buffer for an answer.
     steps: Steps,
     leaves: Vec<u32>,
-    folder: Folder,
+    folder: KeyPatcher,
     row: Vec<u32>,
     pub(super) raw: Vec<Successor>,
     statistics: CacheStatistics,
     pub(super) symmetries: Option<&'m Symmetries>,
     orbits: Option<Orbits<'m>>,
-    /// What they cost, if the search may begin again without them.
-    thrift: Option<Thrift>,
-    /// Whether other processes search as well, with other numbers for the same values.
-    pub(super) among_processes: bool,
-    /// What all processes say of tuples, and of whose a state is.
-    pub(super) ranks: Ranks,
-    pub(super) told: Told,
-    /// Which of the steps that have one label and target stays, if it makes a difference.
+    /// Measures the cost of symmetries, if the search may restart without them.
+    cost_monitor: Option<SymmetryCostMonitor>,
+    /// True in a distributed search, where other processes number values differently.
+    pub(super) distributed: bool,
+    /// Hashes of tuples that are equal in all processes, and owner hashes.
+    pub(super) stable_hashes: StableHashes,
+    pub(super) owner_hash: OwnerHash,
+    /// Selects which of multi_step_header steps with one label and target is retained.
     preferred: Option<StepTest<'m>>,
-    /// With symmetries: for each successor, the element that took it to the one that is kept (0:
+    /// With symmetries: for each successor, the element that took it to its representative (0:
     /// none).
     pub moved: Vec<u32>,
-    /// With symmetries and other processes: for each successor, the leaves of the one that is
-    /// kept.
+    /// With symmetries in a distributed search: for each successor, the leaves of its
+    /// representative.
     pub members: Vec<u32>,
     pub(super) chooser: Option<Chooser<'m>>,
     /// Labels of the steps that the last expansion left out.
@@ -266,12 +267,15 @@ pub(crate) struct Expander<'m> {
 }
 
 impl<'m> Expander<'m> {
-    /// Empty caches; `options` says which steps are to be taken at once, and how many bytes there
-    /// may be.
-    pub fn new(model: &'m dyn Model, memo: Arc<Memo>, options: &Options) -> Self {
+    /// Creates empty caches. `options` selects the confluent groups and the cache size.
+    pub fn new(
+        model: &'m dyn Model,
+        shared_cache: Arc<SharedGroupCache>,
+        options: &Options,
+    ) -> Self {
         Self {
             model,
-            memo,
+            shared_cache,
             worker: model.worker(),
             any_confluent: options.confluent.iter().any(|&c| c),
             confluent: options.confluent.clone(),
@@ -286,20 +290,20 @@ impl<'m> Expander<'m> {
             first_mask: Vec::new(),
             requirements: Vec::new(),
             groups: Vec::new(),
-            arena: vec![several(0)],
+            arena: vec![multi_step_header(0)],
             changes: Vec::new(),
             steps: Steps::default(),
             leaves: Vec::new(),
-            folder: Folder::default(),
+            folder: KeyPatcher::default(),
             row: Vec::new(),
             raw: Vec::new(),
             statistics: CacheStatistics::default(),
             symmetries: None,
             orbits: None,
-            thrift: None,
-            among_processes: false,
-            ranks: Ranks::default(),
-            told: Told::default(),
+            cost_monitor: None,
+            distributed: false,
+            stable_hashes: StableHashes::default(),
+            owner_hash: OwnerHash::default(),
             preferred: None,
             moved: Vec::new(),
             members: Vec::new(),
@@ -308,43 +312,42 @@ impl<'m> Expander<'m> {
         }
     }
 
-    /// Of each orbit of states under these symmetries one is to stand for all.
+    /// Replaces states by the representatives of their orbits.
     pub fn with_symmetries(mut self, symmetries: Option<&'m Symmetries>) -> Self {
         self.symmetries = symmetries;
         self
     }
 
-    /// If symmetries cost much more than they save, the search is to end with an error and begin
-    /// again without them.
-    pub fn thrifty(mut self, thrifty: bool) -> Self {
-        self.thrift = (thrifty && self.symmetries.is_some()).then(Thrift::new);
+    /// Ends the search with an error if symmetries cost much more than they save, so that it
+    /// restarts without them.
+    pub fn with_cost_monitor(mut self, enabled: bool) -> Self {
+        self.cost_monitor = (enabled && self.symmetries.is_some()).then(SymmetryCostMonitor::new);
         self
     }
 
-    /// Whether symmetries cost much more than they save, by what was seen so far, in a search that
-    /// is to end if they do.
-    pub fn suspects(&self) -> bool {
-        self.thrift
+    /// True if symmetries seem to cost much more than they save, in a search that ends in this
+    /// case.
+    pub fn seems_costly(&self) -> bool {
+        self.cost_monitor
             .as_ref()
             .zip(self.orbits.as_ref())
-            .is_some_and(|(thrift, orbits)| thrift.suspects(orbits))
+            .is_some_and(|(cost_monitor, orbits)| cost_monitor.seems_costly(orbits))
     }
 
-    /// Other processes search as well: what depends on the numbers of values is refused.
-    pub fn among_processes(mut self, told: Told) -> Self {
-        self.among_processes = true;
-        self.told = told;
+    /// Prepares for a distributed search: rejects what depends on local numbers of values.
+    pub fn distributed(mut self, owner_hash: OwnerHash) -> Self {
+        self.distributed = true;
+        self.owner_hash = owner_hash;
         self
     }
 
-    /// Of several groups' steps with one label and target one stays that passes this test, if there
-    /// is one.
+    /// Prefers steps that satisfy `test` among those with one label and target.
     pub fn preferring(mut self, test: Option<StepTest<'m>>) -> Self {
         self.preferred = test;
         self
     }
 
-    /// Empties the caches and follows the store's layout. Call before each round.
+    /// Follows the store's layout; clears the caches if it changed. Call before each round.
     pub fn follow(&mut self, store: &Store) {
         if self.epoch == store.epoch {
             return;
@@ -362,7 +365,7 @@ impl<'m> Expander<'m> {
         self.requirements = vec![Vec::new(); store.leaves.len()];
         self.leaves = vec![0; store.leaves.len()];
         self.folder.follow(store);
-        self.ranks.follow(store);
+        self.stable_hashes.follow(store);
         self.arena.truncate(1);
         self.changes.clear();
         self.bytes = 0;
@@ -412,11 +415,11 @@ impl<'m> Expander<'m> {
                         }
                     })
                     .collect();
-                GroupCache {
-                    chain: (2..parts.len()).map(|_| WordMap::default()).collect(),
+                LocalGroupCache {
+                    chain: (2..parts.len()).map(|_| PairMap::default()).collect(),
                     parts,
                     direct: Vec::new(),
-                    map: WordMap::default(),
+                    map: PairMap::default(),
                     lookups: 0,
                     misses: 0,
                     bypassed: !self.enabled,
@@ -427,12 +430,12 @@ impl<'m> Expander<'m> {
             .collect();
     }
 
-    /// Empties the caches within an epoch, since they have reached their limit.
+    /// Clears the caches within an epoch when they reach their limit.
     fn clear(&mut self) {
         for group in &mut self.groups {
             group.direct = Vec::new();
-            group.map = WordMap::default();
-            group.chain.iter_mut().for_each(|c| *c = WordMap::default());
+            group.map = PairMap::default();
+            group.chain.iter_mut().for_each(|c| *c = PairMap::default());
             for part in &mut group.parts {
                 if let Some((positions, rows)) = part.reads.as_deref_mut() {
                     *rows = Rows::new(positions.len());
@@ -440,7 +443,7 @@ impl<'m> Expander<'m> {
                 }
             }
         }
-        self.arena = vec![several(0)];
+        self.arena = vec![multi_step_header(0)];
         self.changes = Vec::new();
         self.bytes = 0;
     }
@@ -452,14 +455,14 @@ impl<'m> Expander<'m> {
             (group.lookups, group.misses) = (0, 0);
         }
     }
-    /// Figures since the last call (evaluations are counted by the memo).
+    /// Returns the statistics since the last call (the shared cache counts evaluations).
     pub fn take_statistics(&mut self) -> CacheStatistics {
         self.collect_statistics();
         let bypassed = self.groups.iter().filter(|g| g.bypassed).count() as u64;
         CacheStatistics { bypassed, bytes: self.bytes, ..std::mem::take(&mut self.statistics) }
     }
 
-    /// Steps of a state as they are, duplicates included.
+    /// Computes the steps of a state without replacing targets, duplicates included.
     pub fn raw_successors(
         &mut self,
         store: &Store,
@@ -470,8 +473,8 @@ impl<'m> Expander<'m> {
         self.steps(store, key, None, out)
     }
 
-    /// Steps of a state before any is left out, not replaced by representatives. Steps that come
-    /// first are alone.
+    /// Computes all steps of a state, without reduction and without representatives. Steps with
+    /// priority exclude others.
     pub(super) fn all_steps(
         &mut self,
         store: &Store,
@@ -479,7 +482,7 @@ impl<'m> Expander<'m> {
         out: &mut Vec<Successor>,
     ) -> Result<(), Halt> {
         out.clear();
-        self.told.sums.clear();
+        self.owner_hash.successor_hashes.clear();
         if !self.first.is_empty() {
             let mask = std::mem::take(&mut self.first_mask);
             let result = self.steps(store, key, Some(&mask), out);
@@ -492,23 +495,23 @@ impl<'m> Expander<'m> {
         Ok(())
     }
 
-    /// From targets to what stands for them.
+    /// Replaces targets by representatives.
     pub(super) fn finish(&mut self, store: &Store, out: &mut Vec<Successor>) -> Result<(), Halt> {
         if self.any_confluent {
             for step in out.iter_mut() {
                 step.key = self.representative(store, step.key)?;
             }
-            self.told.sums.clear();
+            self.owner_hash.successor_hashes.clear();
         }
-        merge(out, &mut self.told.sums, self.preferred);
+        merge(out, &mut self.owner_hash.successor_hashes, self.preferred);
         if self.orbits.is_some() {
             self.moved.clear();
             self.members.clear();
             for step in out.iter_mut() {
-                let (key, element) = self.kept(store, step.key)?;
+                let (key, element) = self.representative_of_orbit(store, step.key)?;
                 step.key = key;
                 self.moved.push(element);
-                if self.among_processes {
+                if self.distributed {
                     let least = self
                         .orbits
                         .as_ref()
@@ -521,18 +524,23 @@ impl<'m> Expander<'m> {
         Ok(())
     }
 
-    /// The member of a state's orbit that is kept, and the element that leads there (0: none).
-    pub fn kept(&mut self, store: &Store, key: u64) -> Result<(u64, u32), Halt> {
+    /// Returns the representative of a state's orbit, and the element that leads to it (0: none).
+    pub fn representative_of_orbit(&mut self, store: &Store, key: u64) -> Result<(u64, u32), Halt> {
         let Some(orbits) = &mut self.orbits else { return Ok((key, 0)) };
         store.unpack(key, &mut self.leaves);
-        let ranks = self.among_processes.then_some(&mut self.ranks);
-        match orbits.reduce(store, (self.model, self.worker.as_mut()), &self.leaves, ranks)? {
+        let stable_hashes = self.distributed.then_some(&mut self.stable_hashes);
+        match orbits.reduce(
+            store,
+            (self.model, self.worker.as_mut()),
+            &self.leaves,
+            stable_hashes,
+        )? {
             0 => Ok((key, 0)),
             element => Ok((store.pack(&orbits.least)?, element)),
         }
     }
 
-    /// Appends the images of a leaf's tuple under all symmetries but the identity: leaves and
+    /// Appends the images of a leaf's tuple under all symmetries but the identity, as leaves and
     /// numbers.
     pub fn images(
         &mut self,
@@ -545,12 +553,12 @@ impl<'m> Expander<'m> {
         orbits.images_of(store, (self.model, self.worker.as_mut()), leaf, number, out)
     }
 
-    /// By leaf: a number of the leaves that symmetries map to one another.
+    /// Returns by leaf the number of its class; symmetries map leaves of one class to each other.
     pub fn classes(&self, leaves: usize) -> Vec<usize> {
         self.orbits.as_ref().map_or_else(|| (0..leaves).collect(), Orbits::classes)
     }
 
-    /// Size of a state's orbit; `fixed` gets the elements that leave the state as it is.
+    /// Returns the size of a state's orbit; appends the elements that fix the state to `fixed`.
     pub fn orbit(
         &mut self,
         store: &Store,
@@ -560,13 +568,13 @@ impl<'m> Expander<'m> {
         let Some(orbits) = &mut self.orbits else { return Ok(1) };
         store.unpack(key, &mut self.leaves);
         let orbit = orbits.orbit(store, self.model, self.worker.as_mut(), &self.leaves, fixed)?;
-        if let Some(thrift) = &mut self.thrift {
-            thrift.expand(orbits, orbit)?;
+        if let Some(cost_monitor) = &mut self.cost_monitor {
+            cost_monitor.expand(orbits, orbit)?;
         }
         Ok(orbit)
     }
 
-    /// Steps of the groups in `only` (all if none), duplicates included.
+    /// Computes the steps of the groups in `only` (all if `None`), duplicates included.
     pub(super) fn steps(
         &mut self,
         store: &Store,
@@ -590,15 +598,15 @@ impl<'m> Expander<'m> {
         out: &mut Vec<Successor>,
     ) -> Result<(), Halt> {
         let words = self.words;
-        let told = self.told.is_asked();
-        let sum = if told { self.sum_of(store, leaves)? } else { 0 };
+        let hashed = self.owner_hash.is_enabled();
+        let sum = if hashed { self.owner_hash_of(store, leaves)? } else { 0 };
         for (l, &v) in leaves.iter().enumerate() {
             if (v as usize + 1) * words > self.masks[l].len() {
                 self.extend_masks(store, l, v);
             }
         }
         for w in 0..words {
-            // A model without slots has no masks: its groups are all there is.
+            // A model without slots has no masks: all groups are enabled.
             let here = self.groups.len() - w * 64;
             let all = if here >= 64 { u64::MAX } else { (1 << here) - 1 };
             let mut bits = only.map_or(all, |o| o[w]);
@@ -617,11 +625,13 @@ impl<'m> Expander<'m> {
                     None => self.fill(store, g, leaves)?,
                 };
                 let steps = entry.steps(&self.arena);
-                if entry.tells() {
+                if entry.changes_hash() {
                     let adds = &self.arena[steps.end..steps.end + steps.len()];
-                    self.told.sums.extend(adds.iter().map(|step| sum.wrapping_add(step.delta)));
-                } else if told {
-                    self.told.sums.extend(std::iter::repeat_n(sum, steps.len()));
+                    self.owner_hash
+                        .successor_hashes
+                        .extend(adds.iter().map(|step| sum.wrapping_add(step.delta)));
+                } else if hashed {
+                    self.owner_hash.successor_hashes.extend(std::iter::repeat_n(sum, steps.len()));
                 }
                 for i in steps {
                     let step = self.arena[i];
@@ -677,7 +687,7 @@ impl<'m> Expander<'m> {
     }
 
     #[inline]
-    fn lookup(group: &mut GroupCache, leaves: &[u32]) -> Option<Entry> {
+    fn lookup(group: &mut LocalGroupCache, leaves: &[u32]) -> Option<Entry> {
         group.lookups += 1;
         match group.parts.as_slice() {
             _ if group.bypassed => None,

@@ -1,13 +1,13 @@
-//! Search for a step or a deadlock, with a shortest path to it.
+//! Breadth-first search for a step or a deadlock, with a shortest path to it.
 //!
-//! In: a model and a target. Out: whether it is reached, and the steps from the initial state. No
-//! parents are stored: the search stores the states of each level while they are few (8 bytes a
-//! state); if it had to drop them before it met the target, it runs again and stores them. The path
+//! In: a model and a target. Out: true if it is reached, and the steps from the initial state. No
+//! parents are stored. The search stores the states of each level while they are few (8 bytes a
+//! state); if it dropped them before it reached the target, it runs again and stores them. The path
 //! is then found backwards, level by level: states of the previous level are expanded until one
 //! steps to the current state. Cost: at most two explorations up to the target's level and one more
 //! pass over its states.
 //!
-//! Steps that do not matter are left out ([`super::stubborn`]), which keeps the shortest paths.
+//! Partial-order reduction ([`super::stubborn`]) leaves out steps but preserves shortest paths.
 //!
 //! With confluent groups the path is one of the full graph: the confluent steps in between are
 //! reinserted.
@@ -25,44 +25,44 @@ use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::Model;
 
-/// States whose levels are kept at first.
-const KEPT: u64 = 8 << 20;
+/// Number of states up to which the first search stores levels.
+const MAX_STORED_LEVELS: u64 = 8 << 20;
 
-/// What to look for.
+/// Target of the search.
 #[derive(Clone, Copy)]
 pub enum Target<'a> {
-    /// A step by group and label.
+    /// A step with a group and label that satisfy the predicate.
     Step(&'a (dyn Fn(usize, LabelId) -> bool + Sync)),
-    /// The same, where an aim says which groups may have such steps.
-    Among(&'a Visibility, &'a (dyn Fn(usize, LabelId) -> bool + Sync)),
+    /// The same, with the groups that may have such steps.
+    StepOf(&'a Visibility, &'a (dyn Fn(usize, LabelId) -> bool + Sync)),
     /// A state without steps.
     Deadlock,
 }
 
-/// A step of a path, and where it leads.
+/// A step of a path with its target state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStep {
     /// Label.
     pub label: LabelId,
     /// The group that made the step.
     pub group: usize,
-    /// The state after it.
+    /// The target state.
     pub state: Vec<u32>,
 }
 
-/// Answer of [`find`].
+/// Result of [`find`].
 #[derive(Clone, Debug)]
 pub struct FindOutcome {
-    /// Counts; `stop` is `Complete` if the target was met or nothing was left to search.
+    /// Counts; `stop` is `Complete` if the target was reached or all states were explored.
     pub outcome: Outcome,
-    /// Whether the target was met.
+    /// True if the target was reached.
     pub reached: bool,
-    /// The steps to the target from the initial vector of the model, the last one being the step
-    /// that was looked for. None if it was not met, or if a limit stopped the second search.
+    /// The steps from the initial vector to the target, including the target step. `None` if it was
+    /// not reached, or if a limit stopped the second search.
     pub path: Option<Vec<PathStep>>,
 }
 
-/// Breadth-first search that ends with the level in which the target is met.
+/// Searches breadth first up to the level that reaches the target.
 pub fn find(
     model: &dyn Model,
     options: &Options,
@@ -70,18 +70,22 @@ pub fn find(
     progress: &dyn Progress,
     target: Target<'_>,
 ) -> Result<FindOutcome, Diagnostic> {
-    let (goal, aim) = match target {
+    let (goal, visibility) = match target {
         Target::Step(test) => (Goal { step: Some(test), ..Goal::default() }, None),
-        Target::Among(aim, test) => {
-            (Goal { step: Some(test), ..Goal::default() }, Some(aim.clone()))
+        Target::StepOf(visibility, test) => {
+            (Goal { step: Some(test), ..Goal::default() }, Some(visibility.clone()))
         }
         Target::Deadlock => {
             (Goal { deadlock: true, ..Goal::default() }, Some(Visibility::deadlocks(model)))
         }
     };
-    let stubborn = aim.map(|aim| Stubborn::with(model, options, &aim)).transpose();
-    let mut goal =
-        Goal { levels: KEPT, stubborn: stubborn.as_ref().ok().and_then(Option::as_ref), ..goal };
+    let stubborn =
+        visibility.map(|visibility| Stubborn::with(model, options, &visibility)).transpose();
+    let mut goal = Goal {
+        levels: MAX_STORED_LEVELS,
+        stubborn: stubborn.as_ref().ok().and_then(Option::as_ref),
+        ..goal
+    };
     let mut done = run(model, options, budget, progress, goal)?;
     if let Err(why) = stubborn {
         done.outcome.partial_order = PartialOrder::Unused(why);
@@ -109,7 +113,7 @@ pub fn find(
     Ok(FindOutcome { outcome, reached: true, path })
 }
 
-/// The least hit by vector and label text, so that the answer does not depend on the threads.
+/// Returns the least hit by vector and label text, so that the answer does not depend on threads.
 fn pick(model: &dyn Model, done: &Done) -> Option<Hit> {
     let rank = |h: &Hit| {
         (
@@ -128,19 +132,19 @@ pub(crate) struct Tracer<'d, 'm> {
     found: Vec<Successor>,
 }
 
-pub(crate) fn settled(halt: Halt) -> Diagnostic {
+pub(crate) fn halt_error(halt: Halt) -> Diagnostic {
     match halt {
         Halt::Error(error) => *error,
         Halt::Overflow => Diagnostic::new(
             Stage::Internal,
-            "a state that was explored has a step to one that was not",
+            "an explored state has a step to a state that is not in the store",
         ),
     }
 }
 
 impl<'d, 'm> Tracer<'d, 'm> {
-    /// Uses the store and the memo of a search, which was one of all states or one under these
-    /// symmetries.
+    /// Uses the store and the cache of a search, which explored all states or representatives under
+    /// these symmetries.
     pub fn new(
         model: &'m dyn Model,
         options: &Options,
@@ -148,7 +152,7 @@ impl<'d, 'm> Tracer<'d, 'm> {
         symmetries: Option<&'m Symmetries>,
     ) -> Self {
         let mut expander =
-            Expander::new(model, done.memo.clone(), options).with_symmetries(symmetries);
+            Expander::new(model, done.shared_cache.clone(), options).with_symmetries(symmetries);
         expander.follow(&done.store);
         Self { store: &done.store, expander, model, found: Vec::new() }
     }
@@ -159,10 +163,10 @@ impl<'d, 'm> Tracer<'d, 'm> {
     }
     /// Steps of a state.
     pub fn successors(&mut self, key: u64) -> Result<&[Successor], Diagnostic> {
-        self.expander.successors(self.store, key, &mut self.found).map_err(settled)?;
+        self.expander.successors(self.store, key, &mut self.found).map_err(halt_error)?;
         Ok(&self.found)
     }
-    /// A path from level 0 to a state of the last level, as `(source, step)`.
+    /// Returns a path from level 0 to a state of the last level, as `(source, step)`.
     pub fn back(
         &mut self,
         levels: &[Vec<u64>],
@@ -190,21 +194,22 @@ impl<'d, 'm> Tracer<'d, 'm> {
         path.reverse();
         Ok(path)
     }
-    /// The path in the full graph, from the model's initial vector.
+    /// Returns the path in the full graph, from the model's initial vector.
     pub fn concrete(
         &mut self,
         initial: u64,
         steps: &[(u64, Successor)],
     ) -> Result<Vec<PathStep>, Diagnostic> {
         let mut path = Vec::new();
-        let first = self.store.encode(&self.model.initial()).map_err(|o| settled(o.into()))?;
+        let first = self.store.encode(&self.model.initial()).map_err(|o| halt_error(o.into()))?;
         self.confluent(first, initial, &mut path)?;
         for &(source, step) in steps {
             let mut raw = Vec::new();
-            self.expander.raw_successors(self.store, source, &mut raw).map_err(settled)?;
+            self.expander.raw_successors(self.store, source, &mut raw).map_err(halt_error)?;
             let mut taken = None;
             for s in raw.iter().filter(|s| s.label == step.label && s.group == step.group) {
-                if self.expander.representative(self.store, s.key).map_err(settled)? == step.key {
+                if self.expander.representative(self.store, s.key).map_err(halt_error)? == step.key
+                {
                     taken = Some(s.key);
                     break;
                 }
@@ -239,7 +244,7 @@ impl<'d, 'm> Tracer<'d, 'm> {
                 break;
             }
             raw.clear();
-            self.expander.confluent_steps(self.store, key, &mut raw).map_err(settled)?;
+            self.expander.confluent_steps(self.store, key, &mut raw).map_err(halt_error)?;
             for &step in &raw {
                 if let std::collections::hash_map::Entry::Vacant(e) = parents.entry(step.key) {
                     e.insert(Some((key, step)));

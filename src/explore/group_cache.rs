@@ -1,13 +1,11 @@
-//! What the model's workers have answered so far: per group, from the values of its read slots to
-//! its steps. Shared by all threads.
+//! Shared cache of group answers: for each group, from the values of its read slots to its steps.
 //!
 //! In: a group and its read vector. Out: the steps, evaluated at most a few times (two threads may
-//! miss at once). This is the second tier: [`super::expander`] asks it when its own tables, which are
-//! private to a thread and keyed by leaf indices, miss; so it is behind plain locks, one for each
-//! group. It outlives changes of the store's layout. A group whose read vectors hardly ever recur
-//! (wide ones) is no longer cached once that is measured, and nothing is cached beyond the byte
-//! limit. Questions and answers lie one after the other in flat arrays: where states are many and
-//! alike in nothing, an answer is kept for each of them.
+//! miss at once). This is the second tier: [`super::expander`] uses it when its own tables, which
+//! are private to a thread and keyed by leaf indices, miss. So plain locks suffice, one for each
+//! group. It is independent of the store's layout. Caching stops for a group with few hits (wide
+//! read vectors), and at the byte limit. Read vectors and answers are stored consecutively in flat
+//! arrays, because some models need one answer for each state.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,27 +17,27 @@ use mu_model::{Steps, Worker};
 
 /// Lookups after which a group is judged.
 const JUDGED: u64 = 1 << 14;
-/// A group is worth remembering if at least one lookup in this many hits.
+/// A group is cached while at least one lookup in this number hits.
 const WORTH: u64 = 8;
-/// Lookups after which one that hardly ever hits is given up already, and how seldom that is.
+/// Lookups after which a group that hits less than once in [`RARE`] is dropped early.
 const HOPELESS: u64 = 1 << 11;
-const HARDLY_EVER: u64 = 64;
+const RARE: u64 = 64;
 
 /// Answers of one group.
 #[derive(Default)]
 struct Answers {
     /// The read vectors.
-    questions: Rows,
-    /// By the number of the question, where its answer begins.
+    read_vectors: Rows,
+    /// By number of the read vector: start of its answer.
     starts: Vec<usize>,
     /// An answer: the number of steps, their labels, the values that they write.
     flat: Vec<u32>,
 }
 
 impl Answers {
-    /// Puts the answer to a question into `out`, if it is known.
+    /// Reads the answer for a read vector into `out`. Returns false on a miss.
     fn read(&self, reads: &[u32], out: &mut Steps) -> bool {
-        let Some(number) = self.questions.find(reads) else { return false };
+        let Some(number) = self.read_vectors.find(reads) else { return false };
         let number = number as usize;
         let answer = &self.flat
             [self.starts[number]..self.starts.get(number + 1).copied().unwrap_or(self.flat.len())];
@@ -48,13 +46,13 @@ impl Answers {
         out.values.extend_from_slice(values);
         true
     }
-    /// Remembers an answer; the bytes that it takes, none if it was known.
+    /// Stores an answer. Returns the bytes added, 0 if it was present.
     fn keep(&mut self, reads: &[u32], steps: &Steps) -> u64 {
         if self.starts.is_empty() {
-            self.questions = Rows::new(reads.len());
+            self.read_vectors = Rows::new(reads.len());
         }
         let known = self.starts.len();
-        if (self.questions.intern(reads) as usize) < known {
+        if (self.read_vectors.intern(reads) as usize) < known {
             return 0;
         }
         self.starts.push(self.flat.len());
@@ -66,30 +64,30 @@ impl Answers {
 }
 
 #[derive(Default)]
-struct GroupMemo {
+struct SharedGroupEntry {
     answers: Mutex<Answers>,
     lookups: AtomicU64,
     hits: AtomicU64,
-    /// What the answers take.
+    /// Bytes of the answers.
     bytes: AtomicU64,
 }
 
-/// See the module's head.
-pub(crate) struct Memo {
-    groups: Vec<GroupMemo>,
+/// Cache of all groups; see the module header.
+pub(crate) struct SharedGroupCache {
+    groups: Vec<SharedGroupEntry>,
     bytes: AtomicU64,
     limit: u64,
-    /// Questions put to the model's workers.
+    /// Evaluations by the model's workers.
     evaluations: AtomicU64,
 }
 
-impl Memo {
-    /// Nothing remembered; at most about `limit` bytes ever.
+impl SharedGroupCache {
+    /// Creates an empty cache with a limit of about `limit` bytes.
     pub fn new(groups: usize, limit: u64) -> Self {
-        let groups = (0..groups).map(|_| GroupMemo::default()).collect();
+        let groups = (0..groups).map(|_| SharedGroupEntry::default()).collect();
         Self { groups, bytes: AtomicU64::new(0), limit, evaluations: AtomicU64::new(0) }
     }
-    /// Puts the steps of a group into `out`, which it empties before.
+    /// Replaces the content of `out` by the steps of a group.
     pub fn steps(
         &self,
         group: usize,
@@ -97,28 +95,28 @@ impl Memo {
         worker: &mut dyn Worker,
         out: &mut Steps,
     ) -> Result<(), Diagnostic> {
-        let memo = &self.groups[group];
-        let lookups = memo.lookups.fetch_add(1, Ordering::Relaxed);
-        let hits = memo.hits.load(Ordering::Relaxed);
-        let worth = lookups < HOPELESS
-            || hits * if lookups < JUDGED { HARDLY_EVER } else { WORTH } >= lookups;
+        let shared_cache = &self.groups[group];
+        let lookups = shared_cache.lookups.fetch_add(1, Ordering::Relaxed);
+        let hits = shared_cache.hits.load(Ordering::Relaxed);
+        let worth =
+            lookups < HOPELESS || hits * if lookups < JUDGED { RARE } else { WORTH } >= lookups;
         out.clear();
-        if worth && held!(memo.answers.lock()).read(reads, out) {
-            memo.hits.fetch_add(1, Ordering::Relaxed);
+        if worth && held!(shared_cache.answers.lock()).read(reads, out) {
+            shared_cache.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
         self.evaluate(group, reads, worker, out)?;
         if !worth {
-            *held!(memo.answers.lock()) = Answers::default();
-            self.bytes.fetch_sub(memo.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+            *held!(shared_cache.answers.lock()) = Answers::default();
+            self.bytes.fetch_sub(shared_cache.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         } else if self.bytes.load(Ordering::Relaxed) < self.limit {
-            let more = held!(memo.answers.lock()).keep(reads, out);
-            memo.bytes.fetch_add(more, Ordering::Relaxed);
+            let more = held!(shared_cache.answers.lock()).keep(reads, out);
+            shared_cache.bytes.fetch_add(more, Ordering::Relaxed);
             self.bytes.fetch_add(more, Ordering::Relaxed);
         }
         Ok(())
     }
-    /// The steps of a group, neither looked up nor remembered.
+    /// Evaluates a group without the cache.
     pub fn evaluate(
         &self,
         group: usize,
@@ -130,11 +128,11 @@ impl Memo {
         self.evaluations.fetch_add(1, Ordering::Relaxed);
         worker.steps(group, reads, out)
     }
-    /// About the bytes held.
+    /// Returns the approximate number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
-    /// Questions put to the model's workers.
+    /// Returns the number of evaluations by the model's workers.
     pub fn evaluations(&self) -> u64 {
         self.evaluations.load(Ordering::Relaxed)
     }
@@ -145,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_those_that_were_kept() {
+    fn answers_are_those_stored() {
         let mut answers = Answers::default();
         let answer = |i: u32| Steps {
             labels: (0..i % 3).map(LabelId).collect(),

@@ -1,38 +1,38 @@
-//! Keys of states that differ from a known one in a few leaves: only the inner nodes above these
-//! are looked up again.
+//! Incremental computation of keys: for a state that differs from a known one in a few leaves, only
+//! the inner nodes above these leaves are looked up.
 //!
-//! In: a state whose leaves and inner nodes are unpacked, new indices of some leaves. Out: the key.
-//! A state of many components is a deep tree, and a step touches two or three leaves of it. Pairs
-//! are kept by thread in a direct-mapped table in front of the shared ones. Cost: a probe for each
+//! In: a state with unpacked leaves and inner nodes, and new indices of some leaves. Out: the key.
+//! A state of many components is a deep tree, and a step changes two or three of its leaves. Each
+//! thread caches pairs in a direct-mapped table in front of the shared ones. Cost: a probe for each
 //! node on the paths from the changed leaves to their fields.
 //!
-//! Invariant: what is kept belongs to one layout of the store (`Store::epoch`).
+//! Invariant: cached pairs belong to one layout of the store (`Store::epoch`).
 
-use super::intern::KeptPairs;
+use super::intern::PairCache;
 use super::store::{Overflow, Store};
 
-/// A state that is unpacked, and one that is made of it.
+/// Computes keys from changes of an unpacked state.
 #[derive(Default)]
-pub(super) struct Folder {
-    /// Indices of the inner nodes of the state that is unpacked.
+pub(super) struct KeyPatcher {
+    /// Indices of the inner nodes of the unpacked state.
     pub inner: Vec<u32>,
     patched: Vec<u32>,
     patched_inner: Vec<u32>,
-    /// Bits of the nodes to be looked up again.
+    /// Bits of the nodes to look up again.
     dirty: Vec<u64>,
-    pairs: KeptPairs,
+    pairs: PairCache,
 }
 
-impl Folder {
+impl KeyPatcher {
     /// Follows the store's layout.
     pub fn follow(&mut self, store: &Store) {
         self.inner = vec![0; store.nodes_count()];
         self.dirty = vec![0; store.nodes_count().div_ceil(64)];
-        self.pairs = if self.inner.is_empty() { KeptPairs::default() } else { KeptPairs::new() };
+        self.pairs = if self.inner.is_empty() { PairCache::default() } else { PairCache::new() };
     }
 
-    /// The key of a state with changes of leaves, given as leaf and new index one after the other;
-    /// `leaves` and [`Folder::inner`] are those of the state.
+    /// Returns the key of a state after changes of leaves, given as alternating leaves and new
+    /// indices. `leaves` and [`KeyPatcher::inner`] are those of the unpacked state.
     pub fn patch(
         &mut self,
         store: &Store,

@@ -1,17 +1,17 @@
-//! Append-only tables behind a packed state: tuples of slot values to indices (leaves), pairs of
+//! Append-only tables behind packed states: tuples of slot values to indices (leaves), pairs of
 //! indices to indices (inner nodes).
 //!
-//! In: a tuple or pair. Out: its index, dense from 0, valid for the table's life. Shared by all
-//! workers: a leaf table is behind a reader-writer lock since it is asked only when a cache misses;
-//! a pair table is sharded by hash, and reading a pair by index takes no lock. Cost: 4 bytes a
-//! value and 8 to 22 bytes an entry.
+//! In: a tuple or pair. Out: its index, dense from 0, valid for the life of the table. All workers
+//! share the tables. A leaf table has a reader-writer lock, since it is read only after a cache
+//! miss. A pair table is sharded by hash, and reading a pair by index takes no lock. Cost: 4 bytes
+//! a value and 8 to 22 bytes an entry.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, RwLock};
 
-/// Reads a lock whose holder may have panicked: the tables are consistent between any two
-/// statements that can panic.
+/// Acquires a lock even if a holder panicked: the tables are consistent between any two statements
+/// that can panic.
 macro_rules! held {
     ($lock:expr) => {
         $lock.unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -27,28 +27,29 @@ fn hash_row(row: &[u32]) -> u64 {
     h.finish()
 }
 
-/// An open-addressed index from rows of a flat array to row numbers; not shared. Rows of one value
-/// go by an array over the values, as far as these are about as dense as rows are many.
+/// An open-addressed index from rows of a flat array to row numbers; not shared. Rows of a single
+/// value use an array over the values while these are dense.
 #[derive(Default)]
 pub(crate) struct Rows {
     width: usize,
     flat: Vec<u32>,
     count: u32,
-    /// By value of a row that has no other: row number + 1, or 0.
+    /// By value of a row of width 1: row number + 1, or 0.
     single: Vec<u32>,
-    /// Row number + 1, or 0; above it the high half of the row's hash, so that other rows are
-    /// hardly ever looked at.
+    /// Row number + 1, or 0; the upper half is the high half of the row's hash, so that other rows
+    /// are rarely compared.
     places: Vec<u64>,
 }
 
-/// Values that an array over them may always have, and how many times as many as there are rows.
+/// Size up to which the array over values is always used, and its maximum ratio to the number of
+/// rows.
 const DENSE: (usize, usize) = (256, 4);
 
-/// The half of a hash that a place keeps.
+/// The half of a hash that an entry stores.
 const TAG: u64 = !0 << 32;
 
 impl Rows {
-    /// A table of rows of this width.
+    /// Creates a table of rows of this width.
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
@@ -60,7 +61,7 @@ impl Rows {
     pub fn row(&self, index: u32) -> &[u32] {
         &self.flat[index as usize * self.width..][..self.width]
     }
-    /// Index of a row if it is there.
+    /// Returns the index of a row, if it is present.
     #[inline]
     pub fn find(&self, row: &[u32]) -> Option<u32> {
         if let [value] = *row
@@ -87,7 +88,7 @@ impl Rows {
             }
         }
     }
-    /// Index of a row, added if new.
+    /// Returns the index of a row; adds it if it is new.
     pub fn intern(&mut self, row: &[u32]) -> u32 {
         if let Some(index) = self.find(row) {
             return index;
@@ -105,7 +106,7 @@ impl Rows {
         self.count += 1;
         self.count - 1
     }
-    /// Notes the place of a row that will be the next one.
+    /// Enters the hash of the next row.
     fn place(&mut self, row: &[u32]) {
         if (self.count as usize + 1) * 4 > self.places.len() * 3 {
             let mask = (self.places.len() * 2).max(16) - 1;
@@ -132,17 +133,17 @@ impl Rows {
     }
 }
 
-/// Values of the slots of one leaf, numbered; shared.
+/// Numbered tuples of the slots of one leaf; shared.
 pub(crate) struct LeafTable {
     rows: RwLock<Rows>,
 }
 
 impl LeafTable {
-    /// For tuples of `width` slots.
+    /// Creates a table for tuples of `width` slots.
     pub fn new(width: usize) -> Self {
         Self { rows: RwLock::new(Rows::new(width)) }
     }
-    /// Index of a tuple, added if new.
+    /// Returns the index of a tuple; adds it if it is new.
     pub fn intern(&self, row: &[u32]) -> u32 {
         if let Some(index) = held!(self.rows.read()).find(row) {
             return index;
@@ -163,36 +164,36 @@ impl LeafTable {
     }
 }
 
-/// Pairs that [`KeptPairs`] keep.
-const KEPT: usize = 1 << 15;
+/// Entries of a [`PairCache`].
+const CACHE_SIZE: usize = 1 << 15;
 
 /// A pair of a node, and its index.
 #[derive(Clone, Copy, Default)]
-struct Kept {
+struct CachedPair {
     pair: u64,
     /// One more than the node's number.
     node: u32,
     index: u32,
 }
 
-/// Pairs met lately, of all nodes of a tree: a direct-mapped table in front of the shared ones, for
-/// one thread and one tree.
+/// Recently used pairs of all nodes of a tree: a direct-mapped table in front of the shared ones,
+/// for one thread and one tree.
 #[derive(Default)]
-pub(super) struct KeptPairs(Vec<Kept>);
+pub(super) struct PairCache(Vec<CachedPair>);
 
-impl KeptPairs {
-    /// Nothing is kept yet.
+impl PairCache {
+    /// Creates an empty cache.
     pub fn new() -> Self {
-        Self(vec![Kept::default(); KEPT])
+        Self(vec![CachedPair::default(); CACHE_SIZE])
     }
-    /// The index of a node's pair, asked for if it is not kept. Not of one that
-    /// [`KeptPairs::default`] made.
+    /// Returns the index of a node's pair; calls `compute` on a miss. Must not be called on a
+    /// [`PairCache::default`].
     #[inline]
-    pub fn index(&mut self, node: u32, pair: u64, ask: impl FnOnce() -> u32) -> u32 {
+    pub fn index(&mut self, node: u32, pair: u64, compute: impl FnOnce() -> u32) -> u32 {
         let hash = (pair ^ u64::from(node) << 58).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let kept = &mut self.0[(hash >> 48) as usize % KEPT];
+        let kept = &mut self.0[(hash >> 48) as usize % CACHE_SIZE];
         if kept.node != node + 1 || kept.pair != pair {
-            *kept = Kept { pair, node: node + 1, index: ask() };
+            *kept = CachedPair { pair, node: node + 1, index: compute() };
         }
         kept.index
     }
@@ -247,13 +248,13 @@ impl PairTable {
         let h = pair.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (h ^ (h >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93)
     }
-    /// The pair of an index, high half left.
+    /// Returns the pair of an index, the first element in the high half.
     #[inline]
     pub fn get(&self, index: u32) -> u64 {
         let (c, at) = Self::place(index);
         self.chunk(c)[at].load(Ordering::Acquire)
     }
-    /// Index of a pair, added if new.
+    /// Returns the index of a pair; adds it if it is new.
     pub fn intern(&self, pair: u64) -> u32 {
         let h = Self::hash(pair);
         let shard = (h >> 58) as usize;
@@ -287,7 +288,7 @@ impl PairTable {
         self.used[shard].store(used as u32 + 1, Ordering::Relaxed);
         index
     }
-    /// Whether it holds no pair.
+    /// True if it holds no pair.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -321,10 +322,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_value_are_found_whether_their_values_are_dense_or_not() {
+    fn rows_of_one_value_are_found_for_dense_and_sparse_values() {
         let mut rows = Rows::new(1);
-        // Far apart at first, then all those between, which an array holds: what was far is found
-        // beside it.
+        // Sparse values first, then all those between, which an array holds; the sparse ones are
+        // still found.
         let values: Vec<u32> =
             (0..40).map(|i| i * 1000 + 7).chain([u32::MAX, u32::MAX - 1]).chain(0..6000).collect();
         let mut first: Vec<u32> = Vec::new();
@@ -343,7 +344,7 @@ mod tests {
                 .enumerate()
                 .all(|(i, v)| rows.find(&[*v]) == Some(i as u32) && rows.row(i as u32) == [*v])
         );
-        // An array over far values would take much more.
+        // An array over sparse values would be much larger.
         assert!(rows.bytes() < 1 << 20, "{} bytes", rows.bytes());
     }
 

@@ -1,9 +1,9 @@
-//! Successors on demand, one state at a time: for on-the-fly solvers.
+//! Successors on demand, one state at a time, for on-the-fly solvers.
 //!
 //! In: a model. Out: numbered states, their steps and vectors. One thread; the same store and
-//! caches as the parallel search. States get numbers in the order in which they are first met, the
-//! initial one 0. Steps are stored once computed, since solvers ask again for each obligation at a
-//! state. Cost: 20 to 24 bytes a state beside the caches, and 8 for each stored step.
+//! caches as the parallel search. States are numbered in order of discovery, the initial one 0.
+//! Steps are cached, since solvers request them for each obligation at a state. Cost: 20 to 24
+//! bytes a state in addition to the caches, and 8 for each cached step.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use super::Options;
 use super::expander::{Expander, Halt, Successor};
-use super::group_cache::Memo;
+use super::group_cache::SharedGroupCache;
 use super::search::too_many;
 use super::store::Store;
 use super::stubborn::{ReductionSavings, Stubborn};
@@ -20,21 +20,21 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
 use mu_model::Model;
 
-/// Steps of states that were asked for before.
+/// Cached steps of states.
 #[derive(Default)]
-struct Kept {
-    /// For each state: where its steps begin and how many they are, in the low `LENGTH` bits; none
-    /// if they are not kept.
+struct StepCache {
+    /// By state: start and length of its steps, the length in the low `LENGTH` bits; `None` if they
+    /// are not cached.
     rows: Vec<Option<NonZeroU64>>,
     steps: Vec<(LabelId, StateId)>,
-    /// Most steps that are kept.
+    /// Limit on cached steps.
     most: usize,
 }
 
 /// Bits for the number of a state's steps.
 const LENGTH: u32 = 24;
 
-impl Kept {
+impl StepCache {
     fn row(&self, state: StateId) -> Option<&[(LabelId, StateId)]> {
         let row = self.rows.get(state.index()).copied().flatten()?.get() - 1;
         let start = (row >> LENGTH) as usize;
@@ -53,27 +53,30 @@ impl Kept {
     }
 }
 
-/// See the module's head.
+/// Successors on demand; see the module header.
 pub struct Lazy<'m> {
     store: Store,
     expander: Expander<'m>,
     keys: Vec<u64>,
     found: Vec<Successor>,
-    kept: Kept,
-    /// The table grew since the last expansion.
+    kept: StepCache,
+    /// True if the table grew since the last expansion.
     grown: bool,
 }
 
 impl<'m> Lazy<'m> {
     /// Interns the initial state (its representative if `options` names confluent groups).
     pub fn new(model: &'m dyn Model, options: &Options) -> Result<Self, Diagnostic> {
-        let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
+        let shared_cache = Arc::new(SharedGroupCache::new(
+            model.groups().len(),
+            options.cache_bytes.saturating_mul(4),
+        ));
         let mut lazy = Self {
             store: Store::new(model, options.expected_states, Payload::Number),
-            expander: Expander::new(model, memo, options),
+            expander: Expander::new(model, shared_cache, options),
             keys: Vec::new(),
             found: Vec::new(),
-            kept: Kept { most: (options.cache_bytes / 2) as usize, ..Kept::default() },
+            kept: StepCache { most: (options.cache_bytes / 2) as usize, ..StepCache::default() },
             grown: false,
         };
         let vector = model.initial();
@@ -84,12 +87,12 @@ impl<'m> Lazy<'m> {
         })?;
         Ok(lazy)
     }
-    /// LeafLayout out steps from now on.
+    /// Enables partial-order reduction.
     pub(crate) fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
         self.expander = self.expander.reduced(stubborn);
         self
     }
-    /// What was left out since the last call.
+    /// Returns the savings of the reduction since the last call.
     pub(crate) fn take_saved(&mut self) -> ReductionSavings {
         self.expander.take_saved()
     }
@@ -97,15 +100,15 @@ impl<'m> Lazy<'m> {
     pub fn initial(&self) -> StateId {
         StateId(0)
     }
-    /// States met so far.
+    /// Number of states found so far.
     pub fn state_count(&self) -> usize {
         self.keys.len()
     }
-    /// The slots of a state that was met.
+    /// Returns the slots of a known state.
     pub fn vector(&self, state: StateId) -> Vec<u32> {
         self.store.vector(self.keys[state.index()])
     }
-    /// Steps of a state that was met, each label and target once; `out` is emptied first.
+    /// Computes the steps of a known state, each label and target once; clears `out` first.
     pub fn successors(
         &mut self,
         state: StateId,
@@ -120,7 +123,7 @@ impl<'m> Lazy<'m> {
         self.kept.keep(state, out);
         Ok(())
     }
-    /// Computes the steps of a state; leaves them in `found` as well.
+    /// Computes the steps of a state; also stores them in `found`.
     fn expand(
         &mut self,
         state: StateId,
@@ -154,8 +157,8 @@ impl<'m> Lazy<'m> {
         }
         Ok(())
     }
-    /// Steps of a state that was met, with the groups that make them; they are not kept. Each
-    /// group, label and target once.
+    /// Computes the steps of a known state with their groups, without caching. Each group, label
+    /// and target once.
     pub fn steps(
         &mut self,
         state: StateId,

@@ -2,12 +2,12 @@
 //! limits.
 //!
 //! In: a [`Model`] (slots and transition groups), [`Options`], a [`Budget`]. Out: counts
-//! ([`explore`]), a labelled transition system ([`explore_lts`]), a shortest path to a step that
-//! somebody looks for ([`find`]), whether the graph has a cycle ([`is_acyclic`]), or successors one
-//! state at a time ([`Lazy`]; [`visit()`] shows them to a visitor, [`walk`] goes by hand). Nothing
-//! here knows a language or a formula: a formula's product is a model like any other.
+//! ([`explore`]), a labelled transition system ([`explore_lts`]), a shortest path to a goal
+//! ([`find`]), an answer if the graph has a cycle ([`is_acyclic`]), or successors one state at a
+//! time ([`Lazy`]; [`visit()`] for visitors, [`walk`] for a simulator). Nothing here knows a
+//! language or a formula: a formula's product is a model like any other.
 //!
-//! A run that a limit stops says so in [`Outcome::stop`]; its counts are then of what was seen. The
+//! A limit is reported in [`Outcome::stop`]; the counts are then those of the explored part. The
 //! counts of a complete run depend on the model and the confluent groups only, not on threads,
 //! caches or sizes.
 #![warn(missing_docs)]
@@ -85,30 +85,29 @@ use mu_base::{Budget, Diagnostic, Stop};
 use mu_lts::Lts;
 use mu_model::Model;
 
-/// How to explore. `Options::default()` is one thread for each processor, no confluence, caches on.
+/// Options of an exploration. Default: one thread per processor, no confluence, caches on.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Worker threads; 0: one a processor.
+    /// Worker threads; 0: one per processor.
     pub threads: usize,
-    /// By group: whether its steps are taken at once, since they are known to be confluent and
-    /// inert. Empty: none.
+    /// By group: true if its steps are known to be confluent and inert, and are taken at once.
+    /// Empty: none.
     pub confluent: Vec<bool>,
-    /// By group: whether a state in which it has steps has no others, since these commute with all
-    /// others. Empty: none.
+    /// By group: true if its steps commute with all others, so that a state with such steps needs
+    /// no others. Empty: none.
     pub first: Vec<bool>,
-    /// Whether answers of groups are remembered.
+    /// True if answers of groups are cached.
     pub cache: bool,
-    /// Most bytes of one thread's caches; the shared memo may have four times that.
+    /// Limit on the bytes of one thread's caches; the shared cache may have four times that.
     pub cache_bytes: u64,
-    /// States that the store is made for at first.
+    /// Expected number of states; the initial size of the store.
     pub expected_states: u64,
-    /// Whether of states that the model's symmetries take into each other one may stand for all,
-    /// where only counts or a verdict are asked for.
+    /// True if one representative may replace the states of an orbit, for counts and verdicts.
     pub symmetry: bool,
-    /// Whether steps may be left out, where something is looked for that does not rest on them.
+    /// True if partial-order reduction may be used, where the goal allows it.
     pub partial_order: bool,
-    /// Which slots are numbered together where such numbers last, and which say whose a state is,
-    /// in a search by several processes ([`LeafLayout`]). None: some of a component, and all.
+    /// Leaf layout and partition leaves of a distributed search ([`LeafLayout`]). `None`: the
+    /// default.
     pub leaves: Option<LeafLayout>,
 }
 
@@ -129,20 +128,20 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Takes the steps of all groups that the front end marked as confluent at once, or before
-    /// others if they are no tau.
+    /// Takes the steps of all groups marked as confluent at once, or before others if they are not
+    /// tau.
     #[must_use]
     pub fn with_confluence_of(mut self, model: &dyn Model) -> Self {
         self.confluent = model.groups().iter().map(|g| g.tau && g.confluent).collect();
         self.first = model.groups().iter().map(|g| !g.tau && g.confluent).collect();
         self
     }
-    /// The same with all steps.
+    /// Returns the same options without confluence.
     #[must_use]
     pub fn without_confluence(&self) -> Self {
         Self { confluent: Vec::new(), first: Vec::new(), ..self.clone() }
     }
-    /// The number of threads that is meant.
+    /// Returns the actual number of threads.
     pub fn thread_count(&self) -> usize {
         if self.threads > 0 {
             self.threads
@@ -152,58 +151,58 @@ impl Options {
     }
 }
 
-/// Where a search is.
+/// Progress of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     /// States stored.
     pub states: u64,
-    /// Transitions seen.
+    /// Transitions found.
     pub transitions: u64,
     /// Breadth-first level.
     pub level: u64,
-    /// States of this level that are still to be expanded, about.
+    /// Approximate number of states of this level that are not expanded yet.
     pub waiting: u64,
-    /// Since the start of this search.
+    /// Time since the start of this search.
     pub elapsed: Duration,
 }
 
-/// Who wants to know how far a search is. Called from the coordinating thread a few times a second.
+/// Receiver of progress reports. Called by the coordinating thread a few times a second.
 pub trait Progress: Sync {
-    /// A search is here now.
+    /// Reports progress.
     fn report(&self, snapshot: &Snapshot);
 }
 
-/// Nobody.
+/// Ignores progress.
 pub struct Silent;
 
 impl Progress for Silent {
     fn report(&self, _: &Snapshot) {}
 }
 
-/// What a search wrote to disk and read.
+/// Disk traffic of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spilled {
-    /// Times that the table was emptied.
+    /// Number of times the table was written to disk.
     pub flushes: u64,
-    /// Most bytes on disk, but for what a merge needs meanwhile.
+    /// Maximum of bytes on disk, without temporary files of a merge.
     pub bytes: u64,
     /// Bytes written.
     pub written: u64,
-    /// Bytes read in search of states.
+    /// Bytes read to detect duplicates.
     pub read: u64,
-    /// Times that states on disk were packed anew.
+    /// Number of times states on disk were repacked.
     pub repacked: u64,
 }
 
-/// What a search found, complete or not.
+/// Result of a search, complete or not.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// States reached. With symmetries those of all orbits seen, one for each that was not
-    /// expanded.
+    /// States reached. With symmetries: the sizes of all orbits, where an orbit that was not
+    /// expanded counts as one.
     pub states: u64,
-    /// States stored: one of each orbit.
+    /// States stored: one per orbit.
     pub stored: u64,
-    /// Order of the group of symmetries; 1: none but the identity.
+    /// Order of the group of symmetries; 1: only the identity.
     pub symmetries: usize,
     /// Candidates for symmetries that are not used.
     pub dropped: Vec<RejectedSymmetry>,
@@ -211,28 +210,28 @@ pub struct Outcome {
     pub transitions: u64,
     /// Expanded states without steps.
     pub deadlocks: u64,
-    /// Breadth-first levels, the initial state being the first.
+    /// Breadth-first levels, including the one of the initial state.
     pub levels: u64,
-    /// Why the search ended.
+    /// Reason for the end of the search.
     pub stop: Stop,
     /// Time of the search.
     pub elapsed: Duration,
-    /// What was written to disk and read again.
+    /// Disk traffic.
     pub spilled: Spilled,
-    /// Bytes of the state store by the end.
+    /// Bytes of the state store at the end.
     pub store_bytes: u64,
-    /// Most bytes of queued states at the end of a level.
+    /// Maximum of bytes of queued states at the end of a level.
     pub frontier_bytes: u64,
-    /// Width of a packed state by the end.
+    /// Width of a packed state at the end.
     pub key_bits: u32,
-    /// Number of values of each part of the state vector (a component, or a piece of one) by the
+    /// Number of values of each part of the state vector (a component, or a piece of one) at the
     /// end.
     pub part_values: Vec<u64>,
-    /// Whether steps were left out that do not matter for what is looked for.
+    /// Effect of partial-order reduction.
     pub partial_order: PartialOrder,
-    /// How many values each slot has had, if a count ([`explore_with`]) is incomplete; else empty.
+    /// Number of values of each slot, if a count ([`explore_with`]) is incomplete; otherwise empty.
     pub slot_values: Vec<u64>,
-    /// What the caches did, all threads together.
+    /// Cache statistics of all threads together.
     pub cache: CacheStatistics,
 }
 
@@ -246,45 +245,44 @@ pub fn explore(
     explore_with(model, options, budget, progress, Extras::default())
 }
 
-/// What a count may do besides.
+/// Additional options of a count.
 #[derive(Default)]
 pub struct Extras<'a> {
-    /// Who writes checkpoints.
-    pub keeper: Option<&'a dyn CheckpointWriter>,
-    /// Where to go on from.
+    /// Writes checkpoints.
+    pub checkpoints: Option<&'a dyn CheckpointWriter>,
+    /// Search to resume.
     pub restored: Option<RestoredSearch>,
-    /// Who is shown the deadlocks found, up to a million, each with the number of states that it
-    /// stands for.
+    /// Receives the deadlocks, up to a million, each with the size of its orbit.
     pub ends: Option<&'a mut dyn FnMut(&[u32], u64)>,
-    /// Where states go that memory has no room for; without checkpoints.
+    /// Disk storage for states that exceed memory; excludes checkpoints.
     pub spill: Option<Spill<'a>>,
 }
 
-/// Where the states of a search go that memory has no room for.
+/// Disk storage of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Spill<'a> {
-    /// A folder on a disk that is fast.
+    /// A folder on a fast disk.
     pub folder: &'a Path,
-    /// States after which the table is emptied; none: as many as the memory allowed has room for.
+    /// Number of states after which the table is written to disk; `None`: as many as the memory
+    /// limit allows.
     pub most: Option<u64>,
 }
 
-/// As [`explore`], with what is asked for besides.
+/// Explores as [`explore`], with additional options.
 ///
-/// # Errors
-/// Those of the model; a checkpoint of a search with other symmetries.
+/// # Errors Errors of the model; a checkpoint of a search with other symmetries.
 pub fn explore_with(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
-    Extras { keeper, restored, ends, spill }: Extras<'_>,
+    Extras { checkpoints, restored, ends, spill }: Extras<'_>,
 ) -> Result<Outcome, Diagnostic> {
     let mut restored = restored;
     let (done, dropped) = with_verified_symmetries(model, options, |symmetries| {
         let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
         let goal = search::Goal {
-            keeper,
+            checkpoints,
             symmetries,
             keep_dead: ends.is_some(),
             spill,
@@ -294,13 +292,13 @@ pub fn explore_with(
             let (order, before) =
                 (symmetries.map_or(1, Symmetries::order) as u64, restored.counts.symmetries);
             if order > before && before > 1 {
-                // That search had dropped some. They fail here as well, as they did there.
+                // That search rejected some symmetries, which fail here as well.
                 return search::run(
                     model,
                     options,
                     budget,
                     progress,
-                    search::Goal { keeper: None, ..goal },
+                    search::Goal { checkpoints: None, ..goal },
                 );
             }
             if order != before {
@@ -331,8 +329,8 @@ fn shown(done: search::Done, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outco
     done.outcome
 }
 
-/// Explores and keeps the transitions. States are numbered breadth first, whatever the number of
-/// threads; a limit leaves states at the end without their transitions, which `stop` tells.
+/// Explores and stores the transitions. States are numbered breadth first, regardless of threads.
+/// After a limit, the last states lack their transitions; `stop` reports this.
 pub fn explore_lts(
     model: &dyn Model,
     options: &Options,
@@ -342,7 +340,7 @@ pub fn explore_lts(
     explore_lts_with(model, options, budget, progress, None)
 }
 
-/// Explores, keeps the transitions, and calls `ends` with each state without steps, as
+/// Explores, stores the transitions, and calls `ends` for each state without steps, as
 /// [`Extras::ends`].
 pub fn explore_lts_with(
     model: &dyn Model,
@@ -354,7 +352,7 @@ pub fn explore_lts_with(
     let goal = search::Goal { edges: true, keep_dead: ends.is_some(), ..search::Goal::default() };
     let mut done = search::run(model, options, budget, progress, goal)?;
     let lts = done.lts.take().ok_or_else(|| {
-        Diagnostic::new(mu_base::Stage::Internal, "the search kept no transitions")
+        Diagnostic::new(mu_base::Stage::Internal, "the search stored no transitions")
     })?;
     Ok((shown(done, ends), lts))
 }

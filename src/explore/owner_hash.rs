@@ -1,93 +1,103 @@
-//! Whose a successor is, without a look at it: a cached step knows what it adds to the sum that
-//! says whose a state is.
+//! Incremental ownership hash: decides which process owns a successor without unpacking it.
 //!
-//! A state belongs to a process by a sum over those of its leaves that tell ([`super::partition`],
-//! [`super::partition_leaves`]); a leaf's part is the sum of the hashes of its images under the symmetries,
-//! so that all members of an orbit have one sum. In: tuples of leaves. Out: their parts; the sums
-//! of the successors found last, beside them. Steps that change leaves that tell have the
-//! differences behind them ([`super::expander`]); most have none. Cost: a load for each leaf that
-//! tells and state expanded, an addition for each step. Invariant: a sum is the one that its
-//! state's leaves have, by whatever way it was found.
+//! The owner of a state is a hash summed over its partition leaves ([`super::partition`],
+//! [`super::partition_leaves`]). The hash of a leaf is the sum of the hashes of its images under
+//! the symmetries, so that all members of an orbit have the same owner. In: tuples of leaves. Out:
+//! their hashes, and the owner hashes of the successors found last. A cached step that changes
+//! partition leaves stores its difference ([`super::expander`]); most steps have none. Cost: a load
+//! for each partition leaf and expanded state, an addition for each step. Invariant: an owner hash
+//! equals the sum over the state's leaves, regardless of how it was computed.
 
 use super::expander::{Expander, Halt};
 use super::stable_hash::spread;
 use super::store::Store;
 
-/// See the module's head.
+/// Owner hashes of successors; see the module header.
 #[derive(Default)]
-pub(super) struct Told {
-    /// The leaves that tell; none if nobody asks.
-    telling: Vec<u32>,
-    /// By leaf: whether it does.
-    tells: Vec<bool>,
-    /// By leaf and tuple: its part; 0 if it is not known yet.
-    parts: Vec<Vec<u64>>,
-    /// By successor found last, its sum; none if that is not known.
-    pub sums: Vec<u64>,
+pub(super) struct OwnerHash {
+    /// The partition leaves; empty if owner hashes are not needed.
+    partition_leaves: Vec<u32>,
+    /// By leaf: true if it is a partition leaf.
+    is_partition_leaf: Vec<bool>,
+    /// By leaf and tuple: the hash; 0 if it is not computed yet.
+    leaf_hashes: Vec<Vec<u64>>,
+    /// Owner hashes of the successors found last; empty if they are unknown.
+    pub successor_hashes: Vec<u64>,
 }
 
-impl Told {
-    /// What is told by these of so many leaves; by all if these are none.
-    pub fn new(leaves: usize, telling: &[u32]) -> Self {
-        let telling: Vec<u32> =
-            if telling.is_empty() { (0..leaves as u32).collect() } else { telling.to_vec() };
-        let mut tells = vec![false; leaves];
-        telling.iter().for_each(|&leaf| tells[leaf as usize] = true);
-        Self { telling, tells, parts: vec![Vec::new(); leaves], sums: Vec::new() }
+impl OwnerHash {
+    /// Hashes the given leaves; all leaves if `partition_leaves` is empty.
+    pub fn new(leaves: usize, partition_leaves: &[u32]) -> Self {
+        let partition_leaves: Vec<u32> = if partition_leaves.is_empty() {
+            (0..leaves as u32).collect()
+        } else {
+            partition_leaves.to_vec()
+        };
+        let mut is_partition_leaf = vec![false; leaves];
+        partition_leaves.iter().for_each(|&leaf| is_partition_leaf[leaf as usize] = true);
+        Self {
+            partition_leaves,
+            is_partition_leaf,
+            leaf_hashes: vec![Vec::new(); leaves],
+            successor_hashes: Vec::new(),
+        }
     }
 
-    /// Whether anybody asks for sums.
+    /// True if owner hashes are needed.
     #[inline]
-    pub fn is_asked(&self) -> bool {
-        !self.telling.is_empty()
+    pub fn is_enabled(&self) -> bool {
+        !self.partition_leaves.is_empty()
     }
 
-    /// Whether a leaf tells.
+    /// True if a leaf is a partition leaf.
     #[inline]
-    pub fn tells(&self, leaf: usize) -> bool {
-        self.tells.get(leaf).is_some_and(|&tells| tells)
+    pub fn is_partition_leaf(&self, leaf: usize) -> bool {
+        self.is_partition_leaf.get(leaf).is_some_and(|&is_partition_leaf| is_partition_leaf)
     }
 }
 
 impl Expander<'_> {
-    /// A tuple's part of the sum.
+    /// Returns the hash of a leaf's tuple.
     ///
-    /// # Errors
-    /// Those of the model.
+    /// # Errors Errors of the model.
     #[inline]
-    pub(super) fn part_of(&mut self, store: &Store, leaf: usize, number: u32) -> Result<u64, Halt> {
-        match self.told.parts[leaf].get(number as usize) {
-            Some(&part) if part != 0 => Ok(part),
-            _ => self.find_part(store, leaf, number),
+    pub(super) fn leaf_hash(
+        &mut self,
+        store: &Store,
+        leaf: usize,
+        number: u32,
+    ) -> Result<u64, Halt> {
+        match self.owner_hash.leaf_hashes[leaf].get(number as usize) {
+            Some(&hash) if hash != 0 => Ok(hash),
+            _ => self.compute_leaf_hash(store, leaf, number),
         }
     }
 
     #[cold]
-    fn find_part(&mut self, store: &Store, leaf: usize, number: u32) -> Result<u64, Halt> {
+    fn compute_leaf_hash(&mut self, store: &Store, leaf: usize, number: u32) -> Result<u64, Halt> {
         let mut images = vec![(leaf, number)];
         self.images(store, leaf, number, &mut images)?;
         let mut sum = 0u64;
         for (leaf, number) in images {
-            sum = sum.wrapping_add(self.ranks.hash(store, self.model, leaf, number)?);
+            sum = sum.wrapping_add(self.stable_hashes.hash(store, self.model, leaf, number)?);
         }
-        let part = spread(sum).max(1);
-        let known = &mut self.told.parts[leaf];
+        let hash = spread(sum).max(1);
+        let known = &mut self.owner_hash.leaf_hashes[leaf];
         if known.len() <= number as usize {
             known.resize(number as usize + 1, 0);
         }
-        known[number as usize] = part;
-        Ok(part)
+        known[number as usize] = hash;
+        Ok(hash)
     }
 
-    /// The sum of a state's leaves.
+    /// Computes the owner hash of a state from its leaves.
     ///
-    /// # Errors
-    /// Those of the model.
-    pub(super) fn sum_of(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Halt> {
+    /// # Errors Errors of the model.
+    pub(super) fn owner_hash_of(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Halt> {
         let mut sum = 0u64;
-        for i in 0..self.told.telling.len() {
-            let leaf = self.told.telling[i] as usize;
-            sum = sum.wrapping_add(self.part_of(store, leaf, leaves[leaf])?);
+        for i in 0..self.owner_hash.partition_leaves.len() {
+            let leaf = self.owner_hash.partition_leaves[i] as usize;
+            sum = sum.wrapping_add(self.leaf_hash(store, leaf, leaves[leaf])?);
         }
         Ok(sum)
     }
@@ -97,7 +107,7 @@ impl Expander<'_> {
 mod tests {
     use super::*;
     use crate::Options;
-    use crate::group_cache::Memo;
+    use crate::group_cache::SharedGroupCache;
     use crate::table::Payload;
     use crate::tests::models::{Shape, arcx, counters, random};
     use mu_base::random::Random;
@@ -105,17 +115,19 @@ mod tests {
     use mu_model::hand::HandModel;
     use std::sync::Arc;
 
-    /// Walks through a model with a layout that changes now and then, and compares the sums told
-    /// with those of leaves that were looked at. How many steps changed the sum, and how many
-    /// did not.
+    /// Walks through a model whose layout changes now and then, and compares cached owner hashes
+    /// with those of unpacked leaves. Returns how many steps changed the hash, and how many did
+    /// not.
     fn walk(model: &HandModel, options: &Options, seed: u64) -> (u64, u64) {
         let mut random = Random::new(seed);
         let mut store = Store::in_parts(model, 0, Payload::None, 3);
         let leaves = store.leaves.len();
-        let telling: Vec<u32> = (0..leaves as u32).filter(|_| random.below(2) == 0).collect();
-        let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes));
-        let mut expander =
-            Expander::new(model, memo, options).among_processes(Told::new(leaves, &telling));
+        let partition_leaves: Vec<u32> =
+            (0..leaves as u32).filter(|_| random.below(2) == 0).collect();
+        let shared_cache =
+            Arc::new(SharedGroupCache::new(model.groups().len(), options.cache_bytes));
+        let mut expander = Expander::new(model, shared_cache, options)
+            .distributed(OwnerHash::new(leaves, &partition_leaves));
         let (mut at, mut found, mut row) =
             (store.intern(&model.initial()), Vec::new(), vec![0; leaves]);
         let (mut changed, mut same) = (0, 0);
@@ -128,13 +140,17 @@ mod tests {
                 store.replan(std::iter::empty(), None);
                 continue;
             }
-            let sum = expander.sum_of(&store, &at).unwrap();
-            assert_eq!(expander.told.sums.len(), found.len(), "seed {seed}, step {step}");
+            let sum = expander.owner_hash_of(&store, &at).unwrap();
+            assert_eq!(
+                expander.owner_hash.successor_hashes.len(),
+                found.len(),
+                "seed {seed}, step {step}"
+            );
             for (i, successor) in found.iter().enumerate() {
                 store.unpack(successor.key, &mut row);
-                let looked = expander.sum_of(&store, &row).unwrap();
+                let looked = expander.owner_hash_of(&store, &row).unwrap();
                 assert_eq!(
-                    expander.told.sums[i], looked,
+                    expander.owner_hash.successor_hashes[i], looked,
                     "seed {seed}, step {step}, successor {i}"
                 );
                 *(if looked == sum { &mut same } else { &mut changed }) += 1;
@@ -148,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sums_told_are_those_of_the_leaves() {
+    fn cached_owner_hashes_equal_those_of_the_leaves() {
         let shape = Shape { slots: 7, values: 4, components: 5, groups: 9, labels: 2 };
         let (mut changed, mut same) = (0, 0);
         for seed in 0..60 {
@@ -166,7 +182,7 @@ mod tests {
         }
         assert!(
             changed > 10_000 && same > 10_000,
-            "{changed} steps changed the sum, {same} did not"
+            "{changed} steps changed the hash, {same} did not"
         );
     }
 }

@@ -41,7 +41,7 @@ impl<K: Copy + Default + Eq + Into<u64>, V: Copy> Places<K, V> {
 }
 
 /// Open addressing from two numbers to a value.
-pub(crate) struct WordMap<V> {
+pub(crate) struct PairMap<V> {
     /// The places, without any after the first wide key.
     narrow: Places<u32, V>,
     /// The places from the first wide key on.
@@ -53,7 +53,7 @@ pub(crate) struct WordMap<V> {
 /// Places of a map that has its first key.
 const FIRST: usize = 16;
 
-impl<V> Default for WordMap<V> {
+impl<V> Default for PairMap<V> {
     fn default() -> Self {
         Self {
             narrow: Places { slots: Vec::new(), shift: 0 },
@@ -71,7 +71,7 @@ fn wide(a: u32, b: u32) -> u64 {
     u64::from(a) << 32 | u64::from(b)
 }
 
-impl<V: Copy> WordMap<V> {
+impl<V: Copy> PairMap<V> {
     /// The value of a pair.
     #[inline(always)]
     pub fn get(&self, a: u32, b: u32) -> Option<V> {
@@ -128,7 +128,7 @@ mod tests {
     fn equals_a_hash_map_narrow_and_wide() {
         for seed in 0..6u64 {
             let mut random = Random::new(seed);
-            let (mut map, mut twin) = (WordMap::<NonZeroU32>::default(), HashMap::new());
+            let (mut map, mut twin) = (PairMap::<NonZeroU32>::default(), HashMap::new());
             for step in 1..3_000u32 {
                 // Wide from some step on, at once, or never.
                 let far = seed % 3 == 2 || seed % 3 == 1 && step > 700 && step % 5 == 0;
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_place_of_a_narrow_map_takes_eight_bytes() {
         assert_eq!(size_of::<(u32, Option<NonZeroU32>)>(), 8);
-        let mut map = WordMap::<NonZeroU32>::default();
+        let mut map = PairMap::<NonZeroU32>::default();
         let bytes: u64 = (0..8).map(|i| map.insert(i, i, NonZeroU32::MIN)).sum();
         assert_eq!(bytes, 128);
     }

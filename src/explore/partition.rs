@@ -1,35 +1,35 @@
-//! One process's share of a search that several processes make together; whoever drives it moves
-//! the parcels between them.
+//! One process's partition of the state space in a distributed search. The caller moves the batches
+//! between processes.
 //!
-//! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level
-//! from the others. Out: parcels for the others, counts of the states that are this process's own.
-//! A state belongs to a process by a hash that is the same everywhere: of the digests of its
-//! values, or of some that change seldom ([`super::partition_leaves`]), and, with symmetries, of the images
-//! of its leaves, so that all members of an orbit belong to one process. All processes keep the
-//! same member of an orbit ([`super::stable_hash`]). The store, the group caches and the symmetries are
-//! those of the search on one machine ([`super::search`]); what differs is that successors of
-//! others go into parcels ([`super::state_batch`]), that the numbers of leaves must last (no leaf is
-//! split), and that one thread does it all.
+//! In: a model with portable values ([`mu_model::Portable`]) and batches of states of the next
+//! level from other processes. Out: batches for other processes, and counts of the states of this
+//! partition. The owner of a state is a hash that is equal in all processes. It hashes the digests
+//! of the values of the partition leaves ([`super::partition_leaves`]). With symmetries it also
+//! covers the images of these leaves, so that all members of an orbit have one owner. All processes
+//! choose the same representative of an orbit ([`super::stable_hash`]). The store, the group
+//! caches, and the symmetries are those of the search in one process ([`super::search`]). There are
+//! three differences: successors with another owner go into batches ([`super::state_batch`]), no
+//! leaf is split because leaf numbers must stay valid, and one thread does all the work.
 //!
-//! Cost: beside the search itself an addition for each successor ([`super::owner_hash`]), and for each
-//! one of another process what it differs in from the one sent before it, and the bytes of a
-//! parcel; those met lately are neither stored nor sent again. Invariants: each state is stored and
-//! expanded by one process, once; a process expands a level only when whoever drives it knows that
-//! the level has arrived whole ([`Partition::begin`]); so the counts are those of one process.
+//! Cost, in addition to the search: an addition for each successor ([`super::owner_hash`]). A
+//! successor with another owner also costs its difference from the state sent before it, and the
+//! bytes in the batch. Recently handled keys are neither stored nor sent again. Invariants: each
+//! state is stored and expanded by one process, once. A process expands a level only after the
+//! whole level has arrived ([`Partition::begin_level`]). So the counts equal those of one process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Options;
-use super::delta::{Near, Packer};
-use super::distributed_annotations::{Carried, PortableAnnotator};
+use super::delta::{DeltaPacker, DeltaUnpacker};
+use super::distributed_annotations::{DistributedAnnotations, PortableAnnotator};
 use super::distributed_kahn::Edges;
-use super::distributed_trace::Quest;
+use super::distributed_trace::DistributedGoal;
 use super::expander::{Expander, Halt, Successor};
-use super::goal_search::settled;
-use super::group_cache::Memo;
-use super::owner_hash::Told;
+use super::goal_search::halt_error;
+use super::group_cache::SharedGroupCache;
+use super::owner_hash::OwnerHash;
 use super::queue::Queue;
 use super::search::{BATCH, MOST_DEAD, too_many};
 use super::stable_hash::spread;
@@ -40,19 +40,19 @@ use super::table::{Growth, Insert, Payload};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 
-/// Keys stored or sent lately that are remembered: a power of two.
+/// Number of recently stored or sent keys in the filter; a power of two.
 const RECENT: usize = if cfg!(test) { 1 << 8 } else { 1 << 16 };
-/// Most slots of a leaf where no symmetries are used.
+/// Maximum number of slots of a leaf, if no symmetries are used.
 const WIDEST: usize = 8;
-/// The table grows in large steps while it takes less than this part of the memory allowed. It is
-/// less than in a search by one process, since what it has then is filled by half: several
-/// processes are there for what one has no room for.
+/// The table grows in large steps while it takes less than this fraction of the memory limit. The
+/// fraction is smaller than in a search by one process, because distributed searches are used when
+/// memory is scarce.
 const GENEROUS: u64 = 24;
 
-/// What a share holds and did.
+/// Size and counts of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// States: those stored, and what the orbits of the expanded ones have beyond these.
+    /// States: the stored ones, plus the other members of the orbits of expanded states.
     pub states: u64,
     /// States stored.
     pub stored: u64,
@@ -62,19 +62,19 @@ pub struct Tally {
     pub deadlocks: u64,
     /// Levels begun.
     pub levels: u64,
-    /// States of this level that are still to be expanded.
+    /// States of the current level that are not expanded yet.
     pub waiting: u64,
     /// States sent to other processes.
     pub sent: u64,
-    /// Bytes of their parcels.
+    /// Bytes of the sent batches.
     pub sent_bytes: u64,
-    /// Values written out in them.
+    /// Values written out in full in these batches.
     pub values_sent: u64,
     /// Bytes of the store.
     pub store_bytes: u64,
 }
 
-/// See the module's head.
+/// The partition of one process; see the module header.
 pub struct Partition<'m> {
     pub(super) model: &'m dyn Model,
     pub(super) portable: &'m dyn Portable,
@@ -84,60 +84,61 @@ pub struct Partition<'m> {
     pub(super) store: Store,
     pub(super) expander: Expander<'m>,
     pub(super) found: Vec<Successor>,
-    /// What is looked for.
-    pub(super) quest: Quest<'m>,
-    /// What the states carry.
-    pub(super) carried: Option<Carried<'m>>,
-    /// What is done with the edges, how many states were taken away, and how many have something
-    /// that lasts.
+    /// The goal of the search, and where it was reached.
+    pub(super) goal: DistributedGoal<'m>,
+    /// Annotations of the states, if the search has any.
+    pub(super) annotations: Option<DistributedAnnotations<'m>>,
+    /// For [`super::distributed_kahn`]: the current pass over the edges, the number of states
+    /// removed, and the number of vertices.
     pub(super) edges: Option<Edges>,
-    pub(super) taken: u64,
-    pub(super) lasting: u64,
-    /// By level, the states from which something was taken, if that is kept.
+    pub(super) removed: u64,
+    pub(super) lfp_part: u64,
+    /// Expanded states by level; only in searches that reconstruct a path.
     pub(super) history: BTreeMap<u64, Queue>,
     pub(super) leaves: Vec<u32>,
     pub(super) level: u64,
-    /// Of this level, still to be expanded.
+    /// States of the current level that are not expanded yet.
     pub(super) now: Queue,
-    /// Of later levels, stored.
+    /// Stored states of later levels.
     pub(super) ahead: BTreeMap<u64, Queue>,
-    /// Of one later level, not stored yet.
+    /// States of one later level that are not stored yet.
     pub(super) pending: Vec<u64>,
-    /// Successors of the states expanded last, whosever they are, with the sum and the leaves of
-    /// each if these are known.
+    /// Successors of the states expanded last, regardless of owner; with the owner hash and the
+    /// leaves of each, if these are known.
     batch: Vec<u64>,
     sums: Vec<u64>,
     members: Vec<u32>,
     pub(super) hashes: Vec<u64>,
-    /// Keys stored or sent lately, each in its place; at first keys that have other places.
+    /// Filter of recently stored or sent keys, indexed by [`recent_slot`]. Initially each entry is
+    /// a key of another slot.
     pub(super) recent: Vec<u64>,
-    /// The state whose leaves were looked at last, and the sum of their parts.
-    near: Near,
+    /// Unpacks successive states incrementally; with the owner hash of the last one.
+    unpacker: DeltaUnpacker,
     sum: u64,
-    packer: Packer,
+    packer: DeltaPacker,
     pub(super) senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     pub(super) tally: Tally,
     pub(super) surplus: u64,
     /// Deadlocks, with the sizes of their orbits.
     pub(super) dead: Vec<(u64, u64)>,
-    /// Whether every state stored was expanded and counted, or is queued: not between the
-    /// expansion of a state and the use of what it gave.
+    /// True if every stored state is either expanded and counted or queued. False between the
+    /// expansion of a state and the use of its successors.
     pub(super) whole: bool,
 }
 
-/// An empty store. Its leaves last, so wide ones are parted from the start; with symmetries they
-/// are whole components, which these map to each other.
+/// Creates an empty store. Leaves cannot be split later, so wide ones are divided at the start.
+/// With symmetries a leaf is a whole component, because symmetries map components to each other.
 pub(super) fn store(
     model: &dyn Model,
     options: &Options,
     with_symmetries: bool,
     payload: Payload,
 ) -> Store {
-    if let Some(dealt) =
-        options.leaves.as_ref().and_then(|l| l.dealt.as_ref()).filter(|_| !with_symmetries)
+    if let Some(leaf_slots) =
+        options.leaves.as_ref().and_then(|l| l.leaf_slots.as_ref()).filter(|_| !with_symmetries)
     {
-        return Store::of_leaves(model.slots().len(), dealt, options.expected_states, payload);
+        return Store::of_leaves(model.slots().len(), leaf_slots, options.expected_states, payload);
     }
     Store::in_parts(
         model,
@@ -147,26 +148,25 @@ pub(super) fn store(
     )
 }
 
-/// A parcel for a process.
+/// A batch of states, with the process that it is sent to.
 pub type Batch = (usize, Vec<u8>);
 
-/// Where a key is remembered that was stored or sent.
+/// Returns the slot of a key in the filter of recent keys.
 pub(super) fn recent_slot(key: u64) -> usize {
     (spread(key) as usize) & (RECENT - 1)
 }
 
-/// None is remembered: each place has a key whose place is another one.
-fn nothing_recent() -> Vec<u64> {
+/// Fills the filter with keys that belong to other slots, so that every lookup misses.
+fn no_recent_keys() -> Vec<u64> {
     let mut places = vec![0; RECENT];
     places[recent_slot(0)] = (1..).find(|key| recent_slot(*key) != recent_slot(0)).unwrap_or(0);
     places
 }
 
 impl<'m> Partition<'m> {
-    /// An empty share of process `me`.
+    /// Creates the empty partition of process `me`.
     ///
-    /// # Errors
-    /// The model's values cannot travel.
+    /// # Errors The model's values are not portable.
     pub fn new(
         model: &'m dyn Model,
         options: &Options,
@@ -182,25 +182,28 @@ impl<'m> Partition<'m> {
             )
             .note("search it in one process, without `--processes` and `--cluster`")
         })?;
-        let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
+        let shared_cache = Arc::new(SharedGroupCache::new(
+            model.groups().len(),
+            options.cache_bytes.saturating_mul(4),
+        ));
         let store = store(model, options, symmetries.is_some(), Payload::None);
         let (leaves, slots) = (store.leaves.len(), model.slots().len());
-        let telling = options.leaves.as_ref().map_or(&[][..], |l| &l.telling);
+        let partition_leaves = options.leaves.as_ref().map_or(&[][..], |l| &l.partition_leaves);
         Ok(Self {
             model,
             portable,
             budget: budget.clone(),
             me,
             processes,
-            expander: Expander::new(model, memo, options)
+            expander: Expander::new(model, shared_cache, options)
                 .with_symmetries(symmetries)
-                .among_processes(Told::new(leaves, telling)),
+                .distributed(OwnerHash::new(leaves, partition_leaves)),
             found: Vec::new(),
-            quest: Quest::default(),
-            carried: None,
+            goal: DistributedGoal::default(),
+            annotations: None,
             edges: None,
-            taken: 0,
-            lasting: 0,
+            removed: 0,
+            lfp_part: 0,
             history: BTreeMap::new(),
             leaves: vec![0; leaves],
             level: 0,
@@ -211,10 +214,10 @@ impl<'m> Partition<'m> {
             sums: Vec::new(),
             members: Vec::new(),
             hashes: Vec::new(),
-            recent: nothing_recent(),
-            near: Near::default(),
+            recent: no_recent_keys(),
+            unpacker: DeltaUnpacker::default(),
             sum: 0,
-            packer: Packer::default(),
+            packer: DeltaPacker::default(),
             senders: (0..processes).map(|_| Sender::new(leaves, slots)).collect(),
             receivers: (0..processes).map(|_| Receiver::new(leaves, slots)).collect(),
             store,
@@ -225,108 +228,111 @@ impl<'m> Partition<'m> {
         })
     }
 
-    /// If symmetries cost much more than they save, the search is to end with an error.
-    pub(super) fn thrifty(mut self) -> Self {
-        self.expander = self.expander.thrifty(true);
+    /// Ends the search with an error if symmetries cost much more than they save.
+    pub(super) fn with_cost_monitor(mut self) -> Self {
+        self.expander = self.expander.with_cost_monitor(true);
         self
     }
 
-    /// Puts the initial state in, if it is this process's own: level 0 then has a state.
+    /// Stores the initial state and puts it into level 0, if this process owns it.
     ///
-    /// # Errors
-    /// Those of the model.
-    pub fn start(&mut self) -> Result<(), Diagnostic> {
+    /// # Errors Errors of the model.
+    pub fn insert_initial(&mut self) -> Result<(), Diagnostic> {
         if let Some(edges) = self.edges {
             return self.start_edges(edges);
         }
         self.whole = false;
         let vector = self.model.initial();
-        let key = self.settled(|share| {
-            let key = share.store.encode(&vector)?;
-            share.expander.representative(&share.store, key)
+        let key = self.with_new_layout(|partition| {
+            let key = partition.store.encode(&vector)?;
+            partition.expander.representative(&partition.store, key)
         })?;
         if self.owner(key)? == self.me {
             self.pending.push(key);
-            if let Some(carried) = &mut self.carried {
-                carried.brought.push(carried.carrier.initial());
+            if let Some(annotations) = &mut self.annotations {
+                annotations.brought.push(annotations.carrier.initial());
             }
-            self.place(0)?;
+            self.store_pending(0)?;
         }
         self.whole = true;
         Ok(())
     }
 
-    /// Whether nothing is missing: an error within a step may have left successors behind.
-    pub fn is_whole(&self) -> bool {
+    /// True if no successor is missing. An error within a step can lose successors.
+    pub fn is_consistent(&self) -> bool {
         self.whole && self.pending.is_empty() && self.batch.is_empty()
     }
 
-    /// Levels that have states here and were not begun, ascending.
-    pub fn levels(&self) -> impl Iterator<Item = u64> + '_ {
+    /// Returns the levels that have states here and were not begun, in ascending order.
+    pub fn waiting_levels(&self) -> impl Iterator<Item = u64> + '_ {
         self.ahead.keys().copied()
     }
-    /// The least level that has states to be expanded.
-    pub fn lowest(&self) -> Option<u64> {
-        if self.is_busy() { Some(self.level) } else { self.levels().next() }
+    /// Returns the lowest level that has states to expand.
+    pub fn lowest_level(&self) -> Option<u64> {
+        if self.is_busy() { Some(self.level) } else { self.waiting_levels().next() }
     }
-    /// Whether the level that was begun has states left.
+    /// True if the current level has states left to expand.
     pub fn is_busy(&self) -> bool {
         !self.now.is_empty()
     }
-    /// Begins a level, of which all states have arrived.
-    pub fn begin(&mut self, level: u64) {
+    /// Begins a level; all its states must have arrived.
+    pub fn begin_level(&mut self, level: u64) {
         self.level = level;
         self.now = self.ahead.remove(&level).unwrap_or_default();
-        self.take_up();
-        // A level may have brought only states that are known.
+        self.take_pending();
+        // All states of a level may have been stored before.
         if !self.now.is_empty() {
             self.tally.levels = level + 1;
         }
     }
 
-    /// Expands up to so many states of the level that was begun. `send` gets parcels for the level
-    /// after it; by the end of the level, all of them.
+    /// Expands up to `most` states of the current level. Passes batches for the next level to
+    /// `send`; at the end of the level all batches are sent.
     ///
-    /// # Errors
-    /// Those of the model; a limit on the memory.
+    /// # Errors Errors of the model; the memory limit.
     pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
-        if let Some(mut carried) = self.carried.take() {
+        if let Some(mut annotations) = self.annotations.take() {
             let result = match self.edges {
-                Some(_) => self.follow_edges(&mut carried, most, send),
-                None => self.carry(&mut carried, most, send),
+                Some(_) => self.expand_edges(&mut annotations, most, send),
+                None => self.expand_annotated_states(&mut annotations, most, send),
             };
-            self.carried = Some(carried);
+            self.annotations = Some(annotations);
             return result;
         }
-        let expanded = self.expand_some(most, send);
-        // A limit that ends this between two states leaves nothing behind.
-        let dealt = self.deal(send).and_then(|()| self.place(self.level + 1));
+        let expanded = self.expand_and_route(most, send);
+        // A limit between two states loses no successors.
+        let leaf_slots =
+            self.route_successors(send).and_then(|()| self.store_pending(self.level + 1));
         if self.now.is_empty() {
-            self.close(send);
+            self.flush_batches(send);
         }
-        expanded.and(dealt)
+        expanded.and(leaf_slots)
     }
 
-    /// Expands up to so many states, and deals the successors out when there are many.
-    fn expand_some(&mut self, most: usize, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
+    /// Expands up to `most` states and routes the successors when there are many.
+    fn expand_and_route(
+        &mut self,
+        most: usize,
+        send: &mut dyn FnMut(Batch),
+    ) -> Result<(), Diagnostic> {
         for _ in 0..most {
             if self.now.is_empty() {
                 break;
             }
-            self.room()?;
+            self.make_room()?;
             // Keys change with the layout.
-            let (key, orbit) = self.settled(|share| {
-                let key = *share
+            let (key, orbit) = self.with_new_layout(|partition| {
+                let key = *partition
                     .now
                     .last()
                     .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
-                let orbit = share.expander.orbit(&share.store, key, None)?;
-                share.expander.successors(&share.store, key, &mut share.found)?;
+                let orbit = partition.expander.orbit(&partition.store, key, None)?;
+                partition.expander.successors(&partition.store, key, &mut partition.found)?;
                 Ok((key, orbit))
             })?;
             self.whole = false;
             self.now.pop();
-            self.look(key);
+            self.check_goal(key);
             self.surplus += orbit - 1;
             self.tally.transitions += orbit * self.found.len() as u64;
             if self.found.is_empty() {
@@ -336,130 +342,129 @@ impl<'m> Partition<'m> {
                 }
             }
             self.batch.extend(self.found.iter().map(|step| step.key));
-            self.sums.extend_from_slice(&self.expander.told.sums);
+            self.sums.extend_from_slice(&self.expander.owner_hash.successor_hashes);
             self.members.extend_from_slice(&self.expander.members);
             self.whole = true;
             if self.batch.len() >= BATCH {
-                self.deal(send)?;
+                self.route_successors(send)?;
             }
         }
         Ok(())
     }
 
-    /// Stores the successors in the batch that are this process's own, and sends the others.
-    fn deal(&mut self, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
+    /// Stores the successors that this process owns, and sends the others.
+    fn route_successors(&mut self, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
         if self.batch.is_empty() {
             return Ok(());
         }
         self.whole = false;
         let (batch, members) = (std::mem::take(&mut self.batch), std::mem::take(&mut self.members));
         let sums = std::mem::take(&mut self.sums);
-        // Their places come into the caches together.
+        // Load all filter slots first, so that their cache misses overlap.
         std::hint::black_box(batch.iter().fold(0, |acc, &key| acc ^ self.recent[recent_slot(key)]));
         for (i, &key) in batch.iter().enumerate() {
-            // Whosever it is, it was stored or sent lately.
+            // Recently stored or sent.
             if std::mem::replace(&mut self.recent[recent_slot(key)], key) == key {
                 continue;
             }
-            let owner = self.owner_among(&sums, &members, i, key)?;
+            let owner = self.owner_from(&sums, &members, i, key)?;
             if owner == self.me {
                 self.pending.push(key);
                 continue;
             }
-            self.post(owner, None, send)?;
+            self.send_state(owner, None, send)?;
         }
         (self.batch, self.sums, self.members) = (batch, sums, members);
         self.batch.clear();
         self.sums.clear();
         self.members.clear();
         self.whole = true;
-        if self.pending.len() >= BATCH { self.place(self.level + 1) } else { Ok(()) }
+        if self.pending.len() >= BATCH { self.store_pending(self.level + 1) } else { Ok(()) }
     }
 
-    /// Puts the state in `leaves`, with what it brings, into the parcel for its owner, which goes
-    /// when it is full.
-    pub(super) fn post(
+    /// Adds the state in `leaves`, with its annotation, to the batch for its owner. Sends the batch
+    /// if it is full.
+    pub(super) fn send_state(
         &mut self,
         owner: usize,
         load: Option<(&mut dyn PortableAnnotator, usize, u32)>,
         send: &mut dyn FnMut(Batch),
     ) -> Result<(), Diagnostic> {
         self.tally.sent += 1;
-        if let Some(parcel) =
+        if let Some(batch) =
             self.senders[owner].add(&self.store, self.portable, &self.leaves, load)?
         {
-            self.tally.sent_bytes += parcel.len() as u64;
-            send((owner, parcel));
+            self.tally.sent_bytes += batch.len() as u64;
+            send((owner, batch));
         }
         Ok(())
     }
 
-    /// Gives the parcels that are not full.
-    pub fn close(&mut self, send: &mut dyn FnMut(Batch)) {
+    /// Sends the batches that are not full.
+    pub fn flush_batches(&mut self, send: &mut dyn FnMut(Batch)) {
         for to in 0..self.processes {
-            if let Some(parcel) = self.senders[to].close() {
-                self.tally.sent_bytes += parcel.len() as u64;
-                send((to, parcel));
+            if let Some(batch) = self.senders[to].finish() {
+                self.tally.sent_bytes += batch.len() as u64;
+                send((to, batch));
             }
         }
     }
 
-    /// Takes a parcel of a level in.
+    /// Decodes a batch and stores its states in a level.
     ///
-    /// # Errors
-    /// It is malformed; a limit on the memory.
-    pub fn receive(&mut self, from: usize, level: u64, parcel: &[u8]) -> Result<(), Diagnostic> {
+    /// # Errors The batch is malformed; the memory limit.
+    pub fn receive(&mut self, from: usize, level: u64, batch: &[u8]) -> Result<(), Diagnostic> {
         let Some(place) = self.receivers.get_mut(from).filter(|_| from != self.me) else {
-            return Err(Diagnostic::internal("a parcel from nobody"));
+            return Err(Diagnostic::internal("a batch from an unknown process"));
         };
         let whole = std::mem::replace(&mut self.whole, false);
         let mut receiver = std::mem::take(place);
-        let taken = self.take_in(&mut receiver, (from, level), parcel);
+        let taken = self.decode_batch(&mut receiver, (from, level), batch);
         self.receivers[from] = receiver;
         taken?;
         self.whole = whole;
         Ok(())
     }
 
-    fn take_in(
+    fn decode_batch(
         &mut self,
         receiver: &mut Receiver,
         (from, level): (usize, u64),
-        parcel: &[u8],
+        batch: &[u8],
     ) -> Result<(), Diagnostic> {
-        let mut parcel = receiver.open(parcel)?;
+        let mut batch = receiver.open(batch)?;
         loop {
             let carrier = self
-                .carried
+                .annotations
                 .as_mut()
                 .filter(|_| self.edges.is_none())
                 .map(|c| (&mut *c.carrier as &mut dyn PortableAnnotator, from));
-            let Some(load) = receiver.next(&self.store, self.portable, &mut parcel, carrier)?
-            else {
+            let Some(load) = receiver.next(&self.store, self.portable, &mut batch, carrier)? else {
                 break;
             };
-            self.room()?;
-            // Of its orbit it is the member that is kept here as well.
-            let key =
-                self.settled(|share| Ok(share.packer.pack(&share.store, &receiver.state)?))?;
+            self.make_room()?;
+            // The sender has already replaced it by the representative of its orbit.
+            let key = self.with_new_layout(|partition| {
+                Ok(partition.packer.pack(&partition.store, &receiver.state)?)
+            })?;
             self.pending.push(key);
-            if let Some(carried) = self.carried.as_mut().filter(|_| self.edges.is_none()) {
-                carried.brought.push(load);
+            if let Some(annotations) = self.annotations.as_mut().filter(|_| self.edges.is_none()) {
+                annotations.brought.push(load);
             }
             if self.pending.len() >= BATCH {
-                self.place(level)?;
+                self.store_pending(level)?;
             }
         }
-        self.place(level)
+        self.store_pending(level)
     }
 
-    /// Shows the deadlocks found here, up to a million, each with the number of states that it
-    /// stands for.
-    pub fn ends(&self, see: &mut dyn FnMut(&[u32], u64)) {
+    /// Calls `see` with the deadlocks of this partition, up to a million, each with the size of its
+    /// orbit.
+    pub fn each_deadlock(&self, see: &mut dyn FnMut(&[u32], u64)) {
         self.dead.iter().for_each(|(key, orbit)| see(&self.store.vector(*key), *orbit));
     }
 
-    /// What it holds and did so far.
+    /// Returns size and counts so far.
     pub fn tally(&self) -> Tally {
         let stored = self.store.table.len();
         Tally {
@@ -473,8 +478,8 @@ impl<'m> Partition<'m> {
         }
     }
 
-    /// Does something that may need another layout of the store, until it has it.
-    pub(super) fn settled<T>(
+    /// Retries `action` after changing the layout of the store, until the layout suffices.
+    pub(super) fn with_new_layout<T>(
         &mut self,
         mut action: impl FnMut(&mut Self) -> Result<T, Halt>,
     ) -> Result<T, Diagnostic> {
@@ -490,43 +495,43 @@ impl<'m> Partition<'m> {
         Err(too_many())
     }
 
-    pub(super) fn fits(&self, more: u64) -> bool {
+    pub(super) fn fits_in_memory(&self, more: u64) -> bool {
         self.budget
             .limits()
             .max_memory
             .is_none_or(|m| mu_base::limits::resident_bytes() + more <= m)
     }
 
-    /// Packs all states anew. All of them are twice in memory for a while.
+    /// Repacks all states. Temporarily needs memory for two copies.
     pub(super) fn replan(&mut self) -> Result<(), Diagnostic> {
-        if !self.fits(self.store.table.bytes()) {
+        if !self.fits_in_memory(self.store.table.bytes()) {
             return Err(Diagnostic::stopped(Stop::Memory));
         }
         let ahead = self.ahead.values_mut().flat_map(Queue::iter_mut);
         let dead = self.dead.iter_mut().map(|d| &mut d.0);
         let met =
-            self.quest.hits.iter_mut().chain(self.history.values_mut().flat_map(Queue::iter_mut));
+            self.goal.hits.iter_mut().chain(self.history.values_mut().flat_map(Queue::iter_mut));
         let found = self.pending.iter_mut().chain(self.batch.iter_mut());
         self.store
             .replan(self.now.iter_mut().chain(ahead).chain(found).chain(dead).chain(met), None);
-        self.recent = nothing_recent();
+        self.recent = no_recent_keys();
         Ok(())
     }
 
-    /// Makes room for more states where that is needed. Not between the expansion of a state and
-    /// the use of what it gave.
-    pub(super) fn room(&mut self) -> Result<(), Diagnostic> {
+    /// Grows the table if it is crowded. Must not be called between the expansion of a state and
+    /// the use of its successors.
+    pub(super) fn make_room(&mut self) -> Result<(), Diagnostic> {
         if !self.store.table.crowded() {
             return Ok(());
         }
-        if self.store.could_be_short() && self.fits(self.store.table.bytes()) {
+        if self.store.could_be_short() && self.fits_in_memory(self.store.table.bytes()) {
             self.replan()?;
         }
         if self.store.table.crowded() { self.grow() } else { Ok(()) }
     }
 
     fn grow(&mut self) -> Result<(), Diagnostic> {
-        if !self.fits(self.store.table.growth_bytes()) {
+        if !self.fits_in_memory(self.store.table.growth_bytes()) {
             return Err(Diagnostic::stopped(Stop::Memory));
         }
         let generous = self
@@ -538,17 +543,17 @@ impl<'m> Partition<'m> {
         Ok(())
     }
 
-    /// Stores what is pending: states of this level. Keys stay as they are.
-    fn place(&mut self, level: u64) -> Result<(), Diagnostic> {
+    /// Stores the pending states in a level. Keys stay valid.
+    fn store_pending(&mut self, level: u64) -> Result<(), Diagnostic> {
         if self.pending.is_empty() {
             return Ok(());
         }
         if self.edges.is_some() {
-            return self.note_edges(level);
+            return self.update_edges(level);
         }
-        if let Some(mut carried) = self.carried.take() {
-            let result = self.place_carried(&mut carried, level);
-            self.carried = Some(carried);
+        if let Some(mut annotations) = self.annotations.take() {
+            let result = self.store_annotated(&mut annotations, level);
+            self.annotations = Some(annotations);
             return result;
         }
         self.hashes.clear();
@@ -565,8 +570,8 @@ impl<'m> Partition<'m> {
                     Insert::New(place) => {
                         new += 1;
                         fresh.push(key);
-                        if self.quest.sought.is_some() {
-                            // None has so many levels that four bytes do not tell them apart.
+                        if self.goal.sought.is_some() {
+                            // Levels fit into four bytes.
                             self.store
                                 .table
                                 .number(place)
@@ -598,37 +603,38 @@ impl<'m> Partition<'m> {
         result
     }
 
-    /// The process that a state belongs to; if that is another one, its leaves are in `leaves`
-    /// then.
+    /// Returns the owner of a state. If it is another process, leaves the state's leaves in
+    /// `leaves`.
     pub(super) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
-        let sum = if self.near.go_to(&self.store, key) {
-            self.expander.sum_of(&self.store, &self.near.leaves).map_err(settled)
+        let sum = if self.unpacker.unpack_delta(&self.store, key) {
+            self.expander.owner_hash_of(&self.store, &self.unpacker.leaves).map_err(halt_error)
         } else {
-            self.sum_of_next()
+            self.update_hash()
         };
-        // What it left is not in the sum.
-        self.sum = sum.inspect_err(|_| self.near.forget())?;
-        let owner = self.owner_by(self.sum);
+        // The hash does not reflect the leaves changed last.
+        self.sum = sum.inspect_err(|_| self.unpacker.reset())?;
+        let owner = self.owner_of_hash(self.sum);
         if owner != self.me {
-            self.leaves.copy_from_slice(&self.near.leaves);
+            self.leaves.copy_from_slice(&self.unpacker.leaves);
         }
         Ok(owner)
     }
 
-    /// The same of the successor found at a place.
-    pub(super) fn owner_at(&mut self, i: usize) -> Result<usize, Diagnostic> {
+    /// Returns the owner of a successor found last; as [`Partition::owner`].
+    pub(super) fn owner_of_successor(&mut self, i: usize) -> Result<usize, Diagnostic> {
         let (sums, members) = (
-            std::mem::take(&mut self.expander.told.sums),
+            std::mem::take(&mut self.expander.owner_hash.successor_hashes),
             std::mem::take(&mut self.expander.members),
         );
-        let owner = self.owner_among(&sums, &members, i, self.found[i].key);
-        (self.expander.told.sums, self.expander.members) = (sums, members);
+        let owner = self.owner_from(&sums, &members, i, self.found[i].key);
+        (self.expander.owner_hash.successor_hashes, self.expander.members) = (sums, members);
         owner
     }
 
-    /// The same of a state whose sum and leaves are at a place of these, if there are any.
+    /// Returns the owner of the state at index `at` of `hashes` and `members`, or of `key` if these
+    /// are empty.
     #[inline]
-    fn owner_among(
+    fn owner_from(
         &mut self,
         sums: &[u64],
         members: &[u32],
@@ -639,32 +645,34 @@ impl<'m> Partition<'m> {
         let leaves = members.get(at * width..(at + 1) * width).filter(|leaves| !leaves.is_empty());
         let sum = match (sums.get(at), leaves) {
             (Some(&sum), _) => sum,
-            (None, Some(leaves)) => self.expander.sum_of(&self.store, leaves).map_err(settled)?,
+            (None, Some(leaves)) => {
+                self.expander.owner_hash_of(&self.store, leaves).map_err(halt_error)?
+            }
             (None, None) => return self.owner(key),
         };
-        let owner = self.owner_by(sum);
+        let owner = self.owner_of_hash(sum);
         if owner != self.me {
             match leaves {
                 Some(leaves) => self.leaves.copy_from_slice(leaves),
                 None => {
-                    self.near.go_to(&self.store, key);
+                    self.unpacker.unpack_delta(&self.store, key);
                     self.sum = sum;
-                    self.leaves.copy_from_slice(&self.near.leaves);
+                    self.leaves.copy_from_slice(&self.unpacker.leaves);
                 }
             }
         }
         Ok(owner)
     }
 
-    /// The sum of the parts of the state that is near, from that of the one before it.
+    /// Updates the owner hash by the leaves that differ from the state before.
     #[inline]
-    fn sum_of_next(&mut self) -> Result<u64, Diagnostic> {
+    fn update_hash(&mut self) -> Result<u64, Diagnostic> {
         let mut sum = self.sum;
-        for &(leaf, old) in &self.near.left {
-            let (leaf, new) = (leaf as usize, self.near.leaves[leaf as usize]);
-            if self.expander.told.tells(leaf) {
+        for &(leaf, old) in &self.unpacker.changed_leaves {
+            let (leaf, new) = (leaf as usize, self.unpacker.leaves[leaf as usize]);
+            if self.expander.owner_hash.is_partition_leaf(leaf) {
                 let part =
-                    |number| self.expander.part_of(&self.store, leaf, number).map_err(settled);
+                    |number| self.expander.leaf_hash(&self.store, leaf, number).map_err(halt_error);
                 let [new, old] = [new, old].map(part);
                 sum = sum.wrapping_add(new?).wrapping_sub(old?);
             }
@@ -672,26 +680,26 @@ impl<'m> Partition<'m> {
         Ok(sum)
     }
 
-    fn owner_by(&self, sum: u64) -> usize {
+    fn owner_of_hash(&self, sum: u64) -> usize {
         ((u128::from(spread(sum)) * self.processes as u128) >> 64) as usize
     }
 
-    /// The process that the state in `leaves` belongs to.
+    /// Returns the owner of the state in `leaves`.
     pub(super) fn owner_of_leaves(&mut self) -> Result<usize, Diagnostic> {
-        let sum = self.expander.sum_of(&self.store, &self.leaves).map_err(settled)?;
-        Ok(self.owner_by(sum))
+        let sum = self.expander.owner_hash_of(&self.store, &self.leaves).map_err(halt_error)?;
+        Ok(self.owner_of_hash(sum))
     }
 
-    /// Splits a leaf. The search has come to its end: what it has queued keeps the keys of before.
+    /// Splits a leaf. Only at the end of a search, because queued keys become invalid.
     pub(super) fn split(&mut self, leaf: usize) {
         self.store.replan(std::iter::empty(), Some(leaf));
         let leaves = self.store.leaves.len();
-        self.expander.told = Told::new(leaves, &[]);
+        self.expander.owner_hash = OwnerHash::new(leaves, &[]);
         self.leaves = vec![0; leaves];
     }
 
-    /// The parts that the leaves of a state have in the hash, added up by class.
-    pub(super) fn parts_of(
+    /// Adds up the hashes of a state's leaves by class of leaves.
+    pub(super) fn class_hashes(
         &mut self,
         key: u64,
         classes: &[usize],
@@ -700,8 +708,10 @@ impl<'m> Partition<'m> {
         self.store.unpack(key, &mut self.leaves);
         sums.fill(0);
         for leaf in 0..self.leaves.len() {
-            let part =
-                self.expander.part_of(&self.store, leaf, self.leaves[leaf]).map_err(settled)?;
+            let part = self
+                .expander
+                .leaf_hash(&self.store, leaf, self.leaves[leaf])
+                .map_err(halt_error)?;
             sums[classes[leaf]] = sums[classes[leaf]].wrapping_add(part);
         }
         Ok(())
@@ -717,36 +727,36 @@ mod tests {
     use mu_base::random::Random;
     use mu_model::hand::HandModel;
 
-    /// All shares of a search in one thread, each with a model of its own.
+    /// Runs all partitions of a search in one thread, each with its own model.
     fn together(models: &[HandModel], options: &Options) -> Vec<Tally> {
         let count = models.len();
         let budget = Budget::default();
-        let mut shares: Vec<Partition> = models
+        let mut partitions: Vec<Partition> = models
             .iter()
             .enumerate()
             .map(|(i, m)| Partition::new(m, options, &budget, None, i, count).unwrap())
             .collect();
-        shares.iter_mut().for_each(|s| s.start().unwrap());
+        partitions.iter_mut().for_each(|s| s.insert_initial().unwrap());
         let mut level = 0;
-        while shares.iter().any(|s| s.levels().next().is_some()) {
-            let mut parcels: Vec<(usize, Batch)> = Vec::new();
-            for (from, share) in shares.iter_mut().enumerate() {
-                assert!(share.levels().all(|l| l == level));
-                share.begin(level);
-                while share.is_busy() {
-                    share.expand(7, &mut |parcel| parcels.push((from, parcel))).unwrap();
+        while partitions.iter().any(|s| s.waiting_levels().next().is_some()) {
+            let mut batches: Vec<(usize, Batch)> = Vec::new();
+            for (from, partition) in partitions.iter_mut().enumerate() {
+                assert!(partition.waiting_levels().all(|l| l == level));
+                partition.begin_level(level);
+                while partition.is_busy() {
+                    partition.expand(7, &mut |batch| batches.push((from, batch))).unwrap();
                 }
             }
             level += 1;
-            for (from, (to, parcel)) in parcels {
-                shares[to].receive(from, level, &parcel).unwrap();
+            for (from, (to, batch)) in batches {
+                partitions[to].receive(from, level, &batch).unwrap();
             }
         }
-        shares.iter().map(Partition::tally).collect()
+        partitions.iter().map(Partition::tally).collect()
     }
 
     #[test]
-    fn shares_add_up_to_the_search_of_one_process() {
+    fn partitions_add_up_to_the_search_of_one_process() {
         let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };
         let mut makers: Vec<Box<dyn Fn() -> HandModel>> = (0..40)
             .map(|seed| Box::new(move || random(seed, shape)) as Box<dyn Fn() -> HandModel>)
@@ -760,17 +770,17 @@ mod tests {
             let whole = explore(&maker(), &options, &Budget::default(), &Silent).unwrap();
             for count in [1, 2, 3, 5] {
                 let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
-                // Some leaves tell, other ones each time; of one process all.
+                // Some leaves are partition leaves, others in each round; with one process all are.
                 let leaves = Store::in_parts(&models[0], 0, Payload::None, WIDEST).leaves.len();
-                let telling = (0..leaves as u32)
+                let partition_leaves = (0..leaves as u32)
                     .filter(|leaf| (leaf + at as u32).is_multiple_of(count as u32))
                     .collect();
                 let options = Options {
-                    leaves: Some(LeafLayout { dealt: None, telling }),
+                    leaves: Some(LeafLayout { leaf_slots: None, partition_leaves }),
                     ..options.clone()
                 };
-                let shares = together(&models, &options);
-                let sum = |of: &dyn Fn(&Tally) -> u64| shares.iter().map(of).sum::<u64>();
+                let partitions = together(&models, &options);
+                let sum = |of: &dyn Fn(&Tally) -> u64| partitions.iter().map(of).sum::<u64>();
                 let found = (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
                 assert_eq!(
                     found,
@@ -778,45 +788,45 @@ mod tests {
                     "model {at}, {count} processes"
                 );
                 assert_eq!(
-                    shares.iter().map(|t| t.levels).max(),
+                    partitions.iter().map(|t| t.levels).max(),
                     Some(whole.levels),
                     "model {at}, {count} processes"
                 );
                 sent += sum(&|t| t.sent);
             }
         }
-        assert!(sent > 10_000, "{sent} states went to others");
+        assert!(sent > 10_000, "{sent} states sent");
     }
 
     #[test]
-    fn shares_are_alike_in_size() {
+    fn partitions_have_similar_sizes() {
         let models: Vec<HandModel> = (0..5).map(|_| arcx(1)).collect();
-        let shares = together(&models, &Options::default());
+        let partitions = together(&models, &Options::default());
         let (least, most) = (
-            shares.iter().map(|t| t.states).min().unwrap(),
-            shares.iter().map(|t| t.states).max().unwrap(),
+            partitions.iter().map(|t| t.states).min().unwrap(),
+            partitions.iter().map(|t| t.states).max().unwrap(),
         );
         assert!(most - least < least / 20, "{least} to {most}");
     }
 
     #[test]
-    fn damaged_parcels_end_in_errors_not_in_panics() {
+    fn damaged_batches_end_in_errors_not_in_panics() {
         let model = arcx(0);
         let options = Options::default();
         let budget = Budget::default();
-        let mut parcels = Vec::new();
+        let mut batches = Vec::new();
         for me in 0..2 {
-            let mut share = Partition::new(&model, &options, &budget, None, me, 2).unwrap();
-            share.start().unwrap();
+            let mut partition = Partition::new(&model, &options, &budget, None, me, 2).unwrap();
+            partition.insert_initial().unwrap();
             for level in 0..6 {
-                share.begin(level);
-                while share.is_busy() {
-                    share.expand(100, &mut |(_, parcel)| parcels.push(parcel)).unwrap();
+                partition.begin_level(level);
+                while partition.is_busy() {
+                    partition.expand(100, &mut |(_, batch)| batches.push(batch)).unwrap();
                 }
             }
         }
-        parcels.retain(|p| p.len() > 8);
-        assert!(!parcels.is_empty());
+        batches.retain(|p| p.len() > 8);
+        assert!(!batches.is_empty());
         let takes = |bytes: &[u8]| {
             Partition::new(&model, &options, &budget, None, 0, 2)
                 .unwrap()
@@ -826,7 +836,7 @@ mod tests {
         let mut random = Random::new(3);
         let mut refused = 0;
         for _ in 0..2000 {
-            let mut bytes = parcels[random.below(parcels.len())].clone();
+            let mut bytes = batches[random.below(batches.len())].clone();
             let way = random.below(3);
             match way {
                 0 => bytes.truncate(random.below(bytes.len())),
@@ -838,19 +848,22 @@ mod tests {
             }
             let taken = takes(&bytes);
             refused += usize::from(!taken);
-            assert!(!taken || way == 2, "a parcel that was cut or went on is taken: {bytes:?}");
+            assert!(!taken || way == 2, "accepted a truncated or extended batch: {bytes:?}");
         }
         assert!(refused > 1300, "{refused} refused");
-        // A state of tuples that came in a parcel before; and one with a tuple that never came.
-        let first = parcels.iter().find(|p| takes(p)).unwrap();
-        let mut share = Partition::new(&model, &options, &budget, None, 0, 2).unwrap();
-        share.receive(1, 1, first).unwrap();
-        let leaves = share.leaves.len();
+        // A state with tuples of an earlier batch, and one with a tuple that was never sent.
+        let first = batches.iter().find(|p| takes(p)).unwrap();
+        let mut partition = Partition::new(&model, &options, &budget, None, 0, 2).unwrap();
+        partition.receive(1, 1, first).unwrap();
+        let leaves = partition.leaves.len();
         let mask: Vec<u8> = (0..leaves.div_ceil(8))
             .map(|byte| u8::MAX >> (8 * (byte + 1)).saturating_sub(leaves))
             .collect();
         let state = |tuple: u8| [vec![1], mask.clone(), vec![tuple], vec![1; leaves - 1]].concat();
-        share.receive(1, 1, &state(1)).unwrap();
-        assert!(share.receive(1, 1, &state(127)).is_err(), "a tuple that never came is taken");
+        partition.receive(1, 1, &state(1)).unwrap();
+        assert!(
+            partition.receive(1, 1, &state(127)).is_err(),
+            "accepted a tuple that was never sent"
+        );
     }
 }

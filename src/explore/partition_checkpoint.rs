@@ -1,18 +1,17 @@
-//! Checkpoints of a search by several processes: each writes its share to a stream, and any number
-//! of processes read them all again.
+//! Checkpoints of a distributed search: each process writes its partition to a stream, and any
+//! number of processes read all of them.
 //!
-//! Out: a version, a [`Stamp`] (which search, which of its checkpoints, whose share), the values as
-//! portable bytes ([`mu_model::Portable`]), the layout of the store, the states in the order of
-//! their hashes, the queued states level by level, the deadlocks, a checksum. In: such streams; a
-//! process takes from each the states that are its own by their hash, so that the next run may have
-//! another number of processes. The numbers of values and tuples are those of the writer: the
-//! reader gives them numbers of its own.
+//! Out: a version, a [`Stamp`] (search, checkpoint number, process), the values as portable bytes
+//! ([`mu_model::Portable`]), the layout of the store, the states in hash order, the queued states
+//! level by level, the deadlocks, a checksum. In: such streams. A process takes from each stream
+//! the states that it owns, so the next run may have another number of processes. The stream uses
+//! the writer's numbers of values and tuples; the reader renumbers them.
 //!
-//! Cost: 2 to 5 bytes a state and one pass over the store to write. Reading goes over the stream
-//! twice, the first time for its checksum alone, and packs every state anew; a process that reads
-//! the shares of others gets their tuples too. Invariants: what is read equals what was written, or
-//! is refused; a state is in the share of one process, and either was expanded and counted or is
-//! queued; a share from which something may be missing is not written.
+//! Cost: 2 to 5 bytes a state and one pass over the store to write. Reading passes over the stream
+//! twice, first for its checksum, and repacks every state; a process that reads other partitions
+//! gets their tuples too. Invariants: what is read equals what was written, or is rejected. Each
+//! state is in one partition, and is either expanded and counted or queued. An inconsistent
+//! partition is not written.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -29,42 +28,41 @@ use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
 use mu_base::{Diagnostic, Stage, Stop};
 
-/// First bytes of a share.
+/// First bytes of a partition file.
 const MAGIC: [u8; 8] = *b"mushare\n";
-/// Version of the form.
+/// Version of the format.
 const VERSION: u32 = 6;
 
-/// What tells a share from all others.
+/// Identity of a partition file.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Stamp {
-    /// What is searched: model, parameters, options that change its states.
+    /// Fingerprint of the search: model, parameters, options that change its states.
     pub fingerprint: String,
-    /// A random number of the run that wrote it: shares of two runs are never one checkpoint.
+    /// Random number of the run that wrote it: files of two runs never form one checkpoint.
     pub run: u64,
-    /// Number of the checkpoint, ascending, over all runs that go on from one another.
+    /// Number of the checkpoint, ascending over all resumed runs.
     pub number: u64,
-    /// Whose share it is.
+    /// The process that wrote it.
     pub process: u32,
-    /// How many processes there were.
+    /// Number of processes.
     pub processes: u32,
-    /// The symmetries that were in use.
+    /// The symmetries in use.
     pub symmetries: SymmetryGroup,
-    /// The slots that were numbered together and the leaves that say whose a state is, if that was
-    /// chosen.
+    /// The leaf layout, if one was chosen.
     pub leaves: Option<LeafLayout>,
 }
 
-/// A group of symmetries, by what it is made of.
+/// A group of symmetries, by its generators.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SymmetryGroup {
     /// Numbers of the candidates, ascending.
     pub candidates: Vec<u32>,
-    /// Number of elements, the identity included.
+    /// Number of elements, including the identity.
     pub order: u64,
 }
 
 impl SymmetryGroup {
-    /// That of the symmetries in use.
+    /// Returns the group of the symmetries in use.
     pub fn of(symmetries: Option<&Symmetries>) -> Self {
         let candidates: BTreeSet<u32> =
             symmetries.iter().flat_map(|s| s.words()).flatten().map(|c| *c as u32).collect();
@@ -73,8 +71,8 @@ impl SymmetryGroup {
             order: symmetries.map_or(1, Symmetries::order) as u64,
         }
     }
-    /// What this group has and the other lacks.
-    pub fn beyond(&self, other: &SymmetryGroup) -> Vec<usize> {
+    /// Returns the candidates of this group that `other` lacks.
+    pub fn candidates_missing_in(&self, other: &SymmetryGroup) -> Vec<usize> {
         self.candidates
             .iter()
             .filter(|c| !other.candidates.contains(c))
@@ -86,13 +84,12 @@ impl SymmetryGroup {
 impl Stamp {
     /// Reads a stamp alone.
     ///
-    /// # Errors
-    /// The stream is no share of this version.
+    /// # Errors The stream is no partition file of this version.
     pub fn read(input: &mut dyn Read) -> Result<Self, Diagnostic> {
         stamp(input).map_err(unread)
     }
-    /// Whether two are of shares of one checkpoint.
-    pub fn is_beside(&self, other: &Stamp) -> bool {
+    /// True if both files belong to one checkpoint.
+    pub fn is_same_checkpoint(&self, other: &Stamp) -> bool {
         Stamp { process: other.process, ..self.clone() } == *other
     }
 }
@@ -101,21 +98,21 @@ fn stamp(input: &mut dyn Read) -> std::io::Result<Stamp> {
     let (mut magic, mut version) = ([0; 8], [0; 4]);
     input.read_exact(&mut magic)?;
     if magic != MAGIC {
-        return Err(bad("this is no share of a search by several processes"));
+        return Err(bad("this is not a checkpoint of a distributed search"));
     }
     input.read_exact(&mut version)?;
     match u32::from_le_bytes(version) {
         VERSION => section(input),
-        other => {
-            Err(bad(&format!("a share of version {other}; this program reads version {VERSION}")))
-        }
+        other => Err(bad(&format!(
+            "this checkpoint has version {other}; this program reads version {VERSION}"
+        ))),
     }
 }
 
-/// The store of a share apart from its states.
+/// A partition without its states.
 #[derive(Encode, Decode)]
 struct Basis {
-    /// By slot: the values that occur, as bytes; tuples have their numbers in this list.
+    /// By slot: the values as bytes; tuples refer to positions in this list.
     values: Vec<Vec<Vec<u8>>>,
     parts: Parts,
     transitions: u64,
@@ -125,18 +122,17 @@ struct Basis {
     sent: u64,
     sent_bytes: u64,
     values_sent: u64,
-    /// Whether each state is followed by what has come to it and what of that waits; and whether
-    /// something came to a state from which something had gone on.
-    carries: Option<bool>,
+    /// `None`: states have no annotations. Otherwise each state is followed by its known and its
+    /// pending annotation; true if some annotation reached an expanded state.
+    annotated: Option<bool>,
 }
 
-/// Looks at the checksum of a stream before anything in it is believed.
+/// Verifies the checksum of a stream before any of its content is used.
 ///
-/// # Errors
-/// It is damaged, or cannot be read.
+/// # Errors The stream is damaged or cannot be read.
 pub fn expect_sound(input: &mut dyn Read) -> Result<(), Diagnostic> {
     let mut hasher = crc32fast::Hasher::new();
-    // The sum stands in the last four bytes.
+    // The checksum is in the last four bytes.
     let (mut held, mut buffer) = (Vec::with_capacity(1 << 17), vec![0; 1 << 16]);
     loop {
         match input.read(&mut buffer).map_err(unread)? {
@@ -156,15 +152,14 @@ pub fn expect_sound(input: &mut dyn Read) -> Result<(), Diagnostic> {
 }
 
 impl Partition<'_> {
-    /// Writes this process's share. Between two levels, or when the search ended early and all
-    /// parcels have arrived.
+    /// Writes the partition of this process. Call it between two levels, or after the end of a
+    /// search when all batches have arrived.
     ///
-    /// # Errors
-    /// Something may be missing in it; the stream has an error.
+    /// # Errors The partition is inconsistent; the stream has an error.
     pub fn write(&mut self, stamp: &Stamp, out: &mut dyn Write) -> Result<(), Diagnostic> {
-        if !self.is_whole() {
+        if !self.is_consistent() {
             return Err(Diagnostic::internal(
-                "a share from which states may be missing was to be written",
+                "an inconsistent partition must not be written to a checkpoint",
             ));
         }
         self.put_back()?;
@@ -198,7 +193,7 @@ impl Partition<'_> {
         }
         let Tally { transitions, deadlocks, levels, sent, sent_bytes, values_sent, .. } =
             self.tally();
-        let carries = self.carried.as_ref().map(|c| c.backward);
+        let annotated = self.annotations.as_ref().map(|c| c.backward);
         Ok(Basis {
             values,
             parts,
@@ -209,7 +204,7 @@ impl Partition<'_> {
             sent,
             sent_bytes,
             values_sent,
-            carries,
+            annotated,
         })
     }
 
@@ -225,7 +220,7 @@ impl Partition<'_> {
         put_section(out, basis)?;
         put(out, self.store.table.len())?;
         let mut before = 0;
-        let mut loads = self.carried.as_mut().map(|c| {
+        let mut loads = self.annotations.as_mut().map(|c| {
             c.carrier.open(self.processes);
             (&mut c.carrier, Vec::new())
         });
@@ -257,16 +252,16 @@ impl Partition<'_> {
         out.finish()
     }
 
-    /// Takes what is this process's own out of a share; `counted`: whether its counts go to this
-    /// process, which must be one. The stamp was accepted, and the stream is sound.
+    /// Reads the states of this process from a partition file. `counted`: add its counts to this
+    /// process; exactly one process must do so. The caller has accepted the stamp and verified the
+    /// checksum.
     ///
-    /// # Errors
-    /// It is malformed, or of another model; a limit on the memory; errors of the model.
+    /// # Errors The file is malformed, or of another model; the memory limit; errors of the model.
     pub fn read(&mut self, input: &mut dyn Read, counted: bool) -> Result<(), Diagnostic> {
         let whole = std::mem::replace(&mut self.whole, false);
         let mut input = Sum::new(input);
         let stamp = stamp(&mut input).map_err(unread)?;
-        let mixed = stamp.processes as usize != self.processes;
+        let foreign_states = stamp.processes as usize != self.processes;
         let basis: Basis = section(&mut input).map_err(unread)?;
         let Basis {
             values,
@@ -278,15 +273,15 @@ impl Partition<'_> {
             sent,
             sent_bytes,
             values_sent,
-            carries,
+            annotated,
         } = basis;
-        match (&mut self.carried, carries) {
+        match (&mut self.annotations, annotated) {
             (None, None) => {}
-            (Some(carried), Some(backward)) => {
-                carried.carrier.open(self.processes);
-                carried.backward |= backward;
+            (Some(annotations), Some(backward)) => {
+                annotations.carrier.open(self.processes);
+                annotations.backward |= backward;
             }
-            _ => return Err(unread(bad("a share of a search for something else"))),
+            _ => return Err(unread(bad("the checkpoint is of a search with another goal"))),
         }
         if counted {
             self.tally.transitions += transitions;
@@ -303,7 +298,7 @@ impl Partition<'_> {
         let mut reader = Reader {
             most: (1u64 << there.key_bits()) - 1,
             leaves: vec![0; there.leaves.len()],
-            mixed,
+            foreign_states,
             there,
             tuples,
         };
@@ -314,17 +309,17 @@ impl Partition<'_> {
             get_after(&mut input, &mut hash).map_err(unread)?;
             let key = reader.there.table.key(hash & reader.most);
             if hash > reader.most {
-                return Err(unread(bad("a state that its layout cannot hold")));
+                return Err(unread(bad("a state outside its layout")));
             }
-            let load = self.loads(&mut input)?;
-            if let Some((key, element)) = self.own(&mut reader, key)? {
-                let place = self.enter(key)?;
-                if let Some(carried) = &mut self.carried {
+            let load = self.read_annotations(&mut input)?;
+            if let Some((key, element)) = self.own_key(&mut reader, key)? {
+                let place = self.store_state(key)?;
+                if let Some(annotations) = &mut self.annotations {
                     let image = |load| {
                         if element == 0 {
                             Ok(load)
                         } else {
-                            carried.carrier.image(element as usize - 1, load)
+                            annotations.carrier.image(element as usize - 1, load)
                         }
                     };
                     let [known, pending] = load.map(image);
@@ -338,14 +333,14 @@ impl Partition<'_> {
         for _ in 0..get(&mut input).map_err(unread)? {
             let level = get(&mut input).map_err(unread)?;
             for _ in 0..get(&mut input).map_err(unread)? {
-                if let Some(key) = self.stored(&mut reader, get(&mut input).map_err(unread)?)? {
+                if let Some(key) = self.stored_key(&mut reader, get(&mut input).map_err(unread)?)? {
                     self.ahead.entry(level).or_default().push(key);
                 }
             }
         }
         for _ in 0..get(&mut input).map_err(unread)? {
             let (key, orbit) = (get(&mut input).map_err(unread)?, get(&mut input).map_err(unread)?);
-            if let Some(key) = self.stored(&mut reader, key)? {
+            if let Some(key) = self.stored_key(&mut reader, key)? {
                 self.dead.push((key, orbit));
             }
         }
@@ -354,26 +349,26 @@ impl Partition<'_> {
         Ok(())
     }
 
-    /// Makes room before the first states come: in the order of their hashes they would crowd a
-    /// table that is smaller than theirs.
+    /// Reserves room before states arrive in hash order, which would crowd one end of a smaller
+    /// table.
     fn reserve(&mut self, states: u64) -> Result<(), Diagnostic> {
         if self.store.table.len() > 0 {
             return Ok(());
         }
         self.replan()?;
-        if !self.fits(states.saturating_mul(8)) {
+        if !self.fits_in_memory(states.saturating_mul(8)) {
             return Err(Diagnostic::stopped(Stop::Memory));
         }
         self.store.reserve(states);
         Ok(())
     }
 
-    /// By leaf and number there: the number here.
+    /// Maps tuple numbers of the file to local numbers, by leaf.
     fn tuples(&self, there: &Store, values: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u32>>, Diagnostic> {
         let alike =
             there.leaves.iter().map(|l| &l.slots).eq(self.store.leaves.iter().map(|l| &l.slots));
         if !alike || values.len() != self.model.slots().len() {
-            return Err(unread(bad("its states have other parts than those of this model")));
+            return Err(unread(bad("its state layout is not that of this model")));
         }
         let mut here: Vec<Vec<u32>> = Vec::with_capacity(values.len());
         for (slot, values) in values.iter().enumerate() {
@@ -393,7 +388,7 @@ impl Partition<'_> {
                 leaf.table.read(number, &mut row);
                 for (value, &slot) in row.iter_mut().zip(&leaf.slots) {
                     let known = here[slot as usize].get(*value as usize);
-                    *value = *known.ok_or_else(|| unread(bad("a value that is not there")))?;
+                    *value = *known.ok_or_else(|| unread(bad("a reference to a missing value")))?;
                 }
                 numbers.push(own.table.intern(&row));
             }
@@ -402,61 +397,60 @@ impl Partition<'_> {
         Ok(tuples)
     }
 
-    /// What a state that comes next carries: all of it, and what of that waits; nothing if states
-    /// carry nothing.
-    fn loads<R: Read>(&mut self, input: &mut R) -> Result<[u32; 2], Diagnostic> {
-        let Some(carried) = &mut self.carried else { return Ok([0; 2]) };
+    /// Reads the known and the pending annotation of the next state; zeros if states have none.
+    fn read_annotations<R: Read>(&mut self, input: &mut R) -> Result<[u32; 2], Diagnostic> {
+        let Some(annotations) = &mut self.annotations else { return Ok([0; 2]) };
         let length = get(input).map_err(unread)?;
         let mut bytes = Vec::new();
         input.take(length).read_to_end(&mut bytes).map_err(unread)?;
         let bytes = &mut &bytes[..];
         let loads = [
-            carried.carrier.import(self.processes, bytes)?,
-            carried.carrier.import(self.processes, bytes)?,
+            annotations.carrier.import(self.processes, bytes)?,
+            annotations.carrier.import(self.processes, bytes)?,
         ];
         if bytes.is_empty() {
             Ok(loads)
         } else {
-            Err(unread(bad("what a state carries is malformed")))
+            Err(unread(bad("the annotation of a state is malformed")))
         }
     }
 
-    /// The key here of a state there and the element of the group that leads to it, if it is this
-    /// process's own.
-    fn own(&mut self, reader: &mut Reader, key: u64) -> Result<Option<(u64, u32)>, Diagnostic> {
+    /// Returns the local key of a state in the file, and the group element that leads to it, if
+    /// this process owns it.
+    fn own_key(&mut self, reader: &mut Reader, key: u64) -> Result<Option<(u64, u32)>, Diagnostic> {
         reader.there.unpack(key, &mut reader.leaves);
         for ((here, there), tuples) in
             self.leaves.iter_mut().zip(&reader.leaves).zip(&reader.tuples)
         {
             *here = *tuples
                 .get(*there as usize)
-                .ok_or_else(|| unread(bad("a tuple that is not there")))?;
+                .ok_or_else(|| unread(bad("a reference to a missing tuple")))?;
         }
-        self.room()?;
-        // Images of tuples are asked for, with symmetries.
+        self.make_room()?;
+        // Computing the owner needs images of tuples, with symmetries.
         self.expander.follow(&self.store);
         if self.owner_of_leaves()? != self.me {
-            return if reader.mixed {
+            return if reader.foreign_states {
                 Ok(None)
             } else {
                 Err(unread(bad("a state of another process")))
             };
         }
         let leaves = std::mem::take(&mut self.leaves);
-        let key = self.settled(|share| {
-            let key = share.store.pack(&leaves)?;
-            share.expander.kept(&share.store, key)
+        let key = self.with_new_layout(|partition| {
+            let key = partition.store.pack(&leaves)?;
+            partition.expander.representative_of_orbit(&partition.store, key)
         });
         self.leaves = leaves;
         key.map(Some)
     }
 
-    /// The same of a state that was read before.
-    fn stored(&mut self, reader: &mut Reader, key: u64) -> Result<Option<u64>, Diagnostic> {
+    /// Returns the local key of a state that was read before.
+    fn stored_key(&mut self, reader: &mut Reader, key: u64) -> Result<Option<u64>, Diagnostic> {
         if key > reader.most {
-            return Err(unread(bad("a queued state that its layout cannot hold")));
+            return Err(unread(bad("a queued state outside its layout")));
         }
-        match self.own(reader, key)? {
+        match self.own_key(reader, key)? {
             Some((key, _)) if self.store.table.find(key).is_none() => {
                 Err(unread(bad("a queued state that is not stored")))
             }
@@ -464,12 +458,12 @@ impl Partition<'_> {
         }
     }
 
-    /// Stores a state that was read: its place.
-    fn enter(&mut self, key: u64) -> Result<u64, Diagnostic> {
+    /// Stores a state; returns its place.
+    fn store_state(&mut self, key: u64) -> Result<u64, Diagnostic> {
         let place = loop {
             match self.store.table.insert(key) {
                 Insert::New(place) => break place,
-                Insert::Old(_) => return Err(unread(bad("a state twice"))),
+                Insert::Old(_) => return Err(unread(bad("a duplicate state"))),
                 Insert::Full => self.store.table.grow(Growth::default()),
             }
         };
@@ -478,16 +472,16 @@ impl Partition<'_> {
     }
 }
 
-/// A share that is being read.
+/// State of reading a partition file.
 struct Reader {
     there: Store,
-    /// The largest key there.
+    /// The largest key in the file.
     most: u64,
     leaves: Vec<u32>,
-    /// By leaf and number there: the number here.
+    /// By leaf and number in the file: the local number.
     tuples: Vec<Vec<u32>>,
-    /// Whether it has states of several processes.
-    mixed: bool,
+    /// True if the file has states of several processes.
+    foreign_states: bool,
 }
 
 #[cfg(test)]
@@ -513,27 +507,34 @@ mod tests {
         }
     }
 
-    /// Goes on for so many blocks of so many states with all shares, and delivers what is on the
-    /// way. Whether it has ended.
-    fn advance(shares: &mut [Partition], blocks: usize, most: usize, random: &mut Random) -> bool {
+    /// Expands up to `blocks` blocks of `most` states in all partitions and delivers the batches.
+    /// Returns true at the end of the search.
+    fn advance(
+        partitions: &mut [Partition],
+        blocks: usize,
+        most: usize,
+        random: &mut Random,
+    ) -> bool {
         let mut left = blocks;
         loop {
-            let Some(level) = shares.iter().filter_map(|s| s.lowest()).min() else { return true };
-            let mut parcels: Vec<(usize, Batch)> = Vec::new();
-            for (from, share) in shares.iter_mut().enumerate() {
-                if !share.is_busy() && share.lowest() == Some(level) {
-                    share.begin(level);
+            let Some(level) = partitions.iter().filter_map(|s| s.lowest_level()).min() else {
+                return true;
+            };
+            let mut batches: Vec<(usize, Batch)> = Vec::new();
+            for (from, partition) in partitions.iter_mut().enumerate() {
+                if !partition.is_busy() && partition.lowest_level() == Some(level) {
+                    partition.begin_level(level);
                 }
-                while share.is_busy() && left > 0 {
-                    share
-                        .expand(1 + random.below(most), &mut |parcel| parcels.push((from, parcel)))
+                while partition.is_busy() && left > 0 {
+                    partition
+                        .expand(1 + random.below(most), &mut |batch| batches.push((from, batch)))
                         .unwrap();
                     left -= 1;
                 }
-                share.close(&mut |parcel| parcels.push((from, parcel)));
+                partition.flush_batches(&mut |batch| batches.push((from, batch)));
             }
-            for (from, (to, parcel)) in parcels {
-                shares[to].receive(from, level + 1, &parcel).unwrap();
+            for (from, (to, batch)) in batches {
+                partitions[to].receive(from, level + 1, &batch).unwrap();
             }
             if left == 0 {
                 return false;
@@ -542,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn searches_that_are_cut_and_dealt_anew_come_to_the_same_end() {
+    fn interrupted_and_redistributed_searches_give_the_same_result() {
         let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };
         let mut makers: Vec<Box<dyn Fn() -> HandModel>> = (0..25)
             .map(|seed| Box::new(move || random(seed, shape)) as Box<dyn Fn() -> HandModel>)
@@ -560,29 +561,29 @@ mod tests {
             loop {
                 let count = 1 + random.below(4);
                 let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
-                let mut shares: Vec<Partition> = models
+                let mut partitions: Vec<Partition> = models
                     .iter()
                     .enumerate()
                     .map(|(i, m)| Partition::new(m, &options, &budget, None, i, count).unwrap())
                     .collect();
-                for (me, share) in shares.iter_mut().enumerate() {
+                for (me, partition) in partitions.iter_mut().enumerate() {
                     if files.is_empty() {
-                        share.start().unwrap();
+                        partition.insert_initial().unwrap();
                     }
-                    // With as many as before each reads what was its own.
+                    // With the same number of processes each reads its own file.
                     for (i, file) in
                         files.iter().enumerate().filter(|(i, _)| files.len() != count || *i == me)
                     {
                         expect_sound(&mut &file[..]).unwrap();
-                        share.read(&mut &file[..], i % count == me).unwrap();
+                        partition.read(&mut &file[..], i % count == me).unwrap();
                     }
                 }
                 // About five cuts.
                 let most = 2 + whole.states as usize / 50;
-                let ended = advance(&mut shares, 1 + random.below(16), most, &mut random);
+                let ended = advance(&mut partitions, 1 + random.below(16), most, &mut random);
                 if ended {
                     let sum = |of: &dyn Fn(&Tally) -> u64| {
-                        shares.iter().map(|s| of(&s.tally())).sum::<u64>()
+                        partitions.iter().map(|s| of(&s.tally())).sum::<u64>()
                     };
                     let found =
                         (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
@@ -592,17 +593,17 @@ mod tests {
                         "seed {seed}"
                     );
                     assert_eq!(
-                        shares.iter().map(|s| s.tally().levels).max(),
+                        partitions.iter().map(|s| s.tally().levels).max(),
                         Some(whole.levels),
                         "seed {seed}"
                     );
                     let mut ends = 0;
-                    shares.iter().for_each(|s| s.ends(&mut |_, n| ends += n));
+                    partitions.iter().for_each(|s| s.each_deadlock(&mut |_, n| ends += n));
                     assert_eq!(ends, whole.deadlocks, "seed {seed}");
                     break;
                 }
                 cuts += 1;
-                files = shares
+                files = partitions
                     .iter_mut()
                     .enumerate()
                     .map(|(i, s)| written(s, &stamped(i, count)))
@@ -612,20 +613,20 @@ mod tests {
         assert!(cuts > 60, "{cuts} cuts");
     }
 
-    fn written(share: &mut Partition, stamp: &Stamp) -> Vec<u8> {
+    fn written(partition: &mut Partition, stamp: &Stamp) -> Vec<u8> {
         let mut out = Vec::new();
-        share.write(stamp, &mut out).unwrap();
+        partition.write(stamp, &mut out).unwrap();
         assert_eq!(Stamp::read(&mut &out[..]).unwrap(), *stamp);
         out
     }
 
     #[test]
-    fn damaged_shares_are_refused() {
+    fn damaged_partition_files_are_rejected() {
         let (model, options, budget) = (arcx(0), Options::default(), Budget::default());
-        let mut shares = [Partition::new(&model, &options, &budget, None, 0, 1).unwrap()];
-        shares[0].start().unwrap();
-        advance(&mut shares, 60, 20, &mut Random::new(1));
-        let file = written(&mut shares[0], &stamped(0, 1));
+        let mut partitions = [Partition::new(&model, &options, &budget, None, 0, 1).unwrap()];
+        partitions[0].insert_initial().unwrap();
+        advance(&mut partitions, 60, 20, &mut Random::new(1));
+        let file = written(&mut partitions[0], &stamped(0, 1));
         let mut random = Random::new(5);
         for n in 0..300 {
             let mut bytes = file.clone();
@@ -638,11 +639,14 @@ mod tests {
                 }
             }
             assert!(expect_sound(&mut &bytes[..]).is_err(), "change {n}");
-            // Nor does it become a search where nobody looked at the sum first.
-            let mut share = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
+            // Reading also fails if nobody verified the checksum first.
+            let mut partition = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
             if n % 3 < 2 {
-                assert!(share.read(&mut &bytes[..], true).is_err(), "change {n}");
-                assert!(!share.is_whole() && share.write(&stamped(0, 1), &mut Vec::new()).is_err());
+                assert!(partition.read(&mut &bytes[..], true).is_err(), "change {n}");
+                assert!(
+                    !partition.is_consistent()
+                        && partition.write(&stamped(0, 1), &mut Vec::new()).is_err()
+                );
             }
         }
     }

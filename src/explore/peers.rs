@@ -1,9 +1,8 @@
-//! Processes that search together, as a caller sees them who knows nothing of connections.
+//! Interface of a distributed search for callers that know nothing of connections.
 //!
-//! In: a [`JointSearch`] search, which all processes begin with the same arguments, or [`Work`] that the
-//! first one does for all. Out: a [`JointOutcome`], or what the first one says, the same in all. Who
-//! connects them implements [`Peers`] (the layer `cluster`); who asks for something (the layer
-//! `pbes`) does not know how they are connected.
+//! In: a [`JointSearch`], which all processes begin with the same arguments, or [`Work`] that
+//! process 0 does for all. Out: a [`JointOutcome`], or the result of process 0, equal in all
+//! processes. The layer `cluster` implements [`Peers`]; the layer `pbes` uses it.
 
 use super::distributed_annotations::PortableAnnotator;
 use super::partition::Partition;
@@ -15,50 +14,50 @@ use mu_model::Model;
 pub struct JointSearch<'a> {
     /// The model.
     pub model: &'a dyn Model,
-    /// How to search: caches, sizes.
+    /// Search options: caches, sizes.
     pub options: &'a Options,
-    /// How far; the states of all processes together.
+    /// Limits; the limit on states covers all processes together.
     pub budget: &'a Budget,
-    /// Who watches.
+    /// Receives progress reports.
     pub progress: &'a dyn Progress,
-    /// What the states carry.
+    /// Computes and serialises the annotations.
     pub carrier: Box<dyn PortableAnnotator + 'a>,
-    /// Symmetries that the annotations have as well.
+    /// Symmetries of both the model and the annotations.
     pub symmetries: Option<&'a Symmetries>,
-    /// Whether the way to what decides is to be found; then there are no symmetries, and nothing
-    /// is kept.
+    /// True if a path to the deciding state is wanted. Then there are no symmetries and no
+    /// checkpoints.
     pub trace: bool,
-    /// The name under which the search is kept.
+    /// Name of the checkpoints.
     pub name: &'a str,
-    /// What each process has to say to all in the end.
+    /// Computes the final report of this process for all processes.
     pub said: &'a mut dyn FnMut(&mut Partition<'_>) -> Result<Vec<u8>, Diagnostic>,
-    /// Whether, after what all said in the end of a search that decided nothing, it matters if
-    /// something goes on for ever.
+    /// True if the reports of a search that decided nothing require the check for cycles of least
+    /// fixed points.
     pub lasts: &'a dyn Fn(&[Vec<u8>]) -> bool,
 }
 
-/// What the processes found.
+/// Result of a [`JointSearch`], equal in all processes.
 #[derive(Clone, Debug)]
 pub struct JointOutcome {
-    /// Whether some annotation decided.
+    /// True if some annotation decided.
     pub decided: bool,
-    /// Why the search ended; complete if it was decided.
+    /// Reason for the end of the search; complete if it was decided.
     pub stop: Stop,
-    /// What each process said in the end, by process; nothing if it could not.
+    /// Final reports by process; empty if a process could not compute one.
     pub said: Vec<Vec<u8>>,
-    /// Whether something goes on for ever, see [`PortableAnnotator::lasting`], if that was asked.
+    /// True if a least fixed point has a cycle ([`PortableAnnotator::lfp_part`]); `None` if this
+    /// was not checked.
     pub lasts: Option<bool>,
-    /// The stations of a shortest way to what decides, from the initial state on, each for
+    /// A shortest path from the initial state to the deciding one; each element is read by
     /// [`super::TraceState::read`].
     pub way: Option<Vec<Vec<u8>>>,
 }
 
-/// Processes that search together.
+/// The processes of a distributed search.
 pub trait Peers {
-    /// Counts states, transitions and deadlocks with all others.
+    /// Counts states, transitions and deadlocks with all processes.
     ///
-    /// # Errors
-    /// Those of the model, whichever process met them.
+    /// # Errors Errors of the model in any process.
     fn count(
         &self,
         model: &dyn Model,
@@ -66,19 +65,16 @@ pub trait Peers {
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<Outcome, Diagnostic>;
-    /// Searches with all others.
+    /// Searches with annotations in all processes.
     ///
-    /// # Errors
-    /// Those of the model and of the annotations, whichever process met them; a supposed symmetry
-    /// is none.
+    /// # Errors Errors of the model and of the annotations in any process; a refuted symmetry.
     fn annotate(&self, joint: JointSearch<'_>) -> Result<JointOutcome, Diagnostic>;
-    /// Has the first process do what it does alone, while the others wait: what it then says to
-    /// all, or why it stopped, in all processes.
+    /// Lets process 0 do work alone while the others wait. Returns its result, or its stop reason,
+    /// in all processes.
     ///
-    /// # Errors
-    /// Those of the work, in all processes.
+    /// # Errors Errors of the work, in all processes.
     fn first(&self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic>;
 }
 
-/// What one process does for all. A limit is an error that carries its reason.
+/// Work that one process does for all. A limit is an error with a stop reason.
 pub type Work<'a> = &'a mut dyn FnMut() -> Result<Vec<u8>, Diagnostic>;

@@ -1,14 +1,14 @@
-//! Which slots are numbered together in a search by several processes, and which say whose a state
-//! is: one of them looks at some states first.
+//! Presearch by one process: chooses the leaf layout and the partition leaves before a distributed
+//! search.
 //!
-//! Slots are numbered in tuples, leaf by leaf ([`super::store`]). A search by one process splits a
-//! leaf that has nearly as many tuples as there are states. That one by several ([`super::partition`])
-//! cannot: its numbers are known to others. So before it one process makes a short search, and
-//! splits what is to be split then; with symmetries leaves are whole components. It also looks
-//! which leaves change seldom ([`super::partition_leaves`]). In: a model. Out: [`LeafLayout`], which all
-//! processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant:
-//! every slot is in one leaf, whatever the bytes are that leaves are read from; which one it is
-//! changes no count.
+//! The store numbers tuples of slots leaf by leaf ([`super::store`]). A search by one process
+//! splits a leaf that has nearly as many tuples as there are states. A distributed search
+//! ([`super::partition`]) cannot split a leaf, because other processes know its numbers. So one
+//! process makes a short search before it and splits leaves then; with symmetries leaves are whole
+//! components. It also chooses the partition leaves ([`super::partition_leaves`]). In: a model.
+//! Out: a [`LeafLayout`], which all processes get. Cost: at most [`STATES`] states or [`TIME`],
+//! whichever is less. Invariant: every slot is in exactly one leaf, even if the layout is read from
+//! damaged bytes; the layout affects no count.
 
 use std::time::Duration;
 
@@ -16,35 +16,36 @@ use bincode::{Decode, Encode};
 
 use super::Options;
 use super::partition::{Batch, Partition};
-use super::partition_leaves::telling;
-use super::symmetry::{Symmetries, Thrift};
+use super::partition_leaves::choose_partition_leaves;
+use super::symmetry::{Symmetries, SymmetryCostMonitor};
 use mu_base::host::Instant;
 use mu_base::varint::{put, take};
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::Model;
 
-/// States that are looked at.
+/// Limit on states of the presearch.
 const STATES: u64 = 1 << 16;
-/// States expanded between two looks at the clock.
+/// States expanded between two checks of the clock.
 const BLOCK: usize = 64;
-/// Time for it; tests look at all of them, however slow the machine is.
+/// Time limit; in tests the presearch always completes.
 const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100 });
 
-/// How slots are dealt to leaves, and states to processes.
+/// Assignment of slots to leaves, and of states to processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct LeafLayout {
-    /// The slots of each leaf, if that was chosen.
-    pub(super) dealt: Option<Vec<Vec<u32>>>,
-    /// The leaves that say whose a state is; all, if there are none.
-    pub(super) telling: Vec<u32>,
+    /// The slots of each leaf; `None`: the default layout.
+    pub(super) leaf_slots: Option<Vec<Vec<u32>>>,
+    /// The partition leaves; empty: all leaves.
+    pub(super) partition_leaves: Vec<u32>,
 }
 
 impl LeafLayout {
-    /// Those that a short search asks for, before so many processes search. What ends it early, a
-    /// limit or an error of the model, ends that of all again, and is told there; but if
-    /// symmetries cost more than they save, only they know ([`Symmetries::is_costly`]).
+    /// Chooses the layout for `processes` processes by a short search. Limits and errors of the
+    /// model end the presearch silently, because the search itself hits and reports them again. An
+    /// exception are costly symmetries, which only `symmetries` records
+    /// ([`Symmetries::is_costly`]).
     #[must_use]
-    pub fn found(
+    pub fn choose(
         model: &dyn Model,
         options: &Options,
         budget: &Budget,
@@ -52,36 +53,39 @@ impl LeafLayout {
         processes: usize,
     ) -> Option<Self> {
         let options = Options { leaves: None, ..options.clone() };
-        let mut share = Partition::new(model, &options, budget, symmetries, 0, 1).ok()?.thrifty();
-        look_at_some(&mut share).ok()?;
+        let mut partition =
+            Partition::new(model, &options, budget, symmetries, 0, 1).ok()?.with_cost_monitor();
+        presearch(&mut partition).ok()?;
         let mut is_split = false;
         while symmetries.is_none()
-            && let Some(leaf) = share.store.unfit_leaf()
+            && let Some(leaf) = partition.store.unfit_leaf()
         {
-            share.split(leaf);
+            partition.split(leaf);
             is_split = true;
         }
-        let telling = telling(&mut share, processes).ok()?;
-        let dealt = is_split.then(|| share.store.leaves.iter().map(|l| l.slots.clone()).collect());
-        Some(Self { dealt, telling }).filter(|found| *found != Self::default())
+        let partition_leaves = choose_partition_leaves(&mut partition, processes).ok()?;
+        let leaf_slots =
+            is_split.then(|| partition.store.leaves.iter().map(|l| l.slots.clone()).collect());
+        Some(Self { leaf_slots, partition_leaves }).filter(|found| *found != Self::default())
     }
 
-    /// As bytes; empty: none were chosen.
+    /// Encodes a layout; empty if there is none.
     #[must_use]
     pub fn write(leaves: Option<&Self>) -> Vec<u8> {
         let mut bytes = Vec::new();
         let Some(leaves) = leaves else { return bytes };
-        for list in std::iter::once(&leaves.telling).chain(leaves.dealt.iter().flatten()) {
+        for list in
+            std::iter::once(&leaves.partition_leaves).chain(leaves.leaf_slots.iter().flatten())
+        {
             put(&mut bytes, list.len() as u64);
             list.iter().for_each(|n| put(&mut bytes, u64::from(*n)));
         }
         bytes
     }
 
-    /// From bytes, for a model with so many slots.
+    /// Decodes a layout for a model with this number of slots.
     ///
-    /// # Errors
-    /// They do not say in which leaf each slot is.
+    /// # Errors The bytes do not assign each slot to one leaf.
     pub fn read(bytes: &[u8], slots: usize) -> Result<Option<Self>, Diagnostic> {
         if bytes.is_empty() {
             return Ok(None);
@@ -94,26 +98,29 @@ impl LeafLayout {
                 (0..count).map(|_| u32::try_from(take(bytes)?).ok()).collect::<Option<Vec<u32>>>();
             lists.push(list.ok_or_else(malformed)?);
         }
-        let dealt = lists.split_off(1);
-        let telling = lists.pop().unwrap_or_default();
-        Self { dealt: Some(dealt).filter(|d| !d.is_empty()), telling }.of_slots(slots).map(Some)
+        let leaf_slots = lists.split_off(1);
+        let partition_leaves = lists.pop().unwrap_or_default();
+        Self { leaf_slots: Some(leaf_slots).filter(|d| !d.is_empty()), partition_leaves }
+            .of_slots(slots)
+            .map(Some)
     }
 
-    /// Itself, if each of so many slots is in it once, and what tells is a leaf.
+    /// Checks that each slot is in one leaf, and that the partition leaves are leaves.
     ///
-    /// # Errors
-    /// It is not.
+    /// # Errors The layout is malformed.
     pub fn of_slots(self, slots: usize) -> Result<Self, Diagnostic> {
-        if let Some(dealt) = &self.dealt {
-            let mut all: Vec<u32> = dealt.iter().flatten().copied().collect();
+        if let Some(leaf_slots) = &self.leaf_slots {
+            let mut all: Vec<u32> = leaf_slots.iter().flatten().copied().collect();
             all.sort_unstable();
-            if dealt.iter().any(Vec::is_empty) || !all.into_iter().eq(0..slots as u32) {
+            if leaf_slots.iter().any(Vec::is_empty) || !all.into_iter().eq(0..slots as u32) {
                 return Err(malformed());
             }
         }
-        let leaves = self.dealt.as_ref().map_or(slots, Vec::len) as u32;
-        let telling = &self.telling;
-        if telling.iter().all(|leaf| *leaf < leaves) && telling.is_sorted_by(|a, b| a < b) {
+        let leaves = self.leaf_slots.as_ref().map_or(slots, Vec::len) as u32;
+        let partition_leaves = &self.partition_leaves;
+        if partition_leaves.iter().all(|leaf| *leaf < leaves)
+            && partition_leaves.is_sorted_by(|a, b| a < b)
+        {
             Ok(self)
         } else {
             Err(malformed())
@@ -125,19 +132,20 @@ fn malformed() -> Diagnostic {
     Diagnostic::new(Stage::File, "a malformed layout of states")
 }
 
-/// A search by one process until it has seen enough; longer if symmetries seem to cost more than
-/// they save, so that they can be judged.
-fn look_at_some(share: &mut Partition<'_>) -> Result<(), Diagnostic> {
+/// Searches in one process up to the limits. If symmetries seem to cost more than they save,
+/// searches longer, so that they can be judged.
+fn presearch(partition: &mut Partition<'_>) -> Result<(), Diagnostic> {
     let start = Instant::now();
-    share.start()?;
-    let time =
-        |share: &Partition<'_>| if share.expander.suspects() { 2 * Thrift::PATIENCE } else { TIME };
-    while share.tally().stored < STATES && start.elapsed() < time(share) {
-        if !share.is_busy() {
-            let Some(level) = share.lowest() else { break };
-            share.begin(level);
+    partition.insert_initial()?;
+    let time = |partition: &Partition<'_>| {
+        if partition.expander.seems_costly() { 2 * SymmetryCostMonitor::PATIENCE } else { TIME }
+    };
+    while partition.tally().stored < STATES && start.elapsed() < time(partition) {
+        if !partition.is_busy() {
+            let Some(level) = partition.lowest_level() else { break };
+            partition.begin_level(level);
         }
-        share.expand(BLOCK, &mut |_: Batch| {})?;
+        partition.expand(BLOCK, &mut |_: Batch| {})?;
     }
     Ok(())
 }
@@ -148,7 +156,7 @@ mod tests {
     use crate::tests::models::{arcx, counters};
     use mu_model::hand::HandModel;
 
-    /// Five counters in one component: a tuple of all is a state.
+    /// Five counters in one component: each state has its own tuple.
     fn together() -> HandModel {
         let mut model = HandModel::new();
         let slots: Vec<_> = (0..5).map(|i| model.slot(format!("n{i}"), 0, false, 0)).collect();
@@ -163,26 +171,26 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_that_has_a_tuple_for_each_state_is_split() {
+    fn a_leaf_with_a_tuple_for_each_state_is_split() {
         let (model, options, budget) = (together(), Options::default(), Budget::default());
-        let leaves = LeafLayout::found(&model, &options, &budget, None, 2).unwrap();
-        let dealt = leaves.dealt.as_ref().unwrap();
-        assert!(dealt.len() > 1 && dealt.iter().all(|l| l.len() < 4), "{leaves:?}");
+        let leaves = LeafLayout::choose(&model, &options, &budget, None, 2).unwrap();
+        let leaf_slots = leaves.leaf_slots.as_ref().unwrap();
+        assert!(leaf_slots.len() > 1 && leaf_slots.iter().all(|l| l.len() < 4), "{leaves:?}");
         assert_eq!(
             LeafLayout::read(&LeafLayout::write(Some(&leaves)), 5).unwrap(),
             Some(leaves.clone())
         );
         let count = |leaves: Option<LeafLayout>| {
             let options = Options { leaves, ..options.clone() };
-            let mut share = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
-            share.start().unwrap();
-            while let Some(level) = share.lowest() {
-                share.begin(level);
-                while share.is_busy() {
-                    share.expand(1000, &mut |_| {}).unwrap();
+            let mut partition = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
+            partition.insert_initial().unwrap();
+            while let Some(level) = partition.lowest_level() {
+                partition.begin_level(level);
+                while partition.is_busy() {
+                    partition.expand(1000, &mut |_| {}).unwrap();
                 }
             }
-            share.tally()
+            partition.tally()
         };
         let (whole, split) = (count(None), count(Some(leaves)));
         assert_eq!((whole.states, whole.transitions, whole.deadlocks), (100_000, 450_000, 1));
@@ -193,21 +201,24 @@ mod tests {
             split.store_bytes,
             whole.store_bytes
         );
-        // What needs no other leaves has those of its components.
-        assert_eq!(LeafLayout::found(&counters(4, 6), &options, &budget, None, 1), None);
-        assert_eq!(LeafLayout::found(&arcx(0), &options, &budget, None, 1), None);
+        // Models that need no split use their components.
+        assert_eq!(LeafLayout::choose(&counters(4, 6), &options, &budget, None, 1), None);
+        assert_eq!(LeafLayout::choose(&arcx(0), &options, &budget, None, 1), None);
     }
 
     #[test]
-    fn what_is_no_layout_is_refused() {
+    fn malformed_layouts_are_refused() {
         assert_eq!(LeafLayout::read(&[], 3).unwrap(), None);
         assert_eq!(
             LeafLayout::read(&[0, 2, 0, 2, 1, 1], 3).unwrap(),
-            Some(LeafLayout { dealt: Some(vec![vec![0, 2], vec![1]]), telling: Vec::new() })
+            Some(LeafLayout {
+                leaf_slots: Some(vec![vec![0, 2], vec![1]]),
+                partition_leaves: Vec::new()
+            })
         );
         assert_eq!(
             LeafLayout::read(&[2, 0, 2], 3).unwrap(),
-            Some(LeafLayout { dealt: None, telling: vec![0, 2] })
+            Some(LeafLayout { leaf_slots: None, partition_leaves: vec![0, 2] })
         );
         for leaves in [
             &[2, 0, 2][..],
@@ -220,9 +231,9 @@ mod tests {
         ] {
             assert!(LeafLayout::read(&[&[0], leaves].concat(), 3).is_err(), "{leaves:?}");
         }
-        // What tells are leaves, each once.
-        for telling in [&[1, 3][..], &[2, 1, 1], &[2, 1, 0], &[1]] {
-            assert!(LeafLayout::read(telling, 3).is_err(), "{telling:?}");
+        // Partition leaves are leaves, each once.
+        for partition_leaves in [&[1, 3][..], &[2, 1, 1], &[2, 1, 0], &[1]] {
+            assert!(LeafLayout::read(partition_leaves, 3).is_err(), "{partition_leaves:?}");
         }
         assert!(LeafLayout::read(&[1, 2, 2, 0, 2, 1, 1], 3).is_err());
     }

@@ -1,40 +1,40 @@
-//! States that wait, in blocks: a queue of millions that one vector holds is doubled, copied and
-//! mostly empty.
+//! A queue of states in blocks: a single vector of millions of states would be doubled and copied,
+//! and mostly empty.
 //!
-//! In: keys, put in at the end. Out: keys, taken from the end; all of them to be read or changed.
-//! Cost: 8 bytes a key and at most one block besides; a block is given back as soon as it is empty.
-//! Invariant: every block is full but the last, and no block is empty.
+//! In: keys, pushed at the end. Out: keys, popped from the end; all keys can be read or changed.
+//! Cost: 8 bytes a key and at most one additional block; an empty block is freed at once.
+//! Invariant: every block but the last is full, and no block is empty.
 
 /// Keys of a block: 64 KiB.
 const BLOCK: usize = 1 << 13;
 
-/// Keys of a small queue's only block when it is made.
+/// Initial capacity of the first block.
 const FIRST: usize = 1 << 6;
 
-/// See the module's head.
+/// A queue in blocks; see the module header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     blocks: Vec<Vec<u64>>,
 }
 
 impl Queue {
-    /// How many keys wait.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * BLOCK + last.len())
     }
 
-    /// Whether none does.
+    /// True if there is no key.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// The one that is taken next.
+    /// Returns the key that [`Queue::pop`] returns next.
     #[inline]
     pub fn last(&self) -> Option<&u64> {
         self.blocks.last()?.last()
     }
 
-    /// Puts a key in.
+    /// Appends a key.
     #[inline]
     pub fn push(&mut self, key: u64) {
         match self.blocks.last_mut() {
@@ -50,7 +50,7 @@ impl Queue {
         self.blocks.push(block);
     }
 
-    /// Takes the last key out.
+    /// Removes and returns the last key.
     #[inline]
     pub fn pop(&mut self) -> Option<u64> {
         let block = self.blocks.last_mut()?;
@@ -61,17 +61,18 @@ impl Queue {
         key
     }
 
-    /// All keys, from the first one put in.
+    /// Iterates over all keys in the order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = &u64> {
         self.blocks.iter().flatten()
     }
 
-    /// The same, to be changed.
+    /// As [`Queue::iter`], mutably.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut u64> {
         self.blocks.iter_mut().flatten()
     }
 
-    /// Keeps those that pass, in their order. They are looked at once each, in their order.
+    /// Keeps the keys that satisfy the predicate, in their order. Calls it once for each key, in
+    /// this order.
     pub fn retain(&mut self, mut keeps: impl FnMut(u64) -> bool) {
         let before = std::mem::take(self);
         for block in before.blocks {
@@ -113,7 +114,7 @@ mod tests {
         let (mut queue, mut vector) = (Queue::default(), Vec::new());
         for round in 0..400u64 {
             for i in 0..random.below(4 * BLOCK) as u64 {
-                // More is put in at first, and more is taken out in the end.
+                // More pushes at first, more pops at the end.
                 if random.below(400) > round as usize {
                     queue.push(round << 20 | i);
                     vector.push(round << 20 | i);

@@ -23,7 +23,7 @@ pub(super) struct Round {
     shares: Vec<VecDeque<Block>>,
     pub next: Vec<Vec<u64>>,
     pub edges: Vec<Edges>,
-    /// Targets that found no room, with what is brought to them.
+    /// Targets that found no room, with what is propagated to them.
     pub unplaced: Vec<(u64, u32)>,
     pub hits: Vec<Hit>,
     pub dead: Vec<(u64, u64)>,

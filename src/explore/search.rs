@@ -23,7 +23,7 @@ use std::time::Duration;
 use super::annotate::{AnnotationWorker, Annotator};
 use super::checkpoint::{CheckpointImage, CheckpointWriter, Counts, RestoredSearch};
 use super::expander::{CacheStatistics, Halt, Successor};
-use super::group_cache::Memo;
+use super::group_cache::SharedGroupCache;
 use super::intern::held;
 use super::round::{Block, Round};
 use super::rows::{Edges, Rows};
@@ -31,7 +31,7 @@ use super::store::Store;
 use super::stubborn::{PartialOrder, ReductionSavings, Stubborn};
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
-use super::thread_state::Local;
+use super::thread_state::ThreadState;
 use super::{Options, Outcome, Progress, Snapshot, Spill, Spilled};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
@@ -73,7 +73,7 @@ pub(crate) struct Goal<'a> {
     pub annotator: Option<&'a dyn Annotator>,
     /// Keep checkpoints; of searches that count or annotate only. One that annotates is kept at
     /// its end as well.
-    pub keeper: Option<&'a dyn CheckpointWriter>,
+    pub checkpoints: Option<&'a dyn CheckpointWriter>,
     /// Leave out steps that do not matter; for searches that look for something or annotate.
     pub stubborn: Option<&'a Stubborn<'a>>,
     /// Where states go that memory has no room for; of searches that count only.
@@ -104,10 +104,10 @@ pub(crate) struct Done {
     /// The keys of each level; empty if there are more than asked for.
     pub levels: Vec<Vec<u64>>,
     /// What the workers answered.
-    pub memo: Arc<Memo>,
+    pub shared_cache: Arc<SharedGroupCache>,
     /// Representative of the initial state.
     pub initial: u64,
-    /// Whether an annotation was ever brought to a state that had been expanded before.
+    /// Whether an annotation was ever propagated to a state that had been expanded before.
     pub backward: bool,
 }
 
@@ -126,14 +126,14 @@ pub(super) struct Shared<'a> {
     pub goal: Goal<'a>,
     /// Whether the search may begin again without symmetries: nothing of it is kept elsewhere.
     pub thrifty: bool,
-    pub memo: Arc<Memo>,
+    pub shared_cache: Arc<SharedGroupCache>,
     pub store: RwLock<Store>,
     pub round: Mutex<Round>,
     /// All threads are to come back.
     pub pause: AtomicBool,
     /// To leave out steps has proven futile.
     futile: AtomicBool,
-    /// An annotation was brought to a state that had been expanded.
+    /// An annotation was propagated to a state that had been expanded.
     pub backward: AtomicBool,
     /// What the orbits of the states expanded have beyond these.
     surplus: AtomicU64,
@@ -178,17 +178,17 @@ fn expect_searchable(
     Ok(())
 }
 
-/// Runs a search, or goes on with one. A lane is that of a search by this thread alone.
+/// Runs a search, or goes on with one. A annotation_worker is that of a search by this thread alone.
 pub(crate) fn run_from(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
     progress: &dyn Progress,
     goal: Goal<'_>,
-    (restored, lane): (Option<RestoredSearch>, Option<Box<dyn AnnotationWorker + '_>>),
+    (restored, annotation_worker): (Option<RestoredSearch>, Option<Box<dyn AnnotationWorker + '_>>),
 ) -> Result<Done, Diagnostic> {
     expect_searchable(model, restored.as_ref(), &goal)?;
-    let thrifty = restored.is_none() && goal.keeper.is_none();
+    let thrifty = restored.is_none() && goal.checkpoints.is_none();
     let (store, queued) = match restored {
         Some(r) => {
             if let (Some(annotator), Some(records)) = (goal.annotator, &r.records) {
@@ -212,7 +212,10 @@ pub(crate) fn run_from(
         progress,
         goal,
         thrifty,
-        memo: Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4))),
+        shared_cache: Arc::new(SharedGroupCache::new(
+            model.groups().len(),
+            options.cache_bytes.saturating_mul(4),
+        )),
         store: RwLock::new(store),
         round: Mutex::default(),
         pause: AtomicBool::new(false),
@@ -229,14 +232,19 @@ pub(crate) fn run_from(
         start: Instant::now(),
     };
     let helpers = options.thread_count().max(1) - 1;
-    debug_assert!(lane.is_none() || helpers == 0, "a lane of one thread serves one thread");
+    debug_assert!(
+        annotation_worker.is_none() || helpers == 0,
+        "a annotation_worker of one thread serves one thread"
+    );
     let result = std::thread::scope(|scope| {
         for number in 1..=helpers {
             let shared = &shared;
             scope.spawn(move || shared.help(number));
         }
-        let result = catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers, queued, lane)))
-            .unwrap_or_else(|panic| Err(internal(&panic)));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            shared.coordinate(helpers, queued, annotation_worker)
+        }))
+        .unwrap_or_else(|panic| Err(internal(&panic)));
         held!(shared.gate.lock()).quit = true;
         shared.opened.notify_all();
         result
@@ -244,8 +252,8 @@ pub(crate) fn run_from(
     let search = result?;
     let cache = held!(shared.round.lock()).statistics;
     let cache = CacheStatistics {
-        evaluations: shared.memo.evaluations(),
-        bytes: cache.bytes * (helpers as u64 + 1) + shared.memo.bytes(),
+        evaluations: shared.shared_cache.evaluations(),
+        bytes: cache.bytes * (helpers as u64 + 1) + shared.shared_cache.bytes(),
         ..cache
     };
     let store = held!(shared.store.into_inner());
@@ -283,7 +291,7 @@ pub(crate) fn run_from(
         hits: search.hits,
         dead: search.dead,
         levels: search.levels,
-        memo: shared.memo,
+        shared_cache: shared.shared_cache,
         initial: search.initial,
         backward,
     })
@@ -314,9 +322,9 @@ pub(super) fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
     blocks
 }
 
-/// The coordinator's account.
+/// The coordinator's totals.
 #[derive(Default)]
-pub(super) struct Account {
+pub(super) struct SearchTotals {
     pub saved: ReductionSavings,
     pub transitions: u64,
     pub deadlocks: u64,
@@ -337,7 +345,7 @@ pub(super) struct Account {
 impl<'a> Shared<'a> {
     /// Life of a helping thread; the calling thread of the search has the number 0.
     fn help(&'a self, number: usize) {
-        let mut local: Option<Local<'a>> = None;
+        let mut local: Option<ThreadState<'a>> = None;
         let mut seen = 0;
         loop {
             {
@@ -351,7 +359,7 @@ impl<'a> Shared<'a> {
                 seen = gate.round;
             }
             let done = catch_unwind(AssertUnwindSafe(|| {
-                self.work(local.get_or_insert_with(|| Local::new(self, number)))
+                self.work(local.get_or_insert_with(|| ThreadState::new(self, number)))
             }));
             if let Err(panic) = done {
                 local = None;
@@ -374,7 +382,7 @@ impl<'a> Shared<'a> {
     pub(super) fn round(
         &'a self,
         helpers: usize,
-        local: &mut Local<'a>,
+        local: &mut ThreadState<'a>,
         blocks: Vec<Block>,
     ) -> Round {
         let small = blocks.len() < 2;
@@ -406,13 +414,13 @@ impl<'a> Shared<'a> {
         &'a self,
         helpers: usize,
         queued: Option<(Vec<u64>, Vec<u64>, Counts)>,
-        lane: Option<Box<dyn AnnotationWorker + 'a>>,
-    ) -> Result<Account, Diagnostic> {
+        annotation_worker: Option<Box<dyn AnnotationWorker + 'a>>,
+    ) -> Result<SearchTotals, Diagnostic> {
         if let Some(spill) = self.goal.spill {
             return self.coordinate_spilled(helpers, spill);
         }
-        let mut local = Local::new(self, 0);
-        local.lane = lane.or(local.lane);
+        let mut local = ThreadState::new(self, 0);
+        local.annotation_worker = annotation_worker.or(local.annotation_worker);
         let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
         let (initial, mut frontier, mut ahead, before) = match queued {
             Some((todo, next, counts)) => {
@@ -423,32 +431,35 @@ impl<'a> Shared<'a> {
                 (initial, vec![vec![initial]], Vec::new(), None)
             }
         };
-        let mut account =
-            Account { lts: self.goal.edges.then(Rows::new), initial, ..Account::default() };
+        let mut totals = SearchTotals {
+            lts: self.goal.edges.then(Rows::new),
+            initial,
+            ..SearchTotals::default()
+        };
         let mut statistics = CacheStatistics::default();
         if let Some(before) = before {
-            account.transitions = before.transitions;
-            account.deadlocks = before.deadlocks;
-            account.surplus = before.surplus;
+            totals.transitions = before.transitions;
+            totals.deadlocks = before.deadlocks;
+            totals.surplus = before.surplus;
             self.surplus.store(before.surplus, Ordering::Relaxed);
-            account.frontier_bytes = before.frontier_bytes;
+            totals.frontier_bytes = before.frontier_bytes;
             // The level that is gone on with is counted again when it is entered.
-            account.level_count = before.levels.saturating_sub(1);
+            totals.level_count = before.levels.saturating_sub(1);
             self.transitions.store(before.transitions, Ordering::Relaxed);
             self.backward.store(before.backward, Ordering::Relaxed);
         }
         let mut kept = 0;
         while !frontier.is_empty() || !ahead.is_empty() {
-            account.level_count += 1;
-            self.level.store(account.level_count, Ordering::Relaxed);
+            totals.level_count += 1;
+            self.level.store(totals.level_count, Ordering::Relaxed);
             self.waiting.store(frontier.iter().map(|f| f.len() as u64).sum(), Ordering::Relaxed);
-            account.frontier_bytes =
-                account.frontier_bytes.max(frontier.iter().map(|f| f.capacity() as u64 * 8).sum());
+            totals.frontier_bytes =
+                totals.frontier_bytes.max(frontier.iter().map(|f| f.capacity() as u64 * 8).sum());
             kept += frontier.iter().map(|f| f.len() as u64).sum::<u64>();
             if kept <= self.goal.levels {
-                account.levels.push(frontier.concat());
+                totals.levels.push(frontier.concat());
             } else {
-                account.levels = Vec::new();
+                totals.levels = Vec::new();
             }
             let mut todo = numbered(frontier);
             // What a restored search had found of the level after this one.
@@ -456,27 +467,27 @@ impl<'a> Shared<'a> {
             let mut edges: Vec<Edges> = Vec::new();
             // Rounds of the level.
             while !todo.is_empty()
-                && account.stop == Stop::Complete
-                && (account.hits.is_empty() || self.goal.annotator.is_none())
+                && totals.stop == Stop::Complete
+                && (totals.hits.is_empty() || self.goal.annotator.is_none())
             {
                 let mut round = self.round(helpers, &mut local, todo);
                 if let Some(error) = round.error {
                     return Err(error);
                 }
-                account.transitions += round.transitions;
-                account.deadlocks += round.deadlocks;
-                account.surplus += round.surplus;
-                account.saved += round.saved;
-                account.hits.append(&mut round.hits);
-                round.dead.truncate(MOST_DEAD.saturating_sub(account.dead.len()));
-                account.dead.append(&mut round.dead);
+                totals.transitions += round.transitions;
+                totals.deadlocks += round.deadlocks;
+                totals.surplus += round.surplus;
+                totals.saved += round.saved;
+                totals.hits.append(&mut round.hits);
+                round.dead.truncate(MOST_DEAD.saturating_sub(totals.dead.len()));
+                totals.dead.append(&mut round.dead);
                 next.append(&mut round.next);
                 edges.append(&mut round.edges);
                 add(&mut statistics, round.statistics);
                 todo = round.todo;
                 todo.sort_unstable_by_key(|b| std::cmp::Reverse(b.first));
                 if let Some(stop) = round.stop {
-                    account.stop = stop;
+                    totals.stop = stop;
                 }
                 self.maintain(
                     &mut local,
@@ -485,16 +496,16 @@ impl<'a> Shared<'a> {
                     &mut todo,
                     &mut next,
                     &mut edges,
-                    &mut account,
+                    &mut totals,
                 )?;
-                if let Some(keeper) = self.goal.keeper
-                    && account.hits.is_empty()
-                    && (account.stop != Stop::Complete || keeper.due())
+                if let Some(checkpoints) = self.goal.checkpoints
+                    && totals.hits.is_empty()
+                    && (totals.stop != Stop::Complete || checkpoints.due())
                 {
-                    self.keep(keeper, &todo, &next, &account)?;
+                    self.keep(checkpoints, &todo, &next, &totals)?;
                 }
             }
-            if let Some(rows) = &mut account.lts {
+            if let Some(rows) = &mut totals.lts {
                 // What a limit left unexpanded has no transitions.
                 edges.extend(todo.into_iter().map(|b| Edges {
                     first: b.first,
@@ -505,47 +516,47 @@ impl<'a> Shared<'a> {
                 next = rows.number(&held!(self.store.read()), edges)?;
             }
             self.futile
-                .fetch_or(account.saved.is_futile(kept, account.transitions), Ordering::Relaxed);
-            frontier = if account.stop == Stop::Complete && account.hits.is_empty() {
+                .fetch_or(totals.saved.is_futile(kept, totals.transitions), Ordering::Relaxed);
+            frontier = if totals.stop == Stop::Complete && totals.hits.is_empty() {
                 next
             } else {
                 Vec::new()
             };
         }
-        if let (Some(keeper), Some(_)) = (self.goal.keeper, self.goal.annotator)
-            && account.hits.is_empty()
-            && account.stop == Stop::Complete
+        if let (Some(checkpoints), Some(_)) = (self.goal.checkpoints, self.goal.annotator)
+            && totals.hits.is_empty()
+            && totals.stop == Stop::Complete
         {
-            self.keep(keeper, &[], &[], &account)?;
+            self.keep(checkpoints, &[], &[], &totals)?;
         }
         held!(self.round.lock()).statistics = statistics;
-        Ok(account)
+        Ok(totals)
     }
 
-    /// Hands the search to a keeper of checkpoints.
+    /// Hands the search to a checkpoints of checkpoints.
     fn keep(
         &self,
-        keeper: &dyn CheckpointWriter,
+        checkpoints: &dyn CheckpointWriter,
         todo: &[Block],
         next: &[Vec<u64>],
-        account: &Account,
+        totals: &SearchTotals,
     ) -> Result<(), Diagnostic> {
         let store = held!(self.store.read());
         let annotations = match self.goal.annotator.map(|a| a.save()).transpose() {
-            Err(error) if error.stage == Stage::Unsupported => return keeper.miss(&error),
+            Err(error) if error.stage == Stage::Unsupported => return checkpoints.miss(&error),
             saved => saved?,
         };
-        keeper.keep(&CheckpointImage {
+        checkpoints.keep(&CheckpointImage {
             store: &store,
             todo: todo.iter().rev().map(|b| &b.keys[..]).collect(),
             next: next.iter().map(|n| &n[..]).collect(),
             counts: Counts {
-                transitions: account.transitions,
-                deadlocks: account.deadlocks,
-                levels: account.level_count,
-                frontier_bytes: account.frontier_bytes,
-                initial: account.initial,
-                surplus: account.surplus,
+                transitions: totals.transitions,
+                deadlocks: totals.deadlocks,
+                levels: totals.level_count,
+                frontier_bytes: totals.frontier_bytes,
+                initial: totals.initial,
+                surplus: totals.surplus,
                 symmetries: self.goal.symmetries.map_or(1, |s| s.order() as u64),
                 backward: self.backward.load(Ordering::Relaxed),
             },
@@ -554,7 +565,7 @@ impl<'a> Shared<'a> {
     }
 
     /// Puts the initial state in.
-    pub(super) fn enter(&'a self, local: &mut Local<'a>) -> Result<u64, Diagnostic> {
+    pub(super) fn enter(&'a self, local: &mut ThreadState<'a>) -> Result<u64, Diagnostic> {
         let vector = self.model.initial();
         let mut failures = 0;
         loop {
@@ -576,7 +587,7 @@ impl<'a> Shared<'a> {
                         if let Some(annotator) = self.goal.annotator {
                             self.bring(
                                 &store,
-                                local.lane.as_deref_mut(),
+                                local.annotation_worker.as_deref_mut(),
                                 place,
                                 annotator.initial(),
                             )?;
@@ -596,13 +607,13 @@ impl<'a> Shared<'a> {
     #[allow(clippy::too_many_arguments)]
     fn maintain(
         &self,
-        local: &mut Local<'_>,
+        local: &mut ThreadState<'_>,
         overflow: bool,
         mut unplaced: Vec<(u64, u32)>,
         todo: &mut [Block],
         next: &mut Vec<Vec<u64>>,
         edges: &mut [Edges],
-        account: &mut Account,
+        totals: &mut SearchTotals,
     ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
         let limit = self.budget.limits().max_memory;
@@ -621,7 +632,7 @@ impl<'a> Shared<'a> {
         // longer than a small level.
         let affordable = wanted && fits(store.table.bytes());
         if overflow && !affordable {
-            account.stop = Stop::Memory;
+            totals.stop = Stop::Memory;
         } else if affordable {
             let blocks =
                 todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
@@ -629,24 +640,21 @@ impl<'a> Shared<'a> {
                 .iter_mut()
                 .flat_map(|e| e.targets.iter_mut())
                 .chain(unplaced.iter_mut().map(|u| &mut u.0));
-            let hits = account.hits.iter_mut().flat_map(|h| {
+            let hits = totals.hits.iter_mut().flat_map(|h| {
                 std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key))
             });
-            let levels = account
-                .levels
-                .iter_mut()
-                .flatten()
-                .chain(account.dead.iter_mut().map(|d| &mut d.0));
+            let levels =
+                totals.levels.iter_mut().flatten().chain(totals.dead.iter_mut().map(|d| &mut d.0));
             let held = blocks
                 .chain(targets)
                 .chain(hits)
                 .chain(levels)
-                .chain(std::iter::once(&mut account.initial));
+                .chain(std::iter::once(&mut totals.initial));
             store.replan(held, split);
         }
         while store.table.crowded() || !unplaced.is_empty() {
             if store.table.crowded() && !fits(store.table.growth_bytes()) {
-                account.stop = Stop::Memory;
+                totals.stop = Stop::Memory;
                 // What is stored and queued stays as it is; nothing more will be expanded.
                 if unplaced.is_empty() {
                     return Ok(());
@@ -655,12 +663,12 @@ impl<'a> Shared<'a> {
             let generous = limit.is_none_or(|m| store.table.bytes() <= m / GENEROUS);
             store.table.grow(Growth { generous, helpers: self.options.thread_count().max(1) - 1 });
             let (mut fresh, mut new, mut failed) = (Vec::new(), 0, None);
-            unplaced.retain(|&(key, brought)| {
+            unplaced.retain(|&(key, propagated)| {
                 let place = match store.table.insert(key) {
                     Insert::New(place) => {
                         new += 1;
                         self.note_level(&store, place);
-                        if local.lane.is_none() {
+                        if local.annotation_worker.is_none() {
                             fresh.push(key);
                         }
                         place
@@ -668,7 +676,8 @@ impl<'a> Shared<'a> {
                     Insert::Old(place) => place,
                     Insert::Full => return true,
                 };
-                match self.bring(&store, local.lane.as_deref_mut(), place, brought) {
+                match self.bring(&store, local.annotation_worker.as_deref_mut(), place, propagated)
+                {
                     Ok(true) => fresh.push(key),
                     Ok(false) => {}
                     Err(error) => failed = Some(error),
@@ -687,7 +696,7 @@ impl<'a> Shared<'a> {
     }
 
     /// What a thread does in a round.
-    fn work(&'a self, local: &mut Local<'a>) {
+    fn work(&'a self, local: &mut ThreadState<'a>) {
         let store = held!(self.store.read());
         local.expander.follow(&store);
         if self.futile.load(Ordering::Relaxed) {
@@ -719,7 +728,7 @@ impl<'a> Shared<'a> {
                     mine.stop = Some(stop);
                     self.pause.store(true, Ordering::Relaxed);
                 }
-                if self.goal.keeper.is_some_and(CheckpointWriter::due) {
+                if self.goal.checkpoints.is_some_and(CheckpointWriter::due) {
                     self.pause.store(true, Ordering::Relaxed);
                 }
                 self.progress.report(&Snapshot {
@@ -759,7 +768,13 @@ impl<'a> Shared<'a> {
 
     /// Expands a block, up to the first state that cannot be; that and the rest go back to
     /// `mine.todo`. Returns the states expanded.
-    fn expand(&self, store: &Store, local: &mut Local<'a>, block: Block, mine: &mut Round) -> u64 {
+    fn expand(
+        &self,
+        store: &Store,
+        local: &mut ThreadState<'a>,
+        block: Block,
+        mine: &mut Round,
+    ) -> u64 {
         let mut edges = self.goal.edges.then(|| Edges {
             first: block.first,
             counts: Vec::new(),
@@ -841,7 +856,7 @@ impl<'a> Shared<'a> {
     }
 
     /// Inserts the waiting successors.
-    fn flush(&self, store: &Store, local: &mut Local<'a>, mine: &mut Round) {
+    fn flush(&self, store: &Store, local: &mut ThreadState<'a>, mine: &mut Round) {
         local.hashes.clear();
         local.hashes.extend(local.batch.iter().map(|&key| store.table.hash(key)));
         std::hint::black_box(
@@ -854,7 +869,7 @@ impl<'a> Shared<'a> {
                     new += 1;
                     local.blocks.fresh.push(key);
                     if local.blocks.fresh.len() == BLOCK {
-                        mine.next.push(local.blocks.full());
+                        mine.next.push(local.blocks.take_full());
                     }
                 }
                 Insert::Old(_) => {}

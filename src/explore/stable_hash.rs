@@ -1,11 +1,11 @@
-//! Hashes of tuples that are the same in all processes of a search, and an order by them.
+//! Stable hashes of tuples, equal in all processes of a distributed search, and an order by them.
 //!
-//! In: a store's leaves and numbers of their tuples, which differ between processes. Out: a hash of
-//! the digests of a tuple's values ([`mu_model::Portable`]), which says whose a state is
-//! ([`super::partition`]); the order of two tuples, by which all processes keep the same member of an
-//! orbit ([`super::symmetry`]), so that whoever receives a state need not look for it again. Cost:
-//! the digest of a value and of a tuple once, then a load. Invariant: the order is one, whatever
-//! the hashes are: tuples with equal hashes go by their bytes.
+//! In: leaves of a store and local numbers of their tuples. Out: a hash of the digests of a tuple's
+//! values ([`mu_model::Portable`]), which determines the owner of a state ([`super::partition`]).
+//! Also an order of tuples, by which all processes choose the same representative of an orbit
+//! ([`super::symmetry`]), so that the receiver need not compute it again. Cost: one digest for each
+//! value and tuple, then a load. Invariant: the order is total even if hashes collide: tuples with
+//! equal hashes are compared by their bytes.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use super::store::Store;
 use mu_base::Diagnostic;
 use mu_model::{Model, Portable};
 
-/// FNV-1a, finished so that all bits spread. Never 0.
+/// FNV-1a with a finisher that spreads all bits. Never 0.
 fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     spread(bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
@@ -28,22 +28,22 @@ pub(super) fn spread(mut h: u64) -> u64 {
     h ^ h >> 33
 }
 
-/// See the module's head.
+/// Cached stable hashes; see the module header.
 #[derive(Default)]
-pub(super) struct Ranks {
-    /// By slot and value, the hash of its bytes; 0 if it is not known yet.
+pub(super) struct StableHashes {
+    /// By slot and value: the hash of its bytes; 0 if it is not computed yet.
     values: Vec<Vec<u64>>,
-    /// The same by leaf and tuple.
+    /// By leaf and tuple: the hash; 0 if it is not computed yet.
     tuples: Vec<Vec<u64>>,
 }
 
 fn portable(model: &dyn Model) -> Result<&dyn Portable, Diagnostic> {
     model
         .portable()
-        .ok_or_else(|| Diagnostic::internal("values of several processes that do not travel"))
+        .ok_or_else(|| Diagnostic::internal("a distributed search needs portable values"))
 }
 
-/// Remembers what was found for a number.
+/// Stores a hash in a cache row.
 fn remember(known: &mut Vec<u64>, number: u32, found: u64) -> u64 {
     if known.len() <= number as usize {
         known.resize(number as usize + 1, 0);
@@ -52,8 +52,8 @@ fn remember(known: &mut Vec<u64>, number: u32, found: u64) -> u64 {
     found
 }
 
-impl Ranks {
-    /// Nothing is known of the leaves of a store that has others than before.
+impl StableHashes {
+    /// Clears the caches if the store has other leaves than before.
     pub fn follow(&mut self, store: &Store) {
         if self.tuples.len() != store.leaves.len() {
             (self.values, self.tuples) =
@@ -61,7 +61,7 @@ impl Ranks {
         }
     }
 
-    /// The hash of a tuple; never 0.
+    /// Returns the hash of a tuple; never 0.
     #[inline]
     pub fn hash(
         &mut self,
@@ -98,7 +98,7 @@ impl Ranks {
         Ok(remember(&mut self.tuples[leaf], number, hash(leaf as u64 + 1, bytes.into_iter())))
     }
 
-    /// Whether one tuple of a leaf comes before another.
+    /// True if one tuple of a leaf comes before another.
     #[inline]
     pub fn precedes(
         &mut self,
@@ -117,7 +117,7 @@ impl Ranks {
     }
 }
 
-/// The order of the bytes of two tuples, value by value.
+/// Compares two tuples by the bytes of their values.
 #[cold]
 fn by_bytes(
     store: &Store,
@@ -145,7 +145,7 @@ mod tests {
     use crate::table::Payload;
     use crate::tests::models::counters;
 
-    /// Two processes have met the tuples of a leaf in different orders.
+    /// Two processes number the tuples of a leaf in different orders.
     #[test]
     fn the_order_of_tuples_does_not_depend_on_their_numbers() {
         let model = counters(2, 100);
@@ -159,24 +159,27 @@ mod tests {
             numbers
         });
         assert_ne!(numbers[0], numbers[1]);
-        let mut ranks = [Ranks::default(), Ranks::default()];
-        ranks.iter_mut().zip(&stores).for_each(|(ranks, store)| ranks.follow(store));
+        let mut stable_hashes = [StableHashes::default(), StableHashes::default()];
+        stable_hashes
+            .iter_mut()
+            .zip(&stores)
+            .for_each(|(stable_hashes, store)| stable_hashes.follow(store));
         let leaf = stores[0].homes[0].0 as usize;
         let mut later = 0;
         for a in 0..100 {
             for b in 0..100 {
                 let orders = [0, 1].map(|p| {
-                    ranks[p]
+                    stable_hashes[p]
                         .precedes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b])
                         .unwrap()
                 });
                 assert_eq!(orders[0], orders[1], "{a} and {b}");
-                let back = ranks[0]
+                let back = stable_hashes[0]
                     .precedes(&stores[0], &model, leaf, numbers[0][b], numbers[0][a])
                     .unwrap();
                 assert_eq!(orders[0] as u8 + back as u8, u8::from(a != b));
                 later += u32::from(orders[0] && a > b);
-                // Without hashes that differ it is an order as well.
+                // The order by bytes is total as well.
                 let bytes = [0, 1].map(|p| {
                     by_bytes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b]).unwrap()
                 });

@@ -1,20 +1,20 @@
-//! States on their way from one process to another: few bytes each, with what the other side does
-//! not know yet.
+//! Encoder and decoder of batches of states: a state costs few bytes, and tuples and values are
+//! sent once.
 //!
 //! A state is the numbers of its leaves ([`super::store`]). Tables differ between processes, so
-//! each direction between two of them has a numbering of its own: what goes first gets the next
-//! number, and is written out there, once. A tuple of a leaf is written as its values, a value as
-//! portable bytes ([`mu_model::Portable`]). In a parcel each state says which leaves differ from
-//! the state before it, and gives only these:
+//! each direction between two processes has its own numbering: a new item gets the next number and
+//! is written in full once. A tuple of a leaf is written as its values, a value as portable bytes
+//! ([`mu_model::Portable`]). Each state in a batch marks the leaves that differ from the previous
+//! state, and contains only these:
 //!
 //! ```text
-//! parcel  = count  state*
-//! state   = a bit for each leaf that differs  tuple for each of them  what it is brought, if states carry something ([`super::distributed_annotations`])
-//! tuple   = number + 1 | 0 value*          value = number + 1 | 0 length bytes
+//! batch  = count  state*
+//! state  = a bit for each leaf that differs, a tuple for each of them, the annotation if there is one ([`super::distributed_annotations`])
+//! tuple  = number + 1 | 0 value*          value = number + 1 | 0 length bytes
 //! ```
 //!
-//! Cost: linear in the bytes; 4 bytes for each number given. Invariant: a parcel that is not what a
-//! sender wrote is refused with an error; parcels are read in the order in which they were written.
+//! Cost: linear in the bytes; 4 bytes for each number. Invariants: a malformed batch is rejected
+//! with an error; batches are read in the order in which they were written.
 
 use super::delta::differing;
 use super::distributed_annotations::PortableAnnotator;
@@ -23,22 +23,22 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 use mu_model::Portable;
 
-/// Bytes after which a parcel is full.
+/// Bytes after which a batch is full.
 const FULL: usize = 1 << 15;
 
-/// Parcels for one other process.
+/// Encoder of the batches for one other process.
 pub(super) struct Sender {
     states: u64,
     bytes: Vec<u8>,
-    /// LeafLayout of the last state in the parcel.
+    /// Leaves of the last state in the batch.
     last: Vec<u32>,
-    /// By leaf and number here: the number that the other side knows, plus one.
+    /// By leaf and local number: the number that the receiver knows, plus one.
     tuples: Vec<Vec<u32>>,
     tuple_counts: Vec<u32>,
-    /// The same by slot.
+    /// By slot and local value: the number that the receiver knows, plus one.
     values: Vec<Vec<u32>>,
     value_counts: Vec<u32>,
-    /// Values written out so far.
+    /// Values written in full so far.
     pub values_sent: u64,
 }
 
@@ -69,7 +69,7 @@ impl Sender {
         }
     }
 
-    /// Adds a state. The parcel, if it is full now.
+    /// Adds a state. Returns the batch if it is full.
     pub fn add(
         &mut self,
         store: &Store,
@@ -96,14 +96,14 @@ impl Sender {
                 }
             }
         }
-        if let Some((carrier, channel, brought)) = load {
-            carrier.export(channel, brought, &mut self.bytes)?;
+        if let Some((carrier, channel, annotation)) = load {
+            carrier.export(channel, annotation, &mut self.bytes)?;
         }
         self.states += 1;
-        Ok(if self.bytes.len() >= FULL { self.close() } else { None })
+        Ok(if self.bytes.len() >= FULL { self.finish() } else { None })
     }
 
-    /// Writes out a tuple that goes for the first time.
+    /// Writes a tuple in full.
     #[cold]
     fn tuple(
         &mut self,
@@ -134,32 +134,32 @@ impl Sender {
         Ok(())
     }
 
-    /// What waits, as a parcel.
-    pub fn close(&mut self) -> Option<Vec<u8>> {
+    /// Returns the batch so far; `None` if it is empty.
+    pub fn finish(&mut self) -> Option<Vec<u8>> {
         if self.states == 0 {
             return None;
         }
-        let mut parcel = Vec::with_capacity(self.bytes.len() + 3);
-        put(&mut parcel, self.states);
-        parcel.append(&mut self.bytes);
+        let mut batch = Vec::with_capacity(self.bytes.len() + 3);
+        put(&mut batch, self.states);
+        batch.append(&mut self.bytes);
         self.states = 0;
-        Some(parcel)
+        Some(batch)
     }
 }
 
-/// Parcels from one other process.
+/// Decoder of the batches from one other process.
 #[derive(Default)]
 pub(super) struct Receiver {
-    /// The last state that came in the parcel that is open.
+    /// The last state decoded from the open batch.
     pub state: Vec<u32>,
-    /// By leaf and number there, from 1: the number here.
+    /// By leaf and the sender's number, from 1: the local number.
     tuples: Vec<Vec<u32>>,
-    /// The same by slot.
+    /// By slot and the sender's number, from 1: the local value.
     values: Vec<Vec<u32>>,
 }
 
-/// A parcel that is being read.
-pub(super) struct Opened<'p> {
+/// A batch that is being read.
+pub(super) struct BatchReader<'p> {
     bytes: &'p [u8],
     left: u64,
     first: bool,
@@ -178,36 +178,34 @@ impl Receiver {
         }
     }
 
-    /// Opens a parcel.
+    /// Opens a batch.
     ///
-    /// # Errors
-    /// It is malformed.
-    pub fn open<'p>(&mut self, parcel: &'p [u8]) -> Result<Opened<'p>, Diagnostic> {
-        let mut bytes = parcel;
+    /// # Errors The batch is malformed.
+    pub fn open<'p>(&mut self, batch: &'p [u8]) -> Result<BatchReader<'p>, Diagnostic> {
+        let mut bytes = batch;
         let count = take(&mut bytes).ok_or_else(malformed)?;
-        Ok(Opened { bytes, left: count, first: true })
+        Ok(BatchReader { bytes, left: count, first: true })
     }
 
-    /// Goes to the next state of a parcel: its leaves, numbered as here, are in `state` then, and
-    /// what it is brought is the answer. None if there is no state left.
+    /// Decodes the next state of a batch: puts its local leaf indices into `state` and returns its
+    /// annotation. `None` at the end of the batch.
     ///
-    /// # Errors
-    /// It is malformed; those of the model.
+    /// # Errors The batch is malformed; errors of the model.
     pub fn next(
         &mut self,
         store: &Store,
         portable: &dyn Portable,
-        parcel: &mut Opened<'_>,
+        batch: &mut BatchReader<'_>,
         carrier: Option<(&mut dyn PortableAnnotator, usize)>,
     ) -> Result<Option<u32>, Diagnostic> {
-        let Opened { bytes, left, first } = parcel;
+        let BatchReader { bytes, left, first } = batch;
         if *left == 0 {
             return if bytes.is_empty() { Ok(None) } else { Err(malformed()) };
         }
         let leaves = store.leaves.len();
         let (mask, rest) = bytes.split_at_checked(leaves.div_ceil(8)).ok_or_else(malformed)?;
         *bytes = rest;
-        // The first one differs in all, and nothing is beyond the last leaf.
+        // The first state contains all leaves; no bit is set beyond the last leaf.
         let given = mask.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
         if *first && given != leaves
             || !leaves.is_multiple_of(8)

@@ -21,7 +21,7 @@
 use fixedbitset::FixedBitSet;
 use std::collections::HashSet;
 
-use super::intern::{KeptPairs, LeafTable, PairTable};
+use super::intern::{LeafTable, PairCache, PairTable};
 use super::table::{Growth, Insert, Payload, Table, short_bits};
 use super::tree_layout;
 use mu_model::Model;
@@ -86,7 +86,7 @@ struct Node {
 }
 
 /// States that lie elsewhere, and are packed anew with those of the table.
-pub(crate) trait Outside {
+pub(crate) trait ExternalStates {
     /// Gives each state its new key. `convert` takes the old one; if the new layout cannot hold it,
     /// it says its leaves, which are the answer then, and nothing has changed.
     fn repack(
@@ -97,10 +97,10 @@ pub(crate) trait Outside {
     ) -> Result<(), Vec<u32>>;
 }
 
-/// Nowhere else.
-struct Nowhere;
+/// NoExternalStates else.
+struct NoExternalStates;
 
-impl Outside for Nowhere {
+impl ExternalStates for NoExternalStates {
     fn repack(
         &mut self,
         _: &Table,
@@ -307,7 +307,7 @@ impl Store {
         &mut self,
         needs: &[(Child, u32, f64)],
         held: Vec<&mut u64>,
-        outside: &mut dyn Outside,
+        outside: &mut dyn ExternalStates,
     ) {
         let expected = self.expected();
         let before = self.fields.clone();
@@ -633,7 +633,7 @@ impl Store {
             }
         }
         let homes: Vec<(u32, u32)> = homes.into_iter().collect::<Option<_>>().ok_or_else(wrong)?;
-        if !parts.make_sense() {
+        if !parts.is_tree() {
             return Err(wrong());
         }
         let mut leaves = Vec::new();
@@ -699,14 +699,14 @@ impl Store {
     /// `held`, which are part of the search. O(states), all tables are twice in memory
     /// meanwhile.
     pub fn replan<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
-        self.replan_with(held, split, &mut Nowhere);
+        self.replan_with(held, split, &mut NoExternalStates);
     }
     /// The same with states that lie elsewhere.
     pub fn replan_with<'k>(
         &mut self,
         held: impl Iterator<Item = &'k mut u64>,
         split: Option<usize>,
-        outside: &mut dyn Outside,
+        outside: &mut dyn ExternalStates,
     ) {
         let held: Vec<&mut u64> = held.collect();
         if let (None, Some(needs)) = (split, self.needs()) {
@@ -821,7 +821,7 @@ impl Store {
         sample: &[Vec<u32>],
         mut held: Vec<&mut u64>,
         split: Option<usize>,
-        outside: &mut dyn Outside,
+        outside: &mut dyn ExternalStates,
     ) {
         let mut sample = sample.to_vec();
         let mut margin = 0;
@@ -829,7 +829,7 @@ impl Store {
             self.shape(&sample, margin, old.expected());
             margin = (margin + 1).min(31);
             let (mut leaves, mut inner) = (vec![0; old.leaves.len()], vec![0; self.nodes.len()]);
-            let mut pairs = (old.table.len() >= LEAF_JUDGED).then(KeptPairs::new);
+            let mut pairs = (old.table.len() >= LEAF_JUDGED).then(PairCache::new);
             let mut convert = |store: &Store, key: u64| -> Result<u64, Vec<u32>> {
                 old.unpack(key, &mut leaves);
                 let split = split.map(|_| store.intern(&old.vector_of(&leaves)));

@@ -50,7 +50,7 @@
 //! Cost: a bit for each pair of groups; for each state a pass over the groups of the set, and one
 //! for each of a few groups to begin with, of which the set with fewest groups that have steps is
 //! taken. All steps are computed (lookups, mostly): what is saved are states. Invariant: the set
-//! depends on the state, the model and the aim only; with the proviso on the levels of states as
+//! depends on the state, the model and the visibility only; with the proviso on the levels of states as
 //! well, which depend on nothing else. So what a search stores does not depend on threads.
 
 use super::Options;
@@ -245,7 +245,7 @@ impl<'m> Stubborn<'m> {
     pub fn with(
         model: &'m dyn Model,
         options: &Options,
-        aim: &Visibility,
+        visibility: &Visibility,
     ) -> Result<Self, ReductionObstacle> {
         if !options.partial_order {
             return Err(ReductionObstacle::Disabled);
@@ -253,14 +253,14 @@ impl<'m> Stubborn<'m> {
         if options.confluent.contains(&true) || options.first.contains(&true) {
             return Err(ReductionObstacle::Confluence);
         }
-        Self::new(model, aim)
+        Self::new(model, visibility)
     }
 
     /// Looks at all pairs of groups; or why nothing can be gained.
-    pub fn new(model: &'m dyn Model, aim: &Visibility) -> Result<Self, ReductionObstacle> {
+    pub fn new(model: &'m dyn Model, visibility: &Visibility) -> Result<Self, ReductionObstacle> {
         let groups = model.groups();
         let visible: Vec<usize> =
-            (0..groups.len()).filter(|&g| aim.visible.get(g).is_none_or(|v| *v)).collect();
+            (0..groups.len()).filter(|&g| visibility.visible.get(g).is_none_or(|v| *v)).collect();
         if groups.len() > MOST {
             return Err(ReductionObstacle::Large);
         }
@@ -300,7 +300,7 @@ impl<'m> Stubborn<'m> {
             writers,
             enablers,
             visible,
-            ends: aim.ends,
+            ends: visibility.ends,
         };
         if stubborn.dependent() { Err(ReductionObstacle::Dependent) } else { Ok(stubborn) }
     }
@@ -633,18 +633,28 @@ mod tests {
                 let nearest = naive(&model).1;
                 let mut draw = Random::new(seed);
                 let visible: Vec<bool> = model.groups().iter().map(|_| draw.chance(1, 3)).collect();
-                let aim = Visibility { visible: visible.clone(), ends: draw.chance(1, 2) };
+                let visibility = Visibility { visible: visible.clone(), ends: draw.chance(1, 2) };
                 let test = |group: usize, _| visible[group];
                 let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
-                let found =
-                    find(&model, &options, &Budget::default(), &Silent, Target::Among(&aim, &test))
-                        .unwrap();
+                let found = find(
+                    &model,
+                    &options,
+                    &Budget::default(),
+                    &Silent,
+                    Target::StepOf(&visibility, &test),
+                )
+                .unwrap();
                 let expected =
                     (0..visible.len()).filter(|g| visible[*g]).filter_map(|g| nearest[g]).min();
                 assert_eq!(found.path.map(|p| p.len()), expected, "MU_CHECK_SEED={seed} {shape:?}");
-                let all =
-                    find(&model, &full(), &Budget::default(), &Silent, Target::Among(&aim, &test))
-                        .unwrap();
+                let all = find(
+                    &model,
+                    &full(),
+                    &Budget::default(),
+                    &Silent,
+                    Target::StepOf(&visibility, &test),
+                )
+                .unwrap();
                 fewer += usize::from(found.outcome.states < all.outcome.states);
             }
         }
@@ -678,13 +688,14 @@ mod tests {
                 PartialOrder::Used(ReductionSavings { states: 16, .. })
             ));
             // Of one component's last step the others do not matter.
-            let aim = Visibility { visible: (0..20).map(|g| g == 19).collect(), ends: false };
+            let visibility =
+                Visibility { visible: (0..20).map(|g| g == 19).collect(), ends: false };
             let found = find(
                 &model,
                 &options,
                 &Budget::default(),
                 &Silent,
-                Target::Among(&aim, &|g, _| g == 19),
+                Target::StepOf(&visibility, &|g, _| g == 19),
             )
             .unwrap();
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (5, Some(4)));
@@ -767,7 +778,7 @@ mod tests {
         fn initial(&self) -> u32 {
             1
         }
-        fn lane(&self) -> Box<dyn AnnotationWorker + '_> {
+        fn annotation_worker(&self) -> Box<dyn AnnotationWorker + '_> {
             Box::new(Watch(self.0))
         }
     }
@@ -812,12 +823,13 @@ mod tests {
                     .unwrap_or(LabelId(u32::MAX))
             };
             let watch = Watch(["a", "b", "c"].map(label));
-            let aim = Visibility {
+            let visibility = Visibility {
                 visible: (0..model.groups().len()).map(|g| g < 3).collect(),
                 ends: seed % 3 == 0,
             };
             let search = |options: &Options| {
-                let kept = AnnotateExtras { aim: Some(&aim), ..AnnotateExtras::default() };
+                let kept =
+                    AnnotateExtras { visibility: Some(&visibility), ..AnnotateExtras::default() };
                 let found =
                     annotate(&model, options, &Budget::default(), &Silent, &watch, None, kept)
                         .unwrap();
@@ -832,7 +844,7 @@ mod tests {
                     search(&Options { threads: 3, ..Options::default() }),
                     "MU_CHECK_SEED={seed}"
                 );
-                assert!(!aim.ends || all.2 == reduced.2, "MU_CHECK_SEED={seed}: ends");
+                assert!(!visibility.ends || all.2 == reduced.2, "MU_CHECK_SEED={seed}: ends");
                 assert!(reduced.1 <= all.1, "MU_CHECK_SEED={seed}");
                 fewer += usize::from(reduced.1 < all.1);
             }

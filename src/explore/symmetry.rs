@@ -24,7 +24,7 @@
 //! are in use. Cost: at most a lookup for each leaf and symmetry, usually one or two for each
 //! symmetry.
 //!
-//! Where answers seldom recur, each evaluation is verified under all elements. [`Thrift`] measures
+//! Where answers seldom recur, each evaluation is verified under all elements. [`SymmetryCostMonitor`] measures
 //! that beside what the orbits save: a search that would be much faster without symmetries begins
 //! again without.
 
@@ -37,9 +37,9 @@ use std::time::Duration;
 
 use super::Options;
 use super::expander::Halt;
-use super::group_cache::Memo;
+use super::group_cache::SharedGroupCache;
 use super::intern::held;
-use super::stable_hash::Ranks;
+use super::stable_hash::StableHashes;
 use super::store::Store;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
@@ -253,7 +253,7 @@ impl Symmetries {
             failed.iter().map(|f| RejectedSymmetry::of(model, *f, FAILED_SEARCH)).collect();
         let mut all = Self::classes(model, &options.confluent);
         let (mut worker, mut images) = (model.worker(), Images::default());
-        let memo = Memo::new(model.groups().len(), 1 << 24);
+        let shared_cache = SharedGroupCache::new(model.groups().len(), 1 << 24);
         let identity = Element {
             word: Vec::new(),
             slots: (0..model.slots().len() as Slot).collect(),
@@ -273,7 +273,7 @@ impl Symmetries {
                 classes,
             };
             all.elements = vec![element];
-            match all.trial(model, &memo, worker.as_mut(), &mut images)? {
+            match all.trial(model, &shared_cache, worker.as_mut(), &mut images)? {
                 Trial::Passed => generators.push(all.elements.remove(0)),
                 Trial::Failed => dropped.push(RejectedSymmetry::of(model, i, FAILED_TRIAL)),
                 // It moves nothing: there is nothing to gain.
@@ -377,7 +377,7 @@ impl Symmetries {
     fn trial(
         &self,
         model: &dyn Model,
-        memo: &Memo,
+        shared_cache: &SharedGroupCache,
         worker: &mut dyn Worker,
         images: &mut Images,
     ) -> Result<Trial, Diagnostic> {
@@ -398,11 +398,11 @@ impl Symmetries {
                 let reads: Vec<u32> = group.reads.iter().map(|&s| state[s as usize]).collect();
                 // An error here is the search's to report.
                 let mut steps = Steps::default();
-                if memo.steps(g, &reads, worker, &mut steps).is_err() {
+                if shared_cache.steps(g, &reads, worker, &mut steps).is_err() {
                     return Ok(Trial::Failed);
                 }
                 if !self.is_confirmed(g, &reads)
-                    && self.confirm(model, memo, worker, images, g, &reads)?.is_err()
+                    && self.confirm(model, shared_cache, worker, images, g, &reads)?.is_err()
                 {
                     return Ok(Trial::Failed);
                 }
@@ -527,14 +527,14 @@ impl Symmetries {
         &self,
         class: u32,
         reads: &[u32],
-        memo: &Memo,
+        shared_cache: &SharedGroupCache,
         worker: &mut dyn Worker,
     ) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
         let Class { kind, members } = &self.classes[class as usize];
         let width = kind.writes.len();
         let (mut out, mut steps) = (Vec::new(), Steps::default());
         for &g in members {
-            memo.steps(g, reads, worker, &mut steps)?;
+            shared_cache.steps(g, reads, worker, &mut steps)?;
             let Steps { labels, values } = &steps;
             out.extend(
                 labels
@@ -560,14 +560,14 @@ impl Symmetries {
     pub(crate) fn confirm(
         &self,
         model: &dyn Model,
-        memo: &Memo,
+        shared_cache: &SharedGroupCache,
         worker: &mut dyn Worker,
         images: &mut Images,
         group: usize,
         reads: &[u32],
     ) -> Result<Result<(), ()>, Diagnostic> {
         let class = self.class_of[group];
-        let own = self.answer(class, reads, memo, worker)?;
+        let own = self.answer(class, reads, shared_cache, worker)?;
         let mut orbit: Vec<(u32, Box<[u32]>)> = vec![(class, reads.into())];
         // An element that goes on from one that fails says nothing of its last candidate.
         let mut failing: Vec<&[usize]> = Vec::new();
@@ -577,7 +577,7 @@ impl Symmetries {
             }
             match self.image_of_question(
                 model,
-                memo,
+                shared_cache,
                 worker,
                 images,
                 element,
@@ -605,7 +605,7 @@ impl Symmetries {
     fn image_of_question(
         &self,
         model: &dyn Model,
-        memo: &Memo,
+        shared_cache: &SharedGroupCache,
         worker: &mut dyn Worker,
         images: &mut Images,
         element: &Element,
@@ -641,7 +641,7 @@ impl Symmetries {
         }
         expected.sort_unstable();
         expected.dedup();
-        match self.answer(target, &question, memo, worker) {
+        match self.answer(target, &question, shared_cache, worker) {
             Ok(answer) if answer == expected => Ok(Some((target, question.into()))),
             Err(limit) if limit.stop.is_some() => Err(limit),
             // An image that cannot be evaluated need not be reachable: the model is fine, this is
@@ -653,7 +653,7 @@ impl Symmetries {
 
 /// Weighs what one thread spends on verifying symmetries and on images against what the orbits
 /// save. Only how long a search takes depends on it.
-pub(crate) struct Thrift {
+pub(crate) struct SymmetryCostMonitor {
     since: Instant,
     /// States expanded.
     expanded: u64,
@@ -661,7 +661,7 @@ pub(crate) struct Thrift {
     covered: u64,
 }
 
-impl Thrift {
+impl SymmetryCostMonitor {
     /// Time before a search is judged: the first levels have few states and no answers yet.
     pub const PATIENCE: Duration = Duration::from_millis(250);
     /// States between two looks at the clock: a look takes as long as a tenth of what a state does
@@ -673,7 +673,7 @@ impl Thrift {
 
     /// Begins to measure.
     pub fn new() -> Self {
-        Thrift { since: Instant::now(), expanded: 0, covered: 0 }
+        SymmetryCostMonitor { since: Instant::now(), expanded: 0, covered: 0 }
     }
     /// Takes note of a state that is expanded; the error to end the search with if it would be much
     /// shorter without symmetries.
@@ -683,7 +683,7 @@ impl Thrift {
         if !self.expanded.is_multiple_of(Self::STRIDE) {
             return Ok(());
         }
-        if self.since.elapsed() < Self::PATIENCE || !self.suspects(orbits) {
+        if self.since.elapsed() < Self::PATIENCE || !self.seems_costly(orbits) {
             Ok(())
         } else {
             Err(orbits.symmetries.give_up().into())
@@ -691,7 +691,7 @@ impl Thrift {
     }
 
     /// Whether the search would be much shorter without symmetries, by what was seen so far.
-    pub fn suspects(&self, orbits: &Orbits) -> bool {
+    pub fn seems_costly(&self, orbits: &Orbits) -> bool {
         too_much(
             self.since.elapsed().as_secs_f64(),
             orbits.spent.as_secs_f64(),
@@ -705,7 +705,7 @@ impl Thrift {
 /// spent on them for each state of the orbits.
 fn too_much(all: f64, spent: f64, expanded: u64, covered: u64) -> bool {
     let without = (all - spent) * covered as f64 / expanded.max(1) as f64;
-    expanded > 0 && all > Thrift::BEARABLE * without
+    expanded > 0 && all > SymmetryCostMonitor::BEARABLE * without
 }
 
 /// Of so many images of leaves one is timed.
@@ -874,7 +874,7 @@ impl<'s> Orbits<'s> {
         store: &Store,
         ask: Ask,
         state: &[u32],
-        mut ranks: Option<&mut Ranks>,
+        mut stable_hashes: Option<&mut StableHashes>,
     ) -> Result<u32, Halt> {
         let (model, worker) = ask;
         self.least.clear();
@@ -886,9 +886,11 @@ impl<'s> Orbits<'s> {
                 if image == self.least[leaf] {
                     continue;
                 }
-                let precedes = match &mut ranks {
+                let precedes = match &mut stable_hashes {
                     None => image < self.least[leaf],
-                    Some(ranks) => ranks.precedes(store, model, leaf, image, self.least[leaf])?,
+                    Some(stable_hashes) => {
+                        stable_hashes.precedes(store, model, leaf, image, self.least[leaf])?
+                    }
                 };
                 if precedes {
                     self.least[leaf] = image;

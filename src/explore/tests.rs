@@ -583,14 +583,15 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
         let model = arcx(max);
         let whole = explore(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
         for (i, limit) in limits.into_iter().enumerate() {
-            let keeper =
+            let checkpoints =
                 InMemory { header: header.clone(), always: i == 1, kept: Default::default() };
             let options = Options { threads: 1 + i, ..Options::default() };
             let budget = Budget::new(Limits { max_states: Some(limit), ..Limits::default() });
             let stopped =
-                super::explore_with(&model, &options, &budget, &Silent, keeping(&keeper)).unwrap();
+                super::explore_with(&model, &options, &budget, &Silent, keeping(&checkpoints))
+                    .unwrap();
             assert_eq!(stopped.stop, Stop::States);
-            let bytes = keeper.kept.into_inner().unwrap();
+            let bytes = checkpoints.kept.into_inner().unwrap();
             let mut accept = |h: &super::CheckpointHeader| {
                 assert_eq!(*h, header);
                 Ok(())
@@ -614,8 +615,8 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
     }
 }
 
-fn keeping(keeper: &dyn super::CheckpointWriter) -> super::Extras<'_> {
-    super::Extras { keeper: Some(keeper), ..Default::default() }
+fn keeping(checkpoints: &dyn super::CheckpointWriter) -> super::Extras<'_> {
+    super::Extras { checkpoints: Some(checkpoints), ..Default::default() }
 }
 
 /// No flipped bit, no cut, no addition goes unnoticed.
@@ -623,10 +624,11 @@ fn keeping(keeper: &dyn super::CheckpointWriter) -> super::Extras<'_> {
 fn a_damaged_checkpoint_is_refused() {
     let header =
         super::CheckpointHeader { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
-    let keeper = InMemory { header, always: false, kept: Default::default() };
+    let checkpoints = InMemory { header, always: false, kept: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
-    super::explore_with(&arcx(0), &Options::default(), &budget, &Silent, keeping(&keeper)).unwrap();
-    let bytes = keeper.kept.into_inner().unwrap();
+    super::explore_with(&arcx(0), &Options::default(), &budget, &Silent, keeping(&checkpoints))
+        .unwrap();
+    let bytes = checkpoints.kept.into_inner().unwrap();
     let read = |bytes: &[u8]| {
         super::RestoredSearch::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states())
     };

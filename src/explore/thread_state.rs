@@ -1,4 +1,4 @@
-//! What one searching thread keeps between rounds: its expander, and buffers that are used again.
+//! State of one search thread between rounds: its expander and reusable buffers.
 //!
 //! Cost: the expander's caches; the buffers hold a batch of states. Invariant: between rounds the
 //! buffers are empty.
@@ -9,7 +9,7 @@ use super::search::{BATCH, BLOCK, Shared};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 
-/// Blocks that are kept to be used again.
+/// Number of finished blocks that are kept for reuse.
 const SPARE: usize = 16;
 
 /// A thread's blocks of states.
@@ -17,19 +17,19 @@ const SPARE: usize = 16;
 pub(super) struct Blocks {
     /// New states.
     pub fresh: Vec<u64>,
-    /// Blocks that are done: what is found next goes into memory that this thread has just read,
-    /// and no other has written.
+    /// Finished blocks for reuse: their memory was just read by this thread, and no other thread
+    /// has written it.
     spare: Vec<Vec<u64>>,
 }
 
 impl Blocks {
     /// Takes the full block of new states, and begins another.
-    pub fn full(&mut self) -> Vec<u64> {
+    pub fn take_full(&mut self) -> Vec<u64> {
         let empty = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(BLOCK));
         std::mem::replace(&mut self.fresh, empty)
     }
 
-    /// Keeps the memory of a block that is done.
+    /// Stores a finished block for reuse.
     pub fn recycle(&mut self, mut keys: Vec<u64>) {
         if self.spare.len() < SPARE && keys.capacity() >= BLOCK {
             keys.clear();
@@ -38,43 +38,43 @@ impl Blocks {
     }
 }
 
-/// What a thread keeps between rounds.
-pub(super) struct Local<'a> {
-    /// Which thread it is.
+/// State of one search thread.
+pub(super) struct ThreadState<'a> {
+    /// Number of the thread.
     pub number: usize,
     pub expander: Expander<'a>,
     pub found: Vec<Successor>,
     pub batch: Vec<u64>,
     pub hashes: Vec<u64>,
-    /// Where the successors of the batch are stored, as far as there was room.
+    /// Places of the batch's successors in the table; `None` if there was no room.
     pub places: Vec<Option<u64>>,
     pub blocks: Blocks,
-    /// With annotations: what computes them, labels of a state, what is brought to the targets in
-    /// the batch.
-    pub lane: Option<Box<dyn AnnotationWorker + 'a>>,
+    /// For annotations: the worker, the labels of a state, and the annotations that reach the
+    /// targets in the batch.
+    pub annotation_worker: Option<Box<dyn AnnotationWorker + 'a>>,
     pub labels: Vec<LabelId>,
-    pub brought: Vec<u32>,
+    pub propagated: Vec<u32>,
     pub ticked: Instant,
 }
 
-impl<'a> Local<'a> {
+impl<'a> ThreadState<'a> {
     pub(super) fn new(shared: &'a Shared<'a>, number: usize) -> Self {
         let options = shared.options;
         Self {
             number,
-            expander: Expander::new(shared.model, shared.memo.clone(), options)
+            expander: Expander::new(shared.model, shared.shared_cache.clone(), options)
                 .with_symmetries(shared.goal.symmetries)
                 .preferring(shared.goal.step)
                 .reduced(shared.goal.stubborn)
-                .thrifty(shared.thrifty),
+                .with_cost_monitor(shared.thrifty),
             found: Vec::new(),
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
             places: Vec::new(),
             blocks: Blocks::default(),
-            lane: shared.goal.annotator.map(|a| a.lane()),
+            annotation_worker: shared.goal.annotator.map(|a| a.annotation_worker()),
             labels: Vec::new(),
-            brought: Vec::new(),
+            propagated: Vec::new(),
             ticked: Instant::now(),
         }
     }

@@ -41,7 +41,7 @@ struct Bearer<'a, 'o> {
     initial: Set,
     channels: Vec<Channel>,
     /// By set, what of it must not go on for ever.
-    lasting: AHashMap<Set, Set>,
+    lfp_part: AHashMap<Set, Set>,
 }
 
 impl AnnotationWorker for Bearer<'_, '_> {
@@ -91,14 +91,14 @@ impl PortableAnnotator for Bearer<'_, '_> {
         let one = |q: u32| Ok((oracle.automaton.name(FormulaState(q))?, sets.from_members(&[q])));
         sets.members(element).into_iter().map(one).collect()
     }
-    fn lasting(&mut self, element: u32) -> Result<u32, Diagnostic> {
-        if let Some(part) = self.lasting.get(&element) {
+    fn lfp_part(&mut self, element: u32) -> Result<u32, Diagnostic> {
+        if let Some(part) = self.lfp_part.get(&element) {
             return Ok(*part);
         }
         let sets = self.thread.operations.sets();
-        let members = self.oracle.borrow().lasting(sets.members(element));
+        let members = self.oracle.borrow().lfp_members(sets.members(element));
         let part = self.thread.result(sets.from_members(&members))?;
-        self.lasting.insert(element, part);
+        self.lfp_part.insert(element, part);
         Ok(part)
     }
     fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic> {
@@ -247,7 +247,7 @@ fn search_with(
         let mut figures = Figures { steps: share.tally().transitions, ..Figures::default() };
         let mut sizes = Vec::new();
         let mut known = AHashSet::new();
-        share.each_carried(&mut |carrier, set, orbit, fixed| {
+        share.each_annotated(&mut |carrier, set, orbit, fixed| {
             known.insert(set);
             let mut all = set;
             for element in fixed {
@@ -326,7 +326,7 @@ fn run<'a>(
         oracle,
         initial,
         channels: Vec::new(),
-        lasting: AHashMap::new(),
+        lfp_part: AHashMap::new(),
     });
     let Task { model, explore: options, budget, progress, .. } = task;
     peers.annotate(JointSearch {

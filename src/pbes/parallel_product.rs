@@ -57,7 +57,7 @@ impl Annotator for Obligations<'_> {
     fn initial(&self) -> u32 {
         self.initial
     }
-    fn lane(&self) -> Box<dyn AnnotationWorker + '_> {
+    fn annotation_worker(&self) -> Box<dyn AnnotationWorker + '_> {
         Box::new(Thread::new(self.sets, self.questions.clone(), self.locals))
     }
     fn save(&self) -> Result<AnnotationTable, Diagnostic> {
@@ -318,7 +318,7 @@ impl<'a> Oracle<'a> {
         states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect()
     }
     /// Those of some formula states that must not go on for ever.
-    pub fn lasting(&self, mut states: Vec<u32>) -> Vec<u32> {
+    pub fn lfp_members(&self, mut states: Vec<u32>) -> Vec<u32> {
         states.retain(|q| self.shape.hostile.contains(&self.automaton.node(FormulaState(*q))));
         states
     }
@@ -541,7 +541,7 @@ pub trait Shelf: Sync {
     /// [`AnnotationTable::names`].
     fn names(&self) -> Vec<Vec<String>>;
     /// Who keeps a search.
-    fn keeper(&self, search: &str) -> Box<dyn CheckpointWriter + '_>;
+    fn checkpoints(&self, search: &str) -> Box<dyn CheckpointWriter + '_>;
     /// What was kept of it.
     fn restored(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic>;
 }
@@ -598,12 +598,12 @@ pub fn search(
             }
         },
     };
-    let order = match proviso::aim(all_steps, automaton, shape) {
+    let order = match proviso::visibility(all_steps, automaton, shape) {
         Err(why) => why,
-        Ok(aim) => {
+        Ok(visibility) => {
             let mut seen = Seen::default();
             let result =
-                search_symmetric(all_steps, automaton, shape, roots, Some(&aim), &mut seen);
+                search_symmetric(all_steps, automaton, shape, roots, Some(&visibility), &mut seen);
             let order = match (seen.told, &result) {
                 (Some(q), _) => proviso::of_state(automaton, q),
                 // What a step that was taken decides is decided.
@@ -637,17 +637,17 @@ struct Seen {
     order: Order,
 }
 
-/// `aim`: what is to be kept, if steps are left out.
+/// `visibility`: what is to be kept, if steps are left out.
 fn search_symmetric(
     task: Task,
     automaton: &mut Automaton,
     shape: &Shape,
     roots: &[FormulaState],
-    aim: Option<&Visibility>,
+    visibility: Option<&Visibility>,
     seen: &mut Seen,
 ) -> Result<Searched, Diagnostic> {
     let search = |symmetries: Option<&mut Symmetries>| {
-        search_with(task, automaton, shape, roots, symmetries, (aim, &mut *seen))
+        search_with(task, automaton, shape, roots, symmetries, (visibility, &mut *seen))
     };
     let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
     Ok(Searched { found, priority: Priority::None, order: Order::None, dropped })
@@ -659,10 +659,10 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-    (aim, seen): (Option<&Visibility>, &mut Seen),
+    (visibility, seen): (Option<&Visibility>, &mut Seen),
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
-    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, aim.is_some());
+    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, visibility.is_some());
     let start = oracle.start(roots)?;
     let Some(initial) = start else {
         return Ok(Some((Outcome::Verdict(!shape.universal), Figures::default())));
@@ -694,13 +694,13 @@ fn search_with(
         sets,
         annotator,
         symmetries,
-        aim,
+        visibility,
         at_once,
     };
     let (run, told) = if task.explore.thread_count() == 1 && task.shelf.is_none() {
         let oracle = RefCell::new(oracle);
-        let lane = Box::new(Thread::new(sets, &oracle, locals));
-        let run = search.run(&oracle, Some(lane));
+        let annotation_worker = Box::new(Thread::new(sets, &oracle, locals));
+        let run = search.run(&oracle, Some(annotation_worker));
         (run, oracle.into_inner().told)
     } else {
         let run = std::thread::scope(|scope| {
@@ -737,18 +737,18 @@ struct OneSearch<'a> {
     sets: &'a Sets,
     annotator: Obligations<'a>,
     symmetries: Option<&'a Symmetries>,
-    aim: Option<&'a Visibility>,
+    visibility: Option<&'a Visibility>,
     /// Whether confluent steps are taken at once.
     at_once: bool,
 }
 
 impl OneSearch<'_> {
-    /// Searches. `questions`: who answers when the pairs are counted. `lane`: what a search by this
+    /// Searches. `questions`: who answers when the pairs are counted. `annotation_worker`: what a search by this
     /// thread alone computes with.
     fn run<'l>(
         self,
         questions: impl Automata,
-        lane: Option<Box<dyn AnnotationWorker + 'l>>,
+        annotation_worker: Option<Box<dyn AnnotationWorker + 'l>>,
     ) -> Result<(Found, Figures), Diagnostic> {
         let Self {
             model,
@@ -759,18 +759,23 @@ impl OneSearch<'_> {
             sets,
             annotator,
             symmetries,
-            aim,
+            visibility,
             at_once,
         } = self;
-        let keeper = kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
+        let checkpoints = kept.as_ref().map(|(shelf, name)| shelf.checkpoints(name));
         let restored =
             kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
-        let kept = AnnotateExtras { keeper: keeper.as_deref(), restored, aim, lane };
+        let kept = AnnotateExtras {
+            checkpoints: checkpoints.as_deref(),
+            restored,
+            visibility,
+            annotation_worker,
+        };
         let annotated =
             mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, kept)?;
         let figures = count(&annotated, sets, Ask::new(questions))?;
         let mut known = AHashSet::new();
-        if at_once || aim.is_some() {
+        if at_once || visibility.is_some() {
             annotated.each(&mut |set, _, _| {
                 known.insert(set);
                 Ok(())

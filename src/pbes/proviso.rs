@@ -62,7 +62,11 @@ impl Order {
 }
 
 /// What a search is to keep, or why it takes all steps.
-pub(super) fn aim(task: Task, automaton: &Automaton, shape: &Shape) -> Result<Visibility, Order> {
+pub(super) fn visibility(
+    task: Task,
+    automaton: &Automaton,
+    shape: &Shape,
+) -> Result<Visibility, Order> {
     if !task.explore.partial_order {
         return Err(Order::Unused(ReductionObstacle::Disabled));
     }

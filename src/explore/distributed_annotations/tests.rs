@@ -23,11 +23,11 @@ type Steps = Vec<(usize, usize, usize)>;
 struct Rules {
     initial: u32,
     next: [[u32; 3]; LABELS.len()],
-    lasting: u32,
+    lfp_part: u32,
 }
 
 /// `mu X. [true]X`.
-const ALWAYS: Rules = Rules { initial: 1, next: [[1, 0, 0]; 2], lasting: 1 };
+const ALWAYS: Rules = Rules { initial: 1, next: [[1, 0, 0]; 2], lfp_part: 1 };
 
 impl Rules {
     fn step(&self, set: u32, label: usize) -> u32 {
@@ -69,8 +69,8 @@ impl PortableAnnotator for Obligations<'_> {
     fn atoms(&mut self, _: u32) -> Result<Vec<(Vec<u8>, u32)>, Diagnostic> {
         unreachable!("nothing decides")
     }
-    fn lasting(&mut self, element: u32) -> Result<u32, Diagnostic> {
-        Ok(element & self.rules.lasting)
+    fn lfp_part(&mut self, element: u32) -> Result<u32, Diagnostic> {
+        Ok(element & self.rules.lfp_part)
     }
     fn atom(&mut self, _: &[u8]) -> Result<u32, Diagnostic> {
         unreachable!("nothing decides")
@@ -84,11 +84,13 @@ impl Values {
     fn new(processes: usize, states: usize) -> Self {
         let model = model(&[], &[0]);
         let (options, budget) = (Options::default(), Budget::default());
-        let mut share = Partition::new(&model, &options, &budget, None, 0, processes).unwrap();
+        let mut partition = Partition::new(&model, &options, &budget, None, 0, processes).unwrap();
         let mut values = vec![Vec::new(); processes];
         for value in 0.. {
-            let key = share.settled(|share| Ok(share.store.encode(&[value])?)).unwrap();
-            values[share.owner(key).unwrap()].push(value);
+            let key = partition
+                .with_new_layout(|partition| Ok(partition.store.encode(&[value])?))
+                .unwrap();
+            values[partition.owner(key).unwrap()].push(value);
             if values.iter().all(|of| of.len() >= states) {
                 break;
             }
@@ -115,7 +117,7 @@ fn model(steps: &[(usize, usize, usize)], values: &[u32]) -> HandModel {
     model
 }
 
-/// The result of a search: the annotation of each state, and whether a lasting obligation has a
+/// The result of a search: the annotation of each state, and whether a lfp_part obligation has a
 /// cycle.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
@@ -123,7 +125,7 @@ struct Found {
     lasts: bool,
 }
 
-/// Computes the least annotations, and whether steps from lasting obligations to lasting ones form
+/// Computes the least annotations, and whether steps from lfp_part obligations to lfp_part ones form
 /// a cycle, by definition.
 fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
     let mut annotations = vec![0; states];
@@ -134,12 +136,12 @@ fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
         annotations[to] |= rules.step(annotations[from], label);
     }
     let goes_on = |s: &&(usize, usize, usize)| {
-        rules.step(annotations[s.0] & rules.lasting, s.1) & rules.lasting != 0
+        rules.step(annotations[s.0] & rules.lfp_part, s.1) & rules.lfp_part != 0
     };
-    let lasting: Vec<_> = steps.iter().filter(goes_on).collect();
+    let lfp_part: Vec<_> = steps.iter().filter(goes_on).collect();
     let mut on_cycle = vec![true; states];
     while let Some(s) = (0..states)
-        .find(|s| on_cycle[*s] && !lasting.iter().any(|step| step.0 == *s && on_cycle[step.2]))
+        .find(|s| on_cycle[*s] && !lfp_part.iter().any(|step| step.0 == *s && on_cycle[step.2]))
     {
         on_cycle[s] = false;
     }
@@ -148,74 +150,78 @@ fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
 
 /// Searches until no level is left or this many blocks are expanded; true if no level is left.
 /// Parcels arrive in the middle of the level before theirs, or at its end.
-fn advance(shares: &mut [Partition], mut blocks: usize, random: &mut Random) -> bool {
+fn advance(partitions: &mut [Partition], mut blocks: usize, random: &mut Random) -> bool {
     loop {
-        let Some(level) = shares.iter().filter_map(|s| s.lowest()).min() else { return true };
-        shares.iter_mut().filter(|s| !s.is_busy()).for_each(|s| s.begin(level));
-        let mut parcels: Vec<(usize, Batch)> = Vec::new();
-        while blocks > 0 && shares.iter().any(|s| s.is_busy()) {
-            let from = random.below(shares.len());
-            if shares[from].is_busy() {
-                shares[from]
-                    .expand(1 + random.below(2), &mut |parcel| parcels.push((from, parcel)))
+        let Some(level) = partitions.iter().filter_map(|s| s.lowest_level()).min() else {
+            return true;
+        };
+        partitions.iter_mut().filter(|s| !s.is_busy()).for_each(|s| s.begin_level(level));
+        let mut batches: Vec<(usize, Batch)> = Vec::new();
+        while blocks > 0 && partitions.iter().any(|s| s.is_busy()) {
+            let from = random.below(partitions.len());
+            if partitions[from].is_busy() {
+                partitions[from]
+                    .expand(1 + random.below(2), &mut |batch| batches.push((from, batch)))
                     .unwrap();
                 blocks -= 1;
             }
             if random.below(2) == 0 {
-                deliver(shares, level + 1, &mut parcels);
+                deliver(partitions, level + 1, &mut batches);
             }
         }
-        for (from, share) in shares.iter_mut().enumerate() {
-            share.close(&mut |parcel| parcels.push((from, parcel)));
+        for (from, partition) in partitions.iter_mut().enumerate() {
+            partition.flush_batches(&mut |batch| batches.push((from, batch)));
         }
-        deliver(shares, level + 1, &mut parcels);
+        deliver(partitions, level + 1, &mut batches);
         if blocks == 0 {
             return false;
         }
     }
 }
 
-fn deliver(shares: &mut [Partition], level: u64, parcels: &mut Vec<(usize, Batch)>) {
-    for (from, (to, parcel)) in parcels.drain(..) {
-        shares[to].receive(from, level, &parcel).unwrap();
+fn deliver(partitions: &mut [Partition], level: u64, batches: &mut Vec<(usize, Batch)>) {
+    for (from, (to, batch)) in batches.drain(..) {
+        partitions[to].receive(from, level, &batch).unwrap();
     }
 }
 
 /// Reads the annotations and, if some step leads back, searches for cycles.
-fn conclude(mut shares: Vec<Partition>, values: &[u32], random: &mut Random) -> Found {
+fn conclude(mut partitions: Vec<Partition>, values: &[u32], random: &mut Random) -> Found {
     let mut annotations = vec![0; values.len()];
-    for share in &shares {
-        for (place, key) in share.store.table.entries() {
-            let state = values.iter().position(|v| share.store.vector(key) == [*v]).unwrap();
+    for partition in &partitions {
+        for (place, key) in partition.store.table.entries() {
+            let state = values.iter().position(|v| partition.store.vector(key) == [*v]).unwrap();
             annotations[state] =
-                (share.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32;
+                (partition.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32;
         }
     }
     let mut lasts = false;
-    if !shares.iter().all(Partition::is_forward) {
-        for edges in [Partition::count_edges, Partition::take_edges] {
-            shares.iter_mut().for_each(|share| {
-                edges(share);
-                share.start().unwrap();
+    if !partitions.iter().all(Partition::is_forward) {
+        for edges in [Partition::count_edges, Partition::remove_edges] {
+            partitions.iter_mut().for_each(|partition| {
+                edges(partition);
+                partition.insert_initial().unwrap();
             });
-            assert!(advance(&mut shares, usize::MAX, random));
+            assert!(advance(&mut partitions, usize::MAX, random));
         }
-        lasts = shares.iter().any(|share| share.taken().0 < share.taken().1);
+        lasts = partitions
+            .iter()
+            .any(|partition| partition.removed_vertices().0 < partition.removed_vertices().1);
     }
     Found { annotations, lasts }
 }
 
-/// Empty shares of as many processes as there are models.
+/// Empty partitions of as many processes as there are models.
 fn empty(models: &[HandModel], rules: Rules) -> Vec<Partition<'_>> {
     let (options, budget) =
         (Options { threads: 1, expected_states: 0, ..Options::default() }, Budget::default());
-    let share = |(me, model)| {
+    let partition = |(me, model)| {
         let carrier = Box::new(Obligations { rules, model });
         Partition::new(model, &options, &budget, None, me, models.len())
             .unwrap()
-            .carrying(carrier, false, &options)
+            .with_annotations(carrier, false, &options)
     };
-    models.iter().enumerate().map(share).collect()
+    models.iter().enumerate().map(partition).collect()
 }
 
 /// Searches by as many processes as `values` has. `cut`: after this many blocks the search is
@@ -229,11 +235,11 @@ fn search(
 ) -> Found {
     let (processes, values_of) = (values.0.len(), values.of(owners));
     let models: Vec<HandModel> = (0..processes).map(|_| model(steps, &values_of)).collect();
-    let mut shares = empty(&models, rules);
-    shares.iter_mut().for_each(|s| s.start().unwrap());
+    let mut partitions = empty(&models, rules);
+    partitions.iter_mut().for_each(|s| s.insert_initial().unwrap());
     let blocks = cut.as_ref().map_or(usize::MAX, |c| c.0);
-    if advance(&mut shares, blocks, random) {
-        return conclude(shares, &values_of, random);
+    if advance(&mut partitions, blocks, random) {
+        return conclude(partitions, &values_of, random);
     }
     let (_, others, cuts) = cut.unwrap();
     *cuts += 1;
@@ -247,22 +253,22 @@ fn search(
         leaves: None,
     };
     let mut files = Vec::new();
-    for (me, share) in shares.iter_mut().enumerate() {
+    for (me, partition) in partitions.iter_mut().enumerate() {
         let mut file = Vec::new();
-        share.write(&stamp(me as u32), &mut file).unwrap();
+        partition.write(&stamp(me as u32), &mut file).unwrap();
         files.push(file);
     }
     let count = others.0.len();
     let models: Vec<HandModel> = (0..count).map(|_| model(steps, &values_of)).collect();
-    let mut shares = empty(&models, rules);
-    for (me, share) in shares.iter_mut().enumerate() {
+    let mut partitions = empty(&models, rules);
+    for (me, partition) in partitions.iter_mut().enumerate() {
         for (i, file) in files.iter().enumerate().filter(|(i, _)| count != processes || *i == me) {
             expect_sound(&mut &file[..]).unwrap();
-            share.read(&mut &file[..], i % count == me).unwrap();
+            partition.read(&mut &file[..], i % count == me).unwrap();
         }
     }
-    assert!(advance(&mut shares, usize::MAX, random));
-    conclude(shares, &values_of, random)
+    assert!(advance(&mut partitions, usize::MAX, random));
+    conclude(partitions, &values_of, random)
 }
 
 /// Lists the assignments of states to processes up to renaming of processes: a state's process is
@@ -342,7 +348,7 @@ fn random_annotations_last_as_for_a_naive_solver() {
         let set = |random: &mut Random| random.below(8) as u32 & random.below(8) as u32;
         let next = [(); LABELS.len()].map(|()| [1 | set(random), set(random), set(random)]);
         let rules =
-            Rules { initial: 1 + random.below(7) as u32, next, lasting: random.below(8) as u32 };
+            Rules { initial: 1 + random.below(7) as u32, next, lfp_part: random.below(8) as u32 };
         let expected = naive(states, &steps, &rules);
         last[usize::from(expected.lasts)] += 1;
         let of = &values[random.below(values.len())];

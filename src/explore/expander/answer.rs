@@ -1,13 +1,13 @@
-//! What a group's answer becomes: steps over slot values turned into steps over leaf indices, and
-//! remembered by what they depend on.
+//! Translation of a group's answer: steps over slot values become steps over leaf indices, cached
+//! by the leaves that they depend on.
 //!
-//! In: a group that the caches do not know at a state. Out: its steps in the arena. The memo that
-//! all threads share is asked, and through it the model. With symmetries the answer is verified to
-//! be as they say ([`Symmetries`](super::Symmetries)); with other processes each step gets what it
-//! adds to the sum of its state ([`crate::owner_hash`]). Cost: an evaluation and what it writes.
-//! Invariant: after an error the arena is as it was.
+//! In: a group that misses the caches at a state. Out: its steps in the arena. The answer comes
+//! from the shared cache, or else from the model. With symmetries the answer is verified
+//! ([`Symmetries`](super::Symmetries)); in a distributed search each step gets its change of the
+//! owner hash ([`crate::owner_hash`]). Cost: an evaluation and the entries written. Invariant:
+//! after an error the arena is unchanged.
 
-use super::{Entry, Expander, Halt, Part, Step, WritePlace, several};
+use super::{Entry, Expander, Halt, Part, Step, WritePlace, multi_step_header};
 use crate::store::Store;
 use mu_base::host::Instant;
 use mu_base::ids::{LabelId, Maybe};
@@ -17,15 +17,15 @@ use std::num::NonZeroU32;
 
 /// Lookups after which a group's cache is judged.
 const JUDGED: u64 = 1 << 15;
-/// Lookups after which one that hits less than once in [`HARDLY_EVER`] is given up already.
+/// Lookups after which a cache that hits less than once in [`RARE`] is dropped early.
 const HOPELESS: u64 = 1 << 12;
-const HARDLY_EVER: u64 = 64;
-/// Steps and changes after which the caches are emptied: their places are words of 30 bits, and one
-/// more answer must have room.
+const RARE: u64 = 64;
+/// Number of steps and changes after which the caches are cleared: indices have 30 bits, and one
+/// more answer must fit.
 const MOST_STEPS: usize = 1 << 29;
 
 impl Expander<'_> {
-    /// Evaluates a group and remembers the answer.
+    /// Evaluates a group and caches the answer.
     #[cold]
     pub(super) fn fill(&mut self, store: &Store, g: usize, leaves: &[u32]) -> Result<Entry, Halt> {
         if self.bytes > self.limit {
@@ -35,7 +35,7 @@ impl Expander<'_> {
         group.misses += 1;
         let hits = group.lookups.saturating_sub(group.misses);
         if group.lookups > JUDGED && hits * 4 < group.lookups
-            || group.lookups > HOPELESS && hits * HARDLY_EVER < group.lookups
+            || group.lookups > HOPELESS && hits * RARE < group.lookups
         {
             group.bypassed = true;
         }
@@ -54,7 +54,7 @@ impl Expander<'_> {
         entry
     }
 
-    /// The steps of a group, asked for and verified, as an entry.
+    /// Returns the verified steps of a group as an entry.
     fn answer(
         &mut self,
         store: &Store,
@@ -64,9 +64,9 @@ impl Expander<'_> {
         steps: &mut Steps,
     ) -> Result<Entry, Halt> {
         if self.enabled {
-            self.memo.steps(g, reads, self.worker.as_mut(), steps)?;
+            self.shared_cache.steps(g, reads, self.worker.as_mut(), steps)?;
         } else {
-            self.memo.evaluate(g, reads, self.worker.as_mut(), steps)?;
+            self.shared_cache.evaluate(g, reads, self.worker.as_mut(), steps)?;
         }
         if let (Some(symmetries), Some(orbits)) = (self.symmetries, &mut self.orbits)
             && !symmetries.is_confirmed(g, reads)
@@ -75,7 +75,7 @@ impl Expander<'_> {
             if symmetries
                 .confirm(
                     self.model,
-                    &self.memo,
+                    &self.shared_cache,
                     self.worker.as_mut(),
                     &mut orbits.images,
                     g,
@@ -101,7 +101,7 @@ impl Expander<'_> {
         let first_change = self.changes.len();
         let count = steps.labels.len();
         if count > 1 {
-            self.arena.push(several(count));
+            self.arena.push(multi_step_header(count));
         }
         let mut adds = Vec::new();
         let made = self.translate(store, g, leaves, steps, &mut adds);
@@ -110,8 +110,8 @@ impl Expander<'_> {
             self.changes.truncate(first_change);
             return Err(halt);
         }
-        let tells = adds.iter().any(|&add| add != 0);
-        if tells {
+        let changes_hash = adds.iter().any(|&add| add != 0);
+        if changes_hash {
             self.arena.extend(adds.iter().map(|&delta| Step {
                 delta,
                 label: LabelId::TAU,
@@ -119,10 +119,10 @@ impl Expander<'_> {
             }));
         }
         if start >= MOST_STEPS || self.changes.len() >= MOST_STEPS {
-            self.bytes = u64::MAX; // empties the caches at the next miss
+            self.bytes = u64::MAX; // clears the caches at the next miss
         }
-        // Without steps for what it reads on one leaf, the group is disabled whatever the other
-        // leaves are.
+        // If a group reads a single leaf and has no steps for it, the group is disabled for this
+        // leaf.
         if steps.labels.is_empty()
             && let Some(&(leaf, _)) = self.groups[g].read_places.first()
             && self.groups[g].read_places.iter().all(|p| p.0 == leaf)
@@ -130,16 +130,16 @@ impl Expander<'_> {
             self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &=
                 !(1 << (g % 64));
         }
-        let entry = Entry::new(start, count, tells);
+        let entry = Entry::new(start, count, changes_hash);
         if !self.groups[g].bypassed {
-            self.remember(store, g, leaves, entry);
+            self.cache_entry(store, g, leaves, entry);
             self.bytes = self.bytes.saturating_add((self.arena.len() - start) as u64 * 16);
         }
         Ok(entry)
     }
 
-    /// Turns steps over slot values into steps over leaf indices; `adds` gets what each adds to the
-    /// sum.
+    /// Translates steps over slot values into steps over leaf indices; appends their changes of the
+    /// owner hash to `adds`.
     fn translate(
         &mut self,
         store: &Store,
@@ -164,7 +164,7 @@ impl Expander<'_> {
     ) -> Result<(), Halt> {
         let width = write_places.iter().map(|w| w.1.len()).sum::<usize>();
         let mut inner: Vec<(u32, u32, u32)> = Vec::new();
-        // The tuples as they are, one after the other; that of a single step is read where it is
+        // The current tuples of the written leaves; for a single step each is read when it is
         // changed.
         let (mut before, many) = (Vec::new(), steps.labels.len() > 1);
         if many {
@@ -202,11 +202,11 @@ impl Expander<'_> {
                 } else if new != v {
                     inner.push((field, *leaf, new));
                 }
-                if new != v && self.told.tells(*leaf as usize) {
+                if new != v && self.owner_hash.is_partition_leaf(*leaf as usize) {
                     let leaf = *leaf as usize;
                     add = add
-                        .wrapping_add(self.part_of(store, leaf, new)?)
-                        .wrapping_sub(self.part_of(store, leaf, v)?);
+                        .wrapping_add(self.leaf_hash(store, leaf, new)?)
+                        .wrapping_sub(self.leaf_hash(store, leaf, v)?);
                 }
             }
             let changes =
@@ -223,7 +223,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    fn remember(&mut self, store: &Store, g: usize, leaves: &[u32], entry: Entry) {
+    fn cache_entry(&mut self, store: &Store, g: usize, leaves: &[u32], entry: Entry) {
         let group = &mut self.groups[g];
         // Number the values that the group only reads.
         for part in &mut group.parts {
@@ -270,7 +270,7 @@ impl Expander<'_> {
                         }
                     };
                 }
-                // Numbering a read value may have shown that the answer is known under another leaf
+                // Numbering a read value can reveal that the answer is cached under another leaf
                 // index.
                 if group.map.get(acc, number(last)).is_none() {
                     self.bytes += group.map.insert(acc, number(last), entry);

@@ -2,7 +2,7 @@
 //! states.
 //!
 //! The table in memory holds the states met since it was last emptied. A state that is new to the
-//! table is a *candidate*: [`Cold::sift`] drops those that are in some run. It does so for many
+//! table is a *candidate*: [`DiskStates::sift`] drops those that are in some run. It does so for many
 //! candidates at once, in the order of their hashes, so that every run is read at most once from
 //! its beginning to its end (delayed duplicate detection: Stern and Dill, "Using magnetic disk
 //! instead of main memory in the Murphi verifier", CAV 1998). A candidate that was dropped stays in
@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use super::super::Spilled;
-use super::super::store::Outside;
+use super::super::store::ExternalStates;
 use super::super::table::Table;
 use super::run::{Run, Writer, merged};
 use mu_base::{Diagnostic, Stage};
@@ -32,7 +32,7 @@ const SORTED: usize = if cfg!(test) { 200 } else { 1 << 22 };
 const BLOCK: usize = super::super::search::BLOCK;
 
 /// See the module's head.
-pub(super) struct Cold {
+pub(super) struct DiskStates {
     pub folder: PathBuf,
     threads: usize,
     runs: Vec<Run>,
@@ -41,7 +41,7 @@ pub(super) struct Cold {
     pub spilled: Spilled,
 }
 
-impl Cold {
+impl DiskStates {
     /// Nothing on disk yet; but that files can be made there is tried.
     pub fn new(folder: PathBuf, threads: usize) -> Result<Self, Diagnostic> {
         let cold = Self {
@@ -245,8 +245,8 @@ impl Queue {
 }
 
 /// All that lies on disk, to be packed anew. An error of the disk is kept for the caller.
-pub(super) struct Everything<'a> {
-    pub cold: &'a mut Cold,
+pub(super) struct SpilledStates<'a> {
+    pub cold: &'a mut DiskStates,
     pub queues: [&'a mut Queue; 2],
     pub error: Option<Diagnostic>,
 }
@@ -264,7 +264,7 @@ impl From<std::io::Error> for Ended {
     }
 }
 
-impl Everything<'_> {
+impl SpilledStates<'_> {
     /// A run in the new layout, as several.
     fn moved(
         &self,
@@ -318,7 +318,7 @@ impl Everything<'_> {
     }
 }
 
-impl Outside for Everything<'_> {
+impl ExternalStates for SpilledStates<'_> {
     fn repack(
         &mut self,
         old: &Table,

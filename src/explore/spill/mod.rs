@@ -14,7 +14,7 @@
 mod disk;
 mod run;
 
-use disk::{Cold, Everything, Queue};
+use disk::{DiskStates, Queue, SpilledStates};
 
 use std::sync::atomic::Ordering;
 
@@ -22,10 +22,10 @@ use super::Spill;
 use super::expander::CacheStatistics;
 use super::intern::held;
 use super::round::Block;
-use super::search::{Account, GENEROUS, MOST_DEAD, Shared, add, numbered, too_many};
+use super::search::{GENEROUS, MOST_DEAD, SearchTotals, Shared, add, numbered, too_many};
 use super::store::Store;
 use super::table::{Growth, Insert, Payload, Table};
-use super::thread_state::Local;
+use super::thread_state::ThreadState;
 use mu_base::{Diagnostic, Stop};
 
 /// A slice is as many states as would fill this part of the memory allowed, at eight bytes each.
@@ -98,13 +98,13 @@ impl<'a> Shared<'a> {
         &'a self,
         helpers: usize,
         spill: Spill<'_>,
-    ) -> Result<Account, Diagnostic> {
+    ) -> Result<SearchTotals, Diagnostic> {
         let sizes = Sizes::new(self.budget.limits().max_memory.unwrap_or(u64::MAX), spill.most);
-        let mut local = Local::new(self, 0);
+        let mut local = ThreadState::new(self, 0);
         let initial = self.enter(&mut local)?;
-        let mut cold = Cold::new(spill.folder.to_path_buf(), self.options.thread_count())?;
+        let mut cold = DiskStates::new(spill.folder.to_path_buf(), self.options.thread_count())?;
         cold.stored = 1;
-        let mut account = Account { initial, ..Account::default() };
+        let mut totals = SearchTotals { initial, ..SearchTotals::default() };
         let mut statistics = CacheStatistics::default();
         let mut level = Level {
             sizes,
@@ -114,56 +114,61 @@ impl<'a> Shared<'a> {
             candidates: Vec::new(),
         };
         level.now.blocks.push_back(vec![initial]);
-        while !level.now.is_empty() && account.stop == Stop::Complete {
-            account.level_count += 1;
-            self.level.store(account.level_count, Ordering::Relaxed);
+        while !level.now.is_empty() && totals.stop == Stop::Complete {
+            totals.level_count += 1;
+            self.level.store(totals.level_count, Ordering::Relaxed);
             self.waiting.store(level.now.len(), Ordering::Relaxed);
-            account.frontier_bytes = account.frontier_bytes.max(level.now.held() * 8);
-            while account.stop == Stop::Complete {
+            totals.frontier_bytes = totals.frontier_bytes.max(level.now.held() * 8);
+            while totals.stop == Stop::Complete {
                 let blocks =
                     cold.take(&mut level.now, &held!(self.store.read()).table, level.sizes.slice)?;
                 if blocks.is_empty() {
                     break;
                 }
                 level.todo = numbered(blocks);
-                while !level.todo.is_empty() && account.stop == Stop::Complete {
+                while !level.todo.is_empty() && totals.stop == Stop::Complete {
                     let mut round =
                         self.round(helpers, &mut local, std::mem::take(&mut level.todo));
                     if let Some(error) = round.error {
                         return Err(error);
                     }
-                    account.transitions += round.transitions;
-                    account.deadlocks += round.deadlocks;
-                    account.surplus += round.surplus;
-                    round.dead.truncate(MOST_DEAD.saturating_sub(account.dead.len()));
-                    account.dead.append(&mut round.dead);
+                    totals.transitions += round.transitions;
+                    totals.deadlocks += round.deadlocks;
+                    totals.surplus += round.surplus;
+                    round.dead.truncate(MOST_DEAD.saturating_sub(totals.dead.len()));
+                    totals.dead.append(&mut round.dead);
                     level.candidates.append(&mut round.next);
                     add(&mut statistics, round.statistics);
                     level.todo = round.todo;
                     let over = round.stop == Some(Stop::Memory);
                     if let Some(stop) = round.stop.filter(|_| !over) {
-                        account.stop = stop;
+                        totals.stop = stop;
                     }
                     if over || level.sizes.are_tight() {
-                        self.shrink(&mut cold, &mut level, &mut account)?;
+                        self.shrink(&mut cold, &mut level, &mut totals)?;
                     }
                     let unplaced = round.unplaced.into_iter().map(|(key, _)| key).collect();
-                    self.make_room(&mut cold, &mut level, round.overflow, unplaced, &mut account)?;
+                    self.make_room(&mut cold, &mut level, round.overflow, unplaced, &mut totals)?;
                 }
                 self.sift(&mut cold, &held!(self.store.read()), &mut level)?;
             }
             level.now = std::mem::take(&mut level.next);
         }
-        account.stored = Some(cold.stored);
-        account.spilled = cold.spilled;
+        totals.stored = Some(cold.stored);
+        totals.spilled = cold.spilled;
         held!(self.round.lock()).statistics = statistics;
         #[cfg(test)]
-        self.expect_all(&mut cold, account.stop == Stop::Complete);
-        Ok(account)
+        self.expect_all(&mut cold, totals.stop == Stop::Complete);
+        Ok(totals)
     }
 
     /// Holds the candidates against the states on disk; what is new waits for the next level.
-    fn sift(&self, cold: &mut Cold, store: &Store, level: &mut Level) -> Result<(), Diagnostic> {
+    fn sift(
+        &self,
+        cold: &mut DiskStates,
+        store: &Store,
+        level: &mut Level,
+    ) -> Result<(), Diagnostic> {
         let most = level.sizes.queued;
         let candidates = std::mem::take(&mut level.candidates);
         let count = candidates.iter().map(|c| c.len() as u64).sum::<u64>();
@@ -185,7 +190,7 @@ impl<'a> Shared<'a> {
     /// Writes the states of the table to disk.
     fn empty(
         &self,
-        cold: &mut Cold,
+        cold: &mut DiskStates,
         store: &mut Store,
         level: &mut Level,
     ) -> Result<(), Diagnostic> {
@@ -199,13 +204,13 @@ impl<'a> Shared<'a> {
     /// Gives memory back: something else than the table needs more than was kept free for it.
     fn shrink(
         &self,
-        cold: &mut Cold,
+        cold: &mut DiskStates,
         level: &mut Level,
-        account: &mut Account,
+        totals: &mut SearchTotals,
     ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
         if level.sizes.small(&store) {
-            account.stop = Stop::Memory;
+            totals.stop = Stop::Memory;
             return Ok(());
         }
         let half = store.table.len() / 2;
@@ -217,11 +222,11 @@ impl<'a> Shared<'a> {
     /// Between rounds: makes room and places what found none.
     fn make_room(
         &self,
-        cold: &mut Cold,
+        cold: &mut DiskStates,
         level: &mut Level,
         overflow: bool,
         mut unplaced: Vec<u64>,
-        account: &mut Account,
+        totals: &mut SearchTotals,
     ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
         if overflow && store.at_limit() {
@@ -238,7 +243,7 @@ impl<'a> Shared<'a> {
                 self.empty(cold, &mut store, level)?;
             }
             if overflow || affordable {
-                self.replan(cold, &mut store, level, split, &mut unplaced, account)?;
+                self.replan(cold, &mut store, level, split, &mut unplaced, totals)?;
             }
         }
         while store.table.crowded() || !unplaced.is_empty() {
@@ -248,7 +253,7 @@ impl<'a> Shared<'a> {
                     .table
                     .grow(Growth { generous, helpers: self.options.thread_count().max(1) - 1 });
             } else if level.sizes.small(&store) {
-                account.stop = Stop::Memory;
+                totals.stop = Stop::Memory;
                 return Ok(());
             } else {
                 self.empty(cold, &mut store, level)?;
@@ -274,12 +279,12 @@ impl<'a> Shared<'a> {
     /// Packs all states anew, wherever they are.
     fn replan(
         &self,
-        cold: &mut Cold,
+        cold: &mut DiskStates,
         store: &mut Store,
         level: &mut Level,
         split: Option<usize>,
         unplaced: &mut [u64],
-        account: &mut Account,
+        totals: &mut SearchTotals,
     ) -> Result<(), Diagnostic> {
         let mut sample = cold.sample(&store.table)?;
         let Level { now, next, todo, candidates, .. } = level;
@@ -292,9 +297,9 @@ impl<'a> Shared<'a> {
             .chain(blocks.iter_mut().flatten())
             .chain(later.iter_mut().flatten())
             .chain(unplaced.iter_mut());
-        let held = held.chain(account.dead.iter_mut().map(|d| &mut d.0)).chain(sample.iter_mut());
-        let held = held.chain(std::iter::once(&mut account.initial));
-        let mut everything = Everything { cold, queues: [&mut first, &mut second], error: None };
+        let held = held.chain(totals.dead.iter_mut().map(|d| &mut d.0)).chain(sample.iter_mut());
+        let held = held.chain(std::iter::once(&mut totals.initial));
+        let mut everything = SpilledStates { cold, queues: [&mut first, &mut second], error: None };
         store.replan_with(held, split, &mut everything);
         if let Some(error) = everything.error {
             return Err(error);
@@ -307,7 +312,7 @@ impl<'a> Shared<'a> {
 
     /// That disk and table hold the states that were counted, and no others.
     #[cfg(test)]
-    fn expect_all(&self, cold: &mut Cold, complete: bool) {
+    fn expect_all(&self, cold: &mut DiskStates, complete: bool) {
         let mut store = held!(self.store.write());
         let folder = cold.folder.clone();
         if complete && cold.spilled.flushes > 0 {

@@ -2,7 +2,7 @@
 //! search that is to spill says so.
 
 use super::Spill;
-use super::search::{Account, Shared};
+use super::search::{SearchTotals, Shared};
 use mu_base::{Diagnostic, Stage};
 
 impl<'a> Shared<'a> {
@@ -10,7 +10,7 @@ impl<'a> Shared<'a> {
         &'a self,
         _: usize,
         spill: Spill<'_>,
-    ) -> Result<Account, Diagnostic> {
+    ) -> Result<SearchTotals, Diagnostic> {
         let message =
             format!("{}: states are spilled to disk on Unix systems only", spill.folder.display());
         Err(Diagnostic::new(Stage::Unsupported, message))

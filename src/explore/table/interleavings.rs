@@ -4,7 +4,7 @@
 //! The cells here hand control to a scheduler before each access; it runs the threads one access at
 //! a time and goes through all its choices depth first. A read may also return the 0 that was there
 //! before, as a relaxed load may; a claim sees the newest value. What one cell publishes is read
-//! nowhere else, so the order of accesses to different cells is of no account beyond that.
+//! nowhere else, so the order of accesses to different cells is of no totals beyond that.
 //!
 //! Checked after each run: of the threads that insert a key exactly one is told that it is new, the
 //! others the same place; nothing is lost; no gap lies before an entry. Cost: the number of
