@@ -347,9 +347,11 @@ impl<'a> Compiler<'a> {
     fn test(&mut self, test: &Test, env: &Env) -> Compiled<()> {
         let value = self.exp(&test.of, env)?;
         let mut slot = match (test.kind, &value) {
-            (TestKind::Empty, Value::Node(s)) if self.program.kind(*s) != Type::Relation => {
-                self.events_of(&value, test.of.span)?
-            }
+            (TestKind::Empty, Value::Node(s)) => match self.program.kind(*s) {
+                Type::Set | Type::Relation => *s,
+                // The kind is known when the value is computed.
+                Type::Value => self.placed(Op::AsPairs(*s), Type::Relation, test.of.span),
+            },
             (TestKind::Empty, Value::Empty) => self.program.node(Op::Nothing, Type::Set),
             _ => self.pairs_of(&value, test.of.span)?,
         };

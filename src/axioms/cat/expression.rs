@@ -179,7 +179,7 @@ impl Compiler<'_> {
         }
         slot
     }
-    fn placed(&mut self, op: Op, kind: Type, span: Span) -> Slot {
+    pub(super) fn placed(&mut self, op: Op, kind: Type, span: Span) -> Slot {
         let slot = self.program.node(op, kind);
         self.places.entry(slot).or_insert(span);
         slot

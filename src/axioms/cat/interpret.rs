@@ -197,8 +197,16 @@ pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
     by.into_values().collect()
 }
 
-/// Calls `visit` with each of the orders that `Data::Orders` describes, until it returns true; says
-/// whether one did.
+/// Returns the least transitive relation above one. An order on a set extends it, so that paths through
+/// events outside the set count as well.
+pub fn closed(relation: &Relation) -> Rc<Relation> {
+    let mut closed = relation.clone();
+    closed.close();
+    Rc::new(closed)
+}
+
+/// Calls `visit` with each order that `Data::Orders` describes, until it returns true. Returns
+/// true if one call did.
 pub fn each_order(
     parts: &[Set],
     extends: &Relation,
@@ -625,7 +633,8 @@ impl<'a> Interpreter<'a> {
             Primitive::Linearisations | Primitive::GenerateOrders => match argument {
                 Data::Tuple(parts) if parts.len() == 2 => {
                     let set = parts[0].clone().into_set(n, span)?;
-                    let extends = parts[1].clone().into_relation(n, span)?;
+                    let given = parts[1].clone().into_relation(n, span)?;
+                    let extends = closed(&given);
                     Ok(Data::Orders { set, extends, by_location: p == Primitive::GenerateOrders })
                 }
                 other => wrong(span, format!("this is {}: expected a pair `(s, r)`", other.told())),

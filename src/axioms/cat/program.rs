@@ -100,6 +100,8 @@ pub enum Op {
     AsSet(Slot),
     /// A value that must be a relation.
     AsRelation(Slot),
+    /// A value that must be a relation, or a set of events, which stands for its identity.
+    AsPairs(Slot),
     /// A set or relation that must be empty: what the tests say of page tables and the like, which
     /// executions here do not have.
     OnlyEmpty(Slot),
@@ -120,7 +122,7 @@ impl Op {
             | Orders(a, b)
             | Linearisations(a, b) => (Some(a), Some(b)),
             Complement(a) | Identity(a) | Plus(a) | Star(a) | Optional(a) | Inverse(a)
-            | Domain(a) | Range(a) | AsSet(a) | AsRelation(a) | OnlyEmpty(a) => (Some(a), None),
+            | Domain(a) | Range(a) | AsSet(a) | AsRelation(a) | AsPairs(a) | OnlyEmpty(a) => (Some(a), None),
             _ => (None, None),
         };
         a.into_iter().chain(b)

@@ -12,7 +12,7 @@ use mu_base::{Diagnostic, Span, Stage};
 
 use super::Model;
 use super::ast::{Role, TestKind};
-use super::interpret::{Data, Interpreter, Nodes, by_location, each_order, is_order};
+use super::interpret::{Data, Interpreter, Nodes, by_location, closed, each_order, is_order};
 use super::plan::{Step, needed, steps};
 use super::program::{Asked, Op, Slot, Type};
 use crate::execution::{Execution, Name, RelationId, SetId, Skeleton};
@@ -550,6 +550,10 @@ impl Run<'_, '_> {
             Op::AsRelation(a) => {
                 out.copy(&*s.value(a).clone().into_relation(s.n, self.place(slot))?)
             }
+            Op::AsPairs(a) => match s.value(a).clone() {
+                Data::Relation(r) => out.copy(&r),
+                value => out.identity_on(&*value.into_set(s.n, self.place(slot))?),
+            },
             Op::OnlyEmpty(a) => {
                 self.only_empty(slot, s.relation(a).is_empty())?;
                 out.clear();
@@ -563,7 +567,7 @@ impl Run<'_, '_> {
         Ok(match s.model.program.nodes[slot.index()].op {
             Op::Orders(a, b) | Op::Linearisations(a, b) => Data::Orders {
                 set: Rc::new(s.set(a).clone()),
-                extends: Rc::new(s.relation(b).clone()),
+                extends: closed(s.relation(b)),
                 by_location: matches!(s.model.program.nodes[slot.index()].op, Op::Orders(..)),
             },
             Op::Interpret(i) => {

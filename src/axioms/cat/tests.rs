@@ -119,6 +119,30 @@ fn a_reason_is_a_cycle() {
     assert_eq!(failed.axiom, "sc");
 }
 
+/// An order extends a relation on all events: a path through events outside the set counts.
+#[test]
+fn orders_extend_paths_through_other_events() {
+    let through = "((po & (R * W)); (po & (W * R)))";
+    let chosen = |name: &str| {
+        format!("with s from {name}(R, (po & (R * W)) | (po & (W * R)))\nempty {through} & s as a")
+    };
+    let wanted = model(&format!("empty {through} as a"));
+    let computed = "let f(s, r) = linearisations(s, r)\n";
+    let models = [model(&chosen("linearisations")), model(&format!("{computed}{}", chosen("f")))];
+    let (v, _) = vocabulary();
+    let mut counts = [0, 0];
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let s = sample::skeleton(&mut random, &v, &[]);
+        let (rf, co) = sample::choice(&mut random, &s);
+        let allowed = |m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap();
+        let expected = allowed(&wanted);
+        assert!(models.iter().all(|m| allowed(m) == expected), "seed {seed}");
+        counts[usize::from(expected)] += 1;
+    }
+    assert!(counts.iter().all(|c| *c > 5), "{counts:?}");
+}
+
 /// Coherence orders by the library of the herd tools (spelled out here with the same functions) and
 /// by the primitive.
 #[test]
