@@ -25,6 +25,8 @@ pub struct Judge {
     pub mixed: bool,
     /// The flags that one execution may have and another of the same skeleton not.
     pub flags: Vec<String>,
+    /// The flags of `undefined_unless`: a program that has one may do anything.
+    pub undefined: Vec<String>,
     /// The sets of each bit of the tags.
     tags: Vec<Vec<SetId>>,
     /// What it is for.
@@ -78,12 +80,14 @@ impl Judge {
             })
             .collect();
         let flags = model.flags_of_choices().into_iter().map(str::to_string).collect();
+        let undefined = model.undefined_flags().into_iter().map(str::to_string).collect();
         let mixed = model.reads_relation(RelationId::SI) || model.reads_relation(RelationId::SM);
         let mut judge = Self {
             coherent: model.is_coherent(),
             pairs: false,
             mixed,
             flags,
+            undefined,
             tags,
             model,
             family: family(arch),

@@ -111,6 +111,7 @@ pub fn run(
         &found.outcomes,
         complete,
     );
+    answer.undefined = found.flags.iter().any(|f| judge.undefined.contains(f));
     answer.flags = found.flags.into_iter().collect();
     Ok(Report {
         answer,

@@ -50,6 +50,9 @@ pub struct Answer {
     pub complete: bool,
     /// The flags that the model raises, such as data races.
     pub flags: Vec<String>,
+    /// True if an allowed execution violates `undefined_unless`, so that the program may do
+    /// anything: then neither the condition nor its opposite is guaranteed.
+    pub undefined: bool,
 }
 
 impl Answer {
@@ -97,6 +100,22 @@ impl Answer {
             verdict,
             complete,
             flags: Vec::new(),
+            undefined: false,
+        }
+    }
+    /// Returns the word of the answer: `Undef` if the program is undefined, else that of the
+    /// verdict.
+    pub fn word(&self) -> &'static str {
+        if self.undefined { "Undef" } else { self.verdict.word() }
+    }
+    /// Returns whether the demand of the test is met; `None` if that is open. An undefined program
+    /// meets no demand.
+    pub fn meets_demand(&self) -> Option<bool> {
+        match self.verdict {
+            _ if self.undefined => Some(false),
+            Verdict::Ok => Some(true),
+            Verdict::No => Some(false),
+            Verdict::Unknown => None,
         }
     }
     /// `Always`, `Sometimes` or `Never`; `Unknown` if outcomes that were left out could change it.
@@ -129,7 +148,7 @@ impl Answer {
         };
         out += &format!(
             "{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n",
-            self.verdict.word()
+            self.word()
         );
         for flag in &self.flags {
             out += &format!("Flag {flag}\n");

@@ -49,6 +49,11 @@ impl Model {
             .filter(|c| c.role != Role::Axiom && c.role != Role::Assert && c.stage > 0);
         flags.map(|c| c.name.as_str()).collect()
     }
+    /// Returns the names of the flags of `undefined_unless`.
+    pub fn undefined_flags(&self) -> Vec<&str> {
+        let flags = self.program.checks.iter().filter(|c| c.role == Role::UndefinedUnless);
+        flags.map(|c| c.name.as_str()).collect()
+    }
     fn parts(&self, slot: Slot) -> Vec<Op> {
         let mut parts = Vec::new();
         self.program.parts(slot, &mut parts);

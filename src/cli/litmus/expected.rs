@@ -5,12 +5,12 @@
 //! Sometimes 1 3` says what is wanted), lists of a name and a word in each line, and tables whose
 //! fields are separated by tabs, a file first and 0 or 1 (whether its demand is met) last; `#`
 //! starts a comment. Words: `Always`, `Sometimes`, `Never` (of the condition), `Allowed` (it is met
-//! in some outcome), `Forbidden` (in none), `Ok`, `No` (whether the test's own demand is met).
+//! in some outcome), `Forbidden` (in none), `Ok`, `No` (whether the test's own demand is met), `Undef` (the program is undefined).
 //! Cost: linear.
 
 use crate::pipeline::read_text;
 use mu_base::{Diagnostic, Stage};
-use mu_outcome::{Answer, Verdict};
+use mu_outcome::Answer;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -23,6 +23,8 @@ pub(super) enum Wanted {
     Met(bool),
     /// That the demand of the test is met, or not.
     Demand(bool),
+    /// That the program is undefined.
+    Undefined,
 }
 
 impl Wanted {
@@ -35,6 +37,7 @@ impl Wanted {
             "forbid" | "forbidden" => Wanted::Met(false),
             "ok" => Wanted::Demand(true),
             "no" => Wanted::Demand(false),
+            "undef" => Wanted::Undefined,
             _ => return None,
         })
     }
@@ -46,6 +49,7 @@ impl Wanted {
             Wanted::Met(false) => "Forbidden",
             Wanted::Demand(true) => "Ok",
             Wanted::Demand(false) => "No",
+            Wanted::Undefined => "Undef",
         }
     }
     /// Compares a report with the wanted answer. `None` if outcomes that a limit left out could
@@ -60,8 +64,10 @@ impl Wanted {
                 observation => Some(observation == word),
             },
             Wanted::Met(wanted) => (met || report.complete).then_some(met == wanted),
-            Wanted::Demand(wanted) => (report.verdict != Verdict::Unknown)
-                .then_some((report.verdict == Verdict::Ok) == wanted),
+            Wanted::Demand(wanted) => report.meets_demand().map(|met| met == wanted),
+            Wanted::Undefined => {
+                (report.undefined || report.complete).then_some(report.undefined)
+            }
         }
     }
     /// True if a report is as wanted. A report that a limit left open is not.
@@ -127,7 +133,7 @@ impl Expected {
                 return wrong(
                     word,
                     format!(
-                        "`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Ok or No"
+                        "`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Ok, No or Undef"
                     ),
                 );
             };

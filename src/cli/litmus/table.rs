@@ -7,7 +7,6 @@ use super::super::print;
 use super::expected::{Expected, Wanted};
 use super::{Ran, Refused};
 use mu_base::Diagnostic;
-use mu_outcome::Verdict;
 use mu_report::junit::{Case, Outcome, suite};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -68,9 +67,7 @@ impl<'a> Table<'a> {
         // Each test as its own condition or the wanted answer has it: right, wrong, or open.
         let compared = |r: &Ran| match self.wanted {
             Some(wanted) => wanted.of(&r.file, &r.answer.name).map(|w| w.compare(&r.answer)),
-            None => Some(
-                (r.answer.verdict != Verdict::Unknown).then_some(r.answer.verdict == Verdict::Ok),
-            ),
+            None => Some(r.answer.meets_demand()),
         };
         let has = |result: Option<bool>| self.ran().filter_map(compared).any(|r| r == result);
         // A wanted answer of which there is no test is open, and so is a comparison with nothing.
@@ -113,7 +110,7 @@ impl<'a> Table<'a> {
         let mut out = format!("\nas wanted    {} of {compared}\n", compared - differing.len());
         for Difference { file, ran, wanted } in &differing {
             let answer = &ran.answer;
-            let (found, demand) = (answer.observation(), answer.verdict.word());
+            let (found, demand) = (answer.observation(), answer.word());
             let _ = writeln!(
                 out,
                 "differs      {}: wanted {}, found {found} ({demand})  ({file})",
@@ -134,13 +131,15 @@ impl<'a> Table<'a> {
         }
         out
     }
-    /// Numbers of verdicts: Ok, No, Unknown, refused.
+    /// Counts verdicts: Ok, No (with undefined programs), Unknown, refused.
     fn counts(&self) -> [usize; 4] {
-        let of = |v: Verdict| self.ran().filter(|r| r.answer.verdict == v).count();
+        let of = |met: Option<bool>| {
+            self.ran().filter(|r| r.answer.meets_demand() == met).count()
+        };
         [
-            of(Verdict::Ok),
-            of(Verdict::No),
-            of(Verdict::Unknown),
+            of(Some(true)),
+            of(Some(false)),
+            of(None),
             self.results.iter().filter(|a| a.is_err()).count(),
         ]
     }
@@ -151,7 +150,7 @@ impl<'a> Table<'a> {
                 Ok(ran) => {
                     let a = &ran.answer;
                     let flags: String = a.flags.iter().map(|f| format!(" Flag {f}")).collect();
-                    let (word, seen, path) = (a.verdict.word(), a.observation(), path.display());
+                    let (word, seen, path) = (a.word(), a.observation(), path.display());
                     let why = ran
                         .reason()
                         .filter(|_| !a.complete)
@@ -215,7 +214,7 @@ impl<'a> Table<'a> {
         let (free, missing) = self.unmatched(wanted);
         let one = |d: &Difference<'_>| {
             let answer = &d.ran.answer;
-            let (found, herd) = (answer.observation(), answer.verdict.word());
+            let (found, herd) = (answer.observation(), answer.word());
             json!({ "file": d.file, "name": answer.name, "wanted": d.wanted.word(), "observation": found, "herd": herd })
         };
         let compared = self.ran().count() - free.len();
