@@ -146,10 +146,7 @@ impl Answer {
             Quantifier::NotExists => (self.negative, self.positive),
             _ => (self.positive, self.negative),
         };
-        out += &format!(
-            "{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n",
-            self.word()
-        );
+        out += &format!("{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n", self.word());
         for flag in &self.flags {
             out += &format!("Flag {flag}\n");
         }

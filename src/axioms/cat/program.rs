@@ -122,7 +122,9 @@ impl Op {
             | Orders(a, b)
             | Linearisations(a, b) => (Some(a), Some(b)),
             Complement(a) | Identity(a) | Plus(a) | Star(a) | Optional(a) | Inverse(a)
-            | Domain(a) | Range(a) | AsSet(a) | AsRelation(a) | AsPairs(a) | OnlyEmpty(a) => (Some(a), None),
+            | Domain(a) | Range(a) | AsSet(a) | AsRelation(a) | AsPairs(a) | OnlyEmpty(a) => {
+                (Some(a), None)
+            }
             _ => (None, None),
         };
         a.into_iter().chain(b)

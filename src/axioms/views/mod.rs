@@ -48,6 +48,10 @@ enum Over {
 #[derive(Clone, Debug)]
 struct Statement {
     span: Span,
+    /// The place of the set.
+    set: Span,
+    /// The place of the order.
+    order: Span,
     over: Over,
     /// Whether it also goes over all locations.
     location: bool,
@@ -116,7 +120,21 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
         let Some((set, order)) = rest.split_once(" respecting ") else {
             return refuse("expected `respecting` and an order".into());
         };
-        let mut s = Statement { span, over: Over::One, location: false, coherent: false };
+        let place = |part: &str| {
+            let start = part.as_ptr() as usize - text.as_ptr() as usize;
+            let skipped = part.len() - part.trim_start().len();
+            let (start, length) = ((start + skipped) as u32, part.trim().len() as u32);
+            Span { source, start, end: start + length }
+        };
+        let (set_span, order_span) = (place(set), place(order));
+        let mut s = Statement {
+            span,
+            set: set_span,
+            order: order_span,
+            over: Over::One,
+            location: false,
+            coherent: false,
+        };
         let mut words = head.split_whitespace().skip(1).peekable();
         while let Some(word) = words.next() {
             let mut name = || words.next().map(str::to_string);
@@ -174,14 +192,24 @@ impl Views {
             ));
         }
         for (s, letter) in statements.iter().zip('a'..) {
-            let wrong = if model.is_relation(&format!("s{letter}'")) != Some(false) {
-                "what follows `of` is no set of events"
-            } else if model.is_relation(&format!("o{letter}'")) != Some(true) {
-                "what follows `respecting` is no relation"
-            } else {
-                continue;
-            };
-            return Err(Diagnostic::at(Stage::Type, s.span, wrong));
+            let parts = [
+                ("s", false, s.set, "of", "a set of events"),
+                ("o", true, s.order, "respecting", "a relation"),
+            ];
+            for (prefix, relation, span, word, expected) in parts {
+                let kind = model.is_relation(&format!("{prefix}{letter}'"));
+                if kind == Some(relation) {
+                    continue;
+                }
+                let given = &text[span.start as usize..span.end as usize];
+                let message = match kind {
+                    Some(_) => format!("`{given}` follows `{word}` and is not {expected}"),
+                    None => format!("`{given}` has a name that is not known here"),
+                };
+                return Err(Diagnostic::at(Stage::Type, span, message).note(format!(
+                    "expected {expected}, by the given names (`po`, `rf`, `loc`, `M`, `R`, `W`, `IW`, `p`, `program-order` …) and those that `let` defines here"
+                )));
+            }
         }
         Ok(Views { model, statements, parameters, initially, program_order })
     }
@@ -293,6 +321,8 @@ impl Views {
                     skeleton.set_mut(*id).copy(set);
                 }
                 let (members, mut order) = self.evaluate(i as u8, skeleton, rf)?;
+                // Whatever the order says, initial writes come before all other operations.
+                order.unite(skeleton.relation(self.initially));
                 if let Some(co) = co.filter(|_| s.coherent) {
                     order.unite(co);
                 }

@@ -339,10 +339,39 @@ fn theorem_4() {
     assert!(met > 200, "{met} had location orders; {stricter} without were allowed");
 }
 
+/// Initial writes come first in every view, whatever its order says: with `po` alone, a read takes
+/// no initial value after a write of its own processor.
+#[test]
+fn initial_writes_come_first() {
+    let [full, plain, none] = ["program-order", "po", "po & (R * R)"]
+        .map(|order| views("m", &format!("view of M respecting {order}\n")));
+    let mut counts = [0, 0];
+    for seed in 0..600 {
+        let mut random = Random::new(seed);
+        let (threads, locations) = (1 + random.below(3), 1 + random.below(2));
+        let h = history(&mut random, 6, threads, locations);
+        let expected = exist(&full, &h);
+        assert_eq!(exist(&plain, &h), expected, "seed {seed}: {}", h.text());
+        assert!(!expected || exist(&none, &h), "seed {seed}: {}", h.text());
+        counts[usize::from(expected)] += 1;
+    }
+    assert!(counts.iter().all(|c| *c > 50), "{counts:?}");
+    let stale = History::parse("W x 1; R x 0").unwrap();
+    assert!(!exist(&plain, &stale) && !exist(&full, &stale));
+}
+
 #[test]
 fn errors_have_places() {
     let cases = [
-        ("view of W respecting R", "m.views:1:1: error: what follows `respecting` is no relation"),
+        (
+            "view of W respecting R",
+            "m.views:1:22: error: `R` follows `respecting` and is not a relation",
+        ),
+        ("view of po respecting po", "m.views:1:9: error: `po` follows `of` and is not a set"),
+        (
+            "view of M respecting nothing",
+            "m.views:1:22: error: `nothing` has a name that is not known here",
+        ),
         (
             "let a = po\nview for processor z of W respecting po",
             "m.views:2:1: error: `processor` does not fit here",

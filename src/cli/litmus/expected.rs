@@ -65,9 +65,7 @@ impl Wanted {
             },
             Wanted::Met(wanted) => (met || report.complete).then_some(met == wanted),
             Wanted::Demand(wanted) => report.meets_demand().map(|met| met == wanted),
-            Wanted::Undefined => {
-                (report.undefined || report.complete).then_some(report.undefined)
-            }
+            Wanted::Undefined => (report.undefined || report.complete).then_some(report.undefined),
         }
     }
     /// True if a report is as wanted. A report that a limit left open is not.

@@ -133,9 +133,7 @@ impl<'a> Table<'a> {
     }
     /// Counts verdicts: Ok, No (with undefined programs), Unknown, refused.
     fn counts(&self) -> [usize; 4] {
-        let of = |met: Option<bool>| {
-            self.ran().filter(|r| r.answer.meets_demand() == met).count()
-        };
+        let of = |met: Option<bool>| self.ran().filter(|r| r.answer.meets_demand() == met).count();
         [
             of(Some(true)),
             of(Some(false)),
