@@ -1,6 +1,9 @@
 //! What ARCHITECTURE.md and CONTRIBUTING.md promise and a program can check: layers and rooms,
 //! heads and lengths of files, commands.
 
+#[path = "vocabulary.rs"]
+mod vocabulary;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
