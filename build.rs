@@ -1,4 +1,4 @@
-//! How the program is linked: at a fixed address where that is known to work. A
+//! Linking of the program: at a fixed address where that is known to work. A
 //! position-independent program of this size has 33,900 addresses that the loader writes
 //! anew at every start, which is a sixth of the processor's time of a small run
 //! (`results/proofs.md`).

@@ -1,13 +1,11 @@
 //! The hot paths one by one, by Criterion: `cargo bench --bench hot_paths [-- NAME]`.
 //!
-//! - `group_lookup`: successors of states that were all met before, so each group answers from its
-//!   cache and each target is found.
+//! - `group_lookup`: successors of states that are all stored already, so each group answers from
+//!   its cache and each target is found.
 //! - `tree_insertion`: the same states from nothing, caches and store included; the difference to
 //!   the former is insertion.
-//! - `canonical_form`: a search in which one state of each orbit stands for all, beside the search
-//!   of all.
-//! - `product_step`: a formula of local consistency on the same model, beside the exploration
-//!   alone.
+//! - `canonical_form`: a search of one state of each orbit, and the search of all states.
+//! - `product_step`: a formula of local consistency on the same model, and the exploration alone.
 //! - `rewriting`: equations on numbers and lists.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -57,7 +57,7 @@ impl ActionLabels for LockLabels<'_> {
     }
 }
 
-/// Whether a formula holds, and how many states of the lock were met to find that out.
+/// Checks a formula. Returns the number of states of the search and the verdict.
 pub fn check(careful: bool, formula: &str) -> Result<(u64, pbes::Verdict), Diagnostic> {
     let actions = ACTIONS.map(|name| ActionDecl { name: name.into(), sorts: vec![basic::NAT] });
     let tree = syntax::parse_formula(SourceMap::new().add("formula", formula), formula)?;

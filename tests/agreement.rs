@@ -11,8 +11,8 @@
 //! `cargo test --release --test agreement -- --ignored long --nocapture` runs at length:
 //! `AGREEMENT_CASES` formulas, at most `AGREEMENT_SECONDS`, from `AGREEMENT_SEED` on. A failure is
 //! made small and printed with its seed; `AGREEMENT_SEED=n AGREEMENT_CASES=1` replays it,
-//! `AGREEMENT_SHRINK=0` leaves it as large as it is, `AGREEMENT_TRACE=1` tells each before it is
-//! tried.
+//! `AGREEMENT_SHRINK=0` leaves it as large as it is, `AGREEMENT_TRACE=1` prints each before it is
+//! checked.
 
 use crate::support::random_text::{Kind, formula, specification};
 use crate::support::rules::{by_rules, with_sorted_labels};
@@ -52,7 +52,7 @@ const FORMULAS: usize = 6;
 /// Specifications with more states are left out.
 const MOST_STATES: usize = 300;
 
-/// What has been compared.
+/// Numbers of comparisons.
 #[derive(Default, Debug)]
 pub struct Tally {
     specifications: u64,
@@ -190,7 +190,7 @@ pub struct Subject {
     weak: Arc<Lts>,
 }
 
-/// What the explorer counts.
+/// Counts states, transitions, and deadlocks by the explorer.
 fn counts(model: &dyn Model, options: &explore::Options) -> Result<(u64, u64, u64), String> {
     let found =
         explore::explore(model, options, &Budget::default(), &Silent).map_err(said("explore"))?;
@@ -632,7 +632,7 @@ fn guarded(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), Strin
         })
 }
 
-/// Makes a failure small and tells it.
+/// Shrinks a failure and prints it.
 fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
     // The formulas before the one that fails are of no interest.
     let failing = error
@@ -663,7 +663,7 @@ fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
     );
 }
 
-/// Whether all that is tried is told.
+/// True if each case is printed.
 fn traced() -> bool {
     std::env::var_os("AGREEMENT_TRACE").is_some()
 }
@@ -672,7 +672,7 @@ fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-/// Runs cases until so many formulas are compared or the time is over.
+/// Runs cases until `cases` formulas are compared or the time is over.
 fn run(cases: u64, seconds: u64) {
     let first = from_environment("AGREEMENT_SEED");
     let cases = from_environment("AGREEMENT_CASES").unwrap_or(cases);

@@ -1,5 +1,5 @@
-//! What ARCHITECTURE.md and CONTRIBUTING.md promise and a program can check: layers and rooms,
-//! heads and lengths of files, commands.
+//! Checks of ARCHITECTURE.md and CONTRIBUTING.md: layers and rooms, heads and lengths of files,
+//! commands, vocabulary.
 
 #[path = "vocabulary.rs"]
 mod vocabulary;
@@ -160,7 +160,7 @@ fn table(heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What the last column of the code map names is out of reach, directly and through other layers.
+/// No layer reaches a layer in its last column of the code map, directly or through other layers.
 /// Words for several layers count too.
 #[test]
 fn layers_do_not_reach_what_they_must_never_know() {
@@ -444,7 +444,7 @@ fn functions_stay_short() {
 
 #[test]
 fn no_unsafe_code() {
-    // The one place of two calls into the allocator, each with its argument beside it.
+    // Two calls into the allocator, each with its argument next to it.
     let allowed = |f: &Path| f == Path::new("src/allocator.rs");
     let text = read(Path::new("src/allocator.rs"));
     assert_eq!(
@@ -489,7 +489,7 @@ fn the_commands_of_the_readme_run_in_ci() {
     }
 }
 
-/// A layer whose manifest says that it has no unit tests has none: they would never run.
+/// A layer with `test = false` in its manifest has no unit tests: they would never run.
 #[test]
 fn unit_tests_run() {
     let mut without = 0;

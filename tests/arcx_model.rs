@@ -95,8 +95,8 @@ fn threads_do_not_matter() {
     }
 }
 
-/// What `expand` prints is plain mCRL2: expanding it again changes nothing, and its state space is
-/// the same.
+/// `expand` prints plain mCRL2: expanding it again changes nothing, and its state space is the
+/// same.
 #[test]
 fn the_expansion_is_plain() {
     let expand = |path: &str, options: &[&str]| {

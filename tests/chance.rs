@@ -69,7 +69,7 @@ fn examples_of_the_document() {
 }
 
 #[test]
-fn chance_below_choices_and_beside_others() {
+fn chance_below_choices_and_in_parallel() {
     let systems = [
         // Chance decides first, whatever is chosen then.
         ("init (dist x: Bool[1/2]. x -> a(1)) + a(2);", "init dist x: Bool[1/2]. ((x -> a(1)) + a(2));"),
@@ -117,7 +117,7 @@ fn what_adds_up_to_something_else_is_refused() {
     }
 }
 
-/// What a weight asks before anything of the chosen values decides which weights there are.
+/// Conditions of a weight that do not depend on the chosen values determine the possible weights.
 #[test]
 fn conditions_before_weights() {
     let nested = "proc P(n: Nat) = a(n) . dist x: Nat[if(n == 0, if(x < 3, 1/3, 0), if(n == 1 && n < 2, if(x == 1, 1, 0), if(x < 2, 1/2, 0)))]. P(x); init P(0);";
@@ -153,8 +153,8 @@ fn parameters_that_are_only_added_to() {
     assert_eq!(value(&model, &system, "mu X(w: Int = 5). <win>X(w - 1) || val(w)"), "5");
 }
 
-/// Formulas with parameters that are only added to, beside the same with a condition on them, which
-/// holds always.
+/// Formulas with parameters that are only added to, and the same formulas with a condition on them
+/// that is always true.
 #[test]
 fn parameters_that_are_only_added_to_agree_with_their_instances() {
     let text = "act a, b; proc P(n: Nat) = dist x: Bool[if(x, 1/3, 2/3)]. (x -> (a . P(0) + b . P(1)) <> (b . P(0) + (n == 1) -> b . P(n)));  init P(0);";

@@ -311,7 +311,7 @@ fn interrupted_checks_come_to_the_same_end() {
     }
     let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
     assert_eq!((end.code, verdicts(&end.json)), (0, verdicts(&whole.json)), "{}", end.stderr);
-    // What is done is kept as well, whatever the order in which it is asked for again.
+    // Finished formulas are stored as well, in any order of the formulas of the next run.
     let again = [
         &strings(&["check", &package("specs/arcx.spec"), &formulas[2], &formulas[0]])[..],
         &strings(&["--resume", &kept, "-v"]),
@@ -348,8 +348,7 @@ fn interrupted_checks_come_to_the_same_end() {
     assert!(refused(&["--resume", &kept]).contains("cannot read the checkpoint"));
 }
 
-/// A formula that does not hold, with formula states whose values are those of many sorts; the
-/// evidence is that of an uninterrupted run.
+/// A false formula with data variables of many sorts; the evidence is that of an uninterrupted run.
 #[test]
 fn a_counterexample_is_found_after_an_interruption() {
     let folder = tempfile::tempdir().unwrap();

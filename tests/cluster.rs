@@ -401,7 +401,7 @@ fn what_several_processes_do_not_do_is_refused_by_name() {
 }
 
 #[test]
-fn an_error_of_the_model_is_told_once_with_its_place() {
+fn an_error_of_the_model_is_printed_once_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let text = "map f: Nat -> Nat;\nact a: Nat;\nproc P(i: Nat) = (i < 60) -> a(i) . P(i + 1) + (i == 40) -> a(f(i)) . P(f(i));\ninit P(0) || P(0) || P(0);\n";
     let model = written(folder.path(), "undefined.mcrl2", text);
@@ -508,7 +508,7 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
         "{}",
         refused.stderr
     );
-    // A share of another run is not beside these.
+    // A partition of another run is not in the same folder.
     let other = folder.path().join("other").display().to_string();
     run(&format!("--processes 4 --checkpoint {other} --max-states 1"));
     let stranger = std::fs::read_dir(&other)

@@ -92,7 +92,7 @@ fn searches_that_any_limit_ends_come_to_the_same_figures() {
     let check = [&["check", &model[..]][..], &formulas].concat();
     let mut cuts = 0;
     for (at, words) in [explore, check].into_iter().enumerate() {
-        let told = |outcome: &Outcome| {
+        let summary = |outcome: &Outcome| {
             if at == 0 {
                 format!("{:?}", figures(outcome))
             } else {
@@ -122,8 +122,8 @@ fn searches_that_any_limit_ends_come_to_the_same_figures() {
                 let outcome = run(&words, &format!("--{way} {kept} --without por {crew} {limit}"));
                 if limit.is_empty() {
                     assert_eq!(
-                        (outcome.code, told(&outcome)),
-                        (whole.code, told(&whole)),
+                        (outcome.code, summary(&outcome)),
+                        (whole.code, summary(&whole)),
                         "seed {seed}, {crew}: {}",
                         outcome.stderr
                     );

@@ -33,9 +33,9 @@ fn check(model: &str, formulas: &[&str], options: &str) -> Outcome {
     mu_check(&words)
 }
 
-/// What does not depend on how many processes check. Of a search that was decided it does: only the
-/// length of the evidence is compared.
-fn told(result: &Value) -> Vec<Value> {
+/// Returns the parts of a result that do not depend on the number of processes. If a search ended
+/// early, that is only the length of the evidence.
+fn comparable(result: &Value) -> Vec<Value> {
     let steps = result["evidence"].as_array().map_or(0, Vec::len) as u64
         + result["evidence_left_out"].as_u64().unwrap();
     let mut out = vec![result["verdict"].clone(), result["reason"].clone(), steps.into()];
@@ -48,7 +48,7 @@ fn told(result: &Value) -> Vec<Value> {
 fn all(outcome: &Outcome) -> Vec<Vec<Value>> {
     let results =
         outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
-    results.iter().map(told).collect()
+    results.iter().map(comparable).collect()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn verdicts_equations_and_evidence_are_those_of_one_process() {
     for (model, formulas, options) in cases {
         let one = check(model, formulas, options);
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
-        decided += all(&one).iter().filter(|told| told[2] != 0).count();
+        decided += all(&one).iter().filter(|comparable| comparable[2] != 0).count();
         for count in [1, 2, 3, 5] {
             let many = check(model, formulas, &format!("{options} --processes {count}"));
             assert_eq!(many.code, one.code, "{model}, {count} processes: {}", many.stderr);
@@ -104,7 +104,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         let many = check(&ends, &["mu X. [!a(9)]X"], &format!("--processes {count}"));
         assert_eq!((many.code, all(&many)), (0, all(&one)), "{}", many.stderr);
     }
-    // The model turns, but only after what is asked for has happened.
+    // The model has a cycle, but only after the required action.
     let after = text.replace("P(10);", "Q;\nproc Q = b(7) . Q;")
         + "init allow({a, b}, P(0) || P(0) || P(5));\n";
     let after = written(folder.path(), "after.mcrl2", &after);
@@ -114,8 +114,13 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         for count in [1, 2, 3] {
             let many = check(&after, &[formula], &format!("--processes {count}"));
             // One process has met the states beyond, in its second search.
-            let [one_told, many_told] = [&one, &many].map(|o| all(o)[0][..4].to_vec());
-            assert_eq!((many.code, many_told), (one.code, one_told), "{formula}: {}", many.stderr);
+            let [one_parts, many_parts] = [&one, &many].map(|o| all(o)[0][..4].to_vec());
+            assert_eq!(
+                (many.code, many_parts),
+                (one.code, one_parts),
+                "{formula}: {}",
+                many.stderr
+            );
         }
     }
     let turns = written(
@@ -167,8 +172,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
     );
 }
 
-/// What needs a game is found by the first process, with the value, figures and evidence that one
-/// process finds.
+/// The first process solves games, with the value, figures, and evidence of one process.
 #[test]
 fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,8 +203,8 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
             &if options.contains("--without") { apart } else { format!("{options} --without por") },
         );
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
-        for told in all(&one) {
-            verdicts[usize::from(told[0] == "true")] += 1;
+        for comparable in all(&one) {
+            verdicts[usize::from(comparable[0] == "true")] += 1;
         }
         for count in [1, 2, 3, 5] {
             let many = check(model, formulas, &format!("{options} --processes {count}"));
@@ -326,14 +330,14 @@ fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
     );
 }
 
-/// A process knows the labels that it met itself. So what no step at all was labelled with is told
-/// by one process, and by several only what the model's text says.
+/// A process knows only the labels of its own transitions. So one process reports labels that no
+/// transition has, and several processes only those that follow from the text of the model.
 #[test]
-fn what_was_never_met_is_told_only_by_who_has_met_all() {
+fn unreachable_labels_are_reported_by_one_process_only() {
     let folder = tempfile::tempdir().unwrap();
     let queue = written(folder.path(), "queue.mcrl2", QUEUE);
     let formulas = ["[true*.count(7)]false", "[true*.leave(a, [])]false"];
-    let told = |outcome: &Outcome| {
+    let comparable = |outcome: &Outcome| {
         let results = outcome.json["results"]
             .as_array()
             .unwrap_or_else(|| panic!("{}", outcome.stderr))
@@ -344,11 +348,11 @@ fn what_was_never_met_is_told_only_by_who_has_met_all() {
             has(1, "no step is ever labelled leave"),
         )
     };
-    assert_eq!(told(&check(&queue, &formulas, "--without por")), (true, true));
+    assert_eq!(comparable(&check(&queue, &formulas, "--without por")), (true, true));
     for count in [2, 3] {
         let many = check(&queue, &formulas, &format!("--processes {count}"));
         assert_eq!(
-            (many.code, told(&many)),
+            (many.code, comparable(&many)),
             (0, (false, true)),
             "{count} processes: {}",
             many.json
@@ -406,8 +410,8 @@ fn random_formulas_on_random_models_have_the_same_verdicts() {
         let count = 2 + seed % 3;
         let many = check(&model, &formulas, &format!("--processes {count}"));
         assert_eq!((many.code, all(&many)), (one.code, all(&one)), "seed {seed}: {}", many.stderr);
-        for told in all(&one) {
-            if told[0] == "true" { held += 1 } else { failed += 1 }
+        for comparable in all(&one) {
+            if comparable[0] == "true" { held += 1 } else { failed += 1 }
         }
     }
     assert!(held > 8 && failed > 8, "{held} hold, {failed} do not");
@@ -453,7 +457,7 @@ fn confluent_steps_are_taken_at_once_where_one_process_does() {
     let own = package("formulas/1a.gos.mcf");
     let options = format!("{own} -D max_operation_id=1 --confluence auto");
     let one = check(&arcx, &formulas, &format!("{options} --without por"));
-    let told = |outcome: &Outcome| -> Vec<(Value, Value)> {
+    let comparable = |outcome: &Outcome| -> Vec<(Value, Value)> {
         let results =
             outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
         results
@@ -462,7 +466,7 @@ fn confluent_steps_are_taken_at_once_where_one_process_does() {
             .collect()
     };
     let words: Vec<(Value, Value)> =
-        told(&one).into_iter().map(|t| (t.0, "processes".into())).collect();
+        comparable(&one).into_iter().map(|t| (t.0, "processes".into())).collect();
     assert!(
         words.iter().any(|w| w.0["used"] == true) && words.iter().any(|w| w.0["used"] == false),
         "{words:?}"
@@ -475,7 +479,7 @@ fn confluent_steps_are_taken_at_once_where_one_process_does() {
             "{count} processes: {}",
             many.stderr
         );
-        assert_eq!(told(&many), words, "{count} processes");
+        assert_eq!(comparable(&many), words, "{count} processes");
     }
 }
 
@@ -667,7 +671,7 @@ fn disturbed(folder: &Path, signal: Option<&str>, options: &str) -> (Outcome, Du
     (outcome, took)
 }
 
-/// The verdict is unknown for this reason, and the command that is told goes on.
+/// Checks that the verdict is unknown for this reason, and that the printed command resumes.
 fn goes_on(outcome: &Outcome, reason: &str) {
     let result = &outcome.json["results"][0];
     assert_eq!(

@@ -83,7 +83,7 @@ fn proxy(listener: TcpListener, to: u16, network: &Arc<Network>, seed: u64) {
     });
 }
 
-/// Starts processes whose connections all go through proxies.
+/// Starts processes with proxies for all connections.
 fn through(count: usize, folder: &Path, options: &str, seed: u64) -> (Vec<Child>, Arc<Network>) {
     let network = Arc::new(Network { cut: AtomicBool::new(false), bytes: AtomicU64::new(0) });
     let ports: Vec<u16> = (0..count).map(|_| free()).collect();
@@ -201,7 +201,7 @@ impl Drop for Hosts {
 /// with `ip`.
 #[test]
 #[ignore = "needs root and makes network namespaces"]
-fn hosts_whose_network_is_cut_end_with_unknown() {
+fn hosts_with_a_cut_network_end_with_unknown() {
     let Some(_hosts) = Hosts::new() else {
         println!("no network namespaces here: not run");
         return;
@@ -339,7 +339,7 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
     );
 }
 
-/// Whether some process was started with a word that has this text.
+/// True if some process has an argument with this text.
 fn is_running(text: &str) -> bool {
     let of = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).ok();
     let own = std::process::id().to_string();
@@ -350,7 +350,7 @@ fn is_running(text: &str) -> bool {
     others.filter_map(of).any(|words| String::from_utf8_lossy(&words).contains(text))
 }
 
-/// What a run says whose third host is not there: nothing of it stays on the others.
+/// Output of a run without its third host; nothing of it remains on the others.
 #[cfg(target_os = "linux")]
 fn without_the_third(folder: &Path, hosts: [&str; 3], shell: &str) {
     let mark = folder.display().to_string();

@@ -1,5 +1,4 @@
-//! What the program is to a shell, a terminal and a script: completions, manual pages, colours,
-//! timings.
+//! The program in a shell, a terminal, and a script: completions, manual pages, colours, timings.
 
 use crate::support::package;
 use serde_json::Value;
@@ -145,13 +144,13 @@ fn colours_are_for_terminals() {
             assert_eq!(escapes(&output), 0, "{arguments:?} {environment:?}");
         }
     }
-    // As on a terminal: asked for, help has some, and `NO_COLOR` takes precedence.
+    // Help has colours if the environment forces them, and `NO_COLOR` takes precedence.
     assert!(escapes(&run(&["--help"], &[("CLICOLOR_FORCE", "1")])) > 0);
     assert_eq!(escapes(&run(&["--help"], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")])), 0);
 }
 
 #[test]
-fn timings_tell_stages() {
+fn timings_have_stages() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("timings.json").display().to_string();
     let read = || serde_json::from_str::<Value>(&std::fs::read_to_string(&file).unwrap()).unwrap();
@@ -228,7 +227,7 @@ fn timings_tell_stages() {
 }
 
 #[test]
-fn executions_tell_fences_and_what_happens_before() {
+fn executions_have_fences_and_happens_before() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let text = "X86 SB+mfences\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MFENCE      | MFENCE      ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";

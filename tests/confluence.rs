@@ -25,7 +25,8 @@ const VALUES: [&str; 3] = ["d1", "d2", "d3"];
 /// two.
 fn specification(random: &mut Random) -> String {
     let parameters = &VARS[..3 + random.below(3)];
-    // Often one parameter tells where the process is, so that steps of different places never meet.
+    // Often one parameter is the location of the process, so that steps of different locations are
+    // never enabled together.
     let control = random.chance(1, 2);
     let summands: Vec<String> =
         (0..5 + random.below(8)).map(|_| summand(random, parameters, control)).collect();
@@ -58,7 +59,7 @@ fn summand(random: &mut Random, parameters: &[&str], control: bool) -> String {
         });
     }
     let action = match random.below(3) {
-        // What a hidden action tells is forgotten.
+        // Arguments of a hidden action are forgotten.
         _ if hidden => format!("e({})", random.choose(parameters)),
         0 => "a".to_string(),
         1 => format!("c({})", random.choose(near)),
@@ -168,8 +169,8 @@ fn priority_of_commuting_steps_keeps_branching_bisimilarity() {
     compare(&Confluence::Commuting(vec!["b".into()]), &without_b);
 }
 
-/// A formula that tells tau from nothing must not be asked of the system without it, be it true or
-/// false.
+/// A formula that distinguishes tau from no transition must not be checked on the system without
+/// it, be it true or false.
 #[test]
 fn formulas_that_see_silence_are_checked_on_the_whole_system() {
     let silent = "act a; init tau . a . delta;";

@@ -225,8 +225,8 @@ fn machines_show_exactly_what_their_models_allow_to_three_operations() {
     machines_show_what_their_models_allow(3);
 }
 
-/// Which models a machine breaks follows from the models alone: those that forbid something that
-/// the machine's model allows.
+/// The models alone determine the violated ones: those that forbid an outcome that the machine's
+/// model allows.
 #[test]
 fn machines_break_the_models_that_are_not_weaker() {
     let all = all(2);
@@ -942,13 +942,13 @@ fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
             .unwrap()
             .contains("| b | – |  | not found within the bound |")
     );
-    // Without `--against` a fault is told by all models to which the machine conforms.
+    // Without `--against` all models to which the machine conforms find a fault.
     let all = run(&["--fault", &path("faulty/a.spec")]);
     assert_eq!(
         (all.code, all.json["faults"][0]["models"].as_array().unwrap().len()),
         (0, KNOWN.len())
     );
-    // A machine that does not conform is told itself.
+    // A machine that does not conform is reported itself.
     let tso = package("specs/machines/tso.spec");
     let broken = mu_check(&[
         "conform",
@@ -1042,8 +1042,7 @@ fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
     assert!(outcome.code == 2 && outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 
-/// ARCx: a few of its faults, with the smallest tests; and the faults that its formulas tell too
-/// are the same.
+/// ARCx: a few of its faults, with the smallest tests; its formulas detect the same faults.
 #[test]
 fn faults_of_arcx_are_found() {
     let text = std::fs::read_to_string(package("specs/arcx.faults")).unwrap();

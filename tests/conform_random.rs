@@ -1,5 +1,5 @@
-//! `conform` on random machines with random interfaces: verdicts beside a simulation, and a place
-//! for every error.
+//! `conform` on random machines with random interfaces: verdicts compared with a simulation, and a
+//! place for every error.
 //!
 //! `MU_CHECK_CASES` machines from `MU_CHECK_SEED` on. A [`Design`] is a machine of two processors
 //! with or without store buffers, forwarding, fences, updates and faults, under random names. It is
@@ -67,13 +67,13 @@ struct Design {
     update: bool,
     split: [bool; 2],
     marks: bool,
-    /// Loads and stores are one action, told apart by its first argument.
+    /// Loads and stores are one action, distinguished by its first argument.
     single: bool,
     /// Arguments stand in another order.
     turned: bool,
     /// The machine waits for a program.
     waits: bool,
-    /// What becomes of the labels of buffers: hidden, internal by name, internal by pattern,
+    /// Treatment of the labels of buffers: hidden, internal by name, internal by pattern,
     /// observed.
     drain: usize,
 }
@@ -842,7 +842,7 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
             );
             check_names(&design, one);
         }
-        // Without a line whose labels occur the interface is incomplete.
+        // Without a line for labels that occur the interface is incomplete.
         let kept: Vec<&str> = lines
             .iter()
             .filter(|l| !l.0.starts_with("load") && l.0 != "program")

@@ -1,6 +1,6 @@
-//! Deadlocks explained, end to end: three broken models with what is expected to be said of each,
-//! written down from the models, before any output was looked at; clean ends told from hangs; paths
-//! that `simulate` walks again.
+//! Explanations of deadlocks, end to end: three broken models with the expected output of each,
+//! derived from the models before any output was seen; terminations and other deadlocks; paths that
+//! `simulate` replays.
 
 use crate::support::package;
 use serde_json::Value;
@@ -286,8 +286,8 @@ fn paths_hold_their_data() {
     expect(&text(&output), &["true", "false"]);
 }
 
-/// A model without a formula is told what an end is, as `explore` is; with one the option says
-/// nothing.
+/// `check` without a formula has the option `--terminal`, as `explore` has; with a formula the
+/// option has no effect.
 #[test]
 fn ends_of_a_model_alone() {
     let (_folder, path) = scratch(
@@ -339,7 +339,7 @@ fn internal_names_are_not_shown() {
     assert!(!text(&output).contains("unused_"), "{}", text(&output));
 }
 
-/// A condition ends the components whose parameters it speaks of.
+/// A condition terminates the components that have its parameters.
 #[test]
 fn an_end_may_be_a_condition() {
     let model = "act s, r, c: Nat; tick;
@@ -387,7 +387,7 @@ exists (0:EAX=0 /\\ 1:EAX=0)
 ";
 
 #[test]
-fn a_litmus_test_is_a_model_whose_threads_end() {
+fn threads_of_a_litmus_test_terminate() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str, text: &str| {
         let path = folder.path().join(name);

@@ -99,7 +99,7 @@ fn paths(value: &serde_json::Value, out: &mut Vec<String>) {
     }
 }
 
-/// What the extension of Visual Studio Code names goes into its package.
+/// The package of the extension of Visual Studio Code has all files that the extension names.
 #[test]
 fn visual_studio_code_packs_what_it_names() {
     let read =

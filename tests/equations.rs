@@ -27,7 +27,7 @@ fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     )
 }
 
-/// Whether the first player wins the game of a system; none if it has too many states.
+/// True if the first player wins the game of a system; `None` if it has too many states.
 fn solved(text: &str, which: usize) -> Result<Option<bool>, Diagnostic> {
     let system = equations::read(SourceId(0), text)?;
     let process =
@@ -180,7 +180,7 @@ fn what_data_has_no_say_in_is_decided() {
     }
 }
 
-/// What is decided without the data is so with them: random systems of few instances.
+/// Decisions without data agree with decisions with data, on random systems of few instances.
 #[test]
 fn bare_systems_are_right() {
     let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 60) * 5);
@@ -238,7 +238,7 @@ fn right_hand_side(tape: &mut Tape, count: usize, depth: usize) -> String {
     }
 }
 
-/// What is wrong is refused at its place.
+/// Errors are rejected with their place.
 #[test]
 fn refusals_have_places() {
     for (text, at, message) in [

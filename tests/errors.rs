@@ -83,7 +83,7 @@ fn print(head: &str, cases: &[Case]) -> String {
     text
 }
 
-/// What a run gave.
+/// Result of a run.
 struct Outcome {
     /// Exit code; `None` if it was ended because it took too long.
     code: Option<i32>,

@@ -230,7 +230,7 @@ fn a_file_for_each_formula_in_the_form_of_its_ending() {
     let cycle: Value = serde_json::from_str(&cycle).unwrap();
     let back = cycle["back_to"].as_u64().unwrap() as usize;
     assert_eq!(cycle["steps"][back]["action"], "a(7)", "{cycle}");
-    // All parameters of each state, if asked for.
+    // All parameters of each state, by option.
     let outcome = mu_check(&["check", &model, &never, "--full-states"]);
     let steps = outcome.json["results"][0]["evidence"].as_array().unwrap();
     let known = |s: &Value| s["state"].as_object().unwrap().len();
@@ -243,8 +243,8 @@ fn a_file_for_each_formula_in_the_form_of_its_ending() {
     );
 }
 
-/// What is printed for people: a witness where the outer operator asks for one, and below each step
-/// what it changed and whose that is.
+/// Text output: a witness if the outer operator requires one, and below each step its changes with
+/// their component.
 #[test]
 fn text_shows_witnesses_and_what_each_step_changed() {
     let folder = tempfile::tempdir().unwrap();
@@ -316,7 +316,7 @@ fn evidence_that_branches_is_drawn() {
 }
 
 #[test]
-fn what_was_never_tested_is_told() {
+fn untested_parts_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let model = write(folder.path(), "model.mcrl2", MODEL);
     let formula = write(folder.path(), "f.mcf", "[true* . d . b(0)]false && [true* . b(5)]false");

@@ -1,4 +1,4 @@
-//! Programs told again as mCRL2 specifications behave as their machines: strong bisimilarity of the
+//! Programs printed as mCRL2 specifications behave as their machines: strong bisimilarity of the
 //! two transition systems.
 //!
 //! A failure prints the seed and the program; `MU_CHECK_SEED=n cargo test --release --test
@@ -33,7 +33,7 @@ fn system(model: &dyn mu_check::model::Model) -> Lts {
         .1
 }
 
-/// How many transitions each label has.
+/// Counts the transitions of each label.
 fn labels(lts: &Lts) -> String {
     let mut counts = std::collections::BTreeMap::new();
     lts.labels.iter().for_each(|l| *counts.entry(&lts.table.texts[l.index()]).or_insert(0) += 1);
@@ -82,7 +82,7 @@ fn random_programs_are_bisimilar() {
     assert!(states as u64 > cases * 30, "{states}");
 }
 
-/// Machines, axioms and the specification told as mCRL2 on the same programs, of up to 4 threads
+/// Machines, axioms and the specification printed as mCRL2 on the same programs, of up to 4 threads
 /// and 4 instructions: `MU_CHECK_SEED=1 MU_CHECK_CASES=10000 cargo test --release --test expansion
 /// three_routes -- --ignored --nocapture`. Systems of more than `MU_CHECK_STATES` states are left
 /// to machines and axioms.

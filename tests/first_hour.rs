@@ -1,5 +1,6 @@
-//! The first hour of a user: projects to begin with, whose mistake is found and corrected as their
-//! README says; parameters listed; expressions evaluated; a slip in a command's name.
+//! The first hour of a user: example projects, with a mistake that is found and corrected as in
+//! their README; lists of parameters; evaluation of expressions; a typing error in a command's
+//! name.
 
 use crate::support::{mu_check, package};
 use std::path::Path;

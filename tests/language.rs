@@ -11,8 +11,8 @@
 //! %% value head([]) is error TEXT  what evaluation is refused with
 //! %% formula [true*]<true>true is false
 //! %% formula mu X. !X is error TEXT
-//! %% like a . b . delta            strongly bisimilar to this initial process in place of the case's own
-//! %% refused TEXT                  parsing, type checking, linearisation or exploration is refused with this text in the message
+//! %% like a . b . delta            strongly bisimilar to the case with this initial process
+//! %% refused TEXT                  a stage up to exploration fails with this text in the message
 //! ```
 //!
 //! Expectations were worked out by hand; each answer is computed by a second route as well where
@@ -58,7 +58,7 @@ struct Case {
     expected: Vec<String>,
 }
 
-/// How often a second route gave an answer.
+/// Number of answers by a second route.
 #[derive(Default, Debug)]
 struct Tally {
     cases: usize,
@@ -158,7 +158,7 @@ fn answer(text: &str) -> (&str, &str) {
     text.rsplit_once(" is ").unwrap_or_else(|| panic!("`{text}`: ` is ` and an answer are missing"))
 }
 
-/// Whether an answer is an error with the text that is wanted, or a value.
+/// True if an answer is the wanted value, or an error with the wanted text.
 fn fits(wanted: &str, found: &Result<String, Diagnostic>) -> bool {
     match (wanted.strip_prefix("error "), found) {
         (Some(text), Err(d)) => d.message.contains(text) && d.exit_code() == 2,
@@ -229,13 +229,13 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
         .as_ref()
         .map_err(Clone::clone)
         .and_then(|spec| explored(spec, &linearise::Options::default()));
-    let told = |d: &Diagnostic| d.render(&sources);
+    let rendered = |d: &Diagnostic| d.render(&sources);
     if show {
         match &system {
             Ok((_, lts)) => {
                 println!("  states {}, transitions {}", lts.state_count(), lts.transition_count())
             }
-            Err(d) => println!("  refused {}", told(d)),
+            Err(d) => println!("  refused {}", rendered(d)),
         }
     }
     if let Some(refused) = case.expected.iter().find_map(|e| e.strip_prefix("refused ")) {
@@ -243,7 +243,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
         match &system {
             Ok(_) => wrong.push(format!("not refused: {refused}")),
             Err(d) if !d.message.contains(refused) || d.exit_code() != 2 => {
-                wrong.push(format!("refused otherwise than with `{refused}`: {}", told(d)))
+                wrong.push(format!("refused otherwise than with `{refused}`: {}", rendered(d)))
             }
             Err(_) => {}
         }
@@ -251,12 +251,12 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
     }
     let spec = match spec {
         Ok(spec) => spec,
-        Err(d) => return vec![told(&d)],
+        Err(d) => return vec![rendered(&d)],
     };
     if case.expected.iter().any(|e| ["states", "like", "formula"].iter().any(|w| e.starts_with(w)))
         && let Err(d) = &system
     {
-        wrong.push(told(d));
+        wrong.push(rendered(d));
     }
     if let Ok((_, lts)) = &system {
         tally.systems += 1;
@@ -291,7 +291,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                         ));
                     }
                 }
-                Err(d) => wrong.push(format!("simplification {name}: {}", told(&d))),
+                Err(d) => wrong.push(format!("simplification {name}: {}", rendered(&d))),
             }
         }
     }
@@ -323,7 +323,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                 if !fits(wanted, &found) {
                     wrong.push(format!(
                         "value {expression}: expected {wanted}, found {}",
-                        found.unwrap_or_else(|d| told(&d))
+                        found.unwrap_or_else(|d| rendered(&d))
                     ));
                 }
             }
@@ -480,16 +480,15 @@ fn simplifications_by_name() {
     assert_eq!(plain.0, [2, 2, 2]);
     // Six places, two rows, three columns.
     assert_eq!(figures(rows, &["unfold"]), ([7, 11, 0], plain.1));
-    // Queues in a list that keeps its length, whose lengths are not kept; a list that grows stays
-    // whole.
+    // Queues of variable length in a list of constant length; a list that grows is not unfolded.
     let queues = "map push: Pos # Nat # List(List(Nat)) -> List(List(Nat)); var x: Pos; n: Nat; q: List(Nat); l: List(List(Nat));
         eqn push(1, n, q |> l) = (q <| n) |> l; x > 1 -> push(x, n, q |> l) = q |> push(Int2Pos(x - 1), n, l);
         act a: Pos; proc P(l: List(List(Nat))) = sum x: Pos. (x <= 4 && #(l . Int2Nat(x - 1)) < 3) -> a(x) . P(push(x, x, l)); init P([[7], [7], [7], [7]]);";
     assert_eq!(figures(queues, &["unfold"]), ([4, 4, 0], Some((81, 216))));
     let grows = "act a: Nat; proc P(l: List(Nat)) = (#l < 5) -> a(#l) . P(l <| 1) + (#l > 4) -> a(0) . P(tail(l)); init P([1, 2]);";
     assert_eq!(figures(grows, &["unfold"]), ([1, 2, 0], figures(grows, &[]).1));
-    // A board as a function of functions: three in a row are asked for row by row, and no move goes
-    // on after that. At the end the board is not live.
+    // A board as a function of functions: conditions check three in a row for each row, and no move
+    // follows. At the end the board is not live.
     let function = "sort Piece = struct none | pin; map start: Pos -> Pos -> Piece; full: (Pos -> Pos -> Piece) -> Bool;
         var x, y: Pos; b: Pos -> Pos -> Piece;
         eqn start(x)(y) = none; full(b) = exists i: Pos. i <= 3 && b(i)(1) == pin && b(i)(2) == pin && b(i)(3) == pin;
@@ -500,7 +499,7 @@ fn simplifications_by_name() {
     let plain = figures(function, &[]);
     assert_eq!(plain, ([2, 2, 2], Some((491, 3 * 12 * 49 + 147))));
     assert_eq!(figures(function, &["unfold"]), ([10, 12, 0], plain.1));
-    // One that is changed where a parameter says, that takes few values, is told apart by them.
+    // A function that is updated at a parameter with few values is unfolded by these values.
     let somewhere = "act a: Nat; proc P(f: Nat -> Bool, n: Nat) = (n < 3) -> a(n) . P(f[n -> !f(n)], n + 1); init P(lambda x: Nat. x > 1, 0);";
     assert_eq!(figures(somewhere, &["unfold"]), ([4, 3, 0], figures(somewhere, &[]).1));
     let walk = "sort Field = struct free | trodden; Side = struct up | down | left | right; Row = List(Field);
@@ -522,9 +521,9 @@ fn simplifications_by_name() {
     let plain = figures(walk, &[]);
     assert_eq!(plain.0, [4, 2, 1]);
     assert_eq!(figures(walk, &["unfold"]), ([12, 33, 0], plain.1));
-    // What all actions tell, or what only a function gives that nobody knows, stays whole.
-    let told = "sort R = struct r(x: Nat, y: Bool); act a: R; proc P(p: R) = (x(p) < 3) -> a(p) . P(r(x(p) + 1, !y(p))); init P(r(0, true));";
-    assert_eq!(figures(told, &["unfold"]), ([1, 1, 0], Some((4, 3))));
+    // A parameter that all actions show, or that an unknown function yields, is not unfolded.
+    let visible = "sort R = struct r(x: Nat, y: Bool); act a: R; proc P(p: R) = (x(p) < 3) -> a(p) . P(r(x(p) + 1, !y(p))); init P(r(0, true));";
+    assert_eq!(figures(visible, &["unfold"]), ([1, 1, 0], Some((4, 3))));
     let unknown =
         "sort R = struct r(Bool, Bool); map f: Bool # R -> R; var b, c: Bool; eqn f(true, r(b, c)) = r(c, !b); f(false, r(b, c)) = r(b, c);
         act a: Bool; proc P(d: Bool, p: R) = a(d) . P(!d, f(d, p)) + (p == r(true, true)) -> a(d) . P(d, p); init P(true, r(false, true));";
@@ -540,7 +539,7 @@ fn simplifications_by_name() {
     let plain = figures(nested, &[]);
     assert_eq!(plain.0, [2, 4, 0]);
     assert_eq!(figures(nested, &["unfold"]), ([7, 4, 0], plain.1));
-    // Equality that the user defines is asked of whole records.
+    // User-defined equality compares whole records.
     let own = "sort R; cons r: Nat # Nat -> R; map low: R -> Nat; var n, m, k, l: Nat; eqn r(n, m) == r(k, l) = n == k; low(r(n, m)) = m;
         act a: Nat; proc P(p: R) = (p == r(1, 7)) -> a(low(p)) . P(r(2, 2)); init P(r(1, 5));";
     assert_eq!(figures(own, &["unfold"]), ([1, 1, 0], Some((2, 1))));

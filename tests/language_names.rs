@@ -95,14 +95,14 @@ crit: mov dword [flag], 0
 end thread_code
 ";
 
-/// What an editor asks about a place.
-struct Asked<'c> {
+/// Requests of an editor for places of a text.
+struct PlaceRequests<'c> {
     client: &'c mut Client,
     path: &'c Path,
     text: &'c str,
 }
 
-impl Asked<'_> {
+impl PlaceRequests<'_> {
     fn at(&mut self, method: &str, mark: &str) -> Value {
         let offset = self.text.find(mark).unwrap_or_else(|| panic!("{mark}"));
         let more = json!({ "context": { "includeDeclaration": true } });
@@ -189,35 +189,35 @@ fn a_system() {
     let mut client = Client::start(Some(folder.path()));
     client.open(&path, SYSTEM);
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
-    let mut asked = Asked { client: &mut client, path: &path, text: SYSTEM };
-    let found = asked.hover("Busy }");
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: SYSTEM };
+    let found = requests.hover("Busy }");
     assert!(found.contains("Busy: place") && found.contains("value"), "{found}");
-    let found = asked.hover("Turn = p");
+    let found = requests.hover("Turn = p");
     assert!(
         found.contains("weak var Turn : proc")
             && found.contains("buffer")
             && found.contains("who may go"),
         "{found}"
     );
-    assert!(asked.hover("place\n(*").contains("the places of a process"));
-    assert!(asked.hover("proc] :").contains("given by the language"));
-    assert_eq!(asked.lines("definition", "busy(q)"), [5]);
-    assert_eq!(asked.lines("references", "At[p]"), [2, 5, 6, 10, 10, 11]);
+    assert!(requests.hover("place\n(*").contains("the places of a process"));
+    assert!(requests.hover("proc] :").contains("given by the language"));
+    assert_eq!(requests.lines("definition", "busy(q)"), [5]);
+    assert_eq!(requests.lines("references", "At[p]"), [2, 5, 6, 10, 10, 11]);
     // The `q` of the quantifier is another than that of the claim.
-    assert_eq!(asked.lines("references", "q. (At"), [10, 10]);
-    assert_eq!(asked.lines("documentHighlight", "x) { At"), [5, 5]);
-    let found = asked.completion("Turn = p");
+    assert_eq!(requests.lines("references", "q. (At"), [10, 10]);
+    assert_eq!(requests.lines("documentHighlight", "x) { At"), [5, 5]);
+    let found = requests.completion("Turn = p");
     assert!(
         ["p", "q", "At", "busy", "Idle", "requires", "bool"]
             .iter()
             .all(|w| found.iter().any(|f| f == w)),
         "{found:?}"
     );
-    let found = asked.completion("At[p] = Idle }");
+    let found = requests.completion("At[p] = Idle }");
     assert!(found.contains(&"p".to_string()) && !found.contains(&"x".to_string()), "{found:?}");
-    assert_eq!(asked.outline(), ["place", "At", "Turn", "busy", "init", "unsafe", "go"]);
-    assert!(asked.folds().contains(&(9, 12)), "{:?}", asked.folds());
-    let colours = asked.colours();
+    assert_eq!(requests.outline(), ["place", "At", "Turn", "busy", "init", "unsafe", "go"]);
+    assert!(requests.folds().contains(&(9, 12)), "{:?}", requests.folds());
+    let colours = requests.colours();
     let of = |word: &str| {
         colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1
     };
@@ -230,9 +230,9 @@ fn a_system() {
             && of("go") == 11
     );
     // Renaming: all places, nothing captured, names of the language stay.
-    assert_eq!(asked.renamed("At[p]", "Where"), SYSTEM.replace("At", "Where"));
+    assert_eq!(requests.renamed("At[p]", "Where"), SYSTEM.replace("At", "Where"));
     assert_eq!(
-        asked.renamed("p])", "self"),
+        requests.renamed("p])", "self"),
         SYSTEM
             .replace("([p])", "([self])")
             .replace("Turn = p", "Turn = self")
@@ -248,16 +248,16 @@ fn a_system() {
         ("Turn = p", "True", "a name that the language gives"),
         ("= p", "x", "there is no name here"),
     ] {
-        let found = asked.rename(mark, new);
+        let found = requests.rename(mark, new);
         assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
     }
     // Text that is being typed: the rest stays alive.
     let broken = SYSTEM.replace("init (p) {", "init (p) { $ At[");
     client.open(&path, &broken);
-    let mut asked = Asked { client: &mut client, path: &path, text: &broken };
-    assert_eq!(asked.lines("references", "busy(p)"), [5, 8, 8]);
-    assert_eq!(asked.outline(), ["place", "At", "Turn", "busy", "unsafe", "go"]);
-    assert!(asked.rename("At[proc]", "Where").is_err_and(|m| m.contains("cannot be read")));
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: &broken };
+    assert_eq!(requests.lines("references", "busy(p)"), [5, 8, 8]);
+    assert_eq!(requests.outline(), ["place", "At", "Turn", "busy", "unsafe", "go"]);
+    assert!(requests.rename("At[proc]", "Where").is_err_and(|m| m.contains("cannot be read")));
     client.end();
 }
 
@@ -270,30 +270,30 @@ fn a_memory_model() {
     let mut client = Client::start(Some(folder.path()));
     client.open(&path, MODEL);
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
-    let mut asked = Asked { client: &mut client, path: &path, text: MODEL };
-    let found = asked.hover("step)");
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: MODEL };
+    let found = requests.hover("step)");
     assert!(
         found.contains("let step = rf | co")
             && found.contains("a relation, declared in `base.cat`")
             && found.contains("a step"),
         "{found}"
     );
-    assert!(asked.hover("po |").contains("program order"));
-    assert!(asked.hover("pair(far").contains("let pair(x, y) = x & y"));
-    assert_eq!(asked.at("definition", "step)")[0]["uri"], uri(&base));
-    assert_eq!(asked.lines("references", "reach)"), [2, 2, 6]);
-    assert_eq!(asked.lines("references", "x &"), [3, 3]);
+    assert!(requests.hover("po |").contains("program order"));
+    assert!(requests.hover("pair(far").contains("let pair(x, y) = x & y"));
+    assert_eq!(requests.at("definition", "step)")[0]["uri"], uri(&base));
+    assert_eq!(requests.lines("references", "reach)"), [2, 2, 6]);
+    assert_eq!(requests.lines("references", "x &"), [3, 3]);
     // Both branches bind it.
-    assert_eq!(asked.lines("definition", "far, rf"), [5, 5]);
-    let found = asked.completion("x &");
+    assert_eq!(requests.lines("definition", "far, rf"), [5, 5]);
+    let found = requests.completion("x &");
     assert!(
         ["x", "y", "step", "reach", "fr", "domain", "acyclic"]
             .iter()
             .all(|w| found.iter().any(|f| f == w)),
         "{found:?}"
     );
-    assert_eq!(asked.outline(), ["reach", "pair", "order", "far", "claim", "claim2"]);
-    let colours = asked.colours();
+    assert_eq!(requests.outline(), ["reach", "pair", "order", "far", "claim", "claim2"]);
+    let colours = requests.colours();
     let of = |word: &str| {
         colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1
     };
@@ -305,26 +305,26 @@ fn a_memory_model() {
             && of("rf") == 13
             && of("claim") == 10
     );
-    assert_eq!(asked.renamed("far, rf", "away"), MODEL.replace("far", "away"));
+    assert_eq!(requests.renamed("far, rf", "away"), MODEL.replace("far", "away"));
     assert_eq!(
-        asked.renamed("x &", "first"),
+        requests.renamed("x &", "first"),
         MODEL.replace("pair(x, y) = x", "pair(first, y) = first")
     );
     // Across files, from either of them.
-    let changes = asked.rename("step)", "one").unwrap();
+    let changes = requests.rename("step)", "one").unwrap();
     assert_eq!(edited(BASE, &changes[uri(&base)]), BASE.replace("let step", "let one"));
     assert_eq!(edited(MODEL, &changes[uri(&path)]), MODEL.replace("step", "one"));
     client.open(&base, BASE);
-    let mut asked = Asked { client: &mut client, path: &base, text: BASE };
-    assert_eq!(asked.rename("step =", "one").unwrap(), changes);
+    let mut requests = PlaceRequests { client: &mut client, path: &base, text: BASE };
+    assert_eq!(requests.rename("step =", "one").unwrap(), changes);
     assert!(
-        asked.rename("step =", "pair").unwrap().as_object().unwrap().len() == 2,
+        requests.rename("step =", "pair").unwrap().as_object().unwrap().len() == 2,
         "hidden later, and not used then"
     );
     assert!(
-        asked.rename("step =", "reach").is_err_and(|m| m.contains("would mean something else"))
+        requests.rename("step =", "reach").is_err_and(|m| m.contains("would mean something else"))
     );
-    let mut asked = Asked { client: &mut client, path: &path, text: MODEL };
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: MODEL };
     for (mark, new, message) in [
         ("reach =", "rf", "a name that the language gives"),
         ("reach =", "step", "would mean something else"),
@@ -333,7 +333,7 @@ fn a_memory_model() {
         ("reach =", "a b", "would"),
         ("reach =", "let", "would have an error"),
     ] {
-        let found = asked.rename(mark, new);
+        let found = requests.rename(mark, new);
         assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
     }
     // What is typed in a file shows in one that includes it.
@@ -350,19 +350,19 @@ fn litmus_tests() {
     let mut client = Client::start(Some(folder.path()));
     client.open(&path, TEST);
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
-    let mut asked = Asked { client: &mut client, path: &path, text: TEST };
-    assert!(asked.hover("y],$1").contains("int y=0"), "{}", asked.hover("y],$1"));
-    assert!(asked.hover("EAX,[y]").contains("a register of P0"));
-    assert_eq!(asked.lines("references", "x],$1"), [2, 4, 5, 8]);
-    assert_eq!(asked.lines("references", "EAX=0 /"), [5, 9]);
-    assert_eq!(asked.lines("references", "L: MOV"), [4, 7]);
-    assert_eq!(asked.outline(), ["x", "y", "P0", "P1", "L", "locations"]);
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: TEST };
+    assert!(requests.hover("y],$1").contains("int y=0"), "{}", requests.hover("y],$1"));
+    assert!(requests.hover("EAX,[y]").contains("a register of P0"));
+    assert_eq!(requests.lines("references", "x],$1"), [2, 4, 5, 8]);
+    assert_eq!(requests.lines("references", "EAX=0 /"), [5, 9]);
+    assert_eq!(requests.lines("references", "L: MOV"), [4, 7]);
+    assert_eq!(requests.outline(), ["x", "y", "P0", "P1", "L", "locations"]);
     assert_eq!(
-        asked.renamed("x],$1", "flag"),
+        requests.renamed("x],$1", "flag"),
         TEST.replace("int x", "int flag").replace("[x]", "[flag]").replace("[x;]", "[flag;]")
     );
     assert_eq!(
-        asked.renamed("L: MOV", "again"),
+        requests.renamed("L: MOV", "again"),
         TEST.replace("L: MOV", "again: MOV").replace("JE L ", "JE again ")
     );
     for (mark, new, message) in [
@@ -370,7 +370,7 @@ fn litmus_tests() {
         ("x],$1", "y", "the variable `y` is initialised twice"),
         ("x],$1", "EBX", "would"),
     ] {
-        let found = asked.rename(mark, new);
+        let found = requests.rename(mark, new);
         assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
     }
     // Other architectures have diagnostics too, and C has local variables.
@@ -386,11 +386,11 @@ fn litmus_tests() {
     let path = folder.path().join("mp.litmus");
     client.open(&path, c);
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
-    let mut asked = Asked { client: &mut client, path: &path, text: c };
-    assert_eq!(asked.lines("references", "r1=0"), [7, 8, 10]);
-    assert_eq!(asked.renamed("r1=0", "data"), c.replace("r1", "data"));
-    assert_eq!(asked.renamed("y; }", "z"), c.replace("*y", "*z").replace("int* y", "int* z"));
-    assert!(asked.rename("r1=0", "x").is_err());
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: c };
+    assert_eq!(requests.lines("references", "r1=0"), [7, 8, 10]);
+    assert_eq!(requests.renamed("r1=0", "data"), c.replace("r1", "data"));
+    assert_eq!(requests.renamed("y; }", "z"), c.replace("*y", "*z").replace("int* y", "int* z"));
+    assert!(requests.rename("r1=0", "x").is_err());
     client.end();
 }
 
@@ -401,42 +401,42 @@ fn an_equation_system() {
     let mut client = Client::start(Some(folder.path()));
     client.open(&path, EQUATIONS);
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
-    let mut asked = Asked { client: &mut client, path: &path, text: EQUATIONS };
-    let found = asked.hover("X(twice");
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: EQUATIONS };
+    let found = requests.hover("X(twice");
     assert!(
         found.contains("nu X(n: Nat, d: D)")
             && found.contains("greatest")
             && found.contains("The first of them"),
         "{found}"
     );
-    let found = asked.hover("n(d) ==");
+    let found = requests.hover("n(d) ==");
     assert!(found.contains("n: D -> Nat") && found.contains("how deep"), "{found}");
-    let found = asked.hover("n < 3");
+    let found = requests.hover("n < 3");
     assert!(found.contains("n: Nat") && found.contains("parameter"), "{found}");
-    assert!(asked.hover("n < 2").contains("quantified"));
-    assert!(asked.hover("D) =").contains("what is handed on"));
+    assert!(requests.hover("n < 2").contains("quantified"));
+    assert!(requests.hover("D) =").contains("what is handed on"));
     // A parameter of an equation, what a quantifier binds there, and the operation are three.
-    assert_eq!(asked.lines("definition", "n < 3"), [10]);
-    assert_eq!(asked.lines("references", "n < 3"), [10, 11, 11]);
-    assert_eq!(asked.lines("references", "n < 2"), [13, 13, 13]);
-    assert_eq!(asked.lines("references", "n(d) =="), [2, 5, 6, 6, 13]);
-    assert_eq!(asked.lines("documentHighlight", "d: D) =\n    val"), [12, 13, 13]);
-    assert_eq!(asked.lines("references", "X(n, red)"), [10, 13, 13, 14]);
-    let found = asked.completion("m < n");
+    assert_eq!(requests.lines("definition", "n < 3"), [10]);
+    assert_eq!(requests.lines("references", "n < 3"), [10, 11, 11]);
+    assert_eq!(requests.lines("references", "n < 2"), [13, 13, 13]);
+    assert_eq!(requests.lines("references", "n(d) =="), [2, 5, 6, 6, 13]);
+    assert_eq!(requests.lines("documentHighlight", "d: D) =\n    val"), [12, 13, 13]);
+    assert_eq!(requests.lines("references", "X(n, red)"), [10, 13, 13, 14]);
+    let found = requests.completion("m < n");
     assert!(
         ["n", "d", "m", "X", "Y", "twice", "red", "D", "forall", "Nat"]
             .iter()
             .all(|w| found.iter().any(|f| f == w)),
         "{found:?}"
     );
-    let found = asked.completion("n(d) ==");
+    let found = requests.completion("n(d) ==");
     assert!(found.contains(&"d".to_string()) && !found.contains(&"m".to_string()), "{found:?}");
-    let items = asked.at("completion", "n(d) ==");
+    let items = requests.at("completion", "n(d) ==");
     let twice = items.as_array().unwrap().iter().find(|i| i["label"] == "twice").unwrap();
     assert_eq!(twice["detail"], "twice: Nat -> Nat");
-    assert_eq!(asked.outline(), ["D", "n", "twice", "eqn", "X", "Y", "init"]);
-    assert!(asked.folds().contains(&(10, 11)), "{:?}", asked.folds());
-    let colours = asked.colours();
+    assert_eq!(requests.outline(), ["D", "n", "twice", "eqn", "X", "Y", "init"]);
+    assert!(requests.folds().contains(&(10, 11)), "{:?}", requests.folds());
+    let colours = requests.colours();
     let of = |word: &str| {
         colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1
     };
@@ -445,13 +445,13 @@ fn an_equation_system() {
         "{colours:?}"
     );
     assert_eq!(
-        asked.renamed("n < 3", "many"),
+        requests.renamed("n < 3", "many"),
         EQUATIONS
             .replace("X(n: Nat", "X(many: Nat")
             .replace("m < n)", "m < many)")
             .replace("n < 3", "many < 3")
     );
-    assert_eq!(asked.renamed("Y(d)", "Other"), EQUATIONS.replace('Y', "Other"));
+    assert_eq!(requests.renamed("Y(d)", "Other"), EQUATIONS.replace('Y', "Other"));
     for (mark, new, message) in [
         ("n < 3", "d", "would"),
         ("m < n", "n", "would mean something else"),
@@ -460,14 +460,14 @@ fn an_equation_system() {
         ("Y(d)", "val", "would have an error"),
         ("Nat, d", "Natural", "there is no name here"),
     ] {
-        let found = asked.rename(mark, new);
+        let found = requests.rename(mark, new);
         assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
     }
     // Text that is being typed: the rest stays alive.
     let broken = EQUATIONS.replace("val(n < 3)", "val(n <");
     client.open(&path, &broken);
-    let mut asked = Asked { client: &mut client, path: &path, text: &broken };
-    assert_eq!(asked.lines("references", "red)"), [1, 5, 13, 14]);
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: &broken };
+    assert_eq!(requests.lines("references", "red)"), [1, 5, 13, 14]);
     client.end();
 }
 
@@ -478,24 +478,24 @@ fn an_x86_program() {
     let mut client = Client::start(Some(folder.path()));
     client.open(&path, PROGRAM);
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
-    let mut asked = Asked { client: &mut client, path: &path, text: PROGRAM };
-    let found = asked.hover("count]");
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: PROGRAM };
+    let found = requests.hover("count]");
     assert!(
         found.contains("count dd N ! as counter")
             && found.contains("shared by all")
             && found.contains("how many are out"),
         "{found}"
     );
-    assert!(asked.hover("mine +").contains("each thread has an element"));
-    assert!(asked.hover("next]").contains("round robin"));
-    assert!(asked.hover("again\n  dec").contains("comes back"));
-    assert_eq!(asked.lines("definition", "crit && eip[$b]"), [22]);
-    assert_eq!(asked.lines("references", "flag], eax"), [2, 9, 17, 22]);
-    assert_eq!(asked.lines("references", "again:"), [16, 20, 23]);
+    assert!(requests.hover("mine +").contains("each thread has an element"));
+    assert!(requests.hover("next]").contains("round robin"));
+    assert!(requests.hover("again\n  dec").contains("comes back"));
+    assert_eq!(requests.lines("definition", "crit && eip[$b]"), [22]);
+    assert_eq!(requests.lines("references", "flag], eax"), [2, 9, 17, 22]);
+    assert_eq!(requests.lines("references", "again:"), [16, 20, 23]);
     // Parts of a register are one, in what is unsafe too.
-    assert_eq!(asked.lines("documentHighlight", "al, 1"), [9, 16, 17, 18, 19]);
-    assert_eq!(asked.lines("references", "a] = crit"), [9, 9, 9]);
-    let found = asked.completion("again\n  dec");
+    assert_eq!(requests.lines("documentHighlight", "al, 1"), [9, 16, 17, 18, 19]);
+    assert_eq!(requests.lines("references", "a] = crit"), [9, 9, 9]);
+    let found = requests.completion("again\n  dec");
     assert!(
         ["flag", "mine", "again", "crit", "dword", "al"]
             .iter()
@@ -503,9 +503,9 @@ fn an_x86_program() {
         "{found:?}"
     );
     assert!(!found.contains(&"a".to_string()), "{found:?}");
-    assert!(asked.completion("flag = 1").contains(&"a".to_string()));
+    assert!(requests.completion("flag = 1").contains(&"a".to_string()));
     let sections = ["shared_data", "thread_data", "unsafe_prop", "init_code", "thread_code"];
-    let outline = asked.outline();
+    let outline = requests.outline();
     assert!(
         sections
             .iter()
@@ -513,10 +513,10 @@ fn an_x86_program() {
             .all(|w| outline.iter().any(|f| f == w)),
         "{outline:?}"
     );
-    assert!(asked.folds().contains(&(14, 24)), "{:?}", asked.folds());
-    assert_eq!(asked.renamed("crit:", "inside"), PROGRAM.replace("crit", "inside"));
-    assert_eq!(asked.renamed("flag], eax", "lock_word"), PROGRAM.replace("flag", "lock_word"));
-    assert_eq!(asked.renamed("a] = crit", "one"), PROGRAM.replace("$a", "$one"));
+    assert!(requests.folds().contains(&(14, 24)), "{:?}", requests.folds());
+    assert_eq!(requests.renamed("crit:", "inside"), PROGRAM.replace("crit", "inside"));
+    assert_eq!(requests.renamed("flag], eax", "lock_word"), PROGRAM.replace("flag", "lock_word"));
+    assert_eq!(requests.renamed("a] = crit", "one"), PROGRAM.replace("$a", "$one"));
     for (mark, new, message) in [
         ("al, 1", "bl", "the architecture has this register"),
         ("next]", "other", "keeps its name"),
@@ -526,7 +526,7 @@ fn an_x86_program() {
         ("a] = crit", "b", "would"),
         ("mov al", "add", "there is no name here"),
     ] {
-        let found = asked.rename(mark, new);
+        let found = requests.rename(mark, new);
         assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
     }
     client.end();
@@ -566,7 +566,7 @@ fn reworded(text: &str, from: &str, to: &str) -> String {
     out + &text[at..]
 }
 
-/// What the readers of the command line make of a text, with all its places. None: they refuse it.
+/// Reads a text by the readers of the command line, with all its places; `None` if they reject it.
 pub fn resolved(path: &Path, text: &str) -> Option<String> {
     match path.extension()?.to_str()? {
         "asm" => {
@@ -674,7 +674,7 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
             }
             renamed += 1;
         }
-        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(path) } }));
+        client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri(path) } }));
     }
     println!("{read} files, {renamed} renamed, {refused} refused");
     assert!(renamed >= least, "{renamed} renamed, {refused} refused");

@@ -22,7 +22,7 @@ pub struct Client {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next: i64,
-    /// The last diagnostics of each address that were not asked for yet.
+    /// The last diagnostics of each address that no test has read yet.
     diagnostics: HashMap<String, Value>,
 }
 
@@ -50,7 +50,7 @@ impl Client {
             json!({ "processId": null, "rootUri": root.map(uri), "capabilities": {} }),
         );
         assert_eq!(answer["result"]["capabilities"]["textDocumentSync"]["change"], 2, "{answer}");
-        client.tell("initialized", json!({}));
+        client.notify("initialized", json!({}));
         client
     }
 
@@ -61,7 +61,7 @@ impl Client {
         input.flush().expect("the server reads");
     }
 
-    pub fn tell(&mut self, method: &str, params: Value) {
+    pub fn notify(&mut self, method: &str, params: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
@@ -115,14 +115,14 @@ impl Client {
     }
 
     pub fn open(&mut self, path: &Path, text: &str) {
-        self.tell(
+        self.notify(
             "textDocument/didOpen",
             json!({ "textDocument": { "uri": uri(path), "languageId": "mcrl2", "version": 1, "text": text } }),
         );
     }
 
     fn change(&mut self, path: &Path, version: i64, edits: Value) {
-        self.tell("textDocument/didChange", json!({ "textDocument": { "uri": uri(path), "version": version }, "contentChanges": edits }));
+        self.notify("textDocument/didChange", json!({ "textDocument": { "uri": uri(path), "version": version }, "contentChanges": edits }));
     }
 
     /// The diagnostics of a version of a file.
@@ -190,7 +190,7 @@ impl Client {
     pub fn end(mut self) {
         assert!(self.ask("shutdown", Value::Null)["error"].is_null());
         assert_eq!(self.ask("textDocument/hover", json!({}))["error"]["code"], -32600);
-        self.tell("exit", Value::Null);
+        self.notify("exit", Value::Null);
         self.input = None;
         let status = self.server.wait().expect("it ends");
         assert!(status.success(), "{status}");
@@ -334,7 +334,7 @@ fn a_session() {
         json!({}),
     ));
     assert_eq!(found, "```mcrl2\nmax: Nat # Pos -> Pos\n```");
-    client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&third) } }));
+    client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri(&third) } }));
     // Definition and references across files.
     let found = client.at(
         "textDocument/definition",
@@ -496,7 +496,7 @@ fn cancelled_and_malformed_requests() {
     );
     let second = client
         .request("textDocument/foldingRange", json!({ "textDocument": { "uri": uri(&large) } }));
-    client.tell("$/cancelRequest", json!({ "id": second }));
+    client.notify("$/cancelRequest", json!({ "id": second }));
     assert!(client.answer(first)["error"].is_null());
     assert_eq!(client.answer(second)["error"]["code"], -32800);
     let code = |v: Value| v["error"]["code"].as_i64().unwrap_or(0);
@@ -535,7 +535,7 @@ fn cancelled_and_malformed_requests() {
         ),
         ("nothing", json!(null)),
     ] {
-        client.tell(method, params);
+        client.notify(method, params);
     }
     assert!(client.at("textDocument/hover", &model, MODEL, MODEL.find("twice").unwrap(), json!({}))["result"].is_object());
     // A formula that names itself as its model, and one that names its model.
@@ -543,7 +543,7 @@ fn cancelled_and_malformed_requests() {
         let own = folder.path().join("own.mcf");
         client.open(&own, &format!("% model: {name}\n[send(1)]false\n"));
         assert_eq!(client.diagnostics(&own, 1).len(), errors, "{name}");
-        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&own) } }));
+        client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri(&own) } }));
         client.diagnostics.remove(&uri(&own));
     }
     client.end();
@@ -661,7 +661,7 @@ fn all_models() {
             }
         }
         *(if found.is_empty() { &mut good } else { &mut bad }) += 1;
-        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
+        client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
     }
     // More with `MU_CHECK_MODELS`.
     assert!(good > 10, "{good} without errors, {bad} with");
@@ -685,7 +685,7 @@ fn all_models() {
                 )
             }
         }
-        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
+        client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
     }
     client.end();
 }
@@ -721,7 +721,7 @@ fn other_front_ends() {
                 > 20
         );
         assert_eq!(client.ask("textDocument/formatting", document.clone())["result"], json!([]));
-        client.tell("textDocument/didClose", document);
+        client.notify("textDocument/didClose", document);
         seen += 1;
     }
     assert!(seen > 30, "{seen} files");
@@ -932,8 +932,8 @@ fn renaming_random_names_keeps_the_linear_process() {
                 continue;
             };
             let new = edited(&text, edits);
-            // Another thing of the same name: the lineariser tells them apart by numbers, which are
-            // others then.
+            // Another item of the same name: the lineariser distinguishes them by numbers, which
+            // then differ.
             if mu_check::syntax::tokens::tokens(&new).iter().any(|t| t.text(&new) == old) {
                 continue;
             }
@@ -942,7 +942,7 @@ fn renaming_random_names_keeps_the_linear_process() {
             assert_same(&after.replace("fresh_name", &old), &before, &what);
             renamed += 1;
         }
-        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
+        client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
     }
     assert!(renamed > 20 && refused > 0, "{renamed} renamed, {refused} refused");
     println!("{renamed} renamed, {refused} refused");

@@ -1,5 +1,5 @@
-//! What programs call: parameters, counts, verdicts with evidence, walks, errors with places,
-//! limits.
+//! The interface for programs: parameters, counts, verdicts with evidence, walks, errors with
+//! places, limits.
 
 use mu_check::base::Limits;
 use mu_check::{Priority, Run, Specification, Stop, Verdict};
@@ -27,7 +27,7 @@ fn parameters_have_values() {
 }
 
 #[test]
-fn steps_are_taken_at_once_only_where_asked() {
+fn confluent_steps_have_priority_only_by_option() {
     let text = "act a, b, i; init hide({i}, allow({i, a, b}, i . a . delta || i . b . delta));";
     let of = |priority| Specification::new("two.mcrl2", text).priority(priority).model().unwrap();
     let (plain, proven) = (of(Priority::None), of(Priority::Proven));

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a run may take after its limit, on a machine that is busy with other tests.
+/// Time that a run may take after its limit, on a machine that is busy with other tests.
 const SLACK: Duration = Duration::from_secs(4);
 
 fn command(folder: &Path, words: &str) -> Command {
@@ -30,7 +30,7 @@ struct Run {
     time: Duration,
 }
 
-fn told(output: Output, start: Instant) -> Run {
+fn measured_run(output: Output, start: Instant) -> Run {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Run {
         code: output.status.code(),
@@ -43,7 +43,7 @@ fn told(output: Output, start: Instant) -> Run {
 
 fn run(folder: &Path, words: &str) -> Run {
     let start = Instant::now();
-    told(command(folder, words).output().expect("the command runs"), start)
+    measured_run(command(folder, words).output().expect("the command runs"), start)
 }
 
 fn signal(child: &Child, name: &str) {
@@ -93,8 +93,8 @@ fn what_states_on_disk_do_not_go_together_with_is_refused() {
     }
 }
 
-/// Inputs whose stages last for ever, or nearly: the file names of [`write_inputs`] in command
-/// lines, and what the run is about.
+/// Inputs with stages that do not end, or nearly: command lines with the file names of
+/// [`write_inputs`], and the subject of the run.
 const ENDLESS: [(&str, &str); 11] = [
     ("reading a large specification", "explore large.mcrl2"),
     ("linearising", "explore network.mcrl2"),
@@ -128,7 +128,7 @@ fn write_inputs(folder: &Path) {
     );
     write("safe.mcf", "[true* . b . b . true* . exists n: Nat. a(n) && val(n < 0)]false\n");
     write("fair.mcf", "nu X. mu Y. (<b>X || <exists n: Nat. a(n)>Y) && [b]X\n");
-    // Traces with an `a` so many steps before the end: a small system, very many sets of states.
+    // Traces with an `a` at `n` steps before the end: a small system, very many sets of states.
     for (name, n) in [("subsets.aut", 40), ("other.aut", 41)] {
         let mut text = format!(
             "des (0,{},{})\n(0,\"a\",0)\n(0,\"b\",0)\n(0,\"a\",1)\n",
@@ -159,7 +159,7 @@ fn write_inputs(folder: &Path) {
     write("large.litmus", &(litmus + "exists (0:EAX=7 /\\ 1:EAX=8 /\\ 2:EAX=9)\n"));
 }
 
-/// What a run that was stopped must say. Rewriting without end may be refused by its own limit.
+/// Checks the output of a run that was stopped. Endless rewriting may reach its own limit.
 fn assert_unknown(run: &Run, what: &str, words: &[&str]) {
     if what == "rewriting without end" && run.code == Some(2) {
         assert!(run.stderr.contains('f'), "{what}: {}", run.stderr);
@@ -204,7 +204,7 @@ fn signals_end_every_stage() {
         std::thread::sleep(Duration::from_millis(300));
         let start = Instant::now();
         signal(&child, if i % 2 == 0 { "INT" } else { "TERM" });
-        let run = told(child.wait_with_output().unwrap(), start);
+        let run = measured_run(child.wait_with_output().unwrap(), start);
         assert!(run.time < SLACK, "{what}: {:?}", run.time);
         // A machine with little to do may run into the memory first.
         assert_unknown(&run, what, &["interrupted", "max-memory"]);
@@ -274,7 +274,7 @@ fn what_is_known_is_printed() {
 fn shell(folder: &Path, script: &str) -> Run {
     let start = Instant::now();
     let script = script.replace("mu-check", env!("CARGO_BIN_EXE_mu-check"));
-    told(
+    measured_run(
         Command::new("sh").current_dir(folder).args(["-c", &script]).output().expect("a shell"),
         start,
     )
@@ -314,7 +314,7 @@ fn broken_outputs_are_said() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    // No room for the file: nothing is left under its name nor beside it.
+    // No room for the file: nothing remains under its name or in its folder.
     for (words, name) in [
         ("explore m.mcrl2 --out o.aut", "o.aut"),
         ("check m.mcrl2 f.mcf --evidence o.aut", "o.aut"),
@@ -376,7 +376,7 @@ fn a_kill_leaves_a_checkpoint_whole() {
     assert!(resumed > 0);
 }
 
-/// Runs that must end with an answer or a refusal, in time; what does not is told at the end.
+/// Runs that must end with an answer or a rejection, in time; others are printed at the end.
 struct Ends<'f> {
     folder: &'f Path,
     wrong: Vec<String>,

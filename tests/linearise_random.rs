@@ -85,11 +85,11 @@ impl Writer<'_> {
             _ => self.action(vars),
         }
     }
-    /// What may follow an action: conditionals and calls too.
+    /// Writes a process that may follow an action: conditionals and calls too.
     fn rest(&mut self, depth: u32, vars: &[&str], level: usize) -> String {
         match self.random.below(9) {
-            // Goes on within the scope of what was summed over, by a step or by an equation, whose
-            // own sums may be the same.
+            // Continues within the scope of a sum, by a step or by an equation, which may have the
+            // same sums.
             8 if depth > 0 => {
                 let callee = level + self.random.below(3 - level);
                 format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars))

@@ -166,7 +166,7 @@ fn pages_of_other_commands() {
     let graph: Value =
         serde_json::from_str(&std::fs::read_to_string(at.join("SB.json")).unwrap()).unwrap();
     assert_eq!(graph, test["execution"]);
-    // The run of a program, whose stores wait in buffers or do not.
+    // The run of a program, with or without stores that wait in buffers.
     let old = "[true*.read(0,y,0).true*.read(1,x,0).true*.flush(0,x,1).true*.flush(1,y,1)]false";
     for (memory, formula, relations_of_run) in
         [("tso", old, "fr fr po po"), ("sc", "[true*.read(1,x,1)]false", "po rf")]
@@ -182,8 +182,8 @@ fn pages_of_other_commands() {
             "{graph}"
         );
     }
-    // The run of a specification whose interface says which labels are memory operations: named, or
-    // found beside the model.
+    // The run of a specification with an interface of memory operations: given by option, or found
+    // next to the model.
     let fault =
         crate::support::faults::FAULTS.iter().find(|f| f.name == "load_passes_buffer").unwrap();
     let broken = crate::support::faults::patch(
@@ -330,7 +330,7 @@ fn aloud(said: &str) {
     let _ = writeln!(std::io::stderr(), "{said}");
 }
 
-/// Whether node and the packages of `studio/` are there; says what is not.
+/// True if node and the packages of `studio/` are installed; prints what is missing.
 fn has_packages(test: &str) -> bool {
     let node = Command::new("node").arg("--version").output().is_ok_and(|o| o.status.success());
     let there = Path::new(&package("studio/node_modules")).is_dir();
@@ -344,7 +344,7 @@ fn has_packages(test: &str) -> bool {
     node && there
 }
 
-/// Whether a Chromium is there; says if it is not.
+/// True if Chromium is installed; prints a note if it is not.
 fn has_browser(test: &str) -> bool {
     let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     let there =

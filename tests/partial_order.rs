@@ -64,7 +64,7 @@ fn specification(random: &mut Random) -> String {
     )
 }
 
-/// Formulas that do not tell steps that they do not name, and some that do.
+/// Formulas that cannot distinguish unnamed transitions, and some that can.
 const FORMULAS: [&str; 14] = [
     "[true*] <true> true",
     "<true*> [true] false",
@@ -193,7 +193,7 @@ fn verdicts_and_distances_are_those_without() {
 }
 
 #[test]
-fn what_was_left_out_is_told() {
+fn skipped_transitions_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str, text: &str| {
         let path = folder.path().join(name);

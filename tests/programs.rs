@@ -1,5 +1,5 @@
-//! x86 programs end to end: names of files, names of variables, assertions on memory beside
-//! robustness.
+//! x86 programs end to end: names of files, names of variables, assertions on memory in
+//! addition to robustness.
 
 use crate::support::{mu_check, package};
 use std::fs;
@@ -221,8 +221,8 @@ fn runs_of_programs_that_count_are_found() {
     }
 }
 
-/// What has no counterpart for any number of threads is unknown, with its place; what no number of
-/// threads has is bad input.
+/// Constructs that are unsupported for any number of threads are unknown, with their place; those
+/// that are invalid for every number of threads are bad input.
 #[test]
 fn programs_without_a_counterpart_are_unknown() {
     let folder = tempfile::tempdir().unwrap();

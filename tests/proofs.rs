@@ -256,8 +256,8 @@ fn the_run_of_an_unsafe_system_is_drawn_and_is_one_of_its_model() {
     assert_eq!(mu_check(&["prove", &path("open.cub"), "--evidence", &path("why.xyz")]).code, 2);
 }
 
-/// A system with so many transitions, or so many branches of a case, or so many processes in what
-/// is unsafe.
+/// Writes a system with this many transitions, branches of a case, or processes in its unsafe
+/// states.
 fn large(transitions: usize, branches: usize, processes: usize) -> String {
     let branch = |i: usize| format!("| A[j] = {i} : {}\n", i + 1);
     let names: Vec<String> = (1..=processes).map(|i| format!("p{i}")).collect();

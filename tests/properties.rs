@@ -1,6 +1,5 @@
-//! `docs/properties.md` is true: each formula is checked on the models that its block names, and
-//! has the verdicts that stand there; the one in use on models that lack an action of the formula
-//! is not asked.
+//! Formulas of `docs/properties.md`: each is checked on the models that its block names, and has
+//! the printed verdicts.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What tells two systems apart, for each preorder: the formula holds in the first and not in the
-//! second, by the model checker, which knows nothing of preorders.
+//! Distinguishing formulas for each preorder: the formula holds in the first system and not in the
+//! second, by the model checker, which is independent of preorders.
 //!
 //! `MU_CHECK_CASES` pairs of random systems from `MU_CHECK_SEED` on.
 

@@ -1,5 +1,5 @@
-//! What scripts and servers for continuous integration read: wanted answers of litmus tests, JUnit
-//! reports, several formulas of which one is wrong.
+//! Output for scripts and servers of continuous integration: expected answers of litmus tests,
+//! JUnit reports, several formulas of which one is wrong.
 
 use crate::support::package;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn wanted_answers() {
     );
 }
 
-/// What follows `<<` is for other tools.
+/// Text after `<<` is for other tools.
 #[test]
 fn what_follows_the_condition() {
     let folder = tempfile::tempdir().unwrap();

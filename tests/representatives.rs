@@ -1,9 +1,12 @@
-//! What one state of each orbit costs as a set, beside all states: why the symbolic engine uses no
+//! Cost of a set of one state of each orbit, compared with all states: the symbolic engine uses no
 //! symmetries ([results](../results/symbolic.md)).
 //!
-//! The orbits are found apart from the search's own reduction, by closing under the generators that
-//! map reachable states to reachable ones. Other instances: `MU_CHECK_CORES=3 MU_CHECK_OPERATIONS=0
-//! cargo test --release --test suite representatives -- --nocapture`.
+//! The orbits are computed independently of the search's own reduction, by closing under the
+//! generators that map reachable states to reachable ones. Other instances:
+//!
+//! ```sh
+//! MU_CHECK_CORES=3 MU_CHECK_OPERATIONS=0 cargo test --release --test suite representatives -- --nocapture
+//! ```
 
 use crate::support::package;
 use mu_check::base::Budget;
@@ -42,7 +45,7 @@ fn arcx(cores: &str, operations: &str) -> Compiled {
     Compiled::new(process, &Confluence::None).unwrap()
 }
 
-/// What each generator makes of a state: none where it is not known.
+/// Returns the image of each state under each generator; `None` if it is unknown.
 fn images(model: &Compiled, states: &[Vec<u32>]) -> Vec<Vec<Option<Vec<u32>>>> {
     let mut worker = model.worker();
     let mut known: HashMap<(usize, u32, u32), Option<u32>> = HashMap::new();

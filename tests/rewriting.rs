@@ -46,10 +46,10 @@ fn programs_have_their_results() {
     assert!(programs::PROGRAMS.len() >= 12 && twice.len() >= 12);
 }
 
-/// No number of steps is too large for an evaluation that ends; one equation in place of the other
-/// without end is told.
+/// An evaluation may have any number of steps if it ends; equations that replace each other for
+/// ever are reported.
 #[test]
-fn long_evaluations_end_and_endless_ones_are_told() {
+fn long_evaluations_end_and_endless_ones_are_reported() {
     let text = "map tree: Nat -> Nat; grow: Nat -> Nat; var n: Nat; p: Pos;
         eqn tree(0) = 1; tree(p) = tree(Int2Nat(p - 1)) + tree(Int2Nat(p - 1)); grow(n) = grow(n + 1); init delta;";
     let mut spec =

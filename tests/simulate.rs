@@ -274,7 +274,7 @@ fn what_cannot_be_done_is_refused_with_its_place() {
     assert_eq!(run(f, "simulate chain.mcrl2 --script missing.txt", "").code, 2);
 }
 
-/// A limit is an answer of its own: what was done until then is told.
+/// A limit is an answer of its own: the steps so far are reported.
 #[test]
 fn limits_end_a_script() {
     let folder = folder();

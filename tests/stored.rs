@@ -1,5 +1,4 @@
-//! Saved transition systems bring the data of their models: what is asked of a file is answered as
-//! it is of the model.
+//! Saved transition systems include the data of their models: a file has the answers of its model.
 //!
 //! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. With `MU_CHECK_MODELS` and
 //! `MU_CHECK_TOOLSET`, the folder of the mCRL2 toolset's programs, an ignored test compares with

@@ -184,7 +184,7 @@ fn only_the_page_itself_is_answered() {
         studio.get_with("api/files", &format!("{own}Sec-Fetch-Site: same-origin\r\n")).0,
         200
     );
-    // What a form could send without being asked first.
+    // Requests that a form could send without a preflight.
     assert_eq!(
         studio
             .post_with(
@@ -315,8 +315,7 @@ fn no_path_leads_out_of_the_folder() {
     assert_eq!(studio.get("api/file?path=new.mcf").json()["text"], "false");
 }
 
-/// What a run opens by itself stays in the folder too: lists, includes, links, files beside the
-/// model.
+/// A run opens only files of the folder: lists, includes, links, files next to the model.
 #[cfg(unix)]
 #[test]
 fn no_run_reads_outside_the_folder() {
@@ -481,8 +480,8 @@ fn runs_have_a_limit_of_memory() {
     assert!(run["result"]["peak_memory_bytes"].as_u64().unwrap() < 80 << 20, "{run}");
 }
 
-/// A result as one file: the page that `report` writes, of a run that has a result; asked for by
-/// nobody else, and nothing is left of it.
+/// A result as one file: the page that `report` writes, of a run that has a result; no other client
+/// can request it, and nothing of it remains.
 #[test]
 fn a_result_is_handed_out_as_one_file() {
     let studio = Studio::start(&[]);
@@ -610,7 +609,7 @@ fn walks_step_and_draw() {
     );
     let small = ask(json!({ "graph": 1000, "reduce": "branching" })).json();
     assert_eq!((small["levels"].as_array().unwrap().len(), &small["of"]), (7, &json!(15)));
-    // States whose steps are cut off are no deadlocks.
+    // States without their transitions in the picture are no deadlocks.
     let cut = ask(json!({ "graph": 3 })).json();
     assert_eq!(
         (&cut["complete"], &cut["cut"], &cut["edges"]),

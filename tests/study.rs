@@ -133,7 +133,7 @@ fn both_settings_of_the_published_table() {
     );
 }
 
-/// What is dropped is named, and what holds is used.
+/// Dropped symmetries are named, and verified ones are used.
 #[test]
 fn symmetries_that_hold_survive_those_that_do_not() {
     let spec = package("specs/arcx.spec");

@@ -20,6 +20,7 @@ mod confluence;
 mod conform;
 mod conform_random;
 mod deadlocks;
+mod documents;
 mod editors;
 mod equations;
 mod errors;
@@ -57,7 +58,7 @@ mod partial_order;
 mod plain_labels;
 mod symmetry;
 mod tools;
-mod tutorial;
+
 mod typed_files;
 mod unbounded;
 mod unbounded_numbers;

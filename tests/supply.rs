@@ -1,6 +1,6 @@
-//! What the tool is built from: every dependency comes from the one registry, under a licence that
-//! goes with ours, and those of the tool itself are as few as Cargo.toml says. `cargo deny check`
-//! (see deny.toml) looks at known faults besides, where it is at hand.
+//! Dependencies of the tool: every one comes from the one registry, under a compatible licence, and
+//! the direct ones are those of Cargo.toml. `cargo deny check` (see deny.toml) also checks known
+//! faults, where it is installed.
 
 use serde_json::Value;
 use std::process::Command;

@@ -197,8 +197,8 @@ fn changed_inputs_are_run_again() {
     assert_eq!(f.read("sweep.csv").lines().count(), 5);
     // And more again: nothing is run twice.
     assert_eq!(f.sweep("-D n=1..=4").1, wider);
-    // Another formula under the same name: its rows are new, those of the exploration stay, and the
-    // old ones are kept beside.
+    // Another formula under the same name: its rows are new, those of the exploration remain, and
+    // the old ones are stored separately.
     std::fs::write(&f.formula, "[true* . leave(4)]false").unwrap();
     let (_, changed, stderr) = f.sweep("-D n=1..=4");
     let explorations =
@@ -272,7 +272,7 @@ fn a_time_limit_is_for_each_row() {
     assert!((2.0..12.0).contains(&seconds), "{seconds} s for two rows of a second each");
 }
 
-/// Processes whose parent is `parent`, from the system's table; nothing where there is none.
+/// Returns the children of `parent`, from the system's table; empty where there is none.
 fn children(parent: u32) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let ids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());

@@ -147,8 +147,8 @@ fn auto_chooses_and_says_why() {
     assert_eq!(reduced["reason"], "required by writing or reducing a transition system");
 }
 
-/// A stored system is not searched: `auto` says so. Every value of a parameter it leaves to the
-/// explicit engine; sets of states answer it where they are asked for.
+/// A stored system is not searched: `auto` says so. It leaves every value of a parameter to the
+/// explicit engine; `--engine symbolic` answers it with sets of states.
 #[test]
 fn auto_leaves_to_the_explicit_engine_what_only_that_does() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,7 +276,7 @@ fn formulas_are_checked_side_by_side() {
         .map(|f| package(&format!("formulas/{f}.mcf")))
         .collect();
     let names = [&names[..2], &[broken.display().to_string()], &names[2..]].concat();
-    let told = |outcome: &crate::support::Outcome| -> Vec<(Value, Value, Value, Value)> {
+    let summary = |outcome: &crate::support::Outcome| -> Vec<(Value, Value, Value, Value)> {
         let one = |r: &Value| {
             (
                 r["formula"].clone(),
@@ -289,7 +289,7 @@ fn formulas_are_checked_side_by_side() {
     };
     for engine in ["symbolic", "auto"] {
         let alone = checked("1", engine, &names);
-        let verdicts: Vec<Value> = told(&alone).into_iter().map(|t| t.1).collect();
+        let verdicts: Vec<Value> = summary(&alone).into_iter().map(|t| t.1).collect();
         assert_eq!(
             (alone.code, verdicts),
             (1, ["true", "true", "false", "true"].map(Value::from).to_vec()),
@@ -298,7 +298,7 @@ fn formulas_are_checked_side_by_side() {
         );
         for threads in ["2", "7"] {
             let beside = checked(threads, engine, &names);
-            assert_eq!((beside.code, told(&beside)), (1, told(&alone)), "{}", beside.stderr);
+            assert_eq!((beside.code, summary(&beside)), (1, summary(&alone)), "{}", beside.stderr);
         }
     }
     let played = checked("2", "symbolic", &[&names[..], &[game.display().to_string()]].concat());

@@ -15,8 +15,8 @@ use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
 use std::path::PathBuf;
 
-/// Processes with an identity and a value beside a memory; some speak of single constants, or use
-/// their order, which breaks the symmetry.
+/// Writes processes with an identity and a value, and a memory; some mention single constants, or
+/// use their order, which breaks the symmetry.
 fn specification(random: &mut Random) -> String {
     let ids = 2 + random.below(2);
     let values = 2 + random.below(2);

@@ -114,7 +114,7 @@ fn reduce_info_convert() {
 }
 
 #[test]
-fn compare_tells_apart() {
+fn compare_distinguishes() {
     let f = Folder::new();
     f.file("two.mcrl2", BUFFERS);
     f.file("chain.mcrl2", CHAIN);
@@ -400,8 +400,8 @@ fn equation_systems_are_printed() {
     assert_eq!(f.run("pbes @x.aut @f.mcf").code, 2);
 }
 
-/// The labels of a stored system are typed by a specification beside it; what that does not declare
-/// is refused with its place.
+/// A specification types the labels of a stored system; an undeclared label is rejected with its
+/// place.
 #[test]
 fn stored_systems_have_the_data_of_a_model() {
     let folder = Folder::new();

@@ -1,9 +1,9 @@
-//! Files of typed terms are well typed whatever was simplified, and mean the same.
+//! Files of typed terms are well typed with every simplification, and mean the same.
 //!
-//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on, whose expressions mix numbers of
-//! all sorts with functions, records and lists: what unfolding rewrites. A writer checks the types
-//! of all terms (`mu_lts::typed`), so each case is linearised with several settings, written, read
-//! again and compared with the process that nothing was done to.
+//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on, with expressions that mix
+//! numbers of all sorts with functions, records and lists, which unfolding rewrites. A writer
+//! checks the types of all terms (`mu_lts::typed`), so each case is linearised with several
+//! settings, written, read again and compared with the unchanged process.
 
 use crate::support::mu_check;
 use mu_check::base::random::Random;

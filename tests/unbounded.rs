@@ -209,8 +209,8 @@ fn components_of_any_number_are_sampled() {
     );
 }
 
-/// What stands in the way of all values is told with its place; a value for which the formula is
-/// false is found all the same.
+/// An obstacle to the answer for all values is reported with its place; a value for which the
+/// formula is false is found all the same.
 #[test]
 fn a_parameter_that_cannot_have_any_value_is_unknown_and_not_an_error() {
     let model = package("specs/arcx.spec");
@@ -280,8 +280,8 @@ fn local_consistency_holds_for_every_number_of_cores() {
 const FEW: &str =
     "wib1 != c_data_undefined && wjb1 != c_data_undefined && pi != pj && wip1 == pi && wjp1 == pj";
 
-/// A least fixed point: others may always go on as far as their local states tell, but each run of
-/// each instance ends.
+/// A least fixed point: untracked components may always take steps in the abstraction, but each run
+/// of each instance ends.
 #[test]
 fn runs_end_for_every_number_of_cores() {
     let folder = tempfile::tempdir().unwrap();
@@ -460,7 +460,7 @@ fn proved_of_faults(formulas: &[&str], limit: u64, step: usize) -> (usize, usize
 
 /// A limit leaves the answer open, with the cases that were true before it.
 #[test]
-fn a_limit_tells_what_was_covered() {
+fn a_limit_reports_the_covered_cases() {
     let arguments = [
         "check",
         &package("specs/arcx.spec"),
@@ -592,8 +592,8 @@ fn a_text_that_depends_on_the_value_is_refused() {
     );
 }
 
-/// The verdict for every number of operations beside those for 0 to 5, for the published formulas
-/// and the stricter ones, of the model and each seeded fault: a table. Half an hour: `cargo test
+/// The verdict for every number of operations and those for 0 to 5, for the published formulas and
+/// the stricter ones, of the model and each seeded fault: a table. Half an hour: `cargo test
 /// --release --test suite -- --ignored --nocapture the_verdict_for_every_number`;
 /// `ORACLE_FAULT=name` for one row.
 #[test]
@@ -650,9 +650,9 @@ fn the_verdict_for_every_number_is_that_of_all() {
             let word = |r: &serde_json::Value| r["verdict"].as_str().unwrap().to_string();
             let row: Vec<String> = each.iter().map(|r| word(&r[i])).collect();
             // An answer of unknown is for no number.
-            let told = any[i]["for"].as_str().unwrap_or("no number");
+            let values = any[i]["for"].as_str().unwrap_or("no number");
             println!(
-                "| {} | {formula} | {} for {told} | {} |",
+                "| {} | {formula} | {} for {values} | {} |",
                 fault.name,
                 word(&any[i]),
                 row.join(" ")
@@ -661,14 +661,14 @@ fn the_verdict_for_every_number_is_that_of_all() {
                 "true" => assert!(!row.contains(&"false".into()), "{} {formula}", fault.name),
                 "false" => {
                     let least: u32 =
-                        told.strip_prefix("max_operation_id = ").unwrap().parse().unwrap();
+                        values.strip_prefix("max_operation_id = ").unwrap().parse().unwrap();
                     // A run that a limit ended says nothing of its number.
                     let contradicts = |(n, v): (u32, &String)| {
                         if n < least { v == "false" } else { n == least && v == "true" }
                     };
                     assert!(
                         !(0u32..).zip(&row).any(contradicts),
-                        "{} {formula}: {told}",
+                        "{} {formula}: {values}",
                         fault.name
                     );
                 }

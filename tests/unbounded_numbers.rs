@@ -5,7 +5,7 @@
 use crate::support::mu_check;
 use mu_check::base::random::Random;
 
-/// What is in front of each model: the parameter and the constant that it defines.
+/// Head of each model: the parameter and the constant that it defines.
 const HEAD: &str = "$param N: Nat = 3;\n$param CAP: Nat = 4;\nmap M: Nat; eqn M = ${N};\n";
 const NO_BAD: &str = "[true* . (exists x: Nat. bad(x))] false";
 

@@ -40,7 +40,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("f.mcf", "sweep MODEL @ --out sweep"),
     ("f.mcf", "pbes MODEL @"),
     ("f.mcf", "check MODEL -D n=any @"),
-    // Files beside the model.
+    // Files next to the model.
     ("list.interface", "check MODEL FORMULA --interface @"),
     ("list.interface", "explore MODEL --deadlock --interface @"),
     ("list.interface", "conform MODEL --interface @"),

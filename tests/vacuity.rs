@@ -1,6 +1,6 @@
-//! Formulas that say nothing, in both directions: seeded faults are told, correct models are
-//! silent; where a false formula has no path, the part that fails is named; unfair loops are told.
-//! Expectations were written from the models and formulas, before any output was looked at.
+//! Vacuous formulas, in both directions: seeded faults produce warnings, correct models none; if a
+//! false formula has no path, the failing part is named; unfair loops are reported. Expectations
+//! were derived from the models and formulas, before any output was seen.
 
 use serde_json::Value;
 use std::process::Command;
@@ -48,7 +48,7 @@ fn mutual_exclusion_of_a_correct_semaphore_was_tested() {
 
 /// Each fault makes the formula say nothing; what is said of it is a warning with the reason.
 #[test]
-fn seeded_faults_are_told() {
+fn seeded_faults_produce_warnings() {
     let faults: [(&str, &str, &str, &str); 6] = [
         // The action is hidden.
         (
@@ -179,7 +179,7 @@ fn without_a_path_the_part_that_fails_is_named() {
 }
 
 #[test]
-fn unfair_loops_are_told() {
+fn unfair_loops_are_reported() {
     let model = "act req, ack, spin; proc P = req . Q; Q = spin . Q + ack . P; init P;";
     let response = "[true* . req] mu X. ([!ack]X && <true>true)";
     let (code, _, stderr) = check(model, response);
@@ -206,21 +206,21 @@ fn unfair_loops_are_told() {
 }
 
 #[test]
-fn what_can_never_happen_is_told() {
+fn impossible_actions_are_reported() {
     let warned = |model: &str, parts: &[&str]| {
         let (_, _, stderr) = check(model, "[true*]true");
         for part in parts {
             assert!(stderr.contains(part), "{part}: {stderr}");
         }
     };
-    // An action whose partner nobody does.
+    // An action without a partner in any component.
     warned(
         "act s, r, c, d;\nproc P = d . s . P;\ninit allow({c, d}, comm({s|r -> c}, P || d));\n",
         &[
             "model.mcrl2:2:14: warning: s of P never happens: `r|s -> c` in line 3 lacks r, which no other component ever does",
         ],
     );
-    // A communication whose values never agree, and components that it keeps from the start.
+    // A communication of values that never agree, and components that it blocks initially.
     warned(
         "act s, r, c: Nat;\nproc P = s(1) . P; Q = r(2) . Q;\ninit allow({c}, comm({s|r -> c}, P || Q));\n",
         &[
@@ -234,7 +234,7 @@ fn what_can_never_happen_is_told() {
         "act a, b;\nproc P = a . P;\ninit allow({b}, P);\n",
         &["model.mcrl2:3:6: warning: this `allow` blocks everything: the components below it do a"],
     );
-    // A correct model has nothing to be told of.
+    // A correct model produces no warning.
     let (_, _, stderr) = check(MUTEX, "[true*]true");
     assert!(!stderr.contains("warning"), "{stderr}");
 }
@@ -254,7 +254,7 @@ fn the_conjunct_that_fails_is_named() {
     // in the model it is not.
     let (_, _, stderr) = check(model, "[true*]<true>true && [true*.load.store]false");
     assert!(stderr.contains("the conjunct `[true*.load.store]false` fails"), "{stderr}");
-    // What fails within it is told as if it stood alone.
+    // A failing part is reported as if it were the whole formula.
     let (_, _, stderr) = check(model, "[true*.fence]false && [true*]<load>true");
     assert!(stderr.contains("the conjunct `[true*]<load>true` fails"), "{stderr}");
     assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
@@ -273,15 +273,15 @@ fn the_conjunct_that_fails_is_named() {
     let (_, _, stderr) =
         check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "[a(1)](val(1 < 2) => <a(1)>true)");
     assert!(stderr.contains("`<a(1)>true` fails after 1 step; there possible: a(2)"), "{stderr}");
-    // A place whose text leaves parentheses open is shown with them closed.
+    // A part with open parentheses is shown with them closed.
     let (_, _, stderr) = check(model, "<true*>([true](<fence>(true)))");
     assert!(stderr.contains("where `[true](<fence>(true))` holds"), "{stderr}");
 }
 
 #[test]
 fn one_text_for_many_components_serves_each_in_its_way() {
-    // Each cell is written by one of two actions; none is told of, as each action is done by the
-    // other cell.
+    // Each cell is written by one of two actions; there is no warning, as the other cell does each
+    // action.
     let model = "sort Name = struct x | y;
 act get, set, wr, rd, ask, put: Name;
 proc Cell(n: Name) = put(n) . Cell(n) + get(n) . Cell(n);
@@ -290,13 +290,13 @@ init allow({rd, set}, comm({put|wr -> set, get|ask -> rd}, Cell(x) || Cell(y) ||
 ";
     let (_, _, stderr) = check(model, "[true*]true");
     assert!(!stderr.contains("warning"), "{stderr}");
-    // If no cell does it, it is told.
+    // If no cell does it, there is a warning.
     let (_, _, stderr) = check(&model.replace(". wr(y)", ""), "[true*]true");
     assert!(stderr.contains("warning: put of Cell(x), Cell(y) never happens"), "{stderr}");
 }
 
 #[test]
-fn a_label_with_a_term_without_value_is_told_once_for_each_place() {
+fn a_label_with_a_term_without_value_is_reported_once_for_each_place() {
     let model = "map f: Nat -> Nat; g: Nat -> Nat; D0: Nat;
 sort D; map d1: D;
 var n: Nat; eqn g(n + 1) = n;
@@ -331,7 +331,7 @@ init P([4, 2]);
             assert!(*line == at && text.contains(label) && text.contains(term), "{line}: {text}");
         }
     }
-    // A model all of whose labels have values is silent, also where it is checked.
+    // A model with values in all labels produces no warning, also when it is checked.
     silent(
         "act a: Nat; proc P(l: List(Nat)) = (l != []) -> a(head(l)) . P(tail(l)) <> a(0) . P([1, 2]); init P([]);",
         "[true*]true",

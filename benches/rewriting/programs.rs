@@ -9,9 +9,9 @@ pub struct Program {
     pub name: &'static str,
     /// Sorts, mappings and equations.
     pub declarations: &'static str,
-    /// What takes a while, and its normal form.
+    /// An expression with a long evaluation, and its normal form.
     pub full: (&'static str, &'static str),
-    /// What takes no time, and its normal form.
+    /// An expression with a short evaluation, and its normal form.
     pub quick: (&'static str, &'static str),
 }
 

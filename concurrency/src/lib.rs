@@ -1,7 +1,7 @@
 //! The tables that threads share, without the rest of the tool: built in seconds, so that slow
 //! checkers can be let loose on them.
 //!
-//! Every order of accesses that the memory model allows (loom; `orders.rs` beside each table):
+//! Every order of accesses that the memory model allows (loom; `orders.rs` next to each table):
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg loom" cargo test --release --manifest-path concurrency/Cargo.toml

@@ -23,7 +23,7 @@ pub enum Pattern {
 pub struct Scheme {
     /// As it is written: `+`, `head`.
     pub name: String,
-    /// What it means: `Add`, `Union`.
+    /// Name of its meaning: `Add`, `Union`.
     pub builtin: String,
     pub params: Vec<Pattern>,
     pub result: Pattern,

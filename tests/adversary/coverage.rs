@@ -1,5 +1,5 @@
-//! What the generators make, measured: choice points of the grammar that the texts pass, built-in
-//! operations that they use, directives of the parameter layer.
+//! Coverage of the generators: choice points of the grammar in generated texts, built-in
+//! operations, directives of the parameter layer.
 //!
 //! A choice point that no text passes fails the test, unless [`NEVER`] gives the reason. The
 //! measure is independent of the generators: texts are derived by the grammar again, and operations
@@ -25,19 +25,19 @@ pub const NEVER: [(&str, &str); 3] = [
     ("formula_file: ( formula_section | form_section ) none", "a section word is there"),
 ];
 
-/// What was made.
+/// Counts of generated constructs.
 #[derive(Default)]
 pub struct Coverage {
-    /// How often each choice point was passed.
+    /// Number of uses of each choice point.
     points: BTreeMap<usize, u64>,
     /// Built-in operations at kinds of sorts.
     builtins: BTreeSet<String>,
-    /// How often each shape was made.
+    /// Number of texts of each shape.
     pub shapes: BTreeMap<&'static str, u64>,
     /// Texts, and those that the type checker refuses.
     pub texts: u64,
     pub refused: u64,
-    /// Why they are refused.
+    /// Reasons of rejections.
     pub reasons: BTreeMap<String, u64>,
 }
 

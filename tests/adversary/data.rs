@@ -66,7 +66,7 @@ impl Sort {
             }
         }
     }
-    /// Whether it has few elements, over which sums and quantifiers may range.
+    /// True if it has few elements, so that sums and quantifiers may range over it.
     pub fn is_finite(&self) -> bool {
         match self {
             Sort::Plain(name) => ["Bool", "E", "D", "C"].contains(name),
@@ -77,7 +77,7 @@ impl Sort {
             }
         }
     }
-    /// Whether it is a sort of numbers.
+    /// True if it is a sort of numbers.
     pub fn is_number(&self) -> bool {
         [POS, NAT, INT, REAL].contains(self)
     }
@@ -94,7 +94,7 @@ pub struct Mapping {
     pub result: Sort,
 }
 
-/// How an expression of some sort may begin.
+/// First symbol of an expression of some sort.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Scheme(usize),
@@ -138,11 +138,11 @@ pub struct Maker<'t> {
     pub mappings: Vec<Mapping>,
     /// A number near which constants are chosen.
     pub bound: u64,
-    /// Whether large constants may occur.
+    /// True if large constants may occur.
     pub large: bool,
     /// Number of names made.
     pub names: usize,
-    /// Whether mappings may be declared.
+    /// True if mappings may be declared.
     pub may_declare: bool,
     pub(super) defining: usize,
     /// The sort that the next variable of a scheme stands for.
@@ -150,7 +150,7 @@ pub struct Maker<'t> {
     ways: HashMap<Sort, Rc<Vec<(&'static str, Vec<Way>)>>>,
 }
 
-/// What all specifications declare.
+/// Declarations of all specifications.
 pub const PRELUDE: &str = "sort E = struct e1?is_e1 | e2?is_e2 | e3;
      D = struct d1 | d2(flag: Bool)?is_d2 | d3(of: E, Bool)?is_d3;
      T = struct leaf(Nat)?is_leaf | node(left: T, right: T)?is_node;
@@ -726,7 +726,7 @@ pub fn in_brackets(text: &str) -> String {
     if simple { text.to_string() } else { format!("({text})") }
 }
 
-/// Whether the first bracket closes with the last letter.
+/// True if the last letter closes the first bracket.
 fn closes_at_end(text: &str) -> bool {
     let mut depth = 0;
     for (i, c) in text.char_indices() {

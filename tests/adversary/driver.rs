@@ -20,7 +20,7 @@ use crate::support::tape::{Tape, shrink};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What was compared, by name.
+/// Numbers of comparisons, by name.
 #[derive(Default, Debug)]
 pub struct Tally {
     pub comparisons: BTreeMap<String, u64>,
@@ -91,7 +91,7 @@ fn tapes(seed: u64, formulas: usize) -> Vec<Tape> {
         .collect()
 }
 
-/// What fails, a panic being a failure like others.
+/// Runs a comparison; a panic is a difference.
 fn guarded<T>(run: impl FnOnce() -> Result<T, Difference>) -> Result<T, Difference> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic
@@ -141,7 +141,7 @@ fn smaller(
 /// Cases that a route makes, however long they take.
 const LEAST_CASES: u64 = 4;
 
-/// How far a run goes.
+/// Limits of a run.
 pub struct Extent {
     pub first: u64,
     /// For each route.

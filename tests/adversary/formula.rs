@@ -1,8 +1,8 @@
 //! Generator of closed formulas, driven by the productions of state, regular and action formulas.
 //!
 //! Fixed points carry data of each sort and alternate; a variable occurs under an even number of
-//! negations. Quantifiers over numbers are bounded. *Weak* formulas cannot tell branching bisimilar
-//! systems apart: `tau` occurs only as `tau*` around other actions.
+//! negations. Quantifiers over numbers are bounded. *Weak* formulas cannot distinguish branching
+//! bisimilar systems: `tau` occurs only as `tau*` around other actions.
 
 use super::data::{BOOL, D, E, INT, Maker, Mapping, NAT, POS, REAL, Sort, Vars, grammar};
 use super::process::actions;
@@ -24,7 +24,7 @@ pub fn formula(t: &mut Tape, kind: Kind, mappings: &[Mapping], bound: u64) -> St
     write(t, kind, mappings, bound, false)
 }
 
-/// Writes a closed formula whose value is a number.
+/// Writes a closed formula that has a number as value.
 pub fn quantity(t: &mut Tape, mappings: &[Mapping], bound: u64) -> String {
     write(t, Kind::Any, mappings, bound, true)
 }
@@ -226,7 +226,7 @@ impl Writer<'_, '_> {
             "op_and" => format!("({} && {})", self.state(d, positive), self.state(d, positive)),
             "state_group" => format!("({})", self.state(d, positive)),
             "variable" | "truth" | "val" => self.leaf(&usable),
-            // Of formulas whose value is a number, and of times.
+            // Productions of formulas with numbers as values, and of times.
             "minus" | "op_plus" | "op_times" | "delay" | "yaled" => self.state(d, positive),
             other => {
                 panic!("`{production}` has the alternative `{other}`, which no generator knows")
@@ -276,7 +276,7 @@ impl Writer<'_, '_> {
             if declared.is_empty() { String::new() } else { format!("({})", declared.join(", ")) };
         format!("({} {name}{declared}. {body})", self.m.t.choose(&["nu", "mu"]))
     }
-    /// A formula whose value is a number.
+    /// Writes a formula that has a number as value.
     fn quantity(&mut self, depth: usize) -> String {
         let usable: Vec<usize> = (0..self.fixes.len()).collect();
         let vars = self.vars.clone();

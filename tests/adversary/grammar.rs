@@ -18,7 +18,7 @@ enum Expr {
     Sequence(Vec<Expr>),
     Choice(usize, Vec<Expr>),
     Optional(usize, Box<Expr>),
-    /// At least so many.
+    /// At least and at most this many repetitions.
     Repeat(usize, usize, Box<Expr>),
     Predicate(bool, Box<Expr>),
 }
@@ -278,7 +278,7 @@ impl Grammar {
         }
     }
 
-    /// Whether a choice point is one of a rule that makes words.
+    /// True if a choice point belongs to a lexical rule.
     pub fn is_lexical(&self, point: usize) -> bool {
         let name = self.points[point].split(':').next().unwrap_or_default();
         LEXICAL.contains(&name)

@@ -62,7 +62,7 @@ pub fn budget(states: Option<u64>, milliseconds: u64) -> Budget {
     Budget::new(Limits { max_states: states, timeout, max_memory: Some(MEMORY) })
 }
 
-/// What a command says: an error of the program's own is a failure.
+/// Converts the result of a command; an internal error is a failure.
 ///
 /// # Errors
 /// The internal error.
@@ -82,7 +82,7 @@ pub fn said(what: &'static str) -> impl Fn(Diagnostic) -> String {
     move |d| format!("{what}: {}", d.message)
 }
 
-/// How a command searches, by the words of its options.
+/// Search options of a command, by their words.
 pub struct Settings {
     engine: &'static dyn Engine,
     threads: usize,

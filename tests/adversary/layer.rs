@@ -1,7 +1,7 @@
-//! Generator of texts of the parameter layer, each with the plain text that it stands for.
+//! Generator of texts of the parameter layer, each with its expansion.
 //!
-//! The plain text is made beside the other one, by an evaluation of its own, so that `expand` is
-//! compared with what the documentation says.
+//! The expansion is generated together with the text, by an evaluation of its own, so that `expand`
+//! is compared with the documentation.
 
 use super::driver::Tally;
 use super::inside::read;

@@ -46,7 +46,7 @@ fn every_production_and_operation_is_generated() {
     }
 }
 
-/// How far a run goes that the environment does not say more of.
+/// Limits of a run, if the environment sets no others.
 fn extent(comparisons: u64, time: std::time::Duration, differences: u64) -> driver::Extent {
     driver::Extent {
         first: driver::number("SEED").unwrap_or(0),

@@ -3,8 +3,8 @@
 //!
 //! Three families: counters of each sort of numbers up to a parameter, which are compared with
 //! literals in every disguise of the language (nullary mappings, structured constants, sets, lists,
-//! `lambda`, heads of applications, `whr`, quantifiers, patterns); sorts whose constants a
-//! parameter counts; components whose number a parameter is.
+//! `lambda`, heads of applications, `whr`, quantifiers, patterns); sorts with constants
+//! that a parameter counts; components that a parameter counts.
 
 use super::data::{BOOL, Maker, Vars};
 use super::driver::formulas;
@@ -317,7 +317,7 @@ impl Counters<'_> {
         );
         Parameterised { text, any, formulas, literals: self.literals, family: "counters" }
     }
-    /// Components beside the counter, and the start.
+    /// Writes the components other than the counter, and the initial process.
     fn others(&mut self, first: &str) -> String {
         let sort = self.sort;
         match self.t.below(9) {
@@ -520,7 +520,7 @@ fn about_values(t: &mut Tape, sort: &str, actions: &[&str]) -> String {
     }
 }
 
-/// A sort whose constants a parameter counts: values that are chosen, kept, compared, stored.
+/// Generates a sort with constants that a parameter counts: values are chosen, stored, compared.
 fn sorts(t: &mut Tape) -> Parameterised {
     let keep = *t.choose(&["x", "x", "y", "if(x == y, x, y)"]);
     let put = *t.choose(&["", "(x != y) -> ", "(x == y) -> "]);
@@ -560,7 +560,8 @@ fn sorts(t: &mut Tape) -> Parameterised {
     Parameterised { text, any: vec![("K", 0)], formulas, literals: Vec::new(), family: "sorts" }
 }
 
-/// Components whose number a parameter is, with something shared: a counter, a lock, a list of all.
+/// Generates components that a parameter counts, with shared data: a counter, a lock, a list of
+/// all.
 fn components(t: &mut Tape) -> Parameterised {
     let free = 1 + t.below(2);
     let shared = match t.below(4) {

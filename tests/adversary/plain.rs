@@ -16,7 +16,7 @@ use mu_check::formula::typecheck::check_formula;
 use mu_check::process::linearise;
 use mu_check::syntax;
 
-/// How a route gets to its answers.
+/// A route to answers.
 pub enum Route {
     /// By options of `check`, and of `explore` unless they are `-`.
     Options(&'static str, &'static str),
@@ -29,7 +29,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// Whether it compares counts alone.
+    /// True if it compares counts alone.
     pub fn only_counts(&self) -> bool {
         matches!(self, Route::Options("-", _))
     }
@@ -73,7 +73,7 @@ impl Main {
     }
 }
 
-/// What a route answers; where it has no answer, nothing is compared.
+/// Answers of a route; missing ones are not compared.
 #[derive(Default)]
 pub struct Found {
     pub answers: Vec<Option<Answer>>,
@@ -149,7 +149,7 @@ pub fn judge(
     Ok(())
 }
 
-/// Whether a file without declarations gives a reason to refuse a formula that the model does not.
+/// True if a formula may be rejected on a file without declarations, but not on the model.
 fn may_refuse(why: &str) -> bool {
     [
         "is not declared",

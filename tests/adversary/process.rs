@@ -54,7 +54,7 @@ pub struct Specification {
     pub text: String,
     /// For the operational rules; none if they do not know some construct.
     pub rules: Option<String>,
-    /// What was declared, for formulas.
+    /// Declared mappings, for formulas.
     pub mappings: Vec<super::data::Mapping>,
     /// The bound of counters.
     pub bound: u64,
@@ -440,7 +440,7 @@ impl Writer<'_, '_> {
             }
         }
     }
-    /// What may follow an action.
+    /// Writes a process that may follow an action.
     fn rest(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
         let count = self.equations.len();
         if count == 0 {

@@ -9,7 +9,7 @@ use super::plain::{Found, Main, Route};
 use super::runs::Folder;
 use super::{steps, systems};
 
-/// How a route is compared.
+/// Comparison of a route.
 pub enum How {
     /// On specifications and formulas of the grammar.
     Plain(Route),
@@ -30,7 +30,7 @@ pub enum How {
 /// A route.
 pub struct Row {
     pub name: &'static str,
-    /// What it covers: `option=value` of the command line, `simplify NAME`, `form .EXT`.
+    /// Covered options: `option=value` of the command line, `simplify NAME`, `form .EXT`.
     pub covers: &'static [&'static str],
     pub how: How,
 }
@@ -350,7 +350,7 @@ fn by_steps() -> Vec<Row> {
     ]
 }
 
-/// Routes whose inputs are not mCRL2: their generators stand beside their tests.
+/// Returns the routes with inputs other than mCRL2; their generators are next to their tests.
 fn of_others() -> Vec<Row> {
     vec![
         elsewhere(

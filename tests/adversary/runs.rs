@@ -13,7 +13,7 @@ pub struct Folder {
     program: String,
 }
 
-/// What a run answered.
+/// Answer of a run.
 #[derive(Debug)]
 pub struct Run {
     pub code: i32,

@@ -77,7 +77,7 @@ fn items() -> &'static [Item] {
     })
 }
 
-/// What some texts need of the declarations.
+/// Declarations that some texts need.
 pub struct Needed {
     names: BTreeSet<&'static str>,
     items: Vec<bool>,
@@ -117,7 +117,7 @@ impl Needed {
         found.names = kept.flat_map(|(i, _)| i.names.iter().copied()).collect();
         found
     }
-    /// Whether a formula needs no other declarations.
+    /// True if a formula needs no other declarations.
     pub fn allows(&self, formula: &str) -> bool {
         let all = items().iter().filter(|i| i.section != "var").flat_map(|i| i.names.iter());
         let missing: BTreeSet<&str> = all.copied().filter(|n| !self.names.contains(n)).collect();
@@ -142,7 +142,7 @@ impl Needed {
     }
 }
 
-/// What is cut still has a type, and declares less.
+/// Shrunk texts are well typed, and have fewer declarations.
 #[test]
 fn cut_specifications_are_well_typed() {
     use super::process::{Kind, specification};

@@ -57,7 +57,7 @@ pub fn spilled(inside: &Inside, folder: &Folder) -> Result<Found, String> {
     }
 }
 
-/// What the command `linearise --simplify` names.
+/// Returns the options of `linearise --simplify` by name.
 fn simplifications(name: &str) -> linearise::Options {
     let mut options = linearise::Options::plain();
     match name {

@@ -178,7 +178,7 @@ impl Maker<'_> {
         });
         (name, params)
     }
-    /// An expression whose value is one of few, for a parameter of a process.
+    /// Writes an expression with few possible values, for a parameter of a process.
     pub fn clipped(&mut self, sort: &Sort, vars: &Vars, depth: usize) -> String {
         let e = self.expr(sort, vars, depth);
         let simple = vars.iter().any(|v| v.0 == e);

@@ -11,7 +11,7 @@ use mu_check::explore::Extras;
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// What a process answers.
+/// Answers of a process.
 type Said = (Vec<Answer>, Option<Counts>);
 
 /// By options of `check` and of `explore`, both with a number of processes.
@@ -65,7 +65,7 @@ pub fn by_processes(inside: &Inside, check: &str, explore: &str) -> Result<Found
     Ok(Found { answers: answers.into_iter().map(Some).collect(), counts, more: 0 })
 }
 
-/// What one process does.
+/// Runs one process.
 fn one(
     inside: &Inside,
     settings: &Settings,

@@ -23,7 +23,7 @@ pub const FORMULAS: [&str; 6] =
 pub struct Fault {
     /// A word for it.
     pub name: &'static str,
-    /// What goes wrong in the machine.
+    /// The fault of the machine.
     pub what: &'static str,
     /// Texts of the specification and what replaces them.
     pub edits: &'static [(&'static str, &'static str)],
@@ -31,7 +31,7 @@ pub struct Fault {
     pub defines: &'static [(&'static str, u32)],
     /// Verdicts of [`FORMULAS`]: `T` or `F`.
     pub verdicts: &'static str,
-    /// Why each false one is false, and why neighbours that one might expect to be are not.
+    /// Reasons for each false formula, and for related formulas that remain true.
     pub why: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! What the whole-program tests of the ARCx model share: named edits of its specification, and runs
-//! of the command.
+//! Shared code of whole-program tests: named edits of the ARCx specification, and runs of the
+//! command.
 
 pub mod faults;
 pub mod random_text;
@@ -17,7 +17,7 @@ pub fn package(path: &str) -> String {
     format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a run of the command gave.
+/// Result of a run of the command.
 pub struct Outcome {
     /// Exit code.
     pub code: i32,

@@ -2,7 +2,7 @@
 //! as a module.
 //!
 //! [`arcx`] is a small multiprocessor (two cores with store buffers of one place and a shared
-//! memory of two cells, operation numbers up to a bound) whose state spaces have published sizes;
+//! memory of two cells, operation numbers up to a bound) with state spaces of published sizes;
 //! [`counters`] and [`ring`] have sizes that a formula gives; [`random`] is a function of its seed.
 #![allow(dead_code)] // each package uses some of them
 
@@ -309,7 +309,7 @@ pub struct Shape {
     pub components: u32,
     /// Number of groups.
     pub groups: u32,
-    /// Number of label texts besides `tau`.
+    /// Number of label texts other than `tau`.
     pub labels: u32,
 }
 

@@ -281,7 +281,7 @@ struct Writer<'t> {
     t: &'t mut Tape,
     /// Parameters of each equation.
     params: Vec<Vec<Sort>>,
-    /// Whether calls may stand before other processes, of any equation: infinite at times.
+    /// True if calls of any equation may precede other processes: sometimes infinite.
     stack: bool,
     fresh: usize,
 }
@@ -344,11 +344,11 @@ impl Writer<'_> {
             _ => self.multi(vars),
         }
     }
-    /// What may follow an action.
+    /// Writes a process that may follow an action.
     fn rest(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
         match self.t.below(10) {
-            // Goes on within the scope of what was summed over, by a step or by an equation, whose
-            // own sums may be the same.
+            // Continues within the scope of a sum, by a step or by an equation, which may have the
+            // same sums.
             9 if depth > 0 => {
                 let callee = level + self.t.below(self.params.len() - level);
                 format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars))
@@ -484,13 +484,13 @@ fn enumerated(text: &str) -> String {
     out + rest
 }
 
-/// Which formulas to write.
+/// Class of formulas.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Any.
     Any,
-    /// Such as do not tell branching bisimilar systems apart: tau occurs only as `tau*` around
-    /// other actions.
+    /// Formulas that cannot distinguish branching bisimilar systems: tau occurs only as `tau*`
+    /// around other actions.
     Weak,
 }
 

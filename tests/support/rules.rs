@@ -23,7 +23,7 @@ pub fn with_sorted_labels(mut lts: Lts) -> Lts {
     lts
 }
 
-/// Explores by the rules, up to so many states; labels are sorted.
+/// Explores by the rules, up to `max` states; labels are sorted.
 pub fn by_rules(spec: &ProcSpec, max: usize) -> Result<Lts, Diagnostic> {
     let found = direct::explore(spec, max)?;
     let mut table = Labels::default();

@@ -1,4 +1,4 @@
-//! What is fuzzed: each function takes any bytes and must neither panic nor overflow the stack nor
+//! Fuzz targets: each function takes any bytes and must neither panic nor overflow the stack nor
 //! run for ever. The fuzz targets in `fuzz/` and the short deterministic runs in `tests/fuzzed.rs`
 //! share them.
 

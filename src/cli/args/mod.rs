@@ -359,8 +359,8 @@ Examples:
   mu-check explore model.mcrl2 --hide internal --reduce branching --out model.aut
   mu-check explore specs/arcx.spec -D max_operation_id=9 --engine symbolic --format json
   mu-check explore specs/arcx.spec -D max_operation_id=1 --processes 2
-  mu-check explore specs/arcx.spec -D max_operation_id=3 --max-memory 1GB --spill spilled
-  mu-check explore specs/arcx.spec -D max_operation_id=3 --checkpoint saved --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=3 --resume saved"
+  mu-check explore specs/arcx.spec -D max_operation_id=2 --max-memory 1GB --spill spilled
+  mu-check explore specs/arcx.spec -D max_operation_id=2 --checkpoint saved --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=2 --resume saved"
 )]
 pub struct ExploreArgs {
     /// Specification, or an `.aut` file.
@@ -448,7 +448,7 @@ unknown. (In `sweep` the limits apply to each row.) A formula that is rejected d
 Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
 
 Examples:
-  mu-check check specs/arcx.spec -f '[true*]<true>true'
+  mu-check check specs/arcx.spec -f '[true*]<true>true' -D max_operation_id=0
   mu-check check specs/arcx.spec formulas/1a.gos.mcf formulas/1b.gos.mcf
   mu-check check specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=2 --evidence why.svg
   mu-check check model.mcrl2 formula.mcf --max-memory 4GB --timeout 10m --format json

@@ -124,9 +124,9 @@ fn parse_threads(text: &str) -> Result<ThreadCount, String> {
 #[command(after_help = "Examples:
   mu-check litmus SB.litmus
   mu-check litmus SB.litmus --evidence SB.svg
-  mu-check litmus tests/x86 --model sc --format json
-  mu-check litmus tests/x86 --expected expected.txt --junit litmus.xml
-  mu-check litmus tests/riscv --model riscv.cat --include models --expected verdicts.tsv")]
+  mu-check litmus x86-tests --model sc --format json
+  mu-check litmus x86-tests --expected expected.txt --junit litmus.xml
+  mu-check litmus riscv-tests --model riscv.cat --include models --expected verdicts.tsv")]
 pub struct LitmusArgs {
     /// Litmus tests, folders of them, and lists `@NAME` of them. With a `cat` model: X86, X86_64,
     /// RISCV, AArch64, C; otherwise X86, X86_64.

@@ -24,8 +24,8 @@ Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 some 
 Examples:
   mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D max_operation_id=0..=6 --max-memory 4GB --timeout 1h --out sweep
   mu-check sweep specs/arcx.spec -D max_operation_id=0..=9 -D num_cores=1,2 --engine symbolic --out sizes
-  mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D memcommands_size=1,2 --out sweep --evidence why --junit sweep.xml
-  mu-check sweep specs/arcx.spec -D max_operation_id=0..=3 --confluence auto --reference results/published.tsv --out sweep
+  mu-check sweep specs/arcx.spec formulas/1a.gos.mcf -D max_operation_id=1 -D memcommands_size=1,2 --out sweep --evidence why --junit sweep.xml
+  mu-check sweep specs/arcx.spec -D max_operation_id=0..=2 --confluence auto --reference results/published.tsv --out sweep
   mu-check sweep specs/arcx.spec -D max_operation_id=0..=4 --confluence auto --confluence mem_wb_sync_store_finish --out settings"
 )]
 pub struct SweepArgs {
