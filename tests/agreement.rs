@@ -1,5 +1,5 @@
-//! Many routes to one answer: random specifications and formulas, each compared over every route
-//! that the tool has.
+//! Agreement of routes: random specifications and formulas, each compared over every route of the
+//! tool.
 //!
 //! A specification: operational rules, lineariser with each simplification on and off, the printed
 //! linear process read back, 1, 2, 7 threads, caches on, off and tiny, symmetries, confluence,
@@ -112,7 +112,7 @@ impl Tally {
     }
 }
 
-/// Says what differs.
+/// Describes the first difference.
 fn same<T: PartialEq + std::fmt::Debug>(
     tally: &mut Tally,
     what: impl FnOnce() -> String,
@@ -475,7 +475,7 @@ pub fn verdicts(
         same(tally, || name.into(), &answer.verdict, &verdict)?;
         evidence(&answer, &model, &table, &formula, tally).map_err(|e| format!("{name}: {e}"))?;
     }
-    // The formula on what the file alone says, where it names nothing else.
+    // The formula on the labels of the file alone, if it needs no declarations.
     let labels =
         InferredLabels::new(&subject.file.table.texts).map_err(said("labels of the file"))?;
     if let Ok(formula) = check_formula(&tree, labels.data(), labels.actions()) {
@@ -620,7 +620,7 @@ fn tapes(seed: u64) -> Vec<Tape> {
         .collect()
 }
 
-/// The same, a panic being a failure like others.
+/// Runs the same; a panic is a failure.
 fn guarded(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(seed, tapes, tally)))
         .unwrap_or_else(|panic| {
@@ -646,7 +646,7 @@ fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
         guarded(seed_of(failing), &mut tapes, &mut Tally::default()).err()
     };
     std::panic::set_hook(Box::new(|_| {}));
-    // What is kept fails in the same way, up to the first colon.
+    // The smaller case has the same failure, up to the first colon.
     let what = |e: &str| e.split(':').next().unwrap_or_default().to_string();
     let wanted = what(error);
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -709,7 +709,7 @@ fn run(cases: u64, seconds: u64) {
             share(tally.truths),
             share(tally.formulas - tally.truths)
         );
-        // One case that is replayed meets what it meets; a run must meet every route.
+        // A replayed case may take any routes; a run must take every route.
         if first.is_none() || cases > 1 {
             tally.missed_no_route();
         }

@@ -46,7 +46,8 @@ fn modules() -> Vec<String> {
         .collect()
 }
 
-/// The code of a file without comments and without what follows the first `#[cfg(test)] mod`.
+/// Returns the code of a file without comments and without the first `#[cfg(test)] mod` and the
+/// text behind it.
 fn code(text: &str) -> String {
     let mut out = String::new();
     let mut lines = text.lines().peekable();
@@ -224,7 +225,7 @@ fn named(layer: &str, own: &[String], code: &str) -> Vec<Vec<String>> {
     for (at, _) in code.match_indices("super::").filter(|(at, _)| !code[..*at].ends_with("super::"))
     {
         let (mut rest, mut path) = (&code[at..], own.to_vec());
-        // An import that is indented stands in a module within the file.
+        // An indented import belongs to a module within the file.
         if code[..at].ends_with("    use ") {
             path.push(String::new());
         }
@@ -248,8 +249,8 @@ fn named(layer: &str, own: &[String], code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The rooms that stand alone name nothing but what ARCHITECTURE.md allows them: layers, or modules
-/// of their own layer.
+/// Rooms that stand alone name only the layers, or modules of their own layer, that ARCHITECTURE.md
+/// allows.
 #[test]
 fn rooms_that_stand_alone_name_nothing_else() {
     let rows = table("| room | what it may know |");
@@ -385,8 +386,8 @@ fn functions(text: &str) -> Vec<(String, usize, usize)> {
         else {
             continue;
         };
-        // A signature ends with an opening brace, or with a semicolon in a trait; its end stands as
-        // far to the right as its start.
+        // A signature ends with an opening brace, or with a semicolon in a trait; its end has the
+        // indentation of its start.
         let Some(opening) = (i..lines.len()).find(|&j| {
             lines[j].ends_with('{') || lines[j].ends_with(';') || lines[j].ends_with('}')
         }) else {

@@ -1,5 +1,5 @@
-//! The ARCx formulas hold for a reason: for each there is a fault of the model that makes it false,
-//! and no other than those that should be.
+//! Faults of the ARCx model: each seeded fault makes exactly the expected formulas false, and each
+//! formula fails for some fault.
 
 use crate::support::faults::{
     FAULTS, FIRST_STORES, FORMULAS, PUBLISHED_CLOSE, RELEASE_FAULTS, RELEASE_FORMULAS, SMALL,
@@ -196,8 +196,7 @@ fn the_published_record_forgets() {
     }
 }
 
-/// Store releases and load acquires: each formula of theirs fails for the faults that break what it
-/// asks for.
+/// Store releases and load acquires: each of their formulas fails for the faults that violate it.
 #[test]
 fn every_fault_of_release_and_acquire_fails_its_formulas() {
     let specification = specification();

@@ -1,5 +1,5 @@
-//! Sizes of the ARCx model: the published ones, those of an independent program, and the same
-//! whatever the number of threads.
+//! Sizes of the ARCx model: the published ones, those of an independent program, and equal ones
+//! with any number of threads.
 
 use crate::support::{defines, explore, package};
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ fn quotients() {
     assert_eq!(reduced(&[("max_operation_id", 1)], "branching"), (37_683, 112_106));
 }
 
-/// Counts by a program apart, which knows this one model only.
+/// Counts of an independent program for this one model.
 #[test]
 fn other_parameters() {
     let names = [

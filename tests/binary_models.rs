@@ -1,5 +1,5 @@
-//! Linear processes and equation systems in mCRL2's binary form: what is written is read, and means
-//! the same; what is damaged is refused.
+//! Linear processes and equation systems in mCRL2's binary form: written files are read with the
+//! same meaning; damaged files are rejected.
 //!
 //! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. Files in `tests/files` were
 //! written by the toolset itself: `counter.lps`, `counter.pbes` of `counter.mcrl2`, and

@@ -1,5 +1,5 @@
-//! A search that was kept in a folder and taken up again ends as one that was never interrupted; a
-//! wrong folder is refused.
+//! Checkpoints: a resumed search ends like an uninterrupted one; a folder of another search is
+//! rejected.
 
 use crate::support::{mu_check, package};
 

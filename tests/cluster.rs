@@ -1,5 +1,5 @@
-//! One search by several processes against the search of one; a process that is killed; strangers;
-//! another model.
+//! Distributed searches compared with a search by one process; killed processes; unauthenticated
+//! clients; other models.
 
 use crate::support::{Outcome, mu_check, package};
 use mu_check::base::random::Random;
@@ -334,7 +334,7 @@ fn another_secret_model_or_option_is_refused() {
     }
 }
 
-/// Each way is replayed by the program before it is shown.
+/// The program replays each path before it prints it.
 #[test]
 fn ways_are_those_of_one_process() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Counts and verdicts that depend on nothing but the model: not on threads, processes, the engine,
-//! limits and resumed checkpoints, or time.
+//! Counts and verdicts depend on the model only: not on threads, processes, the engine, limits and
+//! resumed checkpoints, or time.
 
 use crate::support::{Outcome, mu_check};
 use mu_check::base::random::Random;
@@ -12,7 +12,7 @@ proc P(n: Nat) = (n < 9) -> a(n) . P(n + 1) + (n > 4) -> b(n) . P(0);
 init P(0) || P(3) || Q(1);
 ";
 
-/// A model where a product search meets many obligations and a cycle.
+/// A model with many obligations and a cycle in the product search.
 const MANY: &str = "act a: Nat; b, c;
 proc P(i: Nat) = sum n: Nat. (n < 70) -> a(n) . P(i) + b . P((i + 1) mod 20) + (i > 0) -> c . P(Int2Nat(i - 1));
 init P(0);

@@ -1,4 +1,4 @@
-//! Formulas checked by several processes against the check of one: verdicts, equations, states,
+//! Formulas checked by several processes, compared with one process: verdicts, equations, states,
 //! evidence, warnings; games; limits, kills, checkpoints.
 
 use crate::cluster::newest;
@@ -113,7 +113,7 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
         for count in [1, 2, 3] {
             let many = check(&after, &[formula], &format!("--processes {count}"));
-            // One process has met the states beyond, in its second search.
+            // One process has reached the states beyond, in its second search.
             let [one_parts, many_parts] = [&one, &many].map(|o| all(o)[0][..4].to_vec());
             assert_eq!(
                 (many.code, many_parts),
@@ -128,7 +128,8 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         "turns.mcrl2",
         &format!("{text}proc Q = b(100) . Q;\ninit P(0) || Q;\n"),
     );
-    // Those that go in a circle, and what no product decides, are left to the first process.
+    // Formulas with cycles of obligations, and those that no product decides, are left to the first
+    // process.
     for formula in ["mu X. [!a(9)]X", at_last, "nu X. mu Y. <true>Y || <a(9)>X"] {
         let one = check(&turns, &[formula], "--without por");
         assert!(
@@ -223,7 +224,7 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
         }
     }
     assert!(alone > 30 && verdicts.iter().all(|n| *n > 2), "{alone} alone, {verdicts:?}");
-    // Those who waited know the verdict as well.
+    // The waiting processes have the verdict as well.
     let listeners: Vec<TcpListener> =
         (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let hosts: Vec<String> =
@@ -516,7 +517,7 @@ fn limits_and_what_is_not_done_are_named() {
     assert!(alone.code == 2 && alone.stderr.contains("add `--processes N`"), "{}", alone.stderr);
 }
 
-/// A search of a formula that limits end, and kills, goes on with any number of processes.
+/// A search of a formula that limits or kills end resumes with any number of processes.
 #[test]
 fn a_check_that_ends_early_goes_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -687,7 +688,7 @@ fn goes_on(outcome: &Outcome, reason: &str) {
     let mut words: Vec<String> = Vec::new();
     let mut given = command.split_whitespace().skip(1).map(|w| w.trim_matches('\'').to_string());
     while let Some(word) = given.next() {
-        // The bound that it met is lifted, the form is given anew; the formula has spaces nowhere.
+        // The limit is lifted, the format is given again; the formula has no spaces.
         if ["--max-memory", "--format"].contains(&&word[..]) {
             drop(given.next())
         } else {

@@ -1,4 +1,5 @@
-//! Searches over networks that delay, cut up and cut off; and hosts that one command starts.
+//! Distributed searches over networks with delays, fragmentation, and cuts; hosts that one command
+//! starts.
 
 use crate::cluster::newest;
 use crate::support::{Outcome, mu_check, package};
@@ -19,7 +20,7 @@ fn free() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Between the processes: what it does to what goes through.
+/// Proxy between the processes: the changes that it makes to the traffic.
 struct Network {
     cut: AtomicBool,
     bytes: AtomicU64,
@@ -242,7 +243,7 @@ fn hosts_with_a_cut_network_end_with_unknown() {
             "-D max_operation_id=6 --without symmetry --checkpoint kept --checkpoint-every 100ms",
         )
     });
-    // They have met, and search.
+    // They are connected, and search.
     let begin = Instant::now();
     while newest(&folder.path().join("kept")).is_none() {
         assert!(begin.elapsed() < Duration::from_secs(60), "no checkpoint");

@@ -96,7 +96,7 @@ fn manual_pages() {
             && page.contains("Exit codes"),
         "{page}"
     );
-    // Command lines stand as they are.
+    // Command lines are not wrapped.
     assert!(
         page.contains("Examples:\n.nf\n  mu\\-check specs/arcx.spec ")
             && page.contains("\n.fi\n\nExit codes"),

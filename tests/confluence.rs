@@ -1,5 +1,5 @@
 //! Confluence on random linear processes: few parameters, many hidden steps, so that steps often
-//! touch each other's parameters.
+//! write each other's parameters.
 //!
 //! What is explored with priority for the steps that are proven confluent must be branching
 //! bisimilar to the whole system. A failure prints the seed and the specification; `MU_CHECK_SEED=n

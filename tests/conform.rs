@@ -1,4 +1,4 @@
-//! `conform`: machines of ours against all memory models, and what it writes.
+//! `conform`: the machines of the project against all memory models, and its output.
 //!
 //! A machine that implements a model shows exactly the outcomes that its axioms allow: both
 //! inclusions, by enumeration of all histories of two processors and two addresses. From the same
@@ -301,7 +301,7 @@ fn arcx_shows_store_buffering_and_what_is_written_says_so() {
     ] {
         assert_eq!(mu_check(&["litmus", &litmus, "--model", model]).code, code, "{model}");
     }
-    // With a second command of the memory a processor loads what was there before its own store.
+    // With a second command of the memory a processor loads the value before its own store.
     let table = conform(&[
         "-D",
         "byte_size=1",
@@ -404,7 +404,7 @@ fn litmus_tests_are_looked_up_in_what_a_machine_does() {
         serde_json::json!(["1:EAX=1; 1:EBX=0;"])
     );
     assert_eq!(of(&two.json, "SB")["forbidden_but_shown"], serde_json::json!([]));
-    // The machine of a model shows what the litmus route says that the model allows.
+    // The machine of a model shows the outcomes that the litmus route allows for the model.
     let (tso, own) = (package("specs/machines/tso.spec"), package(OWN));
     let exact = run(&[&tso, "--interface", &own, "-D", "fences=1"]);
     assert_eq!(exact.code, 0);
@@ -595,7 +595,7 @@ fn a_machine_that_waits_for_a_program_gets_one() {
         "sc",
     ]);
     assert!(without.json.get("program").is_none());
-    // The communications say what it does.
+    // The communications determine its actions.
     std::fs::write(&path, &waits).unwrap();
     let outcome = run();
     let program = outcome.json["program"].as_str().unwrap_or_else(|| panic!("{}", outcome.stderr));
@@ -611,7 +611,7 @@ fn a_machine_that_waits_for_a_program_gets_one() {
         outcome.stderr
     );
     assert_eq!(outcome.json["programs"], without.json["programs"]);
-    // Of two actions that nobody does it is not known which one is the program's.
+    // If no component does two actions, the one of the program is unknown.
     std::fs::write(
         &path,
         waits

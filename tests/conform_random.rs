@@ -69,7 +69,7 @@ struct Design {
     marks: bool,
     /// Loads and stores are one action, distinguished by its first argument.
     single: bool,
-    /// Arguments stand in another order.
+    /// The order of arguments is changed.
     turned: bool,
     /// The machine waits for a program.
     waits: bool,

@@ -206,7 +206,7 @@ fn states_without_steps_are_deadlocks() {
 
 #[test]
 fn what_counts_as_an_end_can_be_said() {
-    // Both wait for what never comes, each after its last action.
+    // Both wait for an action that never happens, each after its last action.
     let model =
         "act a, b, c, d; proc P = a . c . delta; Q = b . d . delta; init allow({a, b}, P || Q);";
     let (_folder, path) = scratch(model);
@@ -262,7 +262,7 @@ fn paths_are_walked_again() {
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(json.to_string().contains("\"deadlock\":true"), "{json}");
     }
-    // Every component has its lane, and what it offers stands below.
+    // Every component has its lane, with its offers below.
     let svg = std::fs::read_to_string(picture).unwrap();
     for name in ["Worker", "Mutex", "offers lock(w0, right)", "offers give(w0, left)"] {
         assert!(svg.contains(name), "{name}");
@@ -326,7 +326,7 @@ fn actions_and_divergence() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
 }
 
-/// Numbers of places and values of parameters that are not live are nobody's business.
+/// Numbers of locations and values of dead parameters are not printed.
 #[test]
 fn internal_names_are_not_shown() {
     let model = "sort S = struct x | y; act a, b: S; proc P = sum s: S. a(s) . b(s) . P; init P;";
@@ -483,7 +483,7 @@ fn terminations_survive_files() {
     }
 }
 
-/// An action with arguments is no name; the message says what is.
+/// An action with arguments is no name; the message has the name.
 #[test]
 fn a_terminal_action_has_no_arguments() {
     let (folder, path) = scratch("act a: Nat; init a(1) . delta;");

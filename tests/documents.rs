@@ -209,7 +209,7 @@ fn masked(line: &str) -> String {
         w.split_once('.').is_some_and(|(a, b)| [a, b].iter().all(|n| n.parse::<u64>().is_ok()))
     };
     let words: Vec<&str> = line.split(' ').collect();
-    // In a row of a table memory stands behind the seconds.
+    // In a row of a table the memory follows the seconds.
     let end =
         words.iter().position(|w| fraction(w) && line.starts_with('|')).unwrap_or(words.len());
     words[..end].iter().map(|w| if fraction(w) { "#" } else { *w }).collect::<Vec<_>>().join(" ")

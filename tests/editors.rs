@@ -1,7 +1,6 @@
-//! The editors as `editors/README.md` sets them up: its lines stand word for word in the editor's
-//! own file, and a script opens the tutorial's model, breaks it, sees why, and mends it.
-//! `language_server` tests what the server answers; this tests that whoever copies the page gets as
-//! far as that.
+//! Editors configured by `editors/README.md`: its lines are copied word for word into the editor's
+//! own file, and a script opens the tutorial's model, breaks it, reads the error, and repairs it.
+//! `language_server` tests the answers of the server; this tests the instructions of the page.
 //!
 //! Each test costs a second, and says that it is skipped where the editor is not installed.
 

@@ -1,5 +1,5 @@
-//! Wrong input of every stage, run through the command: the whole text of standard error, the exit
-//! code, and standard output.
+//! Invalid input of every stage, run through the command: the whole text of standard error, the
+//! exit code, and standard output.
 //!
 //! In: the files `tests/errors/*.cases`. A case is a title, input files, one command line, and what
 //! it must give:

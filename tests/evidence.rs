@@ -1,5 +1,4 @@
-//! Evidence in all its forms: what a counterexample says of its steps, the files, the charts of the
-//! gallery.
+//! Evidence in all its forms: text of counterexamples, files, the charts of the gallery.
 
 use crate::support::faults::{FAULTS, FORMULAS, SMALL, narrow, patch};
 use crate::support::{defines, mu_check, package};
@@ -105,7 +104,7 @@ fn the_execution_in_the_gallery_is_up_to_date() {
     ] {
         assert!(graph.contains(arrow), "{arrow}\n{graph}");
     }
-    // Nothing is written of what there is not.
+    // Without evidence no file is written.
     let none = folder.path().join("none.svg");
     let outcome = run(&none, "sc");
     assert_eq!(outcome.code, 1);
@@ -214,7 +213,7 @@ fn a_file_for_each_formula_in_the_form_of_its_ending() {
         (read("never"), read("always"))
     };
     let (path, cycle) = both("svg");
-    // Lanes P and Q, an arrow from the one that knows the value to the one that learns it.
+    // Lanes P and Q, an arrow from the sender of the value to its receiver.
     assert!(
         path.contains(">P</text>")
             && path.contains(">Q</text>")

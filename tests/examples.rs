@@ -1,4 +1,4 @@
-//! The programs in `examples` do what they say.
+//! Programs in `examples`: results and printed commands.
 
 #[path = "../examples/explore_with_visitor.rs"]
 mod explore_with_visitor;

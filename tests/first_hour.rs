@@ -46,7 +46,7 @@ fn projects_have_one_mistake_that_their_readme_corrects() {
         assert!(output.status.success(), "{project}: {}", text(&output.stderr));
         let folder = scratch.path().join("mine");
         let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
-        // All commands that the README names do what it says; the first is the check.
+        // All commands of the README have the described result; the first is the check.
         let commands: Vec<Vec<&str>> = readme
             .lines()
             .filter(|l| l.starts_with(|c: char| c.is_ascii_digit()))

@@ -1,6 +1,5 @@
-//! `mu-check fmt` over all models and formulas of the project, and of the folder that
-//! `MU_CHECK_MODELS` names: nothing but white space changes, the tree is the same, and formatting
-//! twice is formatting once.
+//! `mu-check fmt` over all models and formulas of the project, and of the folder in
+//! `MU_CHECK_MODELS`: only white space changes, the tree is equal, and formatting is idempotent.
 
 use crate::support::{package, reference_models};
 use mu_check::syntax::format::{Options, format, is_same};

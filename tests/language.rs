@@ -6,9 +6,9 @@
 //! specification (`init delta;` is added where there is no `init`):
 //!
 //! ```text
-//! %% states 4, transitions 5       what the explorer counts
+//! %% states 4, transitions 5       counts of the explorer
 //! %% value 7 div 2 is 3            the normal form of an expression
-//! %% value head([]) is error TEXT  what evaluation is refused with
+//! %% value head([]) is error TEXT  error of the evaluation
 //! %% formula [true*]<true>true is false
 //! %% formula mu X. !X is error TEXT
 //! %% like a . b . delta            strongly bisimilar to the case with this initial process
@@ -213,7 +213,7 @@ fn verdict(
     Ok(if same { answers[0].into() } else { format!("not one answer but {answers:?}") })
 }
 
-/// Runs a case; gives what is wrong.
+/// Runs a case. Returns the problems.
 fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     let text = if case.text.lines().any(|l| l.trim_start().starts_with("init")) {

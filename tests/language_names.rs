@@ -1,5 +1,5 @@
-//! Names in texts of other front ends as an editor sees them: hover, definition, references,
-//! completion, outline, colours, folds, and renaming that keeps what a text means.
+//! Names in texts of other front ends in an editor: hover, definition, references, completion,
+//! outline, colours, folds, and renaming that preserves the meaning of a text.
 //!
 //! A renamed text is held against the original by the readers of the command line, which know
 //! nothing of names for editors: the parsed and resolved form is the same, or the verdicts are. A

@@ -1,5 +1,5 @@
-//! The language server as a client sees it: the command over standard input and output, by the
-//! messages of the protocol.
+//! The language server from the view of a client: the command over standard input and output, by
+//! the messages of the protocol.
 
 use crate::language_names::{
     BASE, EQUATIONS, MODEL as MEMORY_MODEL, PROGRAM, SYSTEM, TEST, resolved,
@@ -422,7 +422,7 @@ fn a_session() {
     );
     let found = client.settled(&formula);
     assert!(found.iter().any(|d| d["message"].as_str().unwrap().contains("`send`")), "{found:?}");
-    // The quick fix says what to write.
+    // The quick fix has the replacement.
     let changed = MODEL.replacen("send, ", "sendd, ", 1);
     let place = changed.find("send(").unwrap();
     let range = json!({ "start": position(&changed, place), "end": position(&changed, place) });
@@ -752,7 +752,7 @@ fn other_front_ends() {
                 && found[0]["range"]["start"]["line"] == line,
             "{name}: {found:?}"
         );
-        // What the command line says.
+        // Errors of the command line.
         let line = match name {
             "a.cub" => vec!["prove"],
             "a.asm" => vec!["program", "--threads-of", "2"],

@@ -1,6 +1,6 @@
-//! Limits are answers: whatever stage is under way, a limit or a signal ends the run within two
-//! seconds with verdict *unknown* and exit code 3; broken outputs are said; deep, long and endless
-//! inputs end in an answer or a refusal.
+//! Limits and signals: each ends the run in any stage within two seconds with verdict *unknown* and
+//! exit code 3; broken outputs are reported; deep, long, and endless inputs end in an answer or a
+//! rejection.
 
 use serde_json::Value;
 use std::fs;
@@ -235,7 +235,7 @@ fn memory_is_kept() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// Formulas that were answered before the limit keep their answers.
+/// Formulas that were decided before the limit keep their verdicts.
 #[test]
 fn what_is_known_is_printed() {
     let folder = tempfile::tempdir().unwrap();
@@ -305,7 +305,7 @@ fn broken_outputs_are_said() {
             full.stderr
         );
     }
-    // Nothing can be said, so the code alone speaks.
+    // No output is possible, so the exit code alone reports the error.
     assert_eq!(shell(here, "mu-check -v explore m.mcrl2 2> /dev/full").code, Some(0));
     assert_eq!(shell(here, "mu-check explore none.mcrl2 2> /dev/full").code, Some(2));
     assert_eq!(shell(here, "mu-check explore m.mcrl2 > /dev/full 2> /dev/full").code, Some(2));
@@ -340,7 +340,7 @@ fn broken_outputs_are_said() {
     assert_eq!(small.code, Some(2), "{} {}", small.stdout, small.stderr);
 }
 
-/// Killed while it keeps checkpoints all the time, the one before is whole.
+/// If a run is killed while it writes checkpoints, the previous one is intact.
 #[test]
 fn a_kill_leaves_a_checkpoint_whole() {
     let folder = tempfile::tempdir().unwrap();
@@ -587,7 +587,7 @@ fn endless_models_end() {
         &[2, 3],
         "",
     );
-    // Two normal forms: the first equation that fits is taken, whatever the number of threads.
+    // Two normal forms: the first matching equation applies, with any number of threads.
     let two = "map f: Nat -> Nat; var n: Nat; eqn f(n) = 1; f(n) = 2; act a: Nat; init a(f(0)) . a(f(1));";
     explore("two.mcrl2", two, &[0], "transitions  3");
     let open = "map f: Nat -> Bool; act a; init f(1) -> a;";

@@ -1,4 +1,4 @@
-//! Formulas on models that cannot be explored: the formula's modalities supply values that a sum
+//! Formulas on models that cannot be explored: the modalities of a formula supply values that a sum
 //! leaves open, and a formula that needs no step evaluates no condition.
 
 use crate::support::mu_check;

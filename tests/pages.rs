@@ -1,5 +1,5 @@
-//! Pages of results: `--evidence FILE.html` and `report`; that the committed bundle is what its
-//! sources give; and all of it in a real browser.
+//! Pages of results: `--evidence FILE.html` and `report`; the committed bundle, compared with its
+//! sources; all of it in a real browser.
 //!
 //! The browser's parts are `studio/test/report.mjs`, `studio/test/studio.mjs` and
 //! `studio/test/web.mjs`; `studio/test/module.mjs` needs node only. They run where node, the
@@ -93,7 +93,7 @@ fn one_page_has_all_formulas() {
     assert_eq!((&mid["meaning"]["held"], &mid["meaning"]["n"]), (&Value::Null, &Value::Null));
     assert!(mid["meaning"].as_object().unwrap().contains_key("held"));
     assert!(results[2]["error"]["message"].as_str().unwrap().contains("fly"));
-    // The page holds what the command prints.
+    // The page has the printed JSON.
     let printed = run(at, "check chain.mcrl2 never.mcf --format json --evidence one.html");
     let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
     assert_eq!(shown(at, "one.html")[0]["value"], printed);
@@ -233,7 +233,7 @@ fn pages_of_other_commands() {
         .filter(|e| e["forbids"] == true)
         .count();
     assert_eq!((red, model["evidence"]["steps"].as_array().unwrap().len()), (4, 4), "{model}");
-    // Where nothing is found there is a page as well, which says so.
+    // Without findings there is a page as well, which reports this.
     assert_eq!(code(at, &line.replace("--against sc", "--against tso")), 0);
     assert_eq!(shown(at, "tso.html")[0]["value"]["models"][0]["verdict"], "true");
     assert_eq!(code(at, "explore chain.mcrl2 --deadlock --evidence none.html"), 0);
@@ -357,7 +357,7 @@ fn has_browser(test: &str) -> bool {
     there
 }
 
-/// One browser at a time: what it takes to open a page is measured.
+/// One browser at a time: the tests measure the time to open a page.
 static BROWSER: Mutex<()> = Mutex::new(());
 
 fn node(arguments: &[&str]) {
@@ -407,7 +407,7 @@ fn studio_in_a_browser() {
 /// command answers as this program does, or refuses.
 #[test]
 fn module_under_node() {
-    // It needs node alone, and says itself if the module was not built.
+    // It needs node alone, and reports itself if the module was not built.
     if Command::new("node").arg("--version").output().is_ok_and(|o| o.status.success()) {
         node(&["test/module.mjs", env!("CARGO_BIN_EXE_mu-check")]);
     } else {
@@ -423,7 +423,7 @@ fn page_without_a_server_in_a_browser() {
         && has_browser("page_without_a_server_in_a_browser")
     {
         let _alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
-        // It says itself if the module was not built.
+        // It reports itself if the module was not built.
         node(&["test/web.mjs", env!("CARGO_BIN_EXE_mu-check")]);
     }
 }

@@ -1,5 +1,5 @@
 //! Partial-order reduction changes no verdict and no distance: random specifications of components
-//! that meet now and then, searched and checked with and without, by one thread and by several.
+//! that communicate seldom, searched and checked with and without it, by one thread and by several.
 //!
 //! A failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test
 //! suite partial_order` replays it, `MU_CHECK_CASES=n` runs more of them.
@@ -86,7 +86,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// Deadlocks and actions are met by runs as short as without reduction.
+/// Paths to deadlocks and actions are as short as without reduction.
 fn same_distances(model: &Compiled, budget: &Budget, seed: u64, text: &str) {
     let options = |threads: usize, partial_order: bool| explore::Options {
         threads,
@@ -164,7 +164,7 @@ fn verdicts_and_distances_are_those_without() {
                         other.verdict, full.verdict
                     ));
                 }
-                // A search that ends early may have met more or less.
+                // A search that ends early may have reached more or fewer states.
                 if how == "three"
                     && full.verdict == Verdict::True
                     && (other.states, other.equations) != (one.states, one.equations)

@@ -108,7 +108,7 @@ fn a_distinguishing_formula_is_checked_on_both_systems() {
         "{}",
         other.stderr
     );
-    // A label of another language cannot stand in a formula.
+    // A formula cannot contain a label of another language.
     let foreign = run(folder.path(), "compare @p.aut @y.aut --out @why.mcf");
     assert!(
         foreign.code == 1 && foreign.stderr.contains("`PUT !1` cannot be written as an action"),
@@ -117,7 +117,7 @@ fn a_distinguishing_formula_is_checked_on_both_systems() {
     );
 }
 
-/// `i` is a label like others, unless it is said to be the internal action.
+/// `i` is an ordinary label, unless an option makes it internal.
 #[test]
 fn the_internal_action_of_other_tools() {
     let folder = folder(&[

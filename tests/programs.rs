@@ -156,7 +156,7 @@ fn words_wrap_for_any_number_of_threads() {
     }
 }
 
-/// A claim on memory means what memory holds, also while a store waits in a buffer.
+/// A claim on memory is about the contents of memory, also while a store waits in a buffer.
 #[test]
 fn claims_on_memory_for_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
@@ -302,7 +302,7 @@ transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p]
         )
     };
     let verdict = |word: &str, code| (code, word.to_string());
-    // Two stores fit into the default bound, five do not.
+    // Two stores are within the default bound, five are not.
     assert_eq!(run(&["check", &small, "-f", never]), verdict("false", 1));
     for formula in [never, reached] {
         assert_eq!(run(&["check", &large, "-f", formula]), verdict("unknown", 3), "{formula}");

@@ -1,4 +1,4 @@
-//! `prove` and `verify` as their users run them: verdicts of the systems of `specs/cubicle`,
+//! `prove` and `verify` on the command line: verdicts of the systems of `specs/cubicle`,
 //! certificates, obligations for solvers, errors.
 
 use crate::support::{mu_check, package};
@@ -50,7 +50,7 @@ fn systems_are_proved_for_every_number_and_certificates_are_confirmed_or_refused
             verified.stderr
         );
         assert_eq!(verified.json["verified"], proved.json["verified"], "{name}");
-        // Without its first cube, which is the unsafe one or stands for it, it shows nothing.
+        // Without its first cube, which is the unsafe one or represents it, it proves nothing.
         let text = std::fs::read_to_string(&certificate).unwrap();
         let second = text.match_indices("\nnever").nth(1).unwrap().0;
         let first = text.find("\nnever").unwrap();

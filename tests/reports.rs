@@ -1,5 +1,5 @@
 //! Output for scripts and servers of continuous integration: expected answers of litmus tests,
-//! JUnit reports, several formulas of which one is wrong.
+//! JUnit reports, several formulas with an error in one.
 
 use crate::support::package;
 use std::path::Path;
@@ -221,7 +221,7 @@ fn formulas_from_everywhere() {
         "{}",
         text(&output.stdout)
     );
-    // In JSON the results keep the order of the command line.
+    // The results in JSON have the order of the command line.
     let output = run(folder.path(), &["check", "m.mcrl2", "all.mcf", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let told: Vec<String> = value["results"]

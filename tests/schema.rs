@@ -1,5 +1,5 @@
-//! Outputs of real runs are what `docs/schema/*.json` says, and the schemas are strict: a key more
-//! or less does not pass.
+//! Outputs of real runs match `docs/schema/*.json`, and the schemas are strict: a missing or
+//! additional key fails.
 //!
 //! The validator (`report::schema`) knows just the keywords of JSON Schema (draft 2020-12) that
 //! these schemas use; a schema with any other is refused here.
@@ -212,7 +212,7 @@ fn schema(name: &str) -> Schema {
     Schema::new(root)
 }
 
-/// Panics at a keyword that the validator does not know, or a reference to nothing.
+/// Panics at an unsupported keyword of the validator, or an unresolved reference.
 fn known(schema: &Value, root: &Value) {
     let Some(object) = schema.as_object() else {
         assert!(schema.is_boolean(), "no schema: {schema}");

@@ -1,5 +1,5 @@
-//! The simulator without a terminal: commands in, what they say out; traces to files and back;
-//! refusals with their place.
+//! The simulator without a terminal: commands and their output; traces to files and back;
+//! rejections with their place.
 
 use serde_json::Value;
 use std::io::Write;
@@ -296,7 +296,7 @@ fn limits_end_a_script() {
     assert_eq!((outcome.code, &object["stop"]), (3, &"timeout".into()));
 }
 
-/// A deadlock ends random steps and is said.
+/// A deadlock ends random steps and is reported.
 #[test]
 fn deadlocks() {
     let folder = folder();

@@ -87,7 +87,7 @@ fn run(command: &str, folder: &Path) -> crate::support::Outcome {
     mu_check(&words)
 }
 
-/// The saved system answers as the model does; so does what is made of it.
+/// The saved system has the answers of the model; so have systems made from it.
 #[test]
 fn a_saved_system_brings_all_kinds_of_values() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,7 +142,7 @@ fn labels_that_were_renamed_and_hidden_keep_their_data() {
         let outcome = mu_check(&["check", &path, "-f", formula]);
         assert_eq!(outcome.code, code, "{formula}: {}", outcome.stderr);
     }
-    // Nobody declares what the arguments of a new text are.
+    // The arguments of a new text are undeclared.
     let outcome = run("explore @m.mcrl2 --rename a(d1)=new(7) --out @odd.lts", folder);
     assert!(
         outcome.code == 0 && outcome.stderr.contains("the label `new(7)` has no typed form"),
@@ -175,7 +175,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
 }
 
-/// Random formulas on random specifications, and on what their files bring.
+/// Random formulas on random specifications, and on their files.
 #[test]
 fn random_systems_answer_as_their_models() {
     let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 80));

@@ -1,6 +1,6 @@
-//! The page of this machine, as a client sees it that means harm, over a bare socket: who is
-//! refused, which paths, how much may be started. And what the page itself gets: files, the
-//! language server, runs, walks. The page in a browser is `tests/pages.rs`.
+//! The page of this machine for a hostile client, over a bare socket: rejected requests, paths,
+//! numbers of runs. Requests of the page itself: files, the language server, runs, walks. The page
+//! in a browser is `tests/pages.rs`.
 
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -437,7 +437,7 @@ fn runs_have_limits_and_can_be_stopped() {
     );
 }
 
-/// A sweep that is stopped says what is left, and names no folder of the server.
+/// A stopped sweep lists its missing rows, and names no folder of the server.
 #[test]
 fn a_stopped_sweep_names_no_scratch_folder() {
     let studio = Studio::start(&["--timeout", "600s"]);
@@ -524,7 +524,7 @@ fn a_result_is_handed_out_as_one_file() {
                 && !n.to_string_lossy().contains("result")),
         "{names:?}"
     );
-    // A refusal is no result that a page shows; it says so.
+    // A rejection is no result that a page shows; it is reported.
     std::fs::write(studio.folder.path().join("in/bad.mcf"), "[true*]<fly>true").unwrap();
     let id = studio
         .post(
@@ -538,7 +538,7 @@ fn a_result_is_handed_out_as_one_file() {
     assert_eq!(studio.get(&format!("api/report?id={id}")).0, 422);
 }
 
-/// A run's result is what the command line prints: no view computes a verdict of its own.
+/// The result of a run is the output of the command line: no view computes a verdict of its own.
 #[test]
 fn results_are_those_of_the_command_line() {
     let studio = Studio::start(&[]);
@@ -569,7 +569,7 @@ fn results_are_those_of_the_command_line() {
     }
     assert_eq!(run["result"], printed);
     assert_eq!((&run["code"], &printed["results"][0]["verdict"]), (&json!(1), &json!("false")));
-    // One that is refused says why.
+    // A rejected one has the reason.
     std::fs::write(folder.join("bad.mcf"), "[true*]<fly>true").unwrap();
     let id = studio
         .post(
@@ -581,7 +581,7 @@ fn results_are_those_of_the_command_line() {
         .unwrap();
     let run = studio.finished(id);
     assert!(run["result"]["error"]["message"].as_str().unwrap().contains("fly"), "{run}");
-    // A sweep has its rows, and goes on where it was.
+    // A sweep has its rows, and resumes.
     let sweep = json!({ "kind": "sweep", "model": "chain.mcrl2", "formulas": ["never.mcf"] });
     let id = studio.post("api/run", &sweep).json()["id"].as_u64().unwrap();
     assert_eq!(studio.finished(id)["result"]["rows"].as_array().unwrap().len(), 2);

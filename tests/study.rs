@@ -1,5 +1,5 @@
-//! The study's own numbers: the states of both settings of confluence, the equations of the reduced
-//! system by two routes, and what is said of the reductions that were used.
+//! The numbers of the ARCx study: states of both settings of confluence, equations of the reduced
+//! system by two routes, and reports of the reductions that were used.
 
 use crate::support::{explore, mu_check, package};
 use serde_json::Value;
@@ -157,7 +157,7 @@ fn symmetries_that_hold_survive_those_that_do_not() {
             "{setting}"
         );
     }
-    // Steps that nobody proves confluent: no symmetry may rely on where they lead.
+    // Transitions without a proof of confluence: no symmetry may depend on their targets.
     assert!(
         said("-D max_operation_id=0 --confluence mem_wb_sync_store")
             .1

@@ -1,5 +1,4 @@
-//! Sweeps as their users run them: tables and plots, interruption and restart, limits, changed
-//! inputs.
+//! Sweeps on the command line: tables and plots, interruption and restart, limits, changed inputs.
 
 use crate::support::mu_check;
 use serde_json::Value;
@@ -172,7 +171,7 @@ fn an_interrupted_sweep_goes_on() {
 fn changed_inputs_are_run_again() {
     let f = Folder::new();
     let (_, first, _) = f.sweep("-D n=1..=3");
-    // More values: what is there stays.
+    // More values: existing rows remain.
     let (_, wider, _) = f.sweep("-D n=1..=4");
     assert_eq!(wider.len(), 8);
     assert!(first.iter().all(|row| wider.contains(row)));
@@ -231,7 +230,7 @@ fn a_limit_ends_the_series_and_not_the_sweep() {
     assert_eq!(of("3", "explore"), ["complete", "complete", "complete", "max-states"]);
     assert!(f.read("states.svg").contains("a limit stopped the run here"));
     assert_eq!(f.sweep(options).1, rows, "the same limits: nothing to do");
-    // Wider limits: only what they stopped is run again.
+    // Higher limits: only stopped rows run again.
     let (_, wider, _) = f.sweep("-D n=1..=5 -D k=1,3 --max-states 150");
     let within = |r: &&Value| {
         r["stop"] == "complete"
@@ -285,7 +284,7 @@ fn children(parent: u32) -> Vec<u32> {
     ids.filter(of_parent).collect()
 }
 
-/// However the sweep ends, no row goes on working without it.
+/// After any end of the sweep, no row continues.
 #[test]
 fn no_row_outlives_the_sweep() {
     if !Path::new("/proc/self/stat").exists() {
@@ -304,7 +303,7 @@ fn no_row_outlives_the_sweep() {
             assert!(begun.elapsed() < Duration::from_secs(20), "no row was started");
             std::thread::sleep(Duration::from_millis(10));
         };
-        // The row is at work, not on its way there.
+        // The row is running, not starting.
         std::thread::sleep(Duration::from_millis(300));
         Command::new("kill").args([signal, &sweep.id().to_string()]).status().unwrap();
         let ended = Instant::now();

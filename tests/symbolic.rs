@@ -1,5 +1,5 @@
 //! The symbolic engine against the explicit one, on whole programs: equal counts, equal verdicts,
-//! evidence, honest limits.
+//! evidence, limits.
 
 use crate::support::{defines, mu_check, package};
 use serde_json::Value;

@@ -100,7 +100,7 @@ const FORMULAS: [&str; 10] = [
     "[tau] false",
 ];
 
-/// Ends a case with what replays it.
+/// Ends a case with the command that replays it.
 fn fail<T>(seed: u64, text: &str, what: &str) -> T {
     panic!("seed {seed}: {what}\n{text}")
 }
@@ -194,7 +194,7 @@ fn counts_and_verdicts_are_those_without() {
                     both.0, full.0,
                     "seed {seed}: {formula}, steps left out, with symmetries\n{text}"
                 );
-                // A search that ends early may have met more or less.
+                // A search that ends early may have reached more or fewer states.
                 let agree = if one.0 == mu_check::pbes::Verdict::True {
                     one == other
                 } else {

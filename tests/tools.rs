@@ -1,5 +1,5 @@
-//! The commands over transition systems, equation systems and games, as their users run them: files
-//! in, JSON and exit codes out.
+//! Commands over transition systems, equation systems, and games: files in, JSON and exit codes
+//! out.
 
 use crate::support::{Outcome, mu_check};
 use serde_json::Value;
@@ -84,7 +84,7 @@ fn reduce_info_convert() {
     f.expect(0, "convert @all.aut.gz @all.aut");
     let figures = |command: &str| {
         let mut info = f.expect(0, command);
-        // What the file is, and what only a specification has.
+        // The kind of the file, and fields of specifications alone.
         ["model", "parameters", "declared"]
             .iter()
             .for_each(|key| _ = info.as_object_mut().unwrap().remove(*key));
@@ -123,7 +123,7 @@ fn compare_distinguishes() {
             f.expect(0, &format!("compare @two.mcrl2 @chain.mcrl2 --equivalence {equivalence}"));
         assert_eq!((&j["verdict"], &j["difference"]), (&"true".into(), &Value::Null));
     }
-    // A buffer that can lose what it holds.
+    // A buffer that can lose its value.
     f.file(
         "loses.mcrl2",
         &CHAIN
@@ -147,7 +147,7 @@ fn compare_distinguishes() {
             (&"false".into(), &true.into(), &kind.into()),
             "{j}"
         );
-        // The formula that is written does what it says.
+        // The written formula distinguishes the systems.
         f.expect(0, "convert @chain.mcrl2 @a.aut");
         f.expect(0, "convert @loses.mcrl2 @b.aut");
         let only_in_a = j["difference"]["only_in"] == "a";

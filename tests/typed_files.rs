@@ -328,7 +328,7 @@ fn conversions_survive_unfolding() {
     }
 }
 
-/// A writer refuses what is not well typed, and says what it is.
+/// A writer rejects ill-typed terms, with the term.
 #[test]
 fn terms_that_are_not_well_typed_are_refused() {
     type Broken = fn(&mut Process, Sorts);

@@ -1,6 +1,6 @@
 //! `check -D max_operation_id=any` on the ARCx model: true formulas are true for every number of
-//! operations; each seeded fault is still found, with the least number of operations that shows it.
-//! The same for every number of values and of addresses.
+//! operations; each seeded fault is found, with the least number of operations that shows it. The
+//! same for every number of values and of addresses.
 
 use crate::support::faults::{FAULTS, FORMULAS, SMALL, STORED, narrow, patch};
 use crate::support::{defines, mu_check, package};
@@ -662,7 +662,7 @@ fn the_verdict_for_every_number_is_that_of_all() {
                 "false" => {
                     let least: u32 =
                         values.strip_prefix("max_operation_id = ").unwrap().parse().unwrap();
-                    // A run that a limit ended says nothing of its number.
+                    // A run that a limit ended gives no result for its number.
                     let contradicts = |(n, v): (u32, &String)| {
                         if n < least { v == "false" } else { n == least && v == "true" }
                     };

@@ -1,6 +1,6 @@
-//! `check -D N=any` on small models, each with one way in which a step can depend on a number that
-//! stands elsewhere in the text: the answer is the right one, or unknown. Then random models that
-//! put these together, compared with single values of the parameter.
+//! `check -D N=any` on small models, each with one kind of dependence of a step on a number
+//! elsewhere in the text: the answer is the right one, or unknown. Random models combine these,
+//! compared with single values of the parameter.
 
 use crate::support::mu_check;
 use mu_check::base::random::Random;

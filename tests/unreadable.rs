@@ -3,10 +3,10 @@
 
 use std::process::Command;
 
-/// Valid beginnings, so that the byte in the second line is what is wrong.
+/// Valid first lines, so that the error is the byte in the second line.
 const FIRST: &[u8] = b"% a comment\n";
 
-/// `@` stands for the unreadable file, `MODEL` and its like for files that are fine.
+/// `@` represents the unreadable file, `MODEL` and similar words represent valid files.
 const COMMANDS: &[(&str, &str)] = &[
     // Models of every form, by the commands that read them.
     ("m.mcrl2", "explore @"),

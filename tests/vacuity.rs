@@ -46,7 +46,7 @@ fn mutual_exclusion_of_a_correct_semaphore_was_tested() {
     );
 }
 
-/// Each fault makes the formula say nothing; what is said of it is a warning with the reason.
+/// Each fault makes the formula vacuous; the warning has the reason.
 #[test]
 fn seeded_faults_produce_warnings() {
     let faults: [(&str, &str, &str, &str); 6] = [
@@ -64,14 +64,14 @@ fn seeded_faults_produce_warnings() {
             "no step is ever labelled enter",
             "`allow` in line 4 does not list enter",
         ),
-        // It is renamed on the way out.
+        // It is renamed outside.
         (
             "init hide(",
             "init rename({enter -> leave}, hide(",
             "no step is ever labelled enter",
             "it is renamed to leave in line 4",
         ),
-        // The semaphore never lets anybody in: nobody ever does what it offers.
+        // The semaphore never admits a thread: its offer has no partner.
         (
             "acquire . release . Semaphore",
             "release . Semaphore",
@@ -130,7 +130,7 @@ init hide({busRd},
         "{stderr}"
     );
     assert!(!stderr.contains("warning"), "{stderr}");
-    // Declared and done by nobody.
+    // Declared, and done by no component.
     let (_, _, stderr) = check(model, "[true* . req(0)] false");
     assert!(
         stderr.contains("warning: no step is ever labelled req: no component performs it"),

@@ -1,5 +1,5 @@
-//! The tables that threads share, without the rest of the tool: built in seconds, so that slow
-//! checkers can be let loose on them.
+//! The tables that threads share, without the rest of the tool: built in seconds, for slow
+//! checkers.
 //!
 //! Every order of accesses that the memory model allows (loom; `orders.rs` next to each table):
 //!

@@ -1,5 +1,5 @@
-//! The built-in operations of the data language, as the type checker declares them, and which of
-//! them a text uses.
+//! Built-in operations of the data language, as the type checker declares them, and their uses in a
+//! text.
 //!
 //! In: the declarations in `src/data/typecheck/builtins.rs`; typed signatures. Out: the schemes
 //! that drive the generator of expressions; for each operation at each kind of sort, whether a

@@ -107,7 +107,7 @@ impl Coverage {
     }
 }
 
-/// Measures what seeds make.
+/// Measures the coverage of seeds.
 pub fn measure(seeds: std::ops::Range<u64>) -> Coverage {
     let mut coverage = Coverage::default();
     for seed in 0..4 {

@@ -136,7 +136,7 @@ pub struct Maker<'t> {
     /// Sections of mappings and equations, in order of declaration.
     pub theory: Vec<String>,
     pub mappings: Vec<Mapping>,
-    /// A number near which constants are chosen.
+    /// Constants are chosen close to this number.
     pub bound: u64,
     /// True if large constants may occur.
     pub large: bool,
@@ -267,7 +267,7 @@ impl<'t> Maker<'t> {
         };
         found.max(u128::from(least))
     }
-    /// The ways to begin an expression of a sort, by production.
+    /// Returns the first symbols of expressions of a sort, by production.
     fn ways(&mut self, sort: &Sort) -> Rc<Vec<(&'static str, Vec<Way>)>> {
         if let Some(known) = self.ways.get(sort) {
             return known.clone();

@@ -107,7 +107,7 @@ fn whole(text: String) -> Difference {
     Difference { text, formula: None }
 }
 
-/// The shape of a failure, which a smaller input keeps.
+/// Class of a failure, which a smaller input preserves.
 fn shape(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default();
     line.split(": ")
@@ -279,7 +279,7 @@ fn both(
         let Err(error) = one(&course.row, inside, by_program, folder, &mut course.tally) else {
             continue;
         };
-        // Of the formulas the one that shows the difference is kept, with one of its kind.
+        // One formula that shows the difference remains, with one of its kind.
         let of_formula = error.formula.map(|i| {
             let tape = inside.main.tapes[i];
             let mut kept = vec![tapes[0].clone()];
@@ -345,7 +345,7 @@ pub fn table(rows: Vec<Row>, extent: &Extent) -> Vec<String> {
     failed
 }
 
-/// Prints the line of a route; returns what is wrong with it.
+/// Prints the line of a route. Returns the problem, if there is one.
 fn report(course: &Course) -> Option<String> {
     let Course { row, tally, spent, first, next, differences } = course;
     let name = row.name;

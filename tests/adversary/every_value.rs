@@ -51,7 +51,7 @@ fn defines(case: &Parameterised, values: &[u64]) -> String {
     case.any.iter().zip(values).map(|((name, _), v)| format!("-D {name}={v} ")).collect()
 }
 
-/// The answers for every value, with what each false one is for.
+/// Returns the answers for every value, with the instance of each false one.
 fn for_all(
     folder: &Folder,
     case: &Parameterised,
@@ -137,7 +137,7 @@ pub fn compare(
                     )));
                 }
             }
-            // The check of single values found what the abstraction missed.
+            // The check of single values found an error of the abstraction.
             Answer::Open(why) if why.contains("the analysis of the model is wrong") => {
                 return Err(said(format!("any {engine}: {formula}: {why}")));
             }

@@ -1,4 +1,4 @@
-//! Reader and recogniser of a pest grammar: which alternatives a text takes.
+//! Reader and recogniser of a pest grammar: the alternatives of the derivation of a text.
 //!
 //! In: the text of a grammar; a start rule and a text. Out: the choice points of the grammar, and
 //! those that the derivation of the text passes. A choice point is a rule, an alternative of a
@@ -38,7 +38,7 @@ pub struct Grammar {
     pub points: Vec<String>,
 }
 
-/// Rules that make words out of letters: what they choose means nothing.
+/// Lexical rules: their choices have no meaning.
 const LEXICAL: [&str; 7] =
     ["WHITESPACE", "COMMENT", "id_start", "id_char", "ident", "number", "reserved"];
 
@@ -47,7 +47,7 @@ struct Reader<'t> {
     at: usize,
     rule: String,
     points: Vec<String>,
-    /// Depth of predicates: what they look for is no part of a text.
+    /// Depth of predicates: their lookahead is no part of a text.
     ahead: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Routes within this process: the stages of the program one after another, as its commands call
-//! them. A specification is read once for all routes, so that an answer costs what it takes to find
-//! it.
+//! them. A specification is read once for all routes, so that only the search of an answer is
+//! repeated.
 //!
 //! [`subject`] makes a case with the answers of the main path: one thread, one process, the
 //! explicit engine, no reduction. [`Inside::by_options`] reads the words of the command line, so
@@ -41,7 +41,7 @@ const MOST_PAIRS: u64 = 4000;
 /// Formulas that may need declarations which the specification does not.
 const FIRST: usize = 4;
 
-/// A case that is read, with what the main path answers.
+/// A case after reading, with the answers of the main path.
 pub struct Inside {
     pub main: Main,
     pub(super) spec: ProcSpec,

@@ -35,7 +35,7 @@ pub struct Expansion {
     pub plain: String,
 }
 
-/// Directives and operators that must be made, apart from those of [`operators`].
+/// Directives and operators that must be generated, except those of [`operators`].
 pub const FORMS: [&str; 12] = [
     ": Pos =",
     ": Nat =",
@@ -249,7 +249,7 @@ pub fn expansion(t: &mut Tape) -> Expansion {
     }
 }
 
-/// Compares what the stages of `expand` give with the plain text, by their transition systems.
+/// Compares the result of the stages of `expand` with the plain text, by their transition systems.
 pub fn within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
     let made = expansion(tape);
     let said = |what: String| {

@@ -1,5 +1,5 @@
-//! The lists of the program against the table of routes: each value needs a row, each row a value
-//! that is there, and each test that a row names must exist.
+//! The lists of the program against the table of routes: each value needs a row, each row an
+//! existing value, and each test in a row must exist.
 //!
 //! The lists come from the program: options with possible values on the command line, the names of
 //! simplifications, the registries of engines and solvers, the endings of files.
@@ -10,7 +10,7 @@ use mu_check::cli::args::Cli;
 use mu_check::process::linearise;
 use std::collections::BTreeSet;
 
-/// Options that choose how answers look, not how they are found.
+/// Options that change the form of answers, not their computation.
 const NO_ROUTE: [(&str, &str); 3] = [
     ("format", "the form of what is printed; `tests/schema.rs` compares the two"),
     ("evidence-form", "the form of evidence; `tests/sweep.rs`"),

@@ -1,5 +1,5 @@
-//! The adversary: generators that the grammar drives, and every route of the program compared with
-//! the main path.
+//! Adversarial tests: generators driven by the grammar, and every route of the program compared
+//! with the main path.
 
 pub mod builtins;
 pub mod coverage;

@@ -54,7 +54,7 @@ impl Route {
     }
 }
 
-/// A case with what the main path answers.
+/// A case with the answers of the main path.
 pub struct Main {
     pub seed: u64,
     pub specification: Specification,
@@ -100,7 +100,7 @@ pub struct Difference {
     pub formula: Option<usize>,
 }
 
-/// Compares what a route answers with the main path.
+/// Compares the answers of a route with the main path.
 ///
 /// # Errors
 /// The first difference.
@@ -180,7 +180,7 @@ fn options(folder: &Folder, main: &Main, check: &str, explore: &str) -> Result<F
     Ok(found)
 }
 
-/// The stages of `check` refuse what is refused by name, by each way to search.
+/// The stages of `check` reject unsupported constructs by name, with each engine.
 pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
     let (text, formula) = refused::refused(tape);
     let said =
@@ -222,7 +222,7 @@ pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<
     Ok(())
 }
 
-/// Every route refuses what is refused by name.
+/// Every route rejects unsupported constructs by name.
 pub fn refused(
     name: &str,
     tape: &mut Tape,

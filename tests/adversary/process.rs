@@ -52,7 +52,7 @@ const SMALL: &str = "sort Small = struct n0 | n1 | n2 | n3;\nmap num: Small -> N
 pub struct Specification {
     /// For the program.
     pub text: String,
-    /// For the operational rules; none if they do not know some construct.
+    /// Text for the operational rules; `None` if they do not support some construct.
     pub rules: Option<String>,
     /// Declared mappings, for formulas.
     pub mappings: Vec<super::data::Mapping>,
@@ -218,7 +218,7 @@ impl Writer<'_, '_> {
                 format!(" + (n {end} {limit}) -> {} . {name}(n = {back})", self.multi(&vars))
             }
         };
-        // `!=` meets the bound only if the start is not above it and the step is whole.
+        // `!=` reaches the bound only if the start is not above it and the step is whole.
         let (less, last) = if less == "!=" && (sort == REAL || sort == POS) {
             ("<", last.replace("n == ", "n >= "))
         } else {
@@ -488,7 +488,7 @@ impl Writer<'_, '_> {
         let params = self.equations[callee].params.clone();
         let name = self.equations[callee].name.clone();
         if callee == level && self.chance(1, 4) {
-            // By names: the other parameters keep their values.
+            // By name: the other parameters are unchanged.
             let some: Vec<_> = params.iter().filter(|_| self.m.t.chance(1, 2)).cloned().collect();
             let args: Vec<String> = some
                 .iter()

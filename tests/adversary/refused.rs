@@ -1,5 +1,5 @@
-//! Generator of inputs that are within the grammar and refused by name: bounded initialisation,
-//! and times in formulas.
+//! Generator of inputs that the grammar accepts and the program rejects by name: bounded
+//! initialisation, and times in formulas.
 //!
 //! Every route refuses them: no route may answer, or end in an internal error.
 

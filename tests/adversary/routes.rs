@@ -1,5 +1,5 @@
-//! The table of routes: how each gets from an input to an answer, what it covers of the lists of
-//! the program, and by which generator it is compared with the main path.
+//! Table of routes: the steps of each from an input to an answer, the options that it covers, and
+//! the generator that compares it with the main path.
 //!
 //! A value of a list (engines, solvers, equivalences, simplifications, reductions, forms of files)
 //! without a row fails `every_value_of_every_list_has_a_row`.

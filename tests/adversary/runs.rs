@@ -1,4 +1,4 @@
-//! Runs of the program on the files of a case, and what they answer.
+//! Runs of the program on the files of a case, and their answers.
 //!
 //! `ADVERSARY_BINARY` names another program than the one that the tests are built with, for
 //! instance one in which a fault was put back.

@@ -1,5 +1,5 @@
-//! Specifications without the declarations that nothing uses: what a check costs grows with what is
-//! declared, and a case has many checks.
+//! Specifications without unused declarations: the cost of a check grows with the declarations, and
+//! a case has many checks.
 //!
 //! In: a text that begins with all declarations ([`PRELUDE`], [`DECLARED`]). Out: the same text
 //! with those that its processes, its own theory or some formulas need. The names of formulas are
@@ -50,7 +50,7 @@ fn items() -> &'static [Item] {
                 "sort" if text.contains('=') => {
                     words(text).filter(|w| !["struct", "Bool", "Nat", "List"].contains(w)).collect()
                 }
-                // A sort is what its constructors make it.
+                // A sort depends on its constructors.
                 "cons" => words(declared).chain(words(text).last()).collect(),
                 "eqn" => Vec::new(),
                 _ => words(declared).collect(),
@@ -128,7 +128,7 @@ impl Needed {
         let (mut prelude, mut declared, mut last) = (String::new(), String::new(), "");
         let mut own = None;
         for (item, _) in items().iter().zip(&self.items).filter(|(_, kept)| **kept) {
-            // Variables stand before the equations that use them.
+            // Variables precede the equations that use them.
             let begins = if last == item.section { "" } else { item.section };
             last = item.section;
             let to = if item.section == "act" { &mut declared } else { &mut prelude };

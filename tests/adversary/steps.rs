@@ -1,4 +1,4 @@
-//! Routes of several runs: files written and read again, searches that are stopped and resumed.
+//! Routes of several runs: files written and read again, stopped and resumed searches.
 
 use super::plain::{Found, Main};
 use super::runs::{Answer, Folder, Run};
@@ -9,7 +9,7 @@ fn done(what: &str, run: &Run) -> Result<(), String> {
     if run.code == 0 { Ok(()) } else { Err(format!("{what}: exit {}: {}", run.code, run.stderr)) }
 }
 
-/// A search with a limit that writes a checkpoint, and one that goes on from there.
+/// A search with a limit that writes a checkpoint, and one that resumes it.
 fn stopped_and_resumed(
     folder: &Folder,
     main: &Main,
@@ -74,7 +74,7 @@ pub fn resumed_by_two(folder: &Folder, main: &Main) -> Result<Found, String> {
     stopped_and_resumed(folder, main, "--processes 2", second)
 }
 
-/// States on disk. How few stay in memory only the form within the process can say.
+/// States on disk. Only the form within the process can set how few stay in memory.
 pub fn spilled(folder: &Folder, _: &Main) -> Result<Found, String> {
     let run = folder.run("explore m.mcrl2 --spill . --timeout 20");
     Ok(Found {
@@ -112,7 +112,7 @@ pub fn equations(folder: &Folder, main: &Main, name: &str) -> Result<Found, Stri
         let solved =
             folder.run(&format!("solve {name} --timeout 10 --threads {}", 1 + main.seed % 2));
         found.answers.push(match solved.solved() {
-            // A quantifier without a bound that the product search does not meet.
+            // An unbounded quantifier that the product search does not evaluate.
             Ok(Answer::Refused(why)) if why.contains("no bound") || why.contains("too many") => {
                 None
             }

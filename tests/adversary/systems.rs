@@ -129,7 +129,7 @@ pub fn equations(inside: &Inside, in_terms: bool) -> Result<Found, String> {
             .map(|value| if value { Verdict::True } else { Verdict::False });
         let of_text = |e: String| format!("solve: {e}\n--- equations\n{text}");
         found.answers.push(match answer(solved).map_err(of_text)? {
-            // A quantifier without a bound that the product search does not meet.
+            // An unbounded quantifier that the product search does not evaluate.
             Answer::Refused(why) if why.contains("no bound") || why.contains("too many") => None,
             answer => Some(answer),
         });
@@ -363,7 +363,7 @@ pub fn preorders(inside: &Inside) -> Result<Found, String> {
 /// The specification as `expand` prints it and `fmt` lays it out.
 ///
 /// # Errors
-/// The layout changes what the text means.
+/// The layout changes the meaning of the text.
 pub fn expanded(inside: &Inside) -> Result<Found, String> {
     let mut sources = SourceMap::new();
     let expanded = template::expand("m.mcrl2", &inside.main.specification.text, &[], &mut sources)

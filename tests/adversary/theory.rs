@@ -1,4 +1,4 @@
-//! Generator of mappings with equations, and of values within few.
+//! Generator of mappings with equations, and of values from small sets.
 //!
 //! Nullary mappings are defined through others, functions by conditions, by patterns of
 //! constructors and of lists, by recursion, by `lambda`, and with functions as arguments and as

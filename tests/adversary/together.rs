@@ -1,4 +1,5 @@
-//! Several processes that search together, here threads with a model each that meet over sockets.
+//! Distributed searches with threads in place of processes, each with a model, connected by
+//! sockets.
 
 use super::inside::{Inside, Settings, answer, budget, compiled, counted};
 use super::plain::Found;

@@ -25,7 +25,7 @@ pub struct Fault {
     pub name: &'static str,
     /// The fault of the machine.
     pub what: &'static str,
-    /// Texts of the specification and what replaces them.
+    /// Texts of the specification and their replacements.
     pub edits: &'static [(&'static str, &'static str)],
     /// Parameters that differ from [`SMALL`].
     pub defines: &'static [(&'static str, u32)],

@@ -1,5 +1,5 @@
-//! The transition system that the operational rules give, and labels in an order of their own, so
-//! that systems compare by text.
+//! Transition systems by the operational rules, and labels in a canonical order, so that systems
+//! compare by text.
 
 use mu_check::base::Diagnostic;
 use mu_check::base::ids::{ActId, LabelId, StateId};

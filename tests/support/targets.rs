@@ -106,7 +106,7 @@ fn solved(game: &mu_check::game::Game) {
     }
 }
 
-/// Files of parity games: what is read is solved, written and read again.
+/// Files of parity games: parsed files are solved, written, and read again.
 pub fn parity_game(data: &[u8]) {
     let Ok(game) = pg::read(&text(data)) else { return };
     solved(&game);
