@@ -1,9 +1,9 @@
 //! The allocator of the program, and the one setting that it needs. Values are small and many: a
 //! search takes 3 to 12 % less time than with glibc's.
 //!
-//! In a search that spills its table to disk memory that is freed is given back at once, not a
-//! tenth of a second later: it looks at what the process holds to tell whether that was enough.
-//! Elsewhere it would be a loss: a run of a few hundredths of a second takes up to a fifth longer,
+//! With `--spill`, freed memory returns to the system at once, not a tenth of a second later: the
+//! search measures the memory of the process to decide whether it has freed enough. Other runs would
+//! lose time: a run of a few hundredths of a second takes up to a fifth longer,
 //! one by several processes 4 %.
 //!
 //! This is the only unsafe code of the program: two calls of C functions that read and write a
@@ -23,8 +23,8 @@ unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
 }
 
-/// To be called first: in a search that spills what is freed goes back to the system at once,
-/// unless the environment says otherwise (`MIMALLOC_PURGE_DELAY`).
+/// Sets the allocator up; call before any allocation. With `--spill`, freed memory returns to the
+/// system at once, unless the environment sets `MIMALLOC_PURGE_DELAY`.
 pub fn set_up() {
     let spills = |word: std::ffi::OsString| word.to_string_lossy().starts_with("--spill");
     if !std::env::args_os().any(spills) {

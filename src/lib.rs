@@ -115,7 +115,7 @@ pub use mu_lsp as lsp;
 /// Results as text, JSON, tables and pictures.
 pub use mu_report as report;
 
-/// What programs call.
+/// The interface for programs.
 pub use mu_library as library;
 pub use mu_library::{
     Counts, Enabled, Error, Evidence, Judgement, Model, Place, Priority, Run, Specification, Stop,

@@ -1,10 +1,9 @@
 //! mu-check for Python: the types of the library's first page, with Python's numbers, exceptions
 //! and interrupts.
 //!
-//! Searches run without Python's lock on a thread of their own, while this one looks whether
-//! somebody pressed Ctrl-C; a search that is interrupted ends within moments and raises
-//! `KeyboardInterrupt`. What Python code makes of results (rows of a sweep, pictures in a notebook)
-//! is written in Python, in `python/mu_check`.
+//! Searches run without Python's lock on a thread of their own, while the calling thread polls for
+//! Ctrl-C; an interrupted search ends at once and raises `KeyboardInterrupt`. Presentation of results
+//! (rows of a sweep, pictures in a notebook) is written in Python, in `python/mu_check`.
 #![warn(missing_docs)]
 
 use mu_base::Limits;
@@ -24,10 +23,10 @@ create_exception!(
     mu_check,
     Error,
     PyException,
-    "What is wrong with a model, a formula or a run: `stage`, `message`, `place`, `notes`."
+    "An error in a model, a formula, or a run: `stage`, `message`, `place`, `notes`."
 );
 
-/// How often a waiting thread looks for an interrupt and tells how far the search is.
+/// Interval in which a waiting thread polls for an interrupt and reports progress.
 const LOOK: Duration = Duration::from_millis(50);
 
 fn raise(error: &mu_library::Error) -> PyErr {
@@ -44,7 +43,7 @@ fn raise(error: &mu_library::Error) -> PyErr {
     })
 }
 
-/// How a search is run.
+/// Options of a search.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Options {
@@ -132,13 +131,13 @@ struct Counts {
     states: BigUint,
     /// Transitions; `None` if the engine does not count them.
     transitions: Option<BigUint>,
-    /// States without a step; `None` if the engine does not count them.
+    /// Deadlocks; `None` if the engine does not count them.
     deadlocks: Option<BigUint>,
-    /// Why the search ended: `complete`, or the limit that it met.
+    /// Stop reason: `complete`, or the limit that ended the search.
     stop: &'static str,
-    /// Whether the numbers are exact.
+    /// True if the numbers are exact.
     complete: bool,
-    /// Seconds that it took.
+    /// Seconds of the search.
     seconds: f64,
 }
 
@@ -160,7 +159,7 @@ struct Evidence(mu_library::Evidence);
 
 #[pymethods]
 impl Evidence {
-    /// Whether it shows that the formula holds.
+    /// True if it is a witness of a true formula.
     #[getter]
     fn is_witness(&self) -> bool {
         self.0.is_witness()
@@ -191,13 +190,13 @@ impl Evidence {
     fn __repr__(&self) -> String {
         format!("Evidence({} steps)", self.0.actions().len())
     }
-    /// What a notebook shows.
+    /// Picture for a notebook.
     fn _repr_svg_(&self) -> String {
         self.0.svg()
     }
 }
 
-/// A verdict, and why.
+/// A verdict, with its evidence.
 #[pyclass(frozen)]
 struct Judgement {
     verdict: Verdict,
@@ -209,7 +208,7 @@ struct Judgement {
 
 #[pymethods]
 impl Judgement {
-    /// `True`, `False`, or `None` if a limit came first.
+    /// `True`, `False`, or `None` if a limit ended the search.
     #[getter]
     fn verdict(&self) -> Option<bool> {
         match self.verdict {
@@ -218,7 +217,7 @@ impl Judgement {
             Verdict::Unknown(_) => None,
         }
     }
-    /// `complete`, or the limit that came first.
+    /// `complete`, or the limit that ended the search.
     #[getter]
     fn stop(&self) -> &'static str {
         match &self.verdict {
@@ -226,22 +225,22 @@ impl Judgement {
             _ => Stop::Complete.word(),
         }
     }
-    /// States met.
+    /// States of the search.
     #[getter]
     fn states(&self) -> u64 {
         self.states
     }
-    /// Boolean equations met.
+    /// Boolean equations of the search.
     #[getter]
     fn equations(&self) -> u64 {
         self.equations
     }
-    /// Seconds that it took.
+    /// Seconds of the search.
     #[getter]
     fn seconds(&self) -> f64 {
         self.seconds
     }
-    /// Why, where something can be shown.
+    /// Evidence; `None` if there is no run to show.
     #[getter]
     fn evidence(&self, py: Python<'_>) -> Option<Py<Evidence>> {
         self.evidence.as_ref().map(|e| e.clone_ref(py))

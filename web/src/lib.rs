@@ -3,13 +3,12 @@
 //!
 //! In: bytes that the page writes to [`room`], then a call. Out: bytes that the module hands to
 //! `write` by their place in its memory: stream 1 is standard output, 2 standard error, 3 messages
-//! of the language server. The page gives the functions of `host`. An instance of the module is a
-//! process: it runs one command, or serves one walk or one language client; a page that wants to
-//! stop it says so when it is asked (`stopped`), or ends its worker. Files that it writes go to
-//! `keep`; the rows of a sweep are instances that it asks for (`start`).
+//! of the language server. The page provides the functions of `host`. An instance of the module is a
+//! process: it runs one command, or serves one walk or one language client. The page stops it by the
+//! result of `stopped`, or by ending its worker. Written files go to `keep`; the rows of a sweep are
+//! instances that it starts (`start`).
 //!
-//! This is the only place with unsafe code: a page knows no other names and calls than those of C.
-//! What is unsafe is that these names are the module's own.
+//! Unsafe code: a page can call only C names, and the module must own these names.
 #![warn(missing_docs)]
 
 use mu_base::host::{self, Ended, Host};
@@ -22,26 +21,26 @@ use std::time::Duration;
 unsafe extern "C" {
     /// Milliseconds since some moment.
     safe fn now() -> f64;
-    /// Takes so many bytes of a stream, from a place in the module's memory on; it reads them
-    /// before it returns.
+    /// Writes `length` bytes to a stream, from an address in the module's memory; reads them before
+    /// it returns.
     safe fn write(stream: u32, from: *const u8, length: usize);
-    /// Whether the run is asked to end: not 0 if it is.
+    /// Returns a number other than 0 if the run should end.
     safe fn stopped() -> u32;
-    /// Takes a file that the program wrote, as [`file`] gives one: its name, a zero, its bytes.
+    /// Stores a file that the program wrote, in the form of [`file`]: its name, a zero, its bytes.
     safe fn keep(from: *const u8, length: usize);
-    /// Runs an instance of its own with all files of this one, to its end. In: the words with zeros
-    /// between them. Out: its exit code, negative if it was lost; before that, what it wrote,
-    /// by [`room`] and [`output`].
+    /// Runs another instance with all files of this one, to its end. In: the words with zeros
+    /// between them. Out: its exit code, negative if it was lost; before that, its streams, by
+    /// [`room`] and [`output`].
     safe fn start(from: *const u8, length: usize) -> i32;
 }
 
-/// What the page has to say, and whom it talks to.
+/// Input of the page, and the running walk or language server.
 #[derive(Default)]
 struct State {
     input: Vec<u8>,
     walk: Option<Walk>,
     language: Option<Language>,
-    /// What another instance wrote: its standard output and its standard error.
+    /// Standard output and standard error of another instance.
     others: [Vec<u8>; 2],
 }
 
@@ -74,7 +73,7 @@ fn text() -> String {
     String::from_utf8_lossy(&input()).into_owned()
 }
 
-/// To be called first.
+/// Initialises the module; call first.
 #[unsafe(no_mangle)]
 pub extern "C" fn begin() {
     let now = || Duration::from_secs_f64(now().max(0.0) / 1000.0);
@@ -88,7 +87,7 @@ pub extern "C" fn begin() {
     std::panic::set_hook(Box::new(|panic| put(2, format!("internal error: {panic}\n").as_bytes())));
 }
 
-/// Where the page is to write so many bytes before the next call.
+/// Returns the address to which the page writes `length` bytes before the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn room(length: usize) -> *mut u8 {
     STATE.with_borrow_mut(|s| {
@@ -98,7 +97,7 @@ pub extern "C" fn room(length: usize) -> *mut u8 {
     })
 }
 
-/// A word of the command line, the program's name first.
+/// Adds a word to the command line, the program's name first.
 #[unsafe(no_mangle)]
 pub extern "C" fn word() {
     let mut words = host::arguments();
@@ -106,7 +105,7 @@ pub extern "C" fn word() {
     host::begin(words);
 }
 
-/// A file: its name, a zero, its bytes. Nothing after the name: it is gone.
+/// Adds a file: its name, a zero, its bytes. Without a zero, the file is removed.
 #[unsafe(no_mangle)]
 pub extern "C" fn file() {
     let bytes = input();
@@ -116,7 +115,7 @@ pub extern "C" fn file() {
     host::put(name, end.map(|end| bytes[end + 1..].to_vec()));
 }
 
-/// What another instance, which this one waits for, wrote to its stream 1 or 2.
+/// Receives the stream 1 or 2 of another instance, for which this one waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn output(stream: u32) {
     let bytes = input();
@@ -127,33 +126,34 @@ pub extern "C" fn output(stream: u32) {
     });
 }
 
-/// Runs the command of the words: its exit code.
+/// Runs the command of the words. Returns its exit code.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() -> i32 {
     i32::from(mu_cli::run_words(host::arguments()))
 }
 
-/// Begins a walk by the words: 0, and a line on stream 1; else what is wrong on stream 2.
+/// Begins a walk by the words. Returns 0, with a line on stream 1; otherwise the error is on stream
+/// 2.
 #[unsafe(no_mangle)]
 pub extern "C" fn walk() -> i32 {
-    told(Walk::begin().map(|(walk, hello)| {
+    write_answer(Walk::begin().map(|(walk, hello)| {
         STATE.with_borrow_mut(|s| s.walk = Some(walk));
         hello
     }))
 }
 
-/// Asks the walk: a request in, an answer on stream 1.
+/// Sends a request to the walk; the answer is on stream 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn ask() -> i32 {
     let request = text();
     let walk = STATE.with_borrow_mut(|s| s.walk.take());
-    let Some(mut walk) = walk else { return told(Err("the walk has not begun".into())) };
+    let Some(mut walk) = walk else { return write_answer(Err("the walk has not begun".into())) };
     let answer = walk.answer(&request);
     STATE.with_borrow_mut(|s| s.walk = Some(walk));
-    told(answer)
+    write_answer(answer)
 }
 
-fn told(answer: Result<String, String>) -> i32 {
+fn write_answer(answer: Result<String, String>) -> i32 {
     match answer {
         Ok(line) => {
             put(1, line.as_bytes());
@@ -166,8 +166,8 @@ fn told(answer: Result<String, String>) -> i32 {
     }
 }
 
-/// Hands a message to the language server, whose own go to stream 3. `more`: not 0 if another one
-/// waits.
+/// Sends a message to the language server; its messages go to stream 3. `more` is not 0 if another
+/// message waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn language(more: u32) {
     let message = text();
