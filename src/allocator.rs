@@ -2,9 +2,9 @@
 //! search takes 3 to 12 % less time than with glibc's.
 //!
 //! With `--spill`, freed memory returns to the system at once, not a tenth of a second later: the
-//! search measures the memory of the process to decide whether it has freed enough. Other runs would
-//! lose time: a run of a few hundredths of a second takes up to a fifth longer,
-//! one by several processes 4 %.
+//! search measures the memory of the process to decide whether it has freed enough. Other runs
+//! would lose time: a run of a few hundredths of a second takes up to a fifth longer, one by
+//! several processes 4 %.
 //!
 //! This is the only unsafe code of the program: two calls of C functions that read and write a
 //! number.

@@ -2,8 +2,8 @@
 //! and interrupts.
 //!
 //! Searches run without Python's lock on a thread of their own, while the calling thread polls for
-//! Ctrl-C; an interrupted search ends at once and raises `KeyboardInterrupt`. Presentation of results
-//! (rows of a sweep, pictures in a notebook) is written in Python, in `python/mu_check`.
+//! Ctrl-C; an interrupted search ends at once and raises `KeyboardInterrupt`. Presentation of
+//! results (rows of a sweep, pictures in a notebook) is written in Python, in `python/mu_check`.
 #![warn(missing_docs)]
 
 use mu_base::Limits;

@@ -3,10 +3,10 @@
 //!
 //! In: bytes that the page writes to [`room`], then a call. Out: bytes that the module hands to
 //! `write` by their place in its memory: stream 1 is standard output, 2 standard error, 3 messages
-//! of the language server. The page provides the functions of `host`. An instance of the module is a
-//! process: it runs one command, or serves one walk or one language client. The page stops it by the
-//! result of `stopped`, or by ending its worker. Written files go to `keep`; the rows of a sweep are
-//! instances that it starts (`start`).
+//! of the language server. The page provides the functions of `host`. An instance of the module is
+//! a process: it runs one command, or serves one walk or one language client. The page stops it by
+//! the result of `stopped`, or by ending its worker. Written files go to `keep`; the rows of a
+//! sweep are instances that it starts (`start`).
 //!
 //! Unsafe code: a page can call only C names, and the module must own these names.
 #![warn(missing_docs)]
