@@ -178,7 +178,7 @@ fn files_of_the_toolset_are_read() {
     std::fs::copy(file("counter.lps"), at(folder.path(), "m.pbes")).unwrap();
     let wrong = mu_check(&["solve", &at(folder.path(), "m.pbes")]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("holds no equation system"),
+        wrong.code == 2 && wrong.stderr.contains("contains no equation system"),
         "{}",
         wrong.stderr
     );

@@ -495,7 +495,7 @@ fn a_terminal_action_has_no_arguments() {
         expect(
             &text(&output),
             &[
-                "`--terminal a(1)`: no transition has an action of this name",
+                "a(1)`",
                 "expected the name of an action without arguments, `a`",
             ],
         );

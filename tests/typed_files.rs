@@ -374,11 +374,11 @@ fn terms_that_are_not_well_typed_are_refused() {
             p.initial[0] = p.typed.term(Term::Variable("m".into(), s.nat))
         }),
         ("the variable `n` is not in scope", |p, _| p.initial[0] = p.parameters[0]),
-        ("-1 is no number of the sort Nat", |p, _| {
+        ("-1 is not a number of the sort Nat", |p, _| {
             p.initial[0] = p.typed.term(Term::Number((-1).into(), NumberSort::Nat))
         }),
         ("0 values, and 1 are expected", |p, _| p.initial.clear()),
-        ("is assigned, and is no parameter", |p, s| {
+        ("is assigned, but is not a parameter", |p, s| {
             let b = p.typed.term(Term::Variable("b".into(), s.bool));
             p.summands[0].assignments[0].0 = b;
         }),

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_names_nearest_first() {
+    fn similar_names_nearest_first() {
         let names = ["explore", "check", "eval", "reduce", "exploré"];
         let of = |word: &str| similar_names(word, names);
         assert_eq!(of("explor"), ["explore", "exploré"]);

@@ -1,13 +1,13 @@
-//! Aldebaran files with probabilities, as the reference writes them: text -> [`System`] and back.
+//! Reader and writer of Aldebaran files with probabilities, in the format of the reference.
 //!
 //! ```text
 //! des (0 1/2 1, 2, 2)
 //! (0, "head", 0 1/2 1)
 //! (1, "tail", 0 1/2 1)
 //! ```
-//! In the place of a state stands a distribution: states with their probabilities between them, `s0
-//! p0 s1 p1 … sn`; the last state has what is left of 1. So a file without probabilities is read as
-//! well. Cost: one pass. Errors name line, column and what was expected.
+//! A distribution takes the place of a state: states and their probabilities alternate, `s0 p0 s1
+//! p1 … sn`; the last state has the remaining probability. So a file without probabilities is also
+//! valid. Cost: one pass. Errors name line, column and what was expected.
 
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;
@@ -33,7 +33,7 @@ pub fn write(system: &System, output: impl Write) -> Result<(), Diagnostic> {
         .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
-/// A distribution as text.
+/// Returns a distribution as text.
 pub fn text(distributions: &Distributions, dist: DistId) -> String {
     let mut text = String::new();
     let mut outcomes = distributions.outcomes(dist).peekable();
@@ -62,7 +62,7 @@ fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A line that is being read.
+/// Line of the input.
 struct Line {
     number: u64,
     text: String,
@@ -100,7 +100,7 @@ impl Line {
         }
     }
 
-    /// `s0 p0 s1 p1 … sn` up to the end.
+    /// Parses `s0 p0 s1 p1 … sn` up to the end.
     fn distribution(
         &self,
         mut at: &str,
@@ -136,7 +136,7 @@ impl Line {
             };
             left -= &weight;
             if left.is_negative() {
-                return self.fault(rest, "probabilities that add up to 1 at most");
+                return self.fault(rest, "probabilities with a sum of at most 1");
             }
             outcomes.push((state, weight));
             at = below[d..].trim_start();
@@ -144,7 +144,7 @@ impl Line {
     }
 }
 
-/// The inside of the brackets of a line after `before`.
+/// Returns the text between the brackets of a line after `before`.
 fn inside<'t>(line: &'t Line, before: &str) -> Result<&'t str, Diagnostic> {
     let start = line.expect(line.text.trim_end(), before)?;
     match line.expect(start, "(")?.strip_suffix(')') {
@@ -175,7 +175,7 @@ pub fn read(input: impl Read) -> Result<System, Diagnostic> {
     let body = inside(&head, "des")?;
     let parts: Vec<&str> = body.split(',').collect();
     let [initial, steps, count] = parts[..] else {
-        return head.fault(body, "an initial distribution, a number of steps and one of states");
+        return head.fault(body, "an initial distribution, the number of steps and the number of states");
     };
     let initial = head.distribution(initial.trim(), &mut states, &mut distributions)?;
     let (steps, _) = head.number(steps, "the number of steps")?;
@@ -201,15 +201,15 @@ pub fn read(input: impl Read) -> Result<System, Diagnostic> {
         edges.push((source as u32, label, target));
     }
     if states > count {
-        return head.fault(body, &format!("{states} states at least, which lines speak of"));
+        return head.fault(body, &format!("at least {states} states, which the lines refer to"));
     }
     if edges.len() as u64 != steps {
-        return head.fault(body, &format!("{} steps, as many as there are lines", edges.len()));
+        return head.fault(body, &format!("{} steps, the number of lines", edges.len()));
     }
     Ok(from_edges(initial, count as usize, edges, distributions, table))
 }
 
-/// A system of steps in any order.
+/// Builds a system from steps in any order.
 pub fn from_edges(
     initial: DistId,
     states: usize,

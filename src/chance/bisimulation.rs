@@ -1,13 +1,13 @@
-//! Probabilistic bisimilarity (Larsen and Skou; with nondeterminism as Segala has it): the quotient
-//! of a system, and whether two are bisimilar.
+//! Probabilistic bisimilarity (Larsen and Skou; with nondeterminism as Segala defines it): quotient
+//! and comparison.
 //!
-//! States are equal if they have the same labels to the same classes of distributions;
+//! States are equivalent if they have the same labels to the same classes of distributions;
 //! distributions if they give every class of states the same probability. Refinement by signatures,
 //! in rounds, over states and distributions in turn, after Baier, Engelen and Majster-Cederbaum,
 //! "Deciding bisimilarity and similarity for probabilistic processes" (2000); each round splits
-//! every class at once. Cost: rounds times the outcomes of all distributions; the probabilities are
-//! added up exactly. Invariant: classes are numbered by their first member, so the result does not
-//! depend on hashing.
+//! every class at once. Cost: rounds times the outcomes of all distributions; the sums of
+//! probabilities are exact. Invariant: classes are numbered by their first member, so the result
+//! does not depend on hashing.
 
 use crate::aut::from_edges;
 use crate::{DistId, Distributions, System};
@@ -16,15 +16,15 @@ use mu_base::ids::{LabelId, StateId};
 use mu_lts::Labels;
 use num_rational::BigRational;
 
-/// Classes of states and of distributions by number.
+/// Classes of states and of distributions, by number.
 struct Partition {
     state: Vec<u32>,
     dist: Vec<u32>,
     states: usize,
 }
 
-/// Numbers for signatures in the order of their first occurrence.
-fn numbered<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> (Vec<u32>, usize) {
+/// Numbers keys in the order of their first occurrence. Returns the numbers and their count.
+fn number<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> (Vec<u32>, usize) {
     let mut known: AHashMap<K, u32> = AHashMap::new();
     let mut out = Vec::new();
     for key in keys {
@@ -34,8 +34,8 @@ fn numbered<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> (Vec<u32>
     (out, known.len())
 }
 
-/// What a distribution gives each class of states.
-fn lifted(system: &System, dist: DistId, class: &[u32]) -> Vec<(u32, BigRational)> {
+/// Returns the probability that a distribution gives each class of states.
+fn class_distribution(system: &System, dist: DistId, class: &[u32]) -> Vec<(u32, BigRational)> {
     let mut sums: Vec<(u32, BigRational)> = system
         .distributions
         .outcomes(dist)
@@ -58,8 +58,8 @@ fn coarsest(system: &System) -> Partition {
         Partition { state: vec![0; n], dist: Vec::new(), states: usize::from(n > 0) };
     loop {
         let dists = (0..system.distributions.len())
-            .map(|d| lifted(system, DistId(d as u32), &partition.state));
-        partition.dist = numbered(dists).0;
+            .map(|d| class_distribution(system, DistId(d as u32), &partition.state));
+        partition.dist = number(dists).0;
         let rows = (0..n).map(|s| {
             let mut row: Vec<(LabelId, u32)> = system
                 .steps(StateId::new(s))
@@ -69,7 +69,7 @@ fn coarsest(system: &System) -> Partition {
             row.dedup();
             (partition.state[s], row)
         });
-        let (state, states) = numbered(rows);
+        let (state, states) = number(rows);
         partition.state = state;
         if states == partition.states {
             return partition;
@@ -78,7 +78,7 @@ fn coarsest(system: &System) -> Partition {
     }
 }
 
-/// The quotient of what is reachable: one state for each class.
+/// Computes the quotient of the reachable part: one state for each class.
 pub fn reduce(system: &System) -> System {
     let partition = coarsest(system);
     let mut representative = vec![None; partition.states];
@@ -89,7 +89,7 @@ pub fn reduce(system: &System) -> System {
     let mut order: Vec<u32> = Vec::new();
     let mut distributions = Distributions::default();
     let mut lift = |dist: DistId, order: &mut Vec<u32>| {
-        let outcomes = lifted(system, dist, &partition.state);
+        let outcomes = class_distribution(system, dist, &partition.state);
         let outcomes: Vec<_> = (outcomes.into_iter())
             .map(|(class, weight)| {
                 let state = *number[class as usize].get_or_insert_with(|| {
@@ -119,7 +119,7 @@ pub fn reduce(system: &System) -> System {
     from_edges(initial, order.len(), edges, distributions, system.table.clone())
 }
 
-/// Whether two systems are bisimilar: their initial distributions give the classes of both together
+/// True if two systems are bisimilar: their initial distributions give the classes of both together
 /// the same probabilities.
 pub fn bisimilar(a: &System, b: &System) -> bool {
     let mut texts = a.table.texts.clone();

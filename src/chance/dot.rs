@@ -1,5 +1,5 @@
-//! Graphviz: [`System`] -> a `.dot` digraph. States are circles; where a step has several outcomes,
-//! a dot stands between, and its edges say the probabilities. Cost: one pass.
+//! Writer of Graphviz `.dot` digraphs. States are circles; a step with several outcomes leads to a
+//! dot, and the edges from it have the probabilities. Cost: one pass.
 
 use crate::{DistId, System};
 use mu_base::ids::StateId;

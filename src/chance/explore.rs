@@ -1,8 +1,8 @@
-//! The probabilistic transition system of a model, breadth first.
+//! Breadth-first exploration of a model to a probabilistic transition system.
 //!
-//! In: a [`Model`] and the limits of the run. Out: [`System`] whose labels are those of the model.
-//! The answers of groups are kept by what they read, so that a group is evaluated once for values
-//! that recur. One thread. Cost: the states as vectors, the answers up to [`MOST_KEPT`] of them.
+//! In: a [`Model`] and the limits of the run. Out: [`System`] with the labels of the model. Answers
+//! of groups are cached by the slots read, so that a group is evaluated once for recurring values.
+//! One thread. Cost: the states as vectors, the cached answers up to [`MAX_CACHED`].
 
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;
@@ -15,26 +15,26 @@ use std::collections::hash_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Values in answers of groups that are kept; with more, all are forgotten.
-const MOST_KEPT: usize = 1 << 23;
-/// Outcomes from which on a distribution is looked for before its states are.
+/// Limit on the values in cached answers of groups; beyond it, the cache is cleared.
+const MAX_CACHED: usize = 1 << 23;
+/// Number of outcomes from which a distribution is looked up before its states are computed.
 const LONG: usize = 16;
-/// Steps between two looks at the limits.
-const LOOK: u64 = 256;
+/// Number of steps between two polls of the limits.
+const POLL_STEPS: u64 = 256;
 
-struct Search<'m> {
+struct Exploration<'m> {
     groups: &'m [Group],
     ids: AHashMap<Box<[u32]>, u32>,
     vectors: Vec<Box<[u32]>>,
     distributions: Distributions,
-    /// Distributions with many outcomes, by the list of weights, which is kept so that its address
-    /// is its own, and what else makes them.
+    /// Distributions with many outcomes, by the address of the list of weights and the other
+    /// inputs. The entry holds the list, so that the address stays valid.
     long: AHashMap<(usize, Box<[u32]>), (DistId, Arc<[BigRational]>)>,
-    /// The same by the address of the list of values as well, where the list is shared.
+    /// The same, by the address of the list of values as well, if the list is shared.
     shared: AHashMap<(usize, usize, Box<[u32]>), (DistId, Arc<[u32]>)>,
 }
 
-impl Search<'_> {
+impl Exploration<'_> {
     fn state(&mut self, vector: &[u32]) -> StateId {
         if let Some(&id) = self.ids.get(vector) {
             return StateId(id);
@@ -45,7 +45,7 @@ impl Search<'_> {
         id
     }
 
-    /// Adds the steps that a group's answer gives from a state.
+    /// Adds the steps of a group's answer in a state.
     fn add(
         &mut self,
         from: &[u32],
@@ -64,7 +64,7 @@ impl Search<'_> {
         }
     }
 
-    /// The distribution over states that differ from one in the written slots.
+    /// Returns the distribution over states that differ from one in the written slots.
     fn step(
         &mut self,
         from: &[u32],
@@ -91,7 +91,7 @@ impl Search<'_> {
         dist
     }
 
-    /// The same, by the values themselves.
+    /// Returns the same distribution, by the values themselves.
     fn distribution(
         &mut self,
         from: &[u32],
@@ -126,15 +126,14 @@ impl Search<'_> {
     }
 }
 
-/// Explores a model. With another reason to stop than that all is done, the system is the part that
-/// was found.
+/// Explores a model. If the reason to stop is not completeness, the system is the explored part.
 pub fn explore(
     model: &dyn Model,
     budget: &Budget,
     seen: &mut dyn FnMut(u64),
 ) -> Result<(System, Stop), Diagnostic> {
     let groups = model.groups();
-    let mut search = Search {
+    let mut search = Exploration {
         groups,
         ids: AHashMap::new(),
         vectors: Vec::new(),
@@ -149,14 +148,14 @@ pub fn explore(
         .collect();
     let initial = search.distributions.intern(starts);
     let mut worker = model.worker();
-    let mut kept: AHashMap<(u32, Box<[u32]>), Rc<Chances>> = AHashMap::new();
+    let mut cache: AHashMap<(u32, Box<[u32]>), Rc<Chances>> = AHashMap::new();
     let mut size = 0;
     let (mut offsets, mut labels, mut targets) = (vec![0u64], Vec::new(), Vec::new());
     let mut stop = Stop::Complete;
     let mut row = Vec::new();
     let mut next = 0;
     while next < search.vectors.len() {
-        if (next as u64).is_multiple_of(LOOK) {
+        if (next as u64).is_multiple_of(POLL_STEPS) {
             seen(search.vectors.len() as u64);
             if let Err(why) =
                 budget.check(search.vectors.len() as u64).and_then(|()| budget.check_memory())
@@ -172,11 +171,11 @@ pub fn explore(
                 continue;
             }
             let reads: Box<[u32]> = group.reads.iter().map(|s| from[*s as usize]).collect();
-            if size > MOST_KEPT {
-                kept.clear();
+            if size > MAX_CACHED {
+                cache.clear();
                 size = 0;
             }
-            let answer = match kept.entry((g as u32, reads)) {
+            let answer = match cache.entry((g as u32, reads)) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(place) => {
                     let mut answer = Chances::default();
@@ -205,7 +204,7 @@ pub fn explore(
         offsets.push(targets.len() as u64);
         next += 1;
     }
-    // Those that were not expanded have no steps that are known.
+    // Unexpanded states have no steps in the result.
     offsets.resize(search.vectors.len() + 1, targets.len() as u64);
     let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
     let system = System {

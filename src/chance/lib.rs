@@ -21,18 +21,18 @@ use mu_lts::Labels;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
-/// The number of a distribution.
+/// Number of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DistId(pub u32);
 
 impl DistId {
-    /// As an index.
+    /// Returns the number as an index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Distributions over states by number.
+/// Distributions over states, by number.
 #[derive(Clone, Debug, Default)]
 pub struct Distributions {
     ends: Vec<usize>,
@@ -44,7 +44,8 @@ pub struct Distributions {
 }
 
 impl Distributions {
-    /// The number of a distribution given by outcomes; those of one state are added up.
+    /// Returns the number of a distribution given by outcomes; the probabilities of one state are
+    /// added.
     pub fn intern(&mut self, outcomes: impl IntoIterator<Item = (StateId, BigRational)>) -> DistId {
         let mut all: Vec<(u32, BigRational)> =
             outcomes.into_iter().map(|(s, w)| (s.0, w)).collect();
@@ -72,7 +73,7 @@ impl Distributions {
         id
     }
 
-    /// The number of the distribution that is certain of a state.
+    /// Returns the number of the distribution with a single state.
     pub fn certain(&mut self, state: StateId) -> DistId {
         self.intern([(state, BigRational::one())])
     }
@@ -87,17 +88,17 @@ impl Distributions {
         id
     }
 
-    /// How many there are.
+    /// Returns the number of distributions.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// True if there is no distribution.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The states of a distribution with their probabilities.
+    /// Iterates over the states of a distribution with their probabilities.
     pub fn outcomes(&self, dist: DistId) -> impl Iterator<Item = (StateId, &BigRational)> + '_ {
         let start = dist.index().checked_sub(1).map_or(0, |before| self.ends[before]);
         let range = start..self.ends[dist.index()];
@@ -106,38 +107,38 @@ impl Distributions {
     }
 }
 
-/// A probabilistic transition system. Steps of state `s` are `targets[offsets[s]..offsets[s + 1]]`
+/// Probabilistic transition system. Steps of state `s` are `targets[offsets[s]..offsets[s + 1]]`
 /// with their labels.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// Where it starts.
+    /// Initial distribution.
     pub initial: DistId,
     /// `states + 1` offsets.
     pub offsets: Vec<u64>,
     /// Label of each step.
     pub labels: Vec<LabelId>,
-    /// Where each step leads.
+    /// Target of each step.
     pub targets: Vec<DistId>,
-    /// What the numbers of distributions stand for.
+    /// Distributions by number.
     pub distributions: Distributions,
     /// The label table.
     pub table: Labels,
 }
 
 impl System {
-    /// Number of states.
+    /// Returns the number of states.
     pub fn state_count(&self) -> usize {
         self.offsets.len() - 1
     }
-    /// Number of steps.
+    /// Returns the number of steps.
     pub fn step_count(&self) -> usize {
         self.targets.len()
     }
-    /// Number of states without steps.
+    /// Returns the number of states without steps.
     pub fn deadlock_count(&self) -> usize {
         self.offsets.windows(2).filter(|w| w[0] == w[1]).count()
     }
-    /// The steps of a state.
+    /// Iterates over the steps of a state.
     pub fn steps(&self, state: StateId) -> impl Iterator<Item = (LabelId, DistId)> + '_ {
         let range = self.offsets[state.index()] as usize..self.offsets[state.index() + 1] as usize;
         self.labels[range.clone()].iter().copied().zip(self.targets[range].iter().copied())

@@ -1,4 +1,4 @@
-//! Files, quotients and comparisons against naive twins, on random systems.
+//! Files, quotients and comparisons against naive implementations, on random systems.
 
 use crate::bisimulation::{bisimilar, reduce};
 use crate::{Distributions, System, aut};
@@ -12,26 +12,26 @@ fn read(text: &str) -> System {
     aut::read(text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
-fn written(system: &System) -> String {
+fn text(system: &System) -> String {
     let mut out = Vec::new();
     aut::write(system, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
-fn files_are_read_as_they_are_written() {
+fn files_round_trip() {
     let text = "des (0 1/2 1,2,2)\n(0,\"head\",0 1/2 1)\n(1,\"a, \"b\"\",1)\n";
-    assert_eq!(written(&read(text)), text);
-    // Outcomes of one state are added up, in the order of the states.
-    assert_eq!(written(&read("des (1 1/3 0 1/3 1,0,2)")), "des (0 1/3 1,0,2)\n");
+    assert_eq!(text(&read(text)), text);
+    // Outcomes of one state are added, in the order of the states.
+    assert_eq!(text(&read("des (1 1/3 0 1/3 1,0,2)")), "des (0 1/3 1,0,2)\n");
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_said() {
+fn errors_in_files_are_reported() {
     let cases = [
         ("", "empty file"),
         ("des (0 1/2, 0, 1)", "a state"),
-        ("des (0 2/2 1 1/2 2, 0, 3)", "add up to 1"),
+        ("des (0 2/2 1 1/2 2, 0, 3)", "a sum of at most 1"),
         ("des (0 1/0 1, 0, 2)", "denominator"),
         ("des (0, 1, 1)", "0 steps"),
         ("des (0, 1, 1)\n(0,\"a\",1)", "2 states"),
@@ -45,11 +45,11 @@ fn what_is_wrong_in_a_file_is_said() {
 }
 
 #[test]
-fn equal_chances_are_one_state() {
+fn equal_probabilities_are_one_state() {
     let coin =
         read("des (0 1/2 1,4,4)\n(0,\"a\",2 1/4 3)\n(1,\"a\",3 1/4 2)\n(2,\"b\",2)\n(3,\"b\",3)\n");
     let one = read("des (0,2,2)\n(0,\"a\",1)\n(1,\"b\",1)\n");
-    assert_eq!(written(&reduce(&coin)), written(&one));
+    assert_eq!(text(&reduce(&coin)), text(&one));
     assert!(bisimilar(&coin, &one));
     let other = read("des (0,3,3)\n(0,\"a\",1 1/2 2)\n(1,\"b\",1)\n(2,\"c\",2)\n");
     let third = read("des (0,3,3)\n(0,\"a\",1 1/3 2)\n(1,\"b\",1)\n(2,\"c\",2)\n");
@@ -85,8 +85,7 @@ fn random_system(random: &mut Random) -> System {
     aut::from_edges(initial, states, edges, distributions, table)
 }
 
-/// Bisimilar pairs by the definition: all pairs, less those that can be told apart, until nothing
-/// changes.
+/// Computes bisimilar pairs by the definition: removes distinguishable pairs until nothing changes.
 fn naive(system: &System) -> Vec<Vec<bool>> {
     let n = system.state_count();
     let mut same = vec![vec![true; n]; n];
@@ -135,7 +134,7 @@ fn quotients_agree_with_the_definition() {
             );
         }
         merged += usize::from(quotient.state_count() < system.state_count());
-        assert_eq!(written(&read(&written(&system))), written(&system), "seed {seed}");
+        assert_eq!(text(&read(&text(&system))), text(&system), "seed {seed}");
         let other = random_system(&mut random);
         apart += usize::from(!bisimilar(&system, &other));
         assert_eq!(

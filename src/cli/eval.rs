@@ -22,7 +22,7 @@ pub(super) fn evaluate(session: &mut Session, args: &EvalArgs) -> Result<u8, Dia
     let typed = check_expression(&tree, &mut data, None)?;
     // The compiled program adds operations, which values may contain.
     let program = Program::compile(&data)?;
-    let mut engine = Engine::new(program.clone()).limited(&session.budget);
+    let mut engine = Engine::new(program.clone()).with_budget(&session.budget);
     let value = engine.from_expr(&typed)?;
     let value = engine.to_expr_at(&value, typed.sort);
     let (value, sort) =

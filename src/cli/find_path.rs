@@ -18,7 +18,7 @@ use super::progress::{Bar, grouped};
 use super::{output, page, print};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
-use mu_data::typecheck::expecting;
+use mu_data::typecheck::with_suggestions;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
 use mu_explore::{
     LassoPath, PartialOrder, PathGoal, PathStep, ReductionObstacle, ReductionSavings, Target,
@@ -94,7 +94,7 @@ fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Dia
             true => {
                 error.note(format!("expected the name of an action without arguments, `{name}`"))
             }
-            false => expecting(error, unknown, names.iter().map(String::as_str), "actions"),
+            false => with_suggestions(error, unknown, names.iter().map(String::as_str), "actions"),
         });
     }
     let mut ends = vec![None; lts.state_count()];

@@ -250,7 +250,7 @@ pub(super) fn weight(
     })
 }
 
-/// Rejects probabilities whose sum is not 1.
+/// Rejects probabilities that do not have the sum 1.
 pub(super) fn expect_whole(weights: &[BigRational], span: Span) -> Result<(), Diagnostic> {
     let sum: BigRational = weights.iter().sum();
     if sum.is_one() {

@@ -153,7 +153,7 @@ impl Compiled {
         // built on this process need these operations as well.
         process.data.signature = program.signature().clone();
         let terms = Arc::new(Terms::default());
-        let mut engine = Engine::new(program.clone()).limited(budget).sharing(&terms);
+        let mut engine = Engine::new(program.clone()).with_budget(budget).sharing(&terms);
         let mut layout = Layout::new(&process, &mut engine)?;
         let special = process.data.special_sorts();
         let (mut groups, mut codes) = (Vec::new(), Vec::new());
@@ -359,7 +359,7 @@ impl Model for Compiled {
             .zip(sorts)
             .flat_map(|(t, sort)| t.iter().map(move |v| (v, Some(sort))))
             .collect();
-        let mut texts = text::faithful(&self.data_with_operations(), &all)?.into_iter();
+        let mut texts = text::round_trip_texts(&self.data_with_operations(), &all)?.into_iter();
         Ok(tables.iter().map(|t| texts.by_ref().take(t.len()).collect()).collect())
     }
 

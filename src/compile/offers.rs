@@ -46,7 +46,7 @@ pub(super) struct Local {
     pub location: Option<usize>,
     /// Multi-actions that it enables.
     pub offers: Vec<LocalOffer>,
-    /// Summands whose conditions are false.
+    /// Summands with false conditions.
     pub closed: Vec<usize>,
 }
 

@@ -110,9 +110,9 @@ impl SharedConditions {
                 free.iter().all(|v| reads.contains(v)).then(|| free.clone())
             })
             .collect();
-        let asks = |c: &Expr| calls(signature, c) || common.contains(plain(signature, c).0);
+        let is_shared = |c: &Expr| calls(signature, c) || common.contains(plain(signature, c).0);
         let Some(last) =
-            (0..conjuncts.len()).rev().find(|&i| first[i].is_some() && asks(&conjuncts[i]))
+            (0..conjuncts.len()).rev().find(|&i| first[i].is_some() && is_shared(&conjuncts[i]))
         else {
             return Ok((Vec::new(), conjuncts));
         };
@@ -122,12 +122,12 @@ impl SharedConditions {
                 rest.push(c);
                 continue;
             };
-            let (asked, negated) = plain(signature, &c);
-            let asked = asked.clone();
-            let number = match self.numbers.get(&asked) {
+            let (positive, negated) = plain(signature, &c);
+            let positive = positive.clone();
+            let number = match self.numbers.get(&positive) {
                 Some(&known) => known,
                 None => {
-                    let code = engine.code(&asked, &vars)?;
+                    let code = engine.code(&positive, &vars)?;
                     let sorts = || vars.iter().map(|v| signature.var(*v).sort).collect();
                     let decisions =
                         (vars.len() >= MANY).then(|| (DecisionTree::default(), sorts()));
@@ -138,7 +138,7 @@ impl SharedConditions {
                         before: AnswerCache::default(),
                         decisions,
                     });
-                    self.numbers.insert(asked, self.all.len() - 1);
+                    self.numbers.insert(positive, self.all.len() - 1);
                     self.all.len() - 1
                 }
             };

@@ -105,7 +105,7 @@ impl StepTemplates {
                 (Filling::Elements(heads), Column::Front(list)) => {
                     let tail =
                         model.tables[model.table_of[info.reads[*list] as usize]].get(reads[*list]);
-                    model.terms.in_front(heads, tail, &mut self.lists);
+                    model.terms.cons_all(heads, tail, &mut self.lists);
                     model.tables[model.table_of[info.writes[at] as usize]]
                         .intern_all(&self.lists, put);
                 }
@@ -166,7 +166,7 @@ fn front<'e>(
     slot: Slot,
 ) -> Option<(&'e Expr, usize)> {
     let program: &Program = &model.program;
-    let (head, tail) = program.in_front(update)?;
+    let (head, tail) = program.as_cons(update)?;
     let list: VarId = as_var(tail)?;
     let position = code.reads.iter().position(|v| *v == list)?;
     let plain = model.conditions[slot as usize].is_empty();

@@ -107,13 +107,13 @@ fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnosti
         .map_err(|e| refused(e.message).note("expected an action or a condition on parameters"))?;
     let typed =
         check_expression_with(&tree, &mut data, &scope, Some(basic::BOOL)).map_err(|e| {
-            let near = similar_names(
+            let similar = similar_names(
                 text,
                 names().chain(model.process.actions.iter().map(|a| a.name.as_str())),
             );
             let all: Vec<&str> =
-                if near.is_empty() { names().take(20).collect() } else { near.clone() };
-            let note = match (near.is_empty(), all.is_empty()) {
+                if similar.is_empty() { names().take(20).collect() } else { similar.clone() };
+            let note = match (similar.is_empty(), all.is_empty()) {
                 (false, _) => format!("did you mean {}?", all.join(", ")),
                 (true, true) => "expected an action: the model has no parameters".to_string(),
                 (true, false) => {
@@ -134,7 +134,7 @@ fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnosti
     if components.is_empty() {
         return Err(refused("it contains no parameter".into()));
     }
-    let mut engine = Engine::new(Program::compile(&data)?).limited(&model.budget);
+    let mut engine = Engine::new(Program::compile(&data)?).with_budget(&model.budget);
     let code = engine.code(&typed, &env)?;
     Ok((Condition { engine, code, slots, known: AHashMap::new() }, components))
 }

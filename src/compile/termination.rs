@@ -69,7 +69,7 @@ impl TerminationAnalysis {
             let component = model.process.anatomy.components.get(info.component as usize);
             info.control || component.is_some_and(|c| c.locations.len() == 1)
         };
-        let mut engine = Engine::new(model.program.clone()).limited(&model.budget);
+        let mut engine = Engine::new(model.program.clone()).with_budget(&model.budget);
         let mut expr_engine = model.expr_engine();
         let mut all = Vec::new();
         for (group, (info, code)) in model.groups.iter().zip(&model.codes).enumerate() {
@@ -88,11 +88,11 @@ impl TerminationAnalysis {
                     value.map(|value| model.number(&mut expr_engine, slot, &value)).transpose()?,
                 ));
             }
-            let kept = requires.iter().copied().filter(|(slot, _)| !info.writes.contains(slot));
+            let unchanged = requires.iter().copied().filter(|(slot, _)| !info.writes.contains(slot));
             let fixed = writes
                 .iter()
                 .filter_map(|(slot, value)| Some((*slot, (*value)?)))
-                .chain(kept)
+                .chain(unchanged)
                 .collect();
             all.push(GroupConstants { terminates: terminates(group), requires, writes, fixed });
         }

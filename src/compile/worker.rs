@@ -45,7 +45,7 @@ struct CompiledGroup {
     body: Option<Body>,
 }
 
-/// Steps of a group whose shared conditions hold: they depend on fewer slots than the conditions.
+/// Steps of a group if its shared conditions hold: they depend on fewer slots than the conditions.
 struct Body {
     by: KeyProjection,
     steps: AnswerCache<Steps>,
@@ -136,7 +136,7 @@ impl<'m> LinearWorker<'m> {
     pub(super) fn new(model: &'m Compiled) -> Self {
         Self {
             model,
-            engine: Engine::new(model.program.clone()).limited(&model.budget).sharing(&model.terms),
+            engine: Engine::new(model.program.clone()).with_budget(&model.budget).sharing(&model.terms),
             groups: model.groups.iter().map(|_| None).collect(),
             explainers: AHashMap::new(),
             locals: model.tables.iter().map(|_| TableCopy::default()).collect(),

@@ -1,12 +1,11 @@
-//! Hashes of terms that every run of one model finds alike: by them processes agree whose a value
-//! is without exchanging it.
+//! Stable term hashes: the same in every run of one model, so that processes agree on the owner of
+//! a value without exchanging it.
 //!
-//! In: terms of the shared table ([`crate::terms`]). Out: 64 bits for each, of its node and of the
-//! hashes of its parts. Those found last are remembered in a table of fixed size, so that a term
-//! that adds a node to one met lately costs that node, while its bytes ([`crate::portable_terms`])
-//! cost all of them. Cost: linear in the nodes that are not remembered. Invariants: equal terms
-//! have equal hashes, in whatever order their tables met them; terms that differ may have equal
-//! ones.
+//! In: terms of the shared table ([`crate::terms`]). Out: 64 bits for each, computed from its node
+//! and the hashes of its parts. Recent hashes are in a cache of fixed size, so a term that adds a
+//! node to a recent one costs that node, while its bytes ([`crate::portable_terms`]) cost all
+//! nodes. Cost: linear in the nodes that are not cached. Invariants: equal terms have equal hashes,
+//! independent of the order in which tables create them; different terms may have equal hashes.
 
 use crate::portable;
 use crate::portable_terms::{parts, shared_op, without_node};
@@ -15,15 +14,15 @@ use crate::terms::{TermId, Terms, kind};
 use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage};
 
-/// Terms that are remembered: a power of two.
-const KEPT: usize = 1 << 14;
+/// Number of cached terms: a power of two.
+const CACHE_SIZE: usize = 1 << 14;
 
-/// See the module's head. Of one table.
+/// Cache of stable term hashes, for one table.
 #[derive(Default)]
 pub struct Digests {
-    /// Each in the place that its number gives it; made when it is first needed.
-    kept: Vec<Option<(TermId, u64)>>,
-    /// Those that the term needs that is asked for.
+    /// Direct-mapped cache, indexed by term number; allocated at first use.
+    cache: Vec<Option<(TermId, u64)>>,
+    /// Hashes of the parts of the requested term.
     found: AHashMap<TermId, u64>,
 }
 
@@ -33,24 +32,23 @@ fn mixed(hash: u64, word: u64) -> u64 {
 }
 
 fn place(term: TermId) -> usize {
-    mixed(0, term.word().into()) as usize & (KEPT - 1)
+    mixed(0, term.word().into()) as usize & (CACHE_SIZE - 1)
 }
 
 impl Digests {
-    /// The hash of a term.
+    /// Returns the hash of a term.
     ///
-    /// # Errors
-    /// It speaks of operations or variables that the signature does not have.
+    /// # Errors It contains operations or variables that the signature does not have.
     pub fn of(
         &mut self,
         signature: &Signature,
         terms: &Terms,
         term: TermId,
     ) -> Result<u64, Diagnostic> {
-        self.kept.resize(KEPT, None);
+        self.cache.resize(CACHE_SIZE, None);
         self.found.clear();
         let (mut todo, mut node) = (vec![term], Vec::new());
-        // Parts before what they are parts of.
+        // Parts come before the terms that contain them.
         while let Some(&next) = todo.last() {
             if !self.wants(next) {
                 todo.pop();
@@ -67,25 +65,25 @@ impl Digests {
             if todo.len() == before {
                 let digest = self.node(signature, terms, &node)?;
                 self.found.insert(next, digest);
-                self.kept[place(next)] = Some((next, digest));
+                self.cache[place(next)] = Some((next, digest));
             }
         }
         self.reference(signature, term)
     }
 
-    /// Whether a term has a node whose hash is still to be found.
+    /// True if a term has a node without a known hash.
     fn wants(&mut self, term: TermId) -> bool {
         if term.as_immediate().is_some() || self.found.contains_key(&term) {
             return false;
         }
-        match self.kept[place(term)] {
-            // Another term may take its place before it is used.
+        match self.cache[place(term)] {
+            // Another term may replace it in the cache before it is used.
             Some((known, digest)) if known == term => self.found.insert(term, digest).is_some(),
             _ => true,
         }
     }
 
-    /// The hash of a term whose node, if it has one, has its.
+    /// Returns the hash of a term; if it has a node, that of the node must be known.
     fn reference(&self, signature: &Signature, term: TermId) -> Result<u64, Diagnostic> {
         match term.as_immediate() {
             Some(immediate) => Ok(mixed(1, without_node(signature, immediate)?)),
@@ -97,7 +95,7 @@ impl Digests {
         }
     }
 
-    /// The hash of a node whose parts have theirs.
+    /// Returns the hash of a node; those of its parts must be known.
     fn node(&self, signature: &Signature, terms: &Terms, node: &[u32]) -> Result<u64, Diagnostic> {
         let parts = parts(node);
         let (own, mut hash) = (&node[..node.len() - parts.len()], mixed(2, parts.len() as u64));

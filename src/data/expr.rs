@@ -1,5 +1,5 @@
-//! Typed data expressions: what the type checker makes, the rewriter compiles and the lineariser
-//! substitutes in.
+//! Typed data expressions: the output of the type checker, compiled by the rewriter and transformed
+//! by the lineariser.
 //!
 //! Invariant: every application has as many arguments as its head's sort has domains; coercions are
 //! explicit; variables are globally unique, so substitution never captures (a binder that is
@@ -15,20 +15,20 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A shared typed expression. Equality and hashing ignore the span.
+/// Shared typed expression. Equality and hashing ignore the span.
 #[derive(Clone, Debug)]
 pub struct Expr(pub Arc<ExprNode>);
 
-/// A node.
+/// Expression node.
 #[derive(Debug)]
 pub struct ExprNode {
-    /// What it is.
+    /// Kind.
     pub kind: ExprKind,
-    /// Its sort.
+    /// Sort.
     pub sort: SortId,
-    /// Where it was written.
+    /// Place in the source.
     pub span: Span,
-    /// A hash of the kind, 0 as long as nobody asked for it.
+    /// Cached hash of the kind; 0 if not computed yet.
     digest: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ pub enum ExprKind {
     Where(Expr, Vec<(VarId, Expr)>),
 }
 
-/// Takes deep terms apart with a worklist: a list of a million elements is a chain that deep.
+/// Drops deep terms with a worklist: a list of a million elements is a chain of that depth.
 impl Drop for ExprNode {
     fn drop(&mut self) {
         fn take(kind: &mut ExprKind, pending: &mut Vec<Expr>) {
@@ -92,12 +92,12 @@ impl Drop for ExprNode {
     }
 }
 
-/// Hashes of terms, the same in every thread.
+/// Seed of term hashes, the same in every thread.
 pub(crate) const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
 
 impl Expr {
-    /// A hash of the expression, computed once. Values may be far larger as expressions than what
-    /// holds them: each part is looked at once.
+    /// Returns a hash of the expression, computed once. A shared expression may be far larger as a
+    /// tree than in memory: each node is visited once.
     fn digest(&self) -> u64 {
         match self.0.digest.load(Ordering::Relaxed) {
             0 => {
@@ -110,8 +110,8 @@ impl Expr {
             known => known,
         }
     }
-    /// What two expressions that share their parts have in common is compared once: pairs below a
-    /// depth are remembered.
+    /// Compares two expressions. Below a certain depth, compared pairs are recorded, so that common
+    /// shared parts are compared once.
     fn same(
         &self,
         other: &Self,
@@ -135,7 +135,7 @@ impl Expr {
         if one != two && one != 0 && two != 0 {
             return false;
         }
-        // Compared before, or being compared: if they differ, that comparison says so.
+        // Compared before, or being compared: if they differ, that comparison returns false.
         (depth >= 8
             && !known.get_or_insert_default().insert((Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))))
             || stacker::maybe_grow(64 << 10, 1 << 20, || {
@@ -161,27 +161,27 @@ impl std::ops::Deref for Expr {
     }
 }
 
-/// A substitution of variables.
+/// Substitution for variables.
 pub type Substitution = AHashMap<VarId, Expr>;
 
 impl Expr {
-    /// A node.
+    /// Creates a node.
     pub fn new(kind: ExprKind, sort: SortId, span: Span) -> Self {
         Expr(Arc::new(ExprNode { kind, sort, span, digest: AtomicU64::new(0) }))
     }
-    /// A variable.
+    /// Creates a variable expression.
     pub fn var(signature: &Signature, var: VarId) -> Self {
         Self::new(ExprKind::Var(var), signature.var(var).sort, Span::default())
     }
-    /// An operation.
+    /// Creates an operation expression.
     pub fn op(signature: &Signature, op: OpId) -> Self {
         Self::new(ExprKind::Op(op), signature.op(op).sort, Span::default())
     }
-    /// An integer literal.
+    /// Creates an integer literal.
     pub fn number(value: impl Into<BigInt>, sort: SortId) -> Self {
         Self::new(ExprKind::Number(value.into()), sort, Span::default())
     }
-    /// Applies an operation to all its arguments (none: the operation itself).
+    /// Applies an operation to all its arguments (without arguments: the operation itself).
     pub fn apply(signature: &Signature, op: OpId, args: Vec<Expr>) -> Self {
         let head = Self::op(signature, op);
         if args.is_empty() {
@@ -192,7 +192,7 @@ impl Expr {
         let span = args[0].span;
         Self::new(ExprKind::Apply(head, args), range, span)
     }
-    /// Applies a built-in whose sort follows from its arguments and the given result sort.
+    /// Applies a built-in; its sort follows from its arguments and the given result sort.
     pub fn builtin(
         signature: &mut Signature,
         builtin: Builtin,
@@ -208,7 +208,7 @@ impl Expr {
         let op = signature.builtin(builtin, sort);
         Self::apply(signature, op, args)
     }
-    /// `true` or `false`.
+    /// Returns `true` or `false`.
     pub fn boolean(signature: &mut Signature, value: bool) -> Self {
         Self::builtin(
             signature,
@@ -217,7 +217,7 @@ impl Expr {
             basic::BOOL,
         )
     }
-    /// `a && b`, simplified if either is a constant.
+    /// Returns `a && b`, simplified if either is a constant.
     pub fn and(signature: &mut Signature, a: Expr, b: Expr) -> Self {
         match (a.as_bool(signature), b.as_bool(signature)) {
             (Some(true), _) | (_, Some(false)) => b,
@@ -225,7 +225,7 @@ impl Expr {
             _ => Self::builtin(signature, Builtin::And, vec![a, b], basic::BOOL),
         }
     }
-    /// `!a`, simplified if constant or a double negation.
+    /// Returns `!a`, simplified if constant or a double negation.
     pub fn negate(signature: &mut Signature, a: Expr) -> Self {
         if let Some(b) = a.as_bool(signature) {
             return Self::boolean(signature, !b);
@@ -235,14 +235,14 @@ impl Expr {
         }
         Self::builtin(signature, Builtin::Not, vec![a], basic::BOOL)
     }
-    /// `a == b`; `true` if they are the same expression.
+    /// Returns `a == b`; `true` if they are the same expression.
     pub fn equal(signature: &mut Signature, a: Expr, b: Expr) -> Self {
         if a == b {
             return Self::boolean(signature, true);
         }
         Self::builtin(signature, Builtin::Equal, vec![a, b], basic::BOOL)
     }
-    /// The operation that is applied first of all, as an equation's left-hand side has one.
+    /// Returns the innermost applied operation, as of an equation's left-hand side.
     pub fn head(&self) -> Option<OpId> {
         let mut at = self;
         loop {
@@ -253,7 +253,7 @@ impl Expr {
             }
         }
     }
-    /// The built-in at the head and its arguments, if there is one.
+    /// Returns the built-in at the head and its arguments, if there is one.
     pub fn as_builtin<'a>(&'a self, signature: &Signature) -> Option<(Builtin, &'a [Expr])> {
         let (op, args): (OpId, &[Expr]) = match &self.kind {
             ExprKind::Op(op) => (*op, &[]),
@@ -268,7 +268,7 @@ impl Expr {
             _ => None,
         }
     }
-    /// The constant if this is literally `true` or `false`.
+    /// Returns the constant if this is literally `true` or `false`.
     pub fn as_bool(&self, signature: &Signature) -> Option<bool> {
         match self.as_builtin(signature)? {
             (Builtin::True, _) => Some(true),
@@ -276,7 +276,7 @@ impl Expr {
             _ => None,
         }
     }
-    /// The parts of a conjunction, from left to right, without literal `true`.
+    /// Returns the conjuncts from left to right, without literal `true`.
     pub fn conjuncts(&self, signature: &Signature) -> Vec<Expr> {
         let mut out = Vec::new();
         let mut todo = vec![self];
@@ -289,7 +289,7 @@ impl Expr {
         }
         out
     }
-    /// Calls `see` with each operation that occurs, as often as it does.
+    /// Calls `see` with each occurrence of an operation.
     pub fn each_op(&self, see: &mut dyn FnMut(OpId)) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &self.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => {}
@@ -305,16 +305,16 @@ impl Expr {
             }
         })
     }
-    /// Whether no variable is free.
+    /// True if no variable is free.
     pub fn is_closed(&self) -> bool {
         let mut free = Vec::new();
         self.free_vars(&mut free);
         free.is_empty()
     }
-    /// Free variables in order of first occurrence, without doubles, appended to `out`.
+    /// Appends the free variables in order of first occurrence, without duplicates, to `out`.
     pub fn free_vars(&self, out: &mut Vec<VarId>) {
         fn go(e: &Expr, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
-            // Most are leaves, which need no stack.
+            // Most expressions are leaves, which need no stack.
             match &e.kind {
                 ExprKind::Var(v) => {
                     if !bound.contains(v) && !out.contains(v) {
@@ -348,7 +348,7 @@ impl Expr {
         }
         go(self, &mut Vec::new(), out);
     }
-    /// Replaces free variables; shares what does not change.
+    /// Replaces free variables; shares unchanged subterms.
     #[must_use]
     pub fn substitute(&self, by: &Substitution) -> Expr {
         if by.is_empty() {
@@ -386,19 +386,19 @@ impl Expr {
     }
 }
 
-/// A conditional equation `condition -> lhs = rhs` with its variables. `lhs` is an operation,
+/// Conditional equation `condition -> lhs = rhs` with its variables. `lhs` is an operation,
 /// possibly applied (also curried: an application of an application).
 #[derive(Clone, Debug)]
 pub struct Equation {
     /// Variables of the `var` block that it uses.
     pub vars: Vec<VarId>,
-    /// Condition, `None` if always.
+    /// Condition; `None` if unconditional.
     pub condition: Option<Expr>,
     /// Left-hand side.
     pub lhs: Expr,
     /// Right-hand side.
     pub rhs: Expr,
-    /// Where it was written.
+    /// Place in the source.
     pub span: Span,
 }
 
@@ -412,8 +412,8 @@ pub struct DataSpec {
 }
 
 impl DataSpec {
-    /// Sorts of whose equality, order or constructors equations say more than that different terms
-    /// of constructors are different.
+    /// Returns the sorts for which equations define equality, order or constructors, so that
+    /// different constructor terms may be equal.
     pub fn special_sorts(&self) -> AHashSet<SortId> {
         let signature = &self.signature;
         let heads = self.equations.iter().filter_map(|e| e.lhs.head());

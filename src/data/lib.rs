@@ -2,7 +2,7 @@
 //! enumeration.
 #![warn(missing_docs)]
 
-// The rewriter that tests compare the engine with names this layer as all others do.
+// Lets the naive rewriter, which tests share, name this layer as others do.
 #[cfg(test)]
 extern crate self as mu_data;
 

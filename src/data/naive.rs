@@ -1,12 +1,12 @@
-//! Naive rewriter: closed typed expression → normal form, by matching equations against terms one
+//! Naive rewriter from closed typed expressions to normal forms, which tries the equations one
 //! after the other.
 //!
-//! The oracle for the engine, in tests and where answers are checked as they are given. It shares
-//! no code with the engine and takes the shortest way everywhere. Covered: user equations, Bool,
+//! It is the oracle for the engine, in tests and in checks of results at run time. It shares no
+//! code with the engine and uses the simplest method everywhere. Covered: user equations, Bool,
 //! numbers (integers), lists, finite sets and bags, membership in set comprehensions, structured
-//! sorts, functions (beta reduction, update), `whr`, quantifiers over finite sorts. Terms of
-//! anything else stay as they are. Innermost, with lazy `if` and connectives. Cost: all equations
-//! of an operation are tried for each term.
+//! sorts, functions (beta reduction, update), `whr`, quantifiers over finite sorts. Other terms
+//! stay unevaluated. Innermost, with lazy `if` and connectives. Cost: all equations of an operation
+//! are tried for each term.
 
 use super::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use super::signature::{Builtin, OpKind, Signature};
@@ -18,7 +18,7 @@ use num_integer::Integer;
 use num_traits::{Signed, ToPrimitive};
 use std::cmp::Ordering;
 
-/// Rewrites by trial.
+/// Naive rewriter.
 #[derive(Debug)]
 pub struct Naive {
     spec: DataSpec,
@@ -28,12 +28,12 @@ pub struct Naive {
 }
 
 impl Naive {
-    /// A rewriter that gives up after a number of steps.
+    /// Creates a rewriter with a limit on steps.
     pub fn new(spec: &DataSpec, steps: u64) -> Self {
         Self::of(spec.clone(), steps)
     }
 
-    /// The same, of a specification that is given away.
+    /// Returns the same, taking ownership of the specification.
     pub fn of(spec: DataSpec, steps: u64) -> Self {
         let mut equations: AHashMap<OpId, Vec<usize>> = AHashMap::new();
         for (i, equation) in spec.equations.iter().enumerate() {
@@ -44,17 +44,18 @@ impl Naive {
         Self { spec, equations, steps }
     }
 
-    /// Sets the number of steps that are left.
+    /// Sets the number of remaining steps.
     pub fn allow(&mut self, steps: u64) {
         self.steps = steps;
     }
 
-    /// The signature of the normal forms: what was given, with the operations that came up since.
+    /// Returns the signature of the normal forms: the given one, extended by operations that
+    /// occurred since.
     pub fn signature(&self) -> &Signature {
         &self.spec.signature
     }
 
-    /// The normal form; `None` if the steps are used up.
+    /// Computes the normal form; `None` if the limit on steps is reached.
     pub fn normal(&mut self, e: &Expr) -> Option<Expr> {
         self.steps = self.steps.checked_sub(1)?;
         stacker::maybe_grow(256 << 10, 4 << 20, || match &e.kind {
@@ -101,7 +102,7 @@ impl Naive {
     }
 
     fn apply(&mut self, e: &Expr, head: &Expr, args: &[Expr]) -> Option<Expr> {
-        // Lazy operations look at their first argument only.
+        // Lazy operations need their first argument only.
         let signature = &self.spec.signature;
         if let Some((builtin @ (Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies), _)) =
             e.as_builtin(signature)
@@ -136,7 +137,7 @@ impl Naive {
         self.rules(Expr::new(ExprKind::Apply(head, args), e.sort, e.span))
     }
 
-    /// A term whose parts are normal forms.
+    /// Rewrites a term with normal forms as parts.
     fn rules(&mut self, e: Expr) -> Option<Expr> {
         let own = e.head().and_then(|op| self.equations.get(&op)).cloned().unwrap_or_default();
         for i in own {
@@ -156,7 +157,7 @@ impl Naive {
         Some(self.builtin(&e).unwrap_or(e))
     }
 
-    /// What a built-in operation, projection or recogniser gives; `None` if it stays.
+    /// Evaluates a built-in operation, projection or recogniser; `None` if it is undefined.
     fn builtin(&mut self, e: &Expr) -> Option<Expr> {
         use Builtin::*;
         let ExprKind::Apply(head, args) = &e.kind else { return None };
@@ -204,7 +205,7 @@ impl Naive {
         }
     }
 
-    /// What arithmetic gives.
+    /// Evaluates arithmetic.
     fn number(&self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
         use Builtin::*;
         let number = |n: BigInt| Some(Expr::number(n, e.sort));
@@ -231,7 +232,7 @@ impl Naive {
         }
     }
 
-    /// What operations on lists give, and those that lists, sets and bags share.
+    /// Evaluates operations on lists, and those common to lists, sets and bags.
     fn sequence(&mut self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
         use Builtin::*;
         let number = |n: BigInt| Some(Expr::number(n, e.sort));
@@ -276,13 +277,13 @@ impl Naive {
             }
             Difference | Intersection if self.is_bag(e) => {
                 let (a, empty) = self.bag(&args[0])?;
-                let mut kept = Vec::new();
+                let mut members = Vec::new();
                 for (x, n) in a {
                     let other = self.copies(&x, &args[1])?;
                     let n = if builtin == Difference { n - other } else { n.min(other) };
-                    kept.push((x, n));
+                    members.push((x, n));
                 }
-                self.make_bag(kept, empty, e.sort)
+                self.make_bag(members, empty, e.sort)
             }
             In if self.is_bag(&args[1]) => {
                 let inside = self.copies(&args[0], &args[1])?.is_positive();
@@ -314,7 +315,7 @@ impl Naive {
         }
     }
 
-    /// What operations on sets and bags give.
+    /// Evaluates operations on sets and bags.
     fn set_or_bag(&mut self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
         use Builtin::*;
         match builtin {
@@ -330,17 +331,17 @@ impl Naive {
                 if builtin == Union {
                     return self.set(a.into_iter().chain(b).collect(), empty, e.sort);
                 }
-                let mut kept = Vec::new();
+                let mut members = Vec::new();
                 for x in a {
                     let mut inside = false;
                     for y in &b {
                         inside |= self.same(&x, y)?;
                     }
                     if inside == (builtin == Intersection) {
-                        kept.push(x);
+                        members.push(x);
                     }
                 }
-                self.set(kept, empty, e.sort)
+                self.set(members, empty, e.sort)
             }
             Subset | ProperSubset => {
                 let ((a, _), (b, _)) = (self.items(&args[0])?, self.items(&args[1])?);
@@ -359,7 +360,7 @@ impl Naive {
         }
     }
 
-    /// The elements of a list, set or the like, and its end.
+    /// Returns the elements of a list or finite set, and its end.
     fn items(&self, e: &Expr) -> Option<(Vec<Expr>, Expr)> {
         let mut out = Vec::new();
         let mut at = e;
@@ -387,7 +388,7 @@ impl Naive {
         matches!(self.spec.signature.sorts.kind(e.sort), SortKind::FBag(_) | SortKind::Bag(_))
     }
 
-    /// The elements of a finite bag with their numbers, and the empty bag.
+    /// Returns the elements of a finite bag with their multiplicities, and the empty bag.
     fn bag(&self, e: &Expr) -> Option<(Vec<(Expr, BigInt)>, Expr)> {
         let mut out = Vec::new();
         let mut at = e;
@@ -405,7 +406,7 @@ impl Naive {
         }
     }
 
-    /// How often an element is in a finite bag.
+    /// Returns the multiplicity of an element in a finite bag.
     fn copies(&self, x: &Expr, bag: &Expr) -> Option<BigInt> {
         let mut all = BigInt::from(0);
         for (y, n) in self.bag(bag)?.0 {
@@ -416,7 +417,7 @@ impl Naive {
         Some(all)
     }
 
-    /// The finite bag of elements, with ascending elements and positive numbers.
+    /// Builds the finite bag of elements, with ascending elements and positive multiplicities.
     fn make_bag(&mut self, held: Vec<(Expr, BigInt)>, empty: Expr, sort: SortId) -> Option<Expr> {
         if matches!(self.spec.signature.sorts.kind(sort), SortKind::Bag(_)) {
             return None;
@@ -463,7 +464,7 @@ impl Naive {
     }
 
     fn set(&mut self, mut items: Vec<Expr>, empty: Expr, sort: SortId) -> Option<Expr> {
-        // Insertion sort, so that an undecided comparison shows.
+        // Insertion sort, so that an undecided comparison is noticed.
         let mut sorted: Vec<Expr> = Vec::new();
         for x in items.drain(..) {
             let mut at = 0;
@@ -482,7 +483,7 @@ impl Naive {
         Some(self.chain(Builtin::SetInsert, sorted, empty, sort))
     }
 
-    /// Whether two normal forms are equal, if they are data.
+    /// Returns whether two normal forms are equal, if they are data.
     fn same(&self, a: &Expr, b: &Expr) -> Option<bool> {
         if a == b {
             return Some(true);
@@ -490,7 +491,7 @@ impl Naive {
         self.order(a, b).map(|o| o == Ordering::Equal)
     }
 
-    /// The order of data: by constructor, then lexicographic.
+    /// Compares data: by constructor, then lexicographically.
     fn order(&self, a: &Expr, b: &Expr) -> Option<Ordering> {
         let signature = &self.spec.signature;
         if let (ExprKind::Number(m), ExprKind::Number(n)) = (&a.kind, &b.kind) {
@@ -509,7 +510,7 @@ impl Naive {
             return Some(xs.len().cmp(&ys.len()));
         }
         if let (Some((xs, _)), Some((ys, _))) = (self.bag(a), self.bag(b)) {
-            // Equality alone matters.
+            // Only equality matters.
             for ((x, m), (y, n)) in xs.iter().zip(&ys) {
                 match self.order(x, y)?.then(m.cmp(n)) {
                     Ordering::Equal => {}
@@ -531,8 +532,8 @@ impl Naive {
         Some(Ordering::Equal)
     }
 
-    /// The elements of Bool or of a sort whose constructors are constants or take elements of such
-    /// sorts.
+    /// Returns the elements of Bool, or of a sort with constructors that are constants or have
+    /// arguments of such sorts.
     pub fn elements(&mut self, sort: SortId) -> Option<Vec<Expr>> {
         if sort == basic::BOOL {
             return Some(vec![self.boolean(false), self.boolean(true)]);
@@ -562,7 +563,7 @@ impl Naive {
     }
 }
 
-/// The constructor of a term of a declared sort and its arguments.
+/// Returns the constructor of a term of a declared sort and its arguments.
 fn constructed<'e>(signature: &Signature, e: &'e Expr) -> Option<(OpId, &'e [Expr])> {
     let (op, args): (_, &[Expr]) = match &e.kind {
         ExprKind::Op(op) => (*op, &[]),

@@ -1,10 +1,10 @@
-//! Expressions as bytes that every run of one model writes alike, and back: for values that are no
-//! terms of a table ([`crate::portable_terms`]).
+//! Portable encoding of expressions: bytes that are the same in every run of one model, for values
+//! that are not terms of a table ([`crate::portable_terms`]).
 //!
-//! In: a closed normal form. Out: its nodes, children first, each once whatever is shared in
+//! In: a closed normal form. Out: its nodes, children first, each once independent of sharing in
 //! memory; so equal values have equal bytes. Sorts, operations and variables are written by number:
 //! both sides must have the signature of one [`basis`]. Cost: linear in the distinct nodes; a short
-//! value takes a few bytes. Invariant: bytes that no value has are refused, never a panic.
+//! value takes a few bytes. Invariant: malformed bytes are rejected, never a panic.
 
 use super::expr::{Binder, Expr, ExprKind};
 use super::signature::Signature;
@@ -15,7 +15,7 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Span, Stage};
 use num_bigint::BigInt;
 
-/// What the numbers in the bytes stand for, as text: sorts, operations and variables in their
+/// Describes the meaning of the numbers in the bytes: sorts, operations and variables in their
 /// order.
 pub fn basis(signature: &Signature) -> String {
     let sorts =
@@ -23,7 +23,7 @@ pub fn basis(signature: &Signature) -> String {
     let ops = signature.ops().map(|(_, op)| format!("{}:{} ", op.name, op.sort.index()));
     let vars = (0..signature.var_count())
         .map(|v| format!("{} ", signature.var(VarId::new(v)).sort.index()));
-    // The form of the bytes as well.
+    // Includes the version of the encoding.
     ["2; ".into()]
         .into_iter()
         .chain(sorts)
@@ -47,20 +47,19 @@ const BINDERS: [Binder; 5] = [
     Binder::BagComprehension,
 ];
 
-/// The bytes of a value.
+/// Encodes a value.
 ///
-/// # Errors
-/// A value that speaks of operations or variables that the signature does not have.
+/// # Errors The value contains operations or variables that the signature does not have.
 pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic> {
     let refused = || {
         Diagnostic::new(
             Stage::Unsupported,
-            "a value that is a function made by the run cannot go to another process",
+            "a function value created during the run cannot be sent to another process",
         )
     };
     let mut out = Vec::new();
     let mut numbers: AHashMap<&Expr, u64> = AHashMap::new();
-    // Children before their parents; a node comes back once its children are written.
+    // Children before their parents; a node is visited again after its children are written.
     let mut todo = vec![(value, false)];
     while let Some((e, ready)) = todo.pop() {
         if numbers.contains_key(e) {
@@ -114,13 +113,12 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
     Ok(out)
 }
 
-/// The value of such bytes.
+/// Decodes a value.
 ///
-/// # Errors
-/// They are those of no value.
+/// # Errors The bytes encode no value.
 pub fn read(signature: &Signature, bytes: &[u8]) -> Result<Expr, Diagnostic> {
     parse(signature, bytes)
-        .ok_or_else(|| Diagnostic::new(Stage::File, "bytes that are no value of this model"))
+        .ok_or_else(|| Diagnostic::new(Stage::File, "these bytes do not encode a value of this model"))
 }
 
 fn parse(signature: &Signature, mut bytes: &[u8]) -> Option<Expr> {
@@ -231,16 +229,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_written_once_and_alike() {
+    fn shared_parts_are_written_once() {
         let (signature, values) = values();
         let tree = &values[3];
         let ExprKind::Apply(_, args) = &tree.kind else { panic!("{tree:?}") };
         assert_eq!(args[0], args[2]);
         // The same value with and without shared parts.
-        let apart = read(&signature, &write(&signature, &args[0]).unwrap()).unwrap();
+        let unshared = read(&signature, &write(&signature, &args[0]).unwrap()).unwrap();
         let ExprKind::Apply(head, _) = &tree.kind else { panic!() };
         let other = Expr::new(
-            ExprKind::Apply(head.clone(), vec![args[0].clone(), args[1].clone(), apart]),
+            ExprKind::Apply(head.clone(), vec![args[0].clone(), args[1].clone(), unshared]),
             tree.sort,
             tree.span,
         );
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_bytes_are_refused_or_another_value() {
+    fn damaged_bytes_are_rejected_or_another_value() {
         let (signature, values) = values();
         let mut random = Random::new(5);
         let mut refused = 0;

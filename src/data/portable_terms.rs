@@ -1,10 +1,10 @@
-//! Terms of the shared table as bytes that every run of one model writes alike, and back: values on
-//! their way between processes.
+//! Portable encoding of terms of the shared table: bytes that are the same in every run of one
+//! model, for values sent between processes.
 //!
 //! In: a number of [`crate::terms`]. Out: the nodes below it, children first, each once, then the
-//! term itself. It is read into another table without a value or an expression being made in
-//! between; only what the table keeps as an expression goes by [`crate::portable`]. Both sides must
-//! have the signature of one [`crate::portable::basis`].
+//! term itself. Decoding enters it into another table directly, without values or expressions; only
+//! terms that the table stores as expressions use [`crate::portable`]. Both sides must have the
+//! signature of one [`crate::portable::basis`].
 //!
 //! ```text
 //! term   = count  node*  reference                   number of integers: as many bytes as they need
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Cost: linear in the distinct nodes: a lock of the table and some bytes for each. Invariants:
-//! equal terms have equal bytes, in whatever order their tables met them; bytes that no term has
-//! are refused, never a panic.
+//! equal terms have equal bytes, independent of the order in which tables create them; malformed
+//! bytes are rejected, never a panic.
 
 use crate::portable;
 use crate::signature::Signature;
@@ -34,7 +34,7 @@ mod tag {
     pub const NIL: u64 = 5;
 }
 
-/// Where the parts of a node begin, and whether all words before are to be written as they are.
+/// Returns the part of a node that consists of references.
 pub(crate) fn parts(node: &[u32]) -> &[u32] {
     match node[0] {
         kind::INT | kind::OTHER => &[],
@@ -51,19 +51,19 @@ fn zagzig(n: u64) -> i64 {
     (n >> 1) as i64 ^ -((n & 1) as i64)
 }
 
-fn refused() -> Diagnostic {
+fn function_value_error() -> Diagnostic {
     Diagnostic::new(
         Stage::Unsupported,
-        "a value that is a function made by the run cannot go to another process",
+        "a function value created during the run cannot be sent to another process",
     )
 }
 
-/// An operation that the other side has as well.
+/// Returns the number of an operation, if the other side has it as well.
 pub(crate) fn shared_op(signature: &Signature, op: u32) -> Result<u64, Diagnostic> {
-    if (op as usize) < signature.op_count() { Ok(u64::from(op)) } else { Err(refused()) }
+    if (op as usize) < signature.op_count() { Ok(u64::from(op)) } else { Err(function_value_error()) }
 }
 
-/// The reference to a term without a node.
+/// Returns the reference to a term without a node.
 pub(crate) fn without_node(signature: &Signature, term: Immediate) -> Result<u64, Diagnostic> {
     let (payload, tag) = match term {
         Immediate::Bool(b) => (u64::from(b), tag::BOOL),
@@ -75,11 +75,11 @@ pub(crate) fn without_node(signature: &Signature, term: Immediate) -> Result<u64
     Ok(payload << 3 | tag)
 }
 
-/// Writes terms of one table.
+/// Encoder of terms of one table.
 struct Writer<'a> {
     signature: &'a Signature,
     terms: &'a Terms,
-    /// By node of the table: its number in the bytes.
+    /// Numbers in the encoding, by node of the table.
     numbers: AHashMap<TermId, u64>,
     out: Vec<u8>,
 }
@@ -92,7 +92,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a node whose parts are written.
+    /// Writes a node; its parts are written already.
     fn node(&mut self, node: &[u32]) -> Result<(), Diagnostic> {
         self.out.push(node[0] as u8);
         match *node {
@@ -128,14 +128,14 @@ impl Writer<'_> {
     }
 }
 
-/// The bytes of a term of a table.
+/// Encodes a term of a table.
 ///
-/// # Errors
-/// It speaks of operations or variables that the signature does not have.
+/// # Errors It contains operations or variables that the signature does not have.
 pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u8>, Diagnostic> {
     let mut writer = Writer { signature, terms, numbers: AHashMap::new(), out: Vec::new() };
     let mut node = Vec::new();
-    // Parts before what they are parts of; a node comes back once its parts are written.
+    // Parts before the terms that contain them; a node is visited again after its parts are
+    // written.
     let mut todo = vec![(term, false)];
     while let Some((term, ready)) = todo.pop() {
         if term.as_immediate().is_some() || writer.numbers.contains_key(&term) {
@@ -170,17 +170,16 @@ pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u
     Ok(all)
 }
 
-/// The term of such bytes, entered into a table.
+/// Decodes a term into a table.
 ///
-/// # Errors
-/// They are those of no term.
+/// # Errors The bytes encode no term.
 pub fn read(signature: &Signature, terms: &Terms, bytes: &[u8]) -> Result<TermId, Diagnostic> {
     Reader { signature, terms, nodes: Vec::new() }
         .term(bytes)
-        .ok_or_else(|| Diagnostic::new(Stage::File, "bytes that are no value of this model"))
+        .ok_or_else(|| Diagnostic::new(Stage::File, "these bytes do not encode a value of this model"))
 }
 
-/// Reads into one table.
+/// Decoder into one table.
 struct Reader<'a> {
     signature: &'a Signature,
     terms: &'a Terms,
@@ -222,7 +221,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether an operation takes so many arguments, one application after the other.
+    /// True if an operation takes this many arguments, one application after the other.
     fn takes(&self, op: OpId, mut arguments: usize) -> bool {
         let mut sort = self.signature.op(op).sort;
         while arguments > 0 {
@@ -268,19 +267,19 @@ impl Reader<'_> {
             kind::SET | kind::BAG | kind::TABLE => {
                 words.push(self.sort(take(bytes)?)?);
                 let parts = usize::try_from(take(bytes)?).ok()?;
-                let fits = match what {
+                let is_valid = match what {
                     kind::SET => true,
                     kind::BAG => parts % 2 == 0,
                     _ => parts % 2 == 1,
                 };
-                if !fits {
+                if !is_valid {
                     return None;
                 }
                 parts
             }
             _ => return None,
         };
-        // Each part takes a byte at least.
+        // Each part takes at least one byte.
         if parts > bytes.len() {
             return None;
         }
@@ -351,7 +350,7 @@ mod tests {
     }
 
     impl Values {
-        /// A table that met these values in this order, and their numbers there.
+        /// Returns a table that receives these values in this order, and their numbers there.
         fn table(&self, order: impl Iterator<Item = usize>) -> (Arc<Terms>, Vec<TermId>) {
             let terms = Arc::new(Terms::default());
             let mut engine = Engine::new(self.program.clone()).sharing(&terms);
@@ -369,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_come_to_another_table_as_they_are() {
+    fn terms_are_equal_in_another_table() {
         let values = values();
         let count = values.normal.len();
         let (one, other) = (values.table(0..count), values.table((0..count).rev()));
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_those_of_the_value_whatever_was_met_before() {
+    fn digests_depend_on_the_value_only() {
         let values = values();
         let count = values.normal.len();
         let tables = [values.table(0..count), values.table((0..count).rev())];
@@ -406,8 +405,8 @@ mod tests {
         assert_eq!(found[0], found[1]);
         let distinct: HashSet<u64> = found[0].iter().copied().collect();
         assert_eq!(distinct.len(), count);
-        // What is remembered, and whose place another took, makes no difference: a long list grows
-        // at its front, and beside it others.
+        // The contents of the cache make no difference: a long list grows at its front, with other
+        // lists in between.
         let (signature, terms) = (values.program.signature(), &tables[0].0);
         let (mut random, mut digests) = (Random::new(9), Digests::default());
         let nil = TermId::immediate(Immediate::Nil(0)).unwrap();
@@ -433,13 +432,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_written_once() {
+    fn shared_parts_are_written_once() {
         let program = values().program;
         let terms = Terms::default();
         let mut list = TermId::immediate(Immediate::Nil(0)).unwrap();
         let mut sizes = Vec::new();
         for n in 0..40 {
-            // A tree whose size doubles with each node.
+            // A tree that doubles its size with each node.
             list = terms.intern(&[kind::CONS, list.word(), list.word()]);
             Digests::default().of(program.signature(), &terms, list).unwrap();
             if n % 13 == 0 {
@@ -451,11 +450,11 @@ mod tests {
     }
 
     #[test]
-    fn damaged_bytes_are_refused_or_another_term() {
+    fn damaged_bytes_are_rejected_or_another_term() {
         let values = values();
         let table = values.table(0..values.normal.len());
         let mut random = Random::new(5);
-        let mut refused = 0;
+        let mut function_value_error = 0;
         for _ in 0..4000 {
             let mut bytes = values.write(&table, random.below(values.normal.len()));
             match random.below(3) {
@@ -466,8 +465,8 @@ mod tests {
                     bytes[at] ^= 1 << random.below(8);
                 }
             }
-            refused += usize::from(read(values.program.signature(), &table.0, &bytes).is_err());
+            function_value_error += usize::from(read(values.program.signature(), &table.0, &bytes).is_err());
         }
-        assert!(refused > 1000, "{refused} refused");
+        assert!(function_value_error > 1000, "{function_value_error} function_value_error");
     }
 }

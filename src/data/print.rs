@@ -1,6 +1,7 @@
-//! Typed data back to mCRL2 text: expressions -> syntax trees -> the printer of `syntax`.
+//! Printer of typed data as mCRL2 text: expressions become syntax trees for the printer of
+//! `syntax`.
 //!
-//! Implicit coercions are left out. Where the text must type check to the same sorts again
+//! Implicit coercions are left out. If the text must type check to the same sorts again
 //! ([`data_spec`], linear processes), each expression is checked after printing, and printed with
 //! its coercions if leaving them out changed its sorts.
 //!
@@ -18,8 +19,8 @@ use mu_base::ids::{OpId, SortId, VarId};
 use mu_syntax::ast::{self, BinaryOp, DataKind, Section, UnaryOp};
 use num_bigint::{BigInt, Sign};
 
-/// The text of an expression, without implicit coercions. Variables keep their names as long as
-/// those differ.
+/// Returns the text of an expression, without implicit coercions. Variables have their own names as
+/// long as those differ.
 pub fn expression(signature: &Signature, expr: &Expr) -> String {
     let mut names = VarNames::default();
     let mut free = Vec::new();
@@ -30,12 +31,12 @@ pub fn expression(signature: &Signature, expr: &Expr) -> String {
     )
 }
 
-/// The text of a sort.
+/// Returns the text of a sort.
 pub fn sort(signature: &Signature, sort: SortId) -> String {
     signature.sorts.text(sort)
 }
 
-/// The `sort`, `cons`, `map` and `eqn` sections of a data specification.
+/// Returns the `sort`, `cons`, `map` and `eqn` sections of a data specification.
 pub fn data_spec(data: &DataSpec) -> String {
     let mut printer = SpecPrinter::new(data);
     let sections = printer.sections();
@@ -50,7 +51,7 @@ pub struct VarNames {
 }
 
 impl VarNames {
-    /// The name of a variable; the first to ask for a name gets it.
+    /// Returns the name of a variable; the first variable with a name gets it unchanged.
     fn name(&mut self, signature: &Signature, var: VarId) -> String {
         if let Some(name) = self.names.get(&var) {
             return name.clone();
@@ -66,13 +67,13 @@ impl VarNames {
         self.names.insert(var, name.clone());
         name
     }
-    /// Whether a variable has a name.
+    /// True if a variable has a name.
     fn contains(&self, var: VarId) -> bool {
         self.names.contains_key(&var)
     }
 }
 
-/// `base`, or `base_1`, …: the first that is not taken.
+/// Returns `base`, `base_1`, …: the first that is not taken.
 pub fn unused(base: &str, taken: impl Fn(&str) -> bool) -> String {
     if !taken(base) {
         return base.into();
@@ -80,7 +81,7 @@ pub fn unused(base: &str, taken: impl Fn(&str) -> bool) -> String {
     (1u32..).map(|i| format!("{base}_{i}")).find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// A valid identifier that looks like the name.
+/// Returns a valid identifier similar to the name.
 fn valid(name: &str) -> String {
     let mut out: String = name
         .chars()
@@ -89,7 +90,7 @@ fn valid(name: &str) -> String {
     if !out.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         out.insert(0, 'x');
     }
-    // What the grammar does not take as a name is a word of the language.
+    // A word that the grammar rejects as a name is a keyword.
     let is_name = mu_syntax::parse_data(Default::default(), &out).is_ok_and(
         |d| matches!(&d.kind, DataKind::Name(n) if *n == out && n != "true" && n != "false"),
     );
@@ -100,7 +101,7 @@ fn node<K>(kind: K) -> ast::Node<K> {
     ast::Node::new(kind, Span::default())
 }
 
-/// Sorts as syntax.
+/// Returns a sort as syntax.
 pub fn sort_ast(signature: &Signature, sort: SortId) -> ast::Sort {
     let boxed = |s: SortId| Box::new(sort_ast(signature, s));
     node(match signature.sorts.kind(sort) {
@@ -122,22 +123,22 @@ pub fn sort_ast(signature: &Signature, sort: SortId) -> ast::Sort {
     })
 }
 
-/// Typed expressions to syntax trees.
+/// Converter of typed expressions to syntax trees.
 struct Converter<'a> {
     signature: &'a Signature,
     names: &'a mut VarNames,
     style: Style,
 }
 
-/// How much of the sorts the text shows.
+/// Amount of sort information in the text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Style {
     /// No implicit coercions.
     Bare,
-    /// Coercions between numbers are written.
+    /// With coercions between numbers.
     Explicit,
-    /// Besides, empty containers, and finite sets and bags used as infinite ones, stand below a
-    /// `lambda` that gives their sort.
+    /// With coercions, and with a `lambda` that fixes the sort of each empty container, and of each
+    /// finite set or bag used as a general one.
     Ascribed,
 }
 
@@ -218,7 +219,8 @@ impl Converter<'_> {
         if self.style >= Style::Explicit { lift(literal, natural, sort) } else { literal }
     }
 
-    /// An operation as a value. Built-in functions become a `lambda`, so that their sort is plain.
+    /// Converts an operation as a value. Built-in functions become a `lambda`, so that their sort
+    /// is explicit.
     fn value(&mut self, op: OpId) -> ast::Data {
         let signature = self.signature;
         let declared = signature.op(op);
@@ -258,7 +260,7 @@ impl Converter<'_> {
         node(DataKind::Lambda(decls, Box::new(inner.data(&applied))))
     }
 
-    /// `(lambda x: S. x)(e)`, which is `e` at sort S, if the style asks for it.
+    /// Returns `(lambda x: S. x)(e)`, which is `e` at sort S, if the style requires it.
     fn ascribe(&self, data: ast::Data, sort: SortId) -> ast::Data {
         if self.style < Style::Ascribed {
             return data;
@@ -310,8 +312,8 @@ impl Converter<'_> {
         }
     }
 
-    /// A chain of one built-in, whose last argument continues it: the links' other arguments, and
-    /// what ends it.
+    /// Splits a chain of one built-in that continues in the last argument: the links' other
+    /// arguments, and the end.
     fn chain<'e>(&self, expr: &'e Expr, link: Builtin) -> (Vec<&'e [Expr]>, &'e Expr) {
         let mut links = Vec::new();
         let mut rest = expr;
@@ -348,7 +350,7 @@ impl Converter<'_> {
         out
     }
 
-    /// Insertions into a set or bag: an enumeration, joined with what is not one.
+    /// Converts insertions into a set or bag: an enumeration, joined with the remaining set.
     fn insertions(&mut self, expr: &Expr) -> ast::Data {
         let bag = matches!(expr.as_builtin(self.signature), Some((Builtin::BagInsert, _)));
         let (links, rest) =
@@ -376,7 +378,7 @@ fn var_decl(signature: &Signature, names: &mut VarNames, var: VarId) -> ast::Var
     }
 }
 
-/// Writes the coercion from one sort of numbers to a larger one.
+/// Adds the coercion from one sort of numbers to a larger one.
 fn lift(data: ast::Data, from: SortId, to: SortId) -> ast::Data {
     match (from, to) {
         (basic::POS, basic::NAT) => apply("Pos2Nat", vec![data]),
@@ -415,28 +417,28 @@ fn binary(builtin: Builtin) -> Option<BinaryOp> {
     })
 }
 
-/// What a printed expression type checks to.
+/// Result of type checking a printed expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Retyped {
-    /// To the same expression.
+    /// The same expression.
     Same,
-    /// To another one of the same sort.
+    /// Another expression of the same sort.
     Otherwise,
-    /// Not at all, or at another sort.
+    /// An error, or another sort.
     Not,
 }
 
-/// Prints expressions of one specification such that the text gets the same sorts again.
+/// Printer of expressions of one specification such that the text gets the same sorts again.
 pub struct SpecPrinter {
     /// The data with valid names only.
     pub data: DataSpec,
-    /// The names that variables got so far.
+    /// Names of variables so far.
     pub names: VarNames,
     checker: Checker,
 }
 
 impl SpecPrinter {
-    /// Makes all names of sorts and operations valid. Variables will not be named as operations.
+    /// Makes all names of sorts and operations valid. Variables get no names of operations.
     pub fn new(data: &DataSpec) -> Self {
         let mut data = data.clone();
         let signature = &mut data.signature;
@@ -480,23 +482,22 @@ impl SpecPrinter {
         Self { data, names: VarNames { names: AHashMap::new(), used }, checker }
     }
 
-    /// The declaration of a variable, which gets a name now.
+    /// Returns the declaration of a variable, giving it a name.
     pub fn declare(&mut self, var: VarId) -> ast::VarDecl {
         var_decl(&self.data.signature, &mut self.names, var)
     }
 
-    /// A syntax tree that type checks, at sort `expected` or alone, to the same expression; where
-    /// that cannot be had, to one that differs in coercions only.
-    pub fn faithful(&mut self, expr: &Expr, expected: Option<SortId>) -> ast::Data {
-        // The parts of a conjunction on their own, so that coercions are written only where they
-        // must.
+    /// Returns a syntax tree that type checks, at sort `expected` or alone, to the same expression;
+    /// if that is impossible, to one that differs in coercions only.
+    pub fn round_trip(&mut self, expr: &Expr, expected: Option<SortId>) -> ast::Data {
+        // The conjuncts are printed one by one, so that coercions are written only where necessary.
         if let Some((builtin @ (Builtin::And | Builtin::Or), [left, right])) =
             expr.as_builtin(&self.data.signature)
         {
             let op = if builtin == Builtin::And { BinaryOp::And } else { BinaryOp::Or };
             return stacker::maybe_grow(64 << 10, 1 << 20, || {
-                let left = self.faithful(left, Some(basic::BOOL));
-                let right = self.faithful(right, Some(basic::BOOL));
+                let left = self.round_trip(left, Some(basic::BOOL));
+                let right = self.round_trip(right, Some(basic::BOOL));
                 node(DataKind::Binary(op, Box::new(left), Box::new(right)))
             });
         }
@@ -511,7 +512,7 @@ impl SpecPrinter {
         self.convert(expr, Style::Ascribed)
     }
 
-    /// The syntax tree without coercions.
+    /// Returns the syntax tree without coercions.
     pub(crate) fn bare(&mut self, expr: &Expr) -> ast::Data {
         self.convert(expr, Style::Bare)
     }
@@ -542,7 +543,7 @@ impl SpecPrinter {
         }
     }
 
-    /// All sections of the data specification.
+    /// Returns all sections of the data specification.
     pub fn sections(&mut self) -> Vec<Section> {
         let mut sections = Vec::new();
         let signature = &self.data.signature;
@@ -587,7 +588,8 @@ impl SpecPrinter {
         sections
     }
 
-    /// The equations from the front that can share a `var` section with their variables' own names.
+    /// Returns a section of the first equations that can share a `var` section with their
+    /// variables' own names.
     fn equation_group(&mut self, equations: &[Equation]) -> (Section, usize) {
         let outer = self.names.clone();
         let mut by_name: AHashMap<&str, VarId> = AHashMap::new();
@@ -613,9 +615,9 @@ impl SpecPrinter {
         let mut out = Vec::with_capacity(taken);
         for equation in &equations[..taken] {
             let condition =
-                equation.condition.as_ref().map(|c| self.faithful(c, Some(basic::BOOL)));
+                equation.condition.as_ref().map(|c| self.round_trip(c, Some(basic::BOOL)));
             let lhs = self.bare(&equation.lhs);
-            let rhs = self.faithful(&equation.rhs, Some(equation.lhs.sort));
+            let rhs = self.round_trip(&equation.rhs, Some(equation.lhs.sort));
             out.push(ast::Equation { condition, lhs, rhs, span: Span::default() });
             self.names = shared.clone();
         }
@@ -629,7 +631,7 @@ fn op_decl(signature: &Signature, op: OpId) -> (ast::Ident, ast::Sort) {
     (node(op.name.clone()), sort_ast(signature, op.sort))
 }
 
-/// The definition of a structured sort.
+/// Returns the definition of a structured sort.
 fn struct_ast(signature: &Signature, constructors: &[OpId]) -> ast::Sort {
     let mut projections: AHashMap<(OpId, u32), &str> = AHashMap::new();
     let mut recognisers: AHashMap<OpId, &str> = AHashMap::new();
@@ -663,8 +665,8 @@ fn struct_ast(signature: &Signature, constructors: &[OpId]) -> ast::Sort {
     node(ast::SortKind::Struct(constructors.collect()))
 }
 
-/// Equality up to bound variables, over two signatures that share sorts and user operations (the
-/// first extends the second).
+/// True if two expressions are equal up to bound variables, over two signatures that share sorts
+/// and user operations (the first extends the second).
 fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) -> bool {
     struct Comparison<'a> {
         a: &'a Signature,
@@ -695,7 +697,7 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
                     self.bound.get(v).copied().unwrap_or(*v) == *w
                 }
                 (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
-                // `-3` is read as the negation of 3.
+                // `-3` is parsed as the negation of 3.
                 (ExprKind::Apply(_, args), ExprKind::Number(n)) => {
                     matches!(a.as_builtin(self.a), Some((Builtin::Negate, _)))
                         && matches!(&args[0].kind, ExprKind::Number(m) if -m == *n)
@@ -754,7 +756,7 @@ eqn over(n) = n div 2 == 0 whr z = n end;
 ";
 
     #[test]
-    fn data_specifications_come_back() {
+    fn data_specifications_round_trip() {
         let one = data_of(DECLARATIONS);
         let text = data_spec(&one);
         let two = data_of(&text);
@@ -800,7 +802,7 @@ eqn over(n) = n div 2 == 0 whr z = n end;
     }
 
     #[test]
-    fn clashing_variables_are_told_apart() {
+    fn clashing_variables_get_different_names() {
         let mut signature = Signature::default();
         let x = signature.fresh_var("x", basic::NAT);
         let y = signature.fresh_var("x", basic::NAT);
@@ -832,10 +834,10 @@ eqn over(n) = n div 2 == 0 whr z = n end;
             .unwrap();
             let mut printer = SpecPrinter::new(&data);
             printer.declare(p);
-            let printed = printer.faithful(&expr, Some(basic::BOOL));
+            let printed = printer.round_trip(&expr, Some(basic::BOOL));
             assert_eq!(mu_syntax::print::data(&printed), expected);
         }
-        // An empty list among overloads can only be told apart by its sort.
+        // An empty list among overloads is distinguished only by its sort.
         let element = data.signature.ops().find(|(_, o)| o.name == "d1").unwrap().1.sort;
         let list = data.signature.sorts.intern(SortKind::List(element));
         let (l, _) = data
@@ -846,7 +848,7 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let empty = Expr::builtin(&mut data.signature, Builtin::EmptyList, vec![], list);
         let call = Expr::apply(&data.signature, l, vec![empty]);
         let mut printer = SpecPrinter::new(&data);
-        let printed = mu_syntax::print::data(&printer.faithful(&call, Some(basic::NAT)));
+        let printed = mu_syntax::print::data(&printer.round_trip(&call, Some(basic::NAT)));
         assert_eq!(printed, "l((lambda x: List(D). x)([]))");
         assert!(
             check_expression(&parse_data(Default::default(), &printed).unwrap(), &mut data, None)

@@ -6,11 +6,11 @@ use ahash::AHashMap;
 use mu_base::Span;
 use mu_base::ids::{OpId, SortId, VarId};
 
-/// The built-in operations. Each stands for a family over sorts; an [`Op`] fixes the sorts by its
-/// function sort.
+/// Built-in operations. Each is a family over sorts; an [`Op`] fixes the sorts by its function
+/// sort.
 ///
 /// Numbers have one native representation, so the coercions (`PosToNat` …) are identities at run
-/// time; they are kept in typed terms because sorts are.
+/// time; typed terms contain them because they have sorts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Builtin {
@@ -73,7 +73,7 @@ pub enum Builtin {
     RTail,
     Size,
     In,
-    // sets and bags (finite and not; the sort tells which). `FSetToSet` and `FBagToBag` are the
+    // sets and bags (finite or not; the sort determines which). `FSetToSet` and `FBagToBag` are the
     // implicit coercions.
     EmptySet,
     EmptyBag,
@@ -98,7 +98,7 @@ pub enum Builtin {
     Update,
 }
 
-/// What kind of operation.
+/// Kind of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
     /// The n-th constructor of a declared sort.
@@ -114,26 +114,26 @@ pub enum OpKind {
     Builtin(Builtin),
 }
 
-/// An operation with its sort. A constant has a sort that is no function sort (or is one, for a
-/// constant function).
+/// Operation with its sort. A constant has a sort that is not a function sort (or a function sort,
+/// for a constant function).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Op {
-    /// As users write it (built-ins too: `==`, `|>`, `head`).
+    /// Name as users write it (built-ins too: `==`, `|>`, `head`).
     pub name: String,
-    /// Its full sort, `A # B -> C` or a constant's.
+    /// Full sort: `A # B -> C`, or a constant's.
     pub sort: SortId,
-    /// What it is.
+    /// Kind.
     pub kind: OpKind,
 }
 
-/// A variable: every binder in a file makes its own.
+/// Variable: every binder in a file makes its own.
 #[derive(Clone, Debug)]
 pub struct Var {
-    /// As written; two variables may share a name.
+    /// Name as written; two variables may share a name.
     pub name: String,
-    /// Its sort.
+    /// Sort.
     pub sort: SortId,
-    /// Where it was declared, if it was written by somebody.
+    /// Place of the declaration, if it is in a source.
     pub span: Span,
 }
 
@@ -142,8 +142,8 @@ pub struct Var {
 pub struct Signature {
     /// The sorts.
     pub sorts: Sorts,
-    /// Sort aliases `A = S` in order of declaration, those for a structured sort that is called
-    /// otherwise included; so that formulas and user input can speak of them.
+    /// Sort aliases `A = S` in order of declaration, including those for structured sorts with
+    /// another name, so that formulas and user input can use them.
     pub aliases: Vec<(String, SortId)>,
     ops: Vec<Op>,
     builtin: AHashMap<(Builtin, SortId), OpId>,
@@ -157,11 +157,12 @@ impl Signature {
         self.ops.push(op);
         id
     }
-    /// Changes a user operation (projections are completed while constructors are read).
+    /// Returns a user operation for changes (projections are completed while constructors are
+    /// read).
     pub fn op_mut(&mut self, id: OpId) -> &mut Op {
         &mut self.ops[id.index()]
     }
-    /// A built-in at a sort (its full sort); interned.
+    /// Returns a built-in at a sort (its full sort); interned.
     pub fn builtin(&mut self, builtin: Builtin, sort: SortId) -> OpId {
         if let Some(&id) = self.builtin.get(&(builtin, sort)) {
             return id;
@@ -171,50 +172,50 @@ impl Signature {
         self.builtin.insert((builtin, sort), id);
         id
     }
-    /// Number of operations.
+    /// Returns the number of operations.
     pub fn op_count(&self) -> usize {
         self.ops.len()
     }
-    /// The operation of an id.
+    /// Returns the operation of an id.
     pub fn op(&self, id: OpId) -> &Op {
         &self.ops[id.index()]
     }
-    /// All operations.
+    /// Iterates over all operations.
     pub fn ops(&self) -> impl Iterator<Item = (OpId, &Op)> {
         self.ops.iter().enumerate().map(|(i, o)| (OpId::new(i), o))
     }
-    /// A name that no operation has: this one, with further underscores if need be.
+    /// Returns a name that no operation has: `name`, with further underscores if necessary.
     pub fn free_op_name(&self, mut name: String) -> String {
         while self.ops.iter().any(|o| o.name == name) {
             name.push('_');
         }
         name
     }
-    /// A fresh variable.
+    /// Creates a variable.
     pub fn fresh_var(&mut self, name: impl Into<String>, sort: SortId) -> VarId {
         self.declare_var(name, sort, Span::default())
     }
-    /// A fresh variable that is declared at a place.
+    /// Creates a variable that is declared at a place.
     pub fn declare_var(&mut self, name: impl Into<String>, sort: SortId, span: Span) -> VarId {
         let id = VarId::new(self.vars.len());
         self.vars.push(Var { name: name.into(), sort, span });
         id
     }
-    /// A fresh variable with name, sort and place of another.
+    /// Creates a variable with name, sort and place of another.
     pub fn copy_var(&mut self, var: VarId) -> VarId {
         let id = VarId::new(self.vars.len());
         self.vars.push(self.var(var).clone());
         id
     }
-    /// The variable of an id.
+    /// Returns the variable of an id.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id.index()]
     }
-    /// Number of variables made so far.
+    /// Returns the number of variables so far.
     pub fn var_count(&self) -> usize {
         self.vars.len()
     }
-    /// Result sort of an operation applied to all its arguments, and the arguments' sorts.
+    /// Splits a sort of an operation into the argument sorts and the result sort.
     pub fn domain_range(&self, sort: SortId) -> (&[SortId], SortId) {
         match self.sorts.kind(sort) {
             SortKind::Function(domain, range) => (domain, *range),
@@ -224,8 +225,8 @@ impl Signature {
 }
 
 impl Builtin {
-    /// The name users write. Internal ones (coercions that are implicit, literals' makers) have a
-    /// name starting with `@`.
+    /// Returns the name users write. Internal operations (implicit coercions, constructors of
+    /// literals) have a name starting with `@`.
     pub fn name(self) -> &'static str {
         use Builtin::*;
         match self {

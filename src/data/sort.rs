@@ -1,9 +1,9 @@
-//! Sorts, interned: equal sorts have equal ids. Aliases are resolved before they come here.
+//! Interned sorts: equal sorts have equal ids. Aliases are resolved before.
 
 use ahash::AHashMap;
 use mu_base::ids::{OpId, SortId};
 
-/// What a sort is.
+/// Kind of a sort.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum SortKind {
@@ -24,18 +24,18 @@ pub enum SortKind {
     Named(u32),
 }
 
-/// A declared sort.
+/// Declared sort.
 #[derive(Clone, Debug)]
 pub struct NamedSort {
-    /// Its name (for an anonymous `struct` one that its text gives, in parentheses).
+    /// Name (for an anonymous `struct`, derived from its text, in parentheses).
     pub name: String,
-    /// Its constructors in order of declaration.
+    /// Constructors in order of declaration.
     pub constructors: Vec<OpId>,
-    /// Whether it was declared as `struct` (or by an anonymous one).
+    /// True if it was declared as `struct` (or by an anonymous one).
     pub structured: bool,
 }
 
-/// The sorts of a specification. Ids 0 to 4 are Bool, Pos, Nat, Int, Real.
+/// Sorts of a specification. Ids 0 to 4 are Bool, Pos, Nat, Int, Real.
 #[derive(Clone, Debug)]
 pub struct Sorts {
     kinds: Vec<SortKind>,
@@ -66,7 +66,7 @@ impl Default for Sorts {
 }
 
 impl Sorts {
-    /// The id of a sort; O(1).
+    /// Returns the id of a sort; O(1).
     pub fn intern(&mut self, kind: SortKind) -> SortId {
         if let Some(&id) = self.ids.get(&kind) {
             return id;
@@ -82,26 +82,26 @@ impl Sorts {
         self.named.push(NamedSort { name: name.into(), constructors: Vec::new(), structured });
         self.intern(SortKind::Named(index))
     }
-    /// What an id is.
+    /// Returns the kind of a sort.
     pub fn kind(&self, id: SortId) -> &SortKind {
         &self.kinds[id.index()]
     }
-    /// The declared sort behind an id, if it is one.
+    /// Returns the declared sort behind an id, if it is one.
     pub fn named_of(&self, id: SortId) -> Option<&NamedSort> {
         match self.kind(id) {
             SortKind::Named(i) => Some(&self.named[*i as usize]),
             _ => None,
         }
     }
-    /// Number of sorts.
+    /// Returns the number of sorts.
     pub fn len(&self) -> usize {
         self.kinds.len()
     }
-    /// Never: the basic sorts are always there.
+    /// Always false: the basic sorts exist.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
-    /// The sort as mCRL2 text.
+    /// Returns the sort as mCRL2 text.
     pub fn text(&self, id: SortId) -> String {
         match self.kind(id) {
             SortKind::Bool => "Bool".into(),

@@ -1,33 +1,32 @@
-//! The table of terms that threads share: of equal terms there is one, and it is a number.
+//! Concurrent hash-consing table of terms: equal terms have one node, identified by a number.
 //!
 //! Maximal sharing, as in Van den Brand, de Jong, Klint, Olivier: "Efficient annotated terms"
-//! (2000), for normal forms of the engine. A node is a few words: what it is, and the numbers of
-//! its parts. Constants and small integers have numbers of their own and no node. Values remember
-//! their numbers ([`crate::value`]), so a term that is a known one but for a few nodes costs a
-//! lookup for each of these, whatever its size, and a list that is longer by one at its front costs
-//! a cell: twelve bytes and its place in an index.
+//! (2000), for normal forms of the engine. A node is a few words: its kind, and the numbers of its
+//! parts. Constants and small integers have numbers of their own and no node. Values cache their
+//! numbers ([`crate::value`]), so a term that adds a few nodes to a known one costs one lookup per
+//! new node, and prepending to a list costs one cell: twelve bytes and its index entry.
 //!
-//! Cost: a lock that is seldom contended and a probe for each node asked for. Invariants: numbers
-//! are given in the order of arrival within one of [`SHARDS`] parts and never change; equal normal
+//! Cost: a rarely contended lock and a probe for each requested node. Invariants: numbers are
+//! assigned in the order of arrival within one of [`SHARDS`] parts and never change; equal normal
 //! forms have equal numbers, in every thread.
 
 use crate::expr::Expr;
 use ahash::AHashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A term by number.
+/// Number of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TermId(u32);
 
-/// Parts of the table, each behind a lock of its own.
+/// Number of parts of the table, each with its own lock.
 const SHARDS: usize = 64;
 
-/// A term without a node is marked by this bit; three bits then say what it is.
+/// Mark of a term without a node; the next three bits are its kind.
 const IMMEDIATE: u32 = 1 << 31;
 const KIND: u32 = 28;
 const PAYLOAD: u32 = (1 << KIND) - 1;
 
-/// What a node is, by its first word.
+/// Kind of a node: its first word.
 pub(crate) mod kind {
     /// Two words of a 64-bit integer.
     pub const INT: u32 = 0;
@@ -41,11 +40,11 @@ pub(crate) mod kind {
     pub const BAG: u32 = 4;
     /// A sort, the base, keys with values.
     pub const TABLE: u32 = 5;
-    /// The place of an expression.
+    /// Index of an expression.
     pub const OTHER: u32 = 6;
 }
 
-/// A term that has no node.
+/// Term without a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Immediate {
     Bool(bool),
@@ -56,7 +55,7 @@ pub(crate) enum Immediate {
 }
 
 impl TermId {
-    /// The number of a term without a node, if it fits.
+    /// Returns the number of a term without a node; `None` if the payload is too large.
     pub(crate) fn immediate(what: Immediate) -> Option<TermId> {
         let (kind, payload) = match what {
             Immediate::Bool(b) => (0, u32::from(b)),
@@ -71,7 +70,7 @@ impl TermId {
         (payload <= PAYLOAD).then_some(TermId(IMMEDIATE | kind << KIND | payload))
     }
 
-    /// What it is, if it has no node.
+    /// Returns the term, if it has no node.
     pub(crate) fn as_immediate(self) -> Option<Immediate> {
         if self.0 & IMMEDIATE == 0 {
             return None;
@@ -86,37 +85,37 @@ impl TermId {
         })
     }
 
-    /// As a word of a node, or of a key.
+    /// Returns the number as a word of a node, or of a key.
     pub fn word(self) -> u32 {
         self.0
     }
 
-    /// From a word of a node; 0 is none.
+    /// Converts a word of a node; `None` for 0.
     pub(crate) fn from_word(word: u32) -> Option<TermId> {
         (word != 0).then_some(TermId(word))
     }
 }
 
-/// Nodes one after the other.
+/// Nodes of one part of the table, one after the other.
 #[derive(Default)]
 struct Shard {
     words: Vec<u32>,
-    /// Where each node begins.
+    /// Start of each node.
     starts: Vec<usize>,
-    /// By hash: one more than the node's place, 0 if free; above it bits of the hash, so that
-    /// other nodes are hardly ever looked at. A power of two, or nothing yet.
+    /// Hash index: one more than the node's position, 0 if free; the upper bits hold a part of the
+    /// hash, so that other nodes are rarely inspected. Its length is a power of two, or zero.
     index: Vec<u32>,
 }
 
-/// Bits of a place in an index; nodes have numbers of 31 bits, of which six are the shard.
+/// Bits of a position in an index; nodes have numbers of 31 bits, of which six are the shard.
 const PLACE: u32 = 26;
 const PLACES: u32 = (1 << PLACE) - 1;
 
-/// What the index keeps for the node at a place.
+/// Returns the index entry of the node at a position.
 fn entry(hash: u64, place: usize) -> u32 {
-    // Not the bits that say in which shard it is, nor the low ones that say where.
+    // Excludes the bits that select the shard, and the low bits that select the slot.
     let tag = (hash >> 26) as u32 & !PLACES;
-    // A place that is too large is refused when it becomes a number.
+    // A position that is too large causes an error when it becomes a number.
     tag | (place as u32 + 1) & PLACES
 }
 
@@ -127,8 +126,8 @@ fn hash(node: &[u32]) -> u64 {
     (h ^ h >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The part that a node is in. The cells of one list, whatever stands in front of it, are in few
-/// parts, so that they can be asked for together.
+/// Returns the shard of a node. The cells of one list are in few shards, independent of their
+/// heads, so that they can be looked up together.
 fn shard(node: &[u32], hash: u64) -> usize {
     let h = match *node {
         [kind::CONS, head, tail] => {
@@ -167,14 +166,14 @@ impl Shard {
         new
     }
 
-    /// Makes room for so many more nodes.
+    /// Reserves memory for `more` nodes.
     fn make_room(&mut self, more: usize) {
         while (self.starts.len() + more) * 4 > self.index.len() * 3 {
             self.grow();
         }
     }
 
-    /// Where a search for a hash begins, loaded: so that the misses of several searches overlap.
+    /// Loads the first index entry of a hash, so that the cache misses of several lookups overlap.
     fn touch(&self, hash: u64) -> u32 {
         self.index[hash as usize & (self.index.len() - 1)]
     }
@@ -194,28 +193,28 @@ impl Shard {
     }
 }
 
-/// Terms that are kept as expressions.
+/// Terms that are stored as expressions.
 #[derive(Default)]
 struct Others {
     places: AHashMap<Expr, u32>,
     all: Vec<Expr>,
 }
 
-fn held(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of the node at a place of a shard.
+/// Returns the number of the node at a position of a shard.
 fn number(shard: usize, place: usize) -> TermId {
     let number = u32::try_from(place * SHARDS + shard + 1).ok().filter(|n| n & IMMEDIATE == 0);
     TermId(number.expect("nodes of two billion terms do not fit into memory"))
 }
 
-/// Terms of a page of [`TermNumbers`].
+/// Terms per page of [`TermNumbers`].
 const PAGE: usize = 64;
 
-/// Numbers of some terms, by arrays over the nodes' places: of terms that come one after the other,
-/// the numbers lie so as well.
+/// Map from terms to numbers, as arrays over node positions: consecutive terms have adjacent
+/// entries.
 #[derive(Default)]
 pub struct TermNumbers {
     immediate: AHashMap<TermId, u32>,
@@ -224,7 +223,7 @@ pub struct TermNumbers {
 }
 
 impl TermNumbers {
-    /// The number of a term, if it has one.
+    /// Returns the number of a term, if it has one.
     #[inline]
     pub fn get(&self, term: TermId) -> Option<u32> {
         if term.0 & IMMEDIATE != 0 {
@@ -235,7 +234,7 @@ impl TermNumbers {
         page[place % PAGE].checked_sub(1)
     }
 
-    /// Gives a term a number, below 2^32 - 1.
+    /// Assigns a number below 2^32 - 1 to a term.
     pub fn set(&mut self, term: TermId, number: u32) {
         if term.0 & IMMEDIATE != 0 {
             self.immediate.insert(term, number);
@@ -253,7 +252,7 @@ impl TermNumbers {
     }
 }
 
-/// See the module's head.
+/// Table of shared terms.
 pub struct Terms {
     shards: Vec<Mutex<Shard>>,
     others: Mutex<Others>,
@@ -272,16 +271,16 @@ impl std::fmt::Debug for Terms {
 }
 
 impl Terms {
-    /// The number of a node.
+    /// Returns the number of a node, adding it if it is new.
     pub(crate) fn intern(&self, node: &[u32]) -> TermId {
         let hash = hash(node);
         let shard = shard(node, hash);
-        number(shard, held(&self.shards[shard]).intern(node, hash))
+        number(shard, lock(&self.shards[shard]).intern(node, hash))
     }
 
-    /// Puts the lists that begin with each of these elements and go on as the list into `out`,
-    /// which it empties before.
-    pub fn in_front(&self, heads: &[TermId], list: TermId, out: &mut Vec<TermId>) {
+    /// Prepends each of the elements to a list; replaces the contents of `out` by the resulting
+    /// lists.
+    pub fn cons_all(&self, heads: &[TermId], list: TermId, out: &mut Vec<TermId>) {
         out.clear();
         let cell = |head: &TermId| [kind::CONS, head.0, list.0];
         let hashes: Vec<u64> = heads.iter().map(|head| hash(&cell(head))).collect();
@@ -290,7 +289,7 @@ impl Terms {
             let same = |(head, hash): &(&TermId, &u64)| shard(&cell(head), **hash) == at;
             let count = heads[from..].iter().zip(&hashes[from..]).take_while(same).count();
             let (heads, hashes) = (&heads[from..][..count], &hashes[from..][..count]);
-            let mut shard = held(&self.shards[at]);
+            let mut shard = lock(&self.shards[at]);
             shard.make_room(count);
             std::hint::black_box(hashes.iter().fold(0, |acc, hash| acc ^ shard.touch(*hash)));
             out.extend(
@@ -302,7 +301,7 @@ impl Terms {
         }
     }
 
-    /// Head and tail of a list that has them.
+    /// Returns head and tail of a list cell; `None` for other terms.
     pub fn cell(&self, list: TermId) -> Option<(TermId, TermId)> {
         let mut node = Vec::new();
         if list.as_immediate().is_none() {
@@ -314,14 +313,14 @@ impl Terms {
         }
     }
 
-    /// Puts the words of a node into `out`, which it empties before.
+    /// Replaces the contents of `out` by the words of a node.
     pub(crate) fn read(&self, term: TermId, out: &mut Vec<u32>) {
         let number = term.0 as usize - 1;
         out.clear();
-        out.extend_from_slice(held(&self.shards[number % SHARDS]).node(number / SHARDS));
+        out.extend_from_slice(lock(&self.shards[number % SHARDS]).node(number / SHARDS));
     }
 
-    /// The number of a term that is kept as an expression.
+    /// Returns the number of a term that is stored as an expression.
     pub(crate) fn other(&self, e: Expr) -> TermId {
         let place = {
             let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
@@ -338,14 +337,14 @@ impl Terms {
         self.intern(&[kind::OTHER, place])
     }
 
-    /// The expression at a place.
+    /// Returns the expression with an index.
     pub(crate) fn expression(&self, place: u32) -> Expr {
         self.others.lock().unwrap_or_else(PoisonError::into_inner).all[place as usize].clone()
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
-        self.shards.iter().map(|s| held(s).starts.len()).sum()
+        self.shards.iter().map(|s| lock(s).starts.len()).sum()
     }
 }
 
@@ -354,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn immediate_terms_are_what_they_were() {
+    fn immediate_terms_round_trip() {
         for n in [0, 1, -1, 134_217_727, -134_217_728] {
             assert_eq!(
                 TermId::immediate(Immediate::Int(n)).unwrap().as_immediate(),
@@ -385,9 +384,9 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_are_asked_for_together_are_those_asked_for_alone() {
+    fn lists_looked_up_together_equal_single_lookups() {
         let terms = Terms::default();
-        // Constants, and nodes whose numbers are far apart.
+        // Constants, and nodes with distant numbers.
         let mut heads: Vec<TermId> =
             (0..40).map(|n| TermId::immediate(Immediate::Int(n)).unwrap()).collect();
         heads.extend((0..20_000).map(|n| terms.intern(&[kind::INT, n, 7])).step_by(97));
@@ -399,7 +398,7 @@ mod tests {
                 .map(|head| terms.intern(&[kind::CONS, head.0, list.0]))
                 .collect();
             let mut together = Vec::new();
-            terms.in_front(&heads, list, &mut together);
+            terms.cons_all(&heads, list, &mut together);
             assert!(together.iter().step_by(3).eq(&alone), "round {round}");
             for (head, longer) in heads.iter().zip(&together) {
                 assert_eq!(terms.cell(*longer), Some((*head, list)), "round {round}");
@@ -411,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_have_the_numbers_that_they_were_given() {
+    fn terms_have_their_assigned_numbers() {
         let (terms, mut numbers) = (Terms::default(), TermNumbers::default());
         let ids: Vec<TermId> = (0..3000)
             .map(|n| {

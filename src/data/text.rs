@@ -1,8 +1,8 @@
 //! Values as mCRL2 text, and back: for files that another run reads.
 //!
-//! Text -> value: parsed, type checked at the value's sort, evaluated. Some functions do not
-//! survive the round trip, so a writer compares first: [`faithful`]. Cost: one compilation of the
-//! data equations for each call of [`read`].
+//! Text to value: parsed, type checked at the value's sort, evaluated. Some functions do not
+//! survive the round trip, so a writer compares first: [`round_trip_texts`]. Cost: one compilation
+//! of the data equations for each call of [`read`].
 
 use super::engine::{Engine, Program};
 use super::expr::{DataSpec, Expr};
@@ -12,7 +12,8 @@ use super::sort::SortKind;
 use mu_base::ids::SortId;
 use mu_base::{Diagnostic, SourceId, Stage};
 
-/// The value of each text, at a sort if it is given, over the operations of the specification.
+/// Returns the value of each text, at a sort if it is given, over the operations of the
+/// specification.
 pub fn read<'t>(
     data: &DataSpec,
     texts: impl Iterator<Item = (&'t str, Option<SortId>)>,
@@ -36,7 +37,8 @@ pub fn read<'t>(
     Ok(values)
 }
 
-/// True if values of a sort may be functions, or contain some. Sets and bags may be written.
+/// True if values of a sort may be functions or contain some, except in sets and bags, which can be
+/// written.
 pub fn may_hold_functions(signature: &Signature, sort: SortId) -> bool {
     let (mut seen, mut open) = (vec![sort], vec![sort]);
     while let Some(sort) = open.pop() {
@@ -68,8 +70,8 @@ pub fn may_hold_functions(signature: &Signature, sort: SortId) -> bool {
     false
 }
 
-/// The texts of values. Error: one whose text is not read back as the same value.
-pub fn faithful(
+/// Returns the texts of values. Error: a text that is not read back as the same value.
+pub fn round_trip_texts(
     data: &DataSpec,
     values: &[(&Expr, Option<SortId>)],
 ) -> Result<Vec<String>, Diagnostic> {

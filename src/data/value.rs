@@ -1,21 +1,21 @@
-//! Values: normal forms of data terms as the engine holds them, local to a thread.
+//! Values: the engine's normal forms of data terms, local to a thread.
 //!
 //! A value is sixteen bytes: small integers, Booleans and constants are inline, everything else is
-//! a shared node. Numbers of all sorts have one representation (a machine integer if it fits, else
+//! a shared node. Numbers of all sorts have one representation (a machine integer if possible, else
 //! a big integer, else a reduced fraction), lists are shared cells, finite sets and bags are sorted
 //! arrays, functions are closures, operations, or finite tables over one of these. A term that no
-//! rule fits is a node of its operation; during solving a value may also contain unknowns.
+//! rule matches is a node of its operation; during solving a value may also contain unknowns.
 //!
-//! Invariants: every node knows whether an unknown occurs in it ([`Value::is_open`]) and whether it
-//! is built from free constructors and literals only ([`Value::is_data`]); two *data* values are
-//! equal as terms exactly if they are equal in the data type, so equality, hashing and order are
+//! Invariants: every node has flags for the occurrence of unknowns ([`Value::is_open`]) and for
+//! terms of free constructors and literals only ([`Value::is_data`]); two *data* values are equal
+//! as terms exactly if they are equal in the data type, so equality, hashing and order are
 //! structural there. The order is total and the same in every thread. Comparing, hashing and
 //! dropping use constant machine stack on long lists and grow the stack on deep terms.
 //!
-//! Terms may share their parts so much that they would not fit as trees (Van den Brand, Klint:
-//! "ATerms for manipulation and exchange of structured data", 2007, shares all; here sharing is
-//! what evaluation leaves). So a node keeps its term's hash, and a comparison looks at a pair of
-//! shared nodes once: both cost no more than the nodes that there are.
+//! Terms may share their parts so much that their trees would not fit into memory (Van den Brand,
+//! Klint: "ATerms for manipulation and exchange of structured data", 2007, has maximal sharing;
+//! here sharing results from evaluation). So a node caches its term's hash, and a comparison
+//! inspects each pair of shared nodes once: both cost at most the number of nodes.
 
 use super::expr::{Binder, DIGESTS, Expr};
 use ahash::AHashSet;
@@ -29,20 +29,20 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is known of a node: bit 0, an unknown occurs; bit 1, it is no pure data.
+/// Properties of a node: bit 0, an unknown occurs; bit 1, it is not pure data.
 pub type Flags = u8;
 /// An unknown occurs.
 pub const OPEN: Flags = 1;
-/// Something occurs that is no literal and no free constructor: structural difference is no
-/// difference.
+/// Some subterm is neither a literal nor a free constructor: structurally different terms may be
+/// equal.
 pub const IMPURE: Flags = 2;
 
-/// A normal form. Cloning is cheap.
+/// Normal form. Cloning is cheap.
 #[derive(Clone)]
 pub enum Value {
     /// `true`, `false`.
     Bool(bool),
-    /// An integer that fits.
+    /// An integer in 64 bits.
     Int(i64),
     /// A constant that is a free constructor.
     Con(OpId),
@@ -66,14 +66,13 @@ pub enum Value {
     Rich(Rc<RichNode>),
 }
 
-/// An operation applied to arguments: a constructor term or one that no rule fits.
+/// Operation applied to arguments: a constructor term or one that no rule matches.
 pub struct App<A: AsMut<[Value]>> {
     pub(crate) op: OpId,
-    /// [`Flags`] in the low bits; above them a hash of the whole term, 0 as long as nobody asked
-    /// for it.
+    /// [`Flags`] in the low bits; above them a cached hash of the whole term, 0 if not computed
+    /// yet.
     notes: Slot<u32>,
-    /// Its number in the table that its engine shares with others, 0 as long as nobody asked for
-    /// it.
+    /// Cached number in the table that the engine shares with others, 0 if not computed yet.
     pub(crate) term: Slot<u32>,
     pub(crate) args: A,
 }
@@ -90,8 +89,8 @@ impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
     fn flags(&self) -> Flags {
         self.notes.get() as Flags & ((1 << FLAG_BITS) - 1)
     }
-    /// A hash of the term, computed once. Terms that share their parts may be far larger than what
-    /// holds them: each part is looked at once.
+    /// Returns a hash of the term, computed once. A shared term may be far larger as a tree than in
+    /// memory: each node is visited once.
     fn digest(&self) -> u32 {
         match self.notes.get() >> FLAG_BITS {
             0 => {
@@ -105,28 +104,27 @@ impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
             known => known,
         }
     }
-    /// Whether they differ as far as is known without a look at their parts.
-    fn apart(&self, other: &Self) -> bool {
+    /// True if operator or cached hash already proves inequality.
+    fn surely_differs(&self, other: &Self) -> bool {
         let [one, two] = [self, other].map(|n| n.notes.get() >> FLAG_BITS);
         self.op != other.op || (one != two && one != 0 && two != 0)
     }
 }
 
-/// Terms below this depth may be met as often as there are paths to them: then pairs that were
-/// compared are remembered.
+/// Depth below which compared pairs are recorded, since terms there may be reached on many paths.
 const REMEMBER_FROM: u32 = 8;
 
-/// Pairs of nodes that were compared.
+/// Pairs of compared nodes.
 type Compared = AHashSet<(*const Value, *const Value)>;
 
-/// Whether two terms are equal. What two terms that share their parts have in common is compared
-/// once, though not one of their nodes be the same.
+/// True if two terms are equal. Common shared parts are compared once, even if the terms share no
+/// node with each other.
 fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool {
-    let (apart, xs, ys) = match (x, y) {
-        (Value::App1(x), Value::App1(y)) => (x.apart(y), &x.args[..], &y.args[..]),
-        (Value::App2(x), Value::App2(y)) => (x.apart(y), &x.args[..], &y.args[..]),
-        (Value::App3(x), Value::App3(y)) => (x.apart(y), &x.args[..], &y.args[..]),
-        (Value::AppN(x), Value::AppN(y)) => (x.apart(y), &x.args[..], &y.args[..]),
+    let (differs, xs, ys) = match (x, y) {
+        (Value::App1(x), Value::App1(y)) => (x.surely_differs(y), &x.args[..], &y.args[..]),
+        (Value::App2(x), Value::App2(y)) => (x.surely_differs(y), &x.args[..], &y.args[..]),
+        (Value::App3(x), Value::App3(y)) => (x.surely_differs(y), &x.args[..], &y.args[..]),
+        (Value::AppN(x), Value::AppN(y)) => (x.surely_differs(y), &x.args[..], &y.args[..]),
         (Value::Cons(_), Value::Cons(_)) => {
             let (mut x, mut y) = (x, y);
             while let (Value::Cons(a), Value::Cons(b)) = (x, y) {
@@ -145,11 +143,11 @@ fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool 
     if std::ptr::eq(xs, ys) {
         return true;
     }
-    if apart || xs.len() != ys.len() {
+    if differs || xs.len() != ys.len() {
         return false;
     }
     if depth >= REMEMBER_FROM && !known.get_or_insert_default().insert((xs.as_ptr(), ys.as_ptr())) {
-        // Compared before, or being compared: if they differ, that comparison says so.
+        // Compared before, or being compared: if they differ, that comparison returns false.
         return true;
     }
     deep(|| xs.iter().zip(ys).all(|(x, y)| same(x, y, depth + 1, known)))
@@ -164,17 +162,17 @@ pub struct Cell {
     pub(crate) term: Slot<u32>,
 }
 
-/// A node of a rarer kind.
+/// Node of a rarer kind.
 pub struct RichNode {
     pub(crate) flags: Flags,
     pub(crate) kind: Rich,
 }
 
-/// The rarer kinds.
+/// Rarer kinds of nodes.
 pub enum Rich {
-    /// An integer that does not fit in 64 bits.
+    /// An integer of more than 64 bits.
     Integer(BigInt),
-    /// A number that is no integer.
+    /// A number that is not an integer.
     Rational(BigRational),
     /// A finite set, its elements ascending; the sort is its own, `FSet(S)` or `Set(S)`.
     Set(SortId, Rc<[Value]>),
@@ -182,22 +180,22 @@ pub enum Rich {
     Bag(SortId, Rc<[(Value, Value)]>),
     /// A binder with the values of its free variables.
     Closure(Closure),
-    /// A function that differs from `base` at the keys (ascending) only; `base` is no table.
+    /// A function that differs from `base` only at the keys (ascending); `base` is not a table.
     Table(SortId, Value, Rc<[(Value, Value)]>),
     /// A function value that cannot be applied (not an operation), applied.
     Apply(Value, Box<[Value]>),
 }
 
-/// A lambda abstraction, comprehension or undecided quantifier, with the values of its free
+/// Lambda abstraction, comprehension or undecided quantifier, with the values of its free
 /// variables.
 pub struct Closure {
     pub(crate) lambda: Arc<Lambda>,
     pub(crate) captures: Box<[Value]>,
 }
 
-/// The code of a binder.
+/// Compiled binder.
 pub struct Lambda {
-    /// Which binder.
+    /// Kind of binder.
     pub binder: Binder,
     /// Bound variables.
     pub vars: Vec<VarId>,
@@ -232,7 +230,8 @@ fn union(values: &[Value]) -> Flags {
 }
 
 impl Value {
-    /// An operation applied; `extra` is [`IMPURE`] unless the operation is a free constructor.
+    /// Returns the application of an operation; `extra` is [`IMPURE`] unless the operation is a
+    /// free constructor.
     pub(crate) fn app(op: OpId, extra: Flags, args: Vec<Value>) -> Value {
         let flags = extra | union(&args);
         match <[Value; 1]>::try_from(args) {
@@ -283,14 +282,14 @@ impl Value {
         };
         Value::Rich(Rc::new(RichNode { flags, kind }))
     }
-    /// An integer, inline if it fits.
+    /// Returns an integer value, inline if it has at most 64 bits.
     pub fn integer(n: BigInt) -> Value {
         match n.to_i64() {
             Some(n) => Value::Int(n),
             None => Value::rich(Rich::Integer(n)),
         }
     }
-    /// A number; an integer if it is one.
+    /// Returns a number value; an integer value if it is one.
     pub fn rational(r: BigRational) -> Value {
         if r.is_integer() { Value::integer(r.to_integer()) } else { Value::rich(Rich::Rational(r)) }
     }
@@ -308,12 +307,12 @@ impl Value {
             Value::Rich(n) => n.flags,
         }
     }
-    /// Whether an unknown occurs.
+    /// True if an unknown occurs.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.flags() & OPEN != 0
     }
-    /// Where a node that others hold too keeps its arguments.
+    /// Returns the address of the arguments, if the node has several holders.
     pub(crate) fn shared(&self) -> Option<*const Value> {
         let (holders, args) = match self {
             Value::App1(n) => (Rc::strong_count(n), n.args.as_ptr()),
@@ -325,7 +324,7 @@ impl Value {
         };
         (holders > 1).then_some(args)
     }
-    /// Whether it has at most so many parts, shared ones counted as often as they occur. O(`most`).
+    /// True if it has at most `most` parts, counting every occurrence of shared ones. O(`most`).
     pub fn is_within(&self, most: usize) -> bool {
         let (mut pending, mut parts) = (vec![self], 0);
         while let Some(v) = pending.pop() {
@@ -361,33 +360,33 @@ impl Value {
         }
         true
     }
-    /// Whether it takes memory besides its own sixteen bytes.
+    /// True if it takes memory beyond its own sixteen bytes.
     pub fn is_on_heap(&self) -> bool {
         self.is_built() || matches!(self, Value::Rich(_))
     }
-    /// Whether it is a list cell or an operation on arguments.
+    /// True if it is a list cell or an operation on arguments.
     pub fn is_built(&self) -> bool {
         matches!(
             self,
             Value::Cons(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_)
         )
     }
-    /// Whether it is built from literals and free constructors only.
+    /// True if it consists of literals and free constructors only.
     #[inline]
     pub fn is_data(&self) -> bool {
         self.flags() == 0
     }
-    /// Whether it is `true`.
+    /// True if it is `true`.
     #[inline]
     pub fn is_true(&self) -> bool {
         matches!(self, Value::Bool(true))
     }
-    /// Whether it is `false`.
+    /// True if it is `false`.
     #[inline]
     pub fn is_false(&self) -> bool {
         matches!(self, Value::Bool(false))
     }
-    /// The operation and its arguments if it is an applied or constant one.
+    /// Returns the operation and its arguments, if it is an applied or constant one.
     #[inline]
     pub(crate) fn as_app(&self) -> Option<(OpId, &[Value])> {
         match self {
@@ -399,8 +398,7 @@ impl Value {
             _ => None,
         }
     }
-    /// The operation and its arguments of a value that has them; the caller has ruled out all
-    /// others.
+    /// Returns the operation and its arguments. The caller has excluded all other values.
     pub(crate) fn application(&self) -> (OpId, &[Value]) {
         self.as_app().expect("the value is an operation, applied or by itself")
     }
@@ -428,13 +426,13 @@ impl Value {
             _ => None,
         }
     }
-    /// Whether it is a literal number.
+    /// True if it is a literal number.
     #[inline]
     pub fn is_number(&self) -> bool {
         matches!(self, Value::Int(_))
             || matches!(self.as_rich(), Some(Rich::Integer(_) | Rich::Rational(_)))
     }
-    /// The integer, if it is one.
+    /// Returns the integer, if it is one.
     pub fn to_integer(&self) -> Option<BigInt> {
         match self {
             Value::Int(n) => Some(BigInt::from(*n)),
@@ -444,14 +442,14 @@ impl Value {
             },
         }
     }
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     pub fn to_rational(&self) -> Option<BigRational> {
         match self.as_rich() {
             Some(Rich::Rational(r)) => Some(r.clone()),
             _ => self.to_integer().map(BigRational::from),
         }
     }
-    /// -1, 0 or 1 for a number.
+    /// Returns the sign of a number: -1, 0 or 1.
     pub(crate) fn sign(&self) -> Option<i32> {
         let of = |o: Ordering| o as i32;
         match self {
@@ -463,7 +461,7 @@ impl Value {
             },
         }
     }
-    /// The elements, if it is a list whose end is known. O(n).
+    /// Returns the elements, if it is a list with a known end. O(n).
     pub(crate) fn list_elements(&self) -> Option<Vec<Value>> {
         let mut out = Vec::new();
         let mut at = self;
@@ -503,8 +501,8 @@ impl Value {
     }
 }
 
-/// The total order of canonical forms: numbers by size, constructors by position and then
-/// arguments, lists lexicographically.
+/// Total order of canonical forms: numbers by size, constructors by position and then arguments,
+/// lists lexicographically.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         let (mut a, mut b) = (self, other);
@@ -669,8 +667,7 @@ impl std::fmt::Debug for Value {
     }
 }
 
-// Dropping: natural recursion to a small depth, then a worklist, so that deep values need no
-// machine stack.
+// Dropping: recursion to a small depth, then a worklist, so that deep values need no machine stack.
 thread_local! {
     static DROP_DEPTH: Slot<u32> = const { Slot::new(0) };
     static DROP_LATER: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
@@ -680,7 +677,7 @@ fn drop_values(values: &mut [Value]) {
     if !values.iter().any(Value::is_on_heap) {
         return;
     }
-    // While the thread ends its locals may be gone; plain recursion is all that is left then.
+    // While a thread ends, its locals may be destroyed; then only plain recursion is possible.
     let _ = DROP_DEPTH.try_with(|depth| {
         let level = depth.get();
         if level >= 64 {
@@ -711,7 +708,7 @@ fn drop_values(values: &mut [Value]) {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        // Along the list first, then the elements by the general way.
+        // Along the list first, then the elements by the general method.
         let mut tail = std::mem::replace(&mut self.tail, Value::Bool(false));
         drop_values(std::slice::from_mut(&mut self.head));
         while let Value::Cons(rc) = tail {

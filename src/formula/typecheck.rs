@@ -14,7 +14,7 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
-use mu_data::typecheck::{Checker, error, expecting};
+use mu_data::typecheck::{Checker, error, with_suggestions};
 use mu_labels::ActionDecl;
 use mu_process::typecheck::Actions;
 use mu_syntax::ast::{
@@ -74,7 +74,7 @@ pub(crate) fn opened(
 ) -> Result<Formulas, Diagnostic> {
     let mut data = Checker::new(data.clone());
     let mut actions = Actions::new(actions);
-    data.extend();
+    data.allow_repeats();
     data.declare(&file.sections)?;
     actions.extend(&mut data, &file.sections)?;
     for section in &file.sections {
@@ -235,7 +235,7 @@ impl Formulas {
             ));
         }
         let names = self.scope.iter().map(|f| self.fixes[f.index()].name.as_str());
-        Err(expecting(diagnostic, &name.kind, names, "fixed-point variables"))
+        Err(with_suggestions(diagnostic, &name.kind, names, "fixed-point variables"))
     }
 
     fn fixed_point(
@@ -513,8 +513,8 @@ mod tests {
             ("[true*]<true>true", ""),
             ("[true* . b(1)]false && <a>true", ""),
             ("[b(true) + b(1)]false", ""),
-            ("[b([])]false", "no action `b` fits arguments of sorts (List(?))"),
-            ("[b]false", "no action `b` fits arguments of sorts ()"),
+            ("[b([])]false", "no action `b` matches arguments of sorts (List(?))"),
+            ("[b]false", "no action `b` matches arguments of sorts ()"),
             ("[d]false", "action `d` is not declared"),
             ("[a|b(1)|a]false", ""),
             ("[c(d2(3), [])]false", ""),

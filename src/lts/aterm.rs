@@ -1,21 +1,21 @@
-//! Streams of shared terms as mCRL2's binary files hold them: bits -> symbols, terms, numbers, and
-//! back.
+//! Reader and writer of the streams of shared terms in mCRL2's binary files: bits to symbols,
+//! terms, numbers, and back.
 //!
 //! The form, as of versions 0x8306 of 2020 to 0x8308 of 2024: after eight zero bits, the magic
 //! number 0x8baf and the version, each of 16 bits, come packets, most significant bits first. The
-//! two bits of a packet say what follows:
+//! two bits of a packet are its kind:
 //!
 //! | packet | content |
 //! |---|---|
 //! | 0 | a function symbol: its name (length, bytes), its arity; it gets the next number, from 1 |
 //! | 1 | a term to be shared: number of its symbol, numbers of its arguments; it gets the next number, from 0. Symbol 0: the end |
-//! | 2 | a term that is handed out: the same, without a number |
-//! | 3 | a number that is handed out |
+//! | 2 | an output term: the same, without a number |
+//! | 3 | an output number |
 //!
-//! Numbers of symbols and terms take as many bits as the count of those so far has; lengths,
-//! arities and integers are bytes of seven bits, least first, of which all but the last have the
-//! eighth bit set. A shared term of the symbol `<aterm_int>` is an integer. Nothing is aligned; the
-//! end is filled with zero bits.
+//! Numbers of symbols and terms take as many bits as their current count has; lengths, arities and
+//! integers are bytes of seven bits, least first, of which all but the last have the eighth bit
+//! set. A shared term of the symbol `<aterm_int>` is an integer. Nothing is aligned; the end is
+//! padded with zero bits.
 //!
 //! Cost: one pass; memory of the shared terms. Invariant: a term's arguments have smaller numbers
 //! than it, so terms have no cycles.
@@ -27,21 +27,21 @@ use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage};
 
 const MAGIC: u64 = 0x8baf;
-/// Versions that are read; the last is written.
+/// Supported versions; the last is written.
 const VERSIONS: [u64; 3] = [0x8306, 0x8307, 0x8308];
-/// Arities and names beyond this are damage.
-const MOST: u64 = 1 << 20;
-/// Numbers from here on are those of terms that were handed out.
-const KEPT: Term = 1 << 31;
-/// The name of integers' symbol.
+/// Limit on arities and lengths of names; beyond it, the file counts as damaged.
+const MAX_LENGTH: u64 = 1 << 20;
+/// Numbers from here on are those of output terms.
+const OUTPUT_BASE: Term = 1 << 31;
+/// Name of the symbol of integers.
 const INT: &str = "<aterm_int>";
 
-/// A function symbol by number.
+/// Number of a function symbol.
 pub type Symbol = u32;
-/// A shared term by number.
+/// Number of a shared term.
 pub type Term = u32;
 
-/// A term's content.
+/// Content of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
     /// An integer.
@@ -50,7 +50,7 @@ pub enum Content<'a> {
     Apply(&'a str, &'a [Term]),
 }
 
-/// What a stream hands out.
+/// Output of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// An integer.
@@ -65,22 +65,22 @@ fn damaged(what: &str) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("the file is damaged or cut off: {what}"))
 }
 
-/// Bits needed for a number below or at `count`.
+/// Returns the number of bits for numbers up to `count`.
 fn width(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
 }
 
-/// Reads a stream.
+/// Reader of a stream.
 pub struct Reader<R> {
     input: R,
     bits: u64,
     held: u32,
-    /// By number; 0 stands for the end.
+    /// Symbols by number; 0 stands for the end.
     symbols: Vec<(String, usize)>,
     /// Symbol and start of the arguments (an integer's value for integers).
     terms: Vec<(Symbol, u64)>,
-    /// The same of terms that were handed out and are kept.
-    kept: Vec<(Symbol, u64)>,
+    /// The same for stored output terms.
+    stored: Vec<(Symbol, u64)>,
     arguments: Vec<Term>,
 }
 
@@ -94,7 +94,7 @@ impl<R: BufRead> Reader<R> {
             held: 0,
             symbols,
             terms: Vec::new(),
-            kept: Vec::new(),
+            stored: Vec::new(),
             arguments: Vec::new(),
         };
         if reader.take(8)? != 0 || reader.take(16)? != MAGIC {
@@ -155,7 +155,7 @@ impl<R: BufRead> Reader<R> {
 
     fn symbol_packet(&mut self) -> Result<(), Diagnostic> {
         let length = self.number()?;
-        if length > MOST {
+        if length > MAX_LENGTH {
             return Err(damaged("a name is too long"));
         }
         let mut name = Vec::new();
@@ -164,14 +164,14 @@ impl<R: BufRead> Reader<R> {
         }
         let name = String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?;
         let arity = self.number()?;
-        if arity > MOST || self.symbols.len() > MOST as usize * 64 {
+        if arity > MAX_LENGTH || self.symbols.len() > MAX_LENGTH as usize * 64 {
             return Err(damaged("a symbol has too many arguments"));
         }
         self.symbols.push((name, arity as usize));
         Ok(())
     }
 
-    /// The next item.
+    /// Reads the next output item.
     pub fn item(&mut self) -> Result<Item, Diagnostic> {
         loop {
             let packet = self.take(2)?;
@@ -213,32 +213,32 @@ impl<R: BufRead> Reader<R> {
             if packet == 2 {
                 return Ok(Item::Apply(symbol, self.arguments.split_off(start)));
             }
-            if self.terms.len() >= KEPT as usize {
+            if self.terms.len() >= OUTPUT_BASE as usize {
                 return Err(damaged("there are too many terms"));
             }
             self.terms.push((symbol, start as u64));
         }
     }
 
-    /// A number for a term that was handed out; none if there are no more.
-    pub fn keep(&mut self, symbol: Symbol, arguments: Vec<Term>) -> Option<Term> {
-        let term = u32::try_from(self.kept.len()).ok().filter(|n| *n < KEPT)? | KEPT;
-        self.kept.push((symbol, self.arguments.len() as u64));
+    /// Stores an output term and returns a number for it; `None` if there are no more numbers.
+    pub fn store(&mut self, symbol: Symbol, arguments: Vec<Term>) -> Option<Term> {
+        let term = u32::try_from(self.stored.len()).ok().filter(|n| *n < OUTPUT_BASE)? | OUTPUT_BASE;
+        self.stored.push((symbol, self.arguments.len() as u64));
         self.arguments.extend(arguments);
         Some(term)
     }
 
-    /// Name of a symbol.
+    /// Returns the name of a symbol.
     pub fn name(&self, symbol: Symbol) -> &str {
         &self.symbols[symbol as usize].0
     }
 
-    /// What a shared term is.
+    /// Returns the content of a term.
     pub fn content(&self, term: Term) -> Content<'_> {
-        let (symbol, at) = if term & KEPT == 0 {
+        let (symbol, at) = if term & OUTPUT_BASE == 0 {
             self.terms[term as usize]
         } else {
-            self.kept[(term ^ KEPT) as usize]
+            self.stored[(term ^ OUTPUT_BASE) as usize]
         };
         let (name, arity) = &self.symbols[symbol as usize];
         if name == INT {
@@ -249,14 +249,14 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// Writes a stream; what was shared once is not written again.
+/// Writer of a stream; a shared term is written once.
 pub struct Writer<W> {
     output: W,
     bits: u64,
     held: u32,
     symbols: AHashMap<(String, usize), Symbol>,
     terms: AHashMap<(Symbol, Vec<Term>), Term>,
-    /// By number, what was shared, if it is to be handed out again.
+    /// Shared terms by number, if they may be output again.
     contents: Option<Vec<(Symbol, Vec<Term>)>>,
 }
 
@@ -277,8 +277,8 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes the header; what is shared may be handed out by its number.
-    pub fn remembering(output: W) -> std::io::Result<Self> {
+    /// Writes the header; shared terms may be output by their number.
+    pub fn with_contents(output: W) -> std::io::Result<Self> {
         let writer = Self::new(output)?;
         Ok(Self { contents: Some(Vec::new()), ..writer })
     }
@@ -293,7 +293,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn put(&mut self, value: u64, count: u32) -> std::io::Result<()> {
-        // At most 40 bits at a time, beside at most 7 that wait.
+        // At most 40 bits at a time, in addition to at most 7 pending ones.
         self.bits |= value << (64 - count - self.held);
         self.held += count;
         let whole = self.held / 8;
@@ -311,7 +311,7 @@ impl<W: Write> Writer<W> {
         self.put(value, 8)
     }
 
-    /// The number of a symbol.
+    /// Returns the number of a symbol, writing it at first use.
     pub fn symbol(&mut self, name: &str, arity: usize) -> std::io::Result<Symbol> {
         let key = (name.to_string(), arity);
         if let Some(&symbol) = self.symbols.get(&key) {
@@ -335,7 +335,7 @@ impl<W: Write> Writer<W> {
         arguments.iter().try_for_each(|&a| self.put(u64::from(a), bits))
     }
 
-    /// The number of a shared term.
+    /// Returns the number of a shared term, writing it at first use.
     pub fn share(&mut self, name: &str, arguments: &[Term]) -> std::io::Result<Term> {
         let symbol = self.symbol(name, arguments.len())?;
         let key = (symbol, arguments.to_vec());
@@ -346,10 +346,10 @@ impl<W: Write> Writer<W> {
         Ok(self.note(key))
     }
 
-    /// The number of an integer.
+    /// Returns the number of a shared integer, writing it at first use.
     pub fn share_int(&mut self, value: u64) -> std::io::Result<Term> {
         let symbol = self.symbol(INT, 0)?;
-        // No term of this symbol has arguments: the two halves tell integers apart.
+        // No term of this symbol has arguments, so the two halves identify an integer.
         let key = (symbol, vec![value as Term, (value >> 32) as Term]);
         if let Some(&term) = self.terms.get(&key) {
             return Ok(term);
@@ -359,7 +359,7 @@ impl<W: Write> Writer<W> {
         Ok(self.note(key))
     }
 
-    /// A list of shared terms, shared.
+    /// Shares a list of shared terms.
     pub fn share_list(&mut self, items: &[Term]) -> std::io::Result<Term> {
         let mut list = self.share("<empty_list>", &[])?;
         for &item in items.iter().rev() {
@@ -368,20 +368,20 @@ impl<W: Write> Writer<W> {
         Ok(list)
     }
 
-    /// Hands a term out.
-    pub fn hand(&mut self, symbol: Symbol, arguments: &[Term]) -> std::io::Result<()> {
+    /// Outputs a term.
+    pub fn output(&mut self, symbol: Symbol, arguments: &[Term]) -> std::io::Result<()> {
         self.packet(2, symbol, arguments)
     }
 
-    /// Hands out what was shared, which is no integer, by a writer that remembers.
-    pub fn hand_again(&mut self, term: Term) -> std::io::Result<()> {
-        let contents = self.contents.as_ref().expect("the writer remembers what it shared");
+    /// Outputs a shared term other than an integer; requires a writer with contents.
+    pub fn output_shared(&mut self, term: Term) -> std::io::Result<()> {
+        let contents = self.contents.as_ref().expect("the writer has contents");
         let (symbol, arguments) = contents[term as usize].clone();
-        self.hand(symbol, &arguments)
+        self.output(symbol, &arguments)
     }
 
-    /// Hands an integer out.
-    pub fn hand_number(&mut self, value: u64) -> std::io::Result<()> {
+    /// Outputs an integer.
+    pub fn output_number(&mut self, value: u64) -> std::io::Result<()> {
         self.put(3, 2)?;
         self.number(value)
     }
@@ -401,21 +401,21 @@ mod tests {
     use super::*;
     use mu_base::random::Random;
 
-    /// The first bytes of a stream, written out by hand from the description above.
+    /// The first bytes of a stream, written by hand from the description above.
     #[test]
-    fn bits_are_where_the_form_says() {
+    fn bits_are_in_the_specified_order() {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes).unwrap();
         let f = writer.symbol("f", 0).unwrap();
-        writer.hand(f, &[]).unwrap();
-        writer.hand_number(300).unwrap();
+        writer.output(f, &[]).unwrap();
+        writer.output_number(300).unwrap();
         writer.finish().unwrap();
         let mut expected = format!("{:08b}{:016b}{:016b}", 0, 0x8baf, 0x8308);
         expected += "00"; // a symbol: length 1, 'f', arity 0
         expected += "00000001";
         expected += &format!("{:08b}", b'f');
         expected += "00000000";
-        expected += "10"; // handed out: symbol 1 of 2, in two bits
+        expected += "10"; // an output term: symbol 1 of 2, in two bits
         expected += "01";
         expected += "11"; // 300 = 0b10_0101100
         expected += "1010110000000010";
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn streams_round_trip() {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let (mut bytes, mut expected) = (Vec::new(), Vec::new());
@@ -436,7 +436,7 @@ mod tests {
                 match random.below(3) {
                     0 => {
                         let n = 1u64 << random.below(64);
-                        writer.hand_number(n).unwrap();
+                        writer.output_number(n).unwrap();
                         expected.push(Item::Int(n));
                     }
                     kind => {
@@ -449,7 +449,7 @@ mod tests {
                             shared.push((term, name, arguments));
                         } else {
                             let symbol = writer.symbol(&name, arity).unwrap();
-                            writer.hand(symbol, &arguments).unwrap();
+                            writer.output(symbol, &arguments).unwrap();
                             expected.push(Item::Apply(symbol, arguments));
                         }
                     }

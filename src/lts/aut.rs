@@ -1,4 +1,4 @@
-//! Aldebaran files (`.aut`, also `.aut.gz`): text -> [`Lts`] and back.
+//! Reader and writer of Aldebaran files (`.aut`, also `.aut.gz`).
 //!
 //! ```text
 //! des (0, 2, 2)
@@ -6,14 +6,13 @@
 //! (1, tau, 0)
 //! ```
 //! The header gives initial state, number of transitions and number of states; states are numbered
-//! from 0. One transition a line. The source is read from the front of the line and the target from
-//! its end, so that what lies between is the label whatever it contains: quotes inside quotes (CADP
-//! writes `"PUT !"x""`), backslashes, commas. Quotes around it are dropped, nothing inside is
-//! changed, so reading and writing are inverse to each other. Labels without quotes are trimmed of
-//! blanks.
+//! from 0. There is one transition per line. The source is read from the front of the line and the
+//! target from its end; the text between is the label. So a label may contain quotes (CADP writes
+//! `"PUT !"x""`), backslashes, and commas. Quotes around it are dropped and its text is unchanged,
+//! so reading and writing are inverse to each other. Labels without quotes are trimmed.
 //!
-//! Cost: one pass, O(bytes); memory of the transitions and the distinct labels only. A header is
-//! never trusted with memory. A gzip stream is recognised by its magic number.
+//! Cost: one pass, O(bytes); memory of the transitions and the distinct labels only. Memory is
+//! never allocated by the header alone. A gzip stream is recognised by its magic number.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -23,10 +22,10 @@ use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
 
-/// How to read a file.
+/// Options of the reader.
 #[derive(Clone, Debug)]
 pub struct AutOptions {
-    /// The label texts that mean the internal action: `tau` in mCRL2, `i` in CADP.
+    /// Label texts that denote the internal action: `tau` in mCRL2, `i` in CADP.
     pub internal: Vec<String>,
 }
 
@@ -112,7 +111,7 @@ fn broken(e: &std::io::Error) -> Diagnostic {
     Diagnostic::new(Stage::File, format!("cannot read: {e}"))
 }
 
-/// A place in a line at which something else was expected.
+/// Syntax error in a line: column and expectation.
 struct Fault {
     column: usize,
     expected: String,
@@ -122,7 +121,7 @@ fn fault(column: usize, expected: impl Into<String>) -> Fault {
     Fault { column, expected: expected.into() }
 }
 
-/// The diagnostic of a fault: place, offending text, expectation.
+/// Returns the diagnostic of a syntax error: place, offending text, expectation.
 fn at_line(number: u64, line: &[u8], fault: &Fault) -> Diagnostic {
     let text = String::from_utf8_lossy(line);
     let column = String::from_utf8_lossy(&line[..fault.column.min(line.len())]).chars().count();
@@ -146,7 +145,7 @@ fn skip_blanks(line: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Expects one byte after blanks; returns the place after it.
+/// Expects one byte after blanks; returns the position after it.
 fn expect(line: &[u8], at: usize, byte: u8) -> Result<usize, Fault> {
     let at = skip_blanks(line, at);
     if line.get(at) == Some(&byte) {
@@ -177,7 +176,7 @@ fn trim_end(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// `des (initial, transitions, states)`.
+/// Parses `des (initial, transitions, states)`.
 fn header(line: &[u8]) -> Result<(u64, u64, u64), Fault> {
     let at = skip_blanks(line, 0);
     if !line[at..].starts_with(b"des") {
@@ -206,7 +205,7 @@ fn header(line: &[u8]) -> Result<(u64, u64, u64), Fault> {
     Ok((initial, transitions, states))
 }
 
-/// `(source, label, target)`; the label without its quotes, with its column.
+/// Parses `(source, label, target)`; the label without its quotes, with its column.
 fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Fault> {
     let at = expect(line, 0, b'(')?;
     let source_at = skip_blanks(line, at);
@@ -290,8 +289,7 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
         ids.insert(text.clone().into_bytes(), LabelId::TAU);
     }
     if !options.internal.iter().any(|t| t == "tau") {
-        // `tau` is then a label like any other; it still needs an id apart from that of the
-        // internal action.
+        // `tau` is then a visible label; it needs an id other than that of the internal action.
         ids.remove(b"tau".as_slice());
         if let Some(first) = options.internal.first() {
             table.texts[0].clone_from(first);
@@ -342,7 +340,7 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
             ),
         ));
     }
-    // Rows are the only memory that a header alone can ask for.
+    // Only rows can need much memory for a header alone.
     if states > (1 << 24) + 16 * transitions {
         return Err(Diagnostic::in_line(
             Stage::File,
@@ -350,7 +348,7 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
             1,
             header_text.clone(),
             format!(
-                "the header {header_text:?} announces {states} states, most of which no transition touches"
+                "the header {header_text:?} announces {states} states, but most of them have no transition"
             ),
         ));
     }
@@ -486,7 +484,7 @@ mod tests {
             ("des (3,0,2)", "line 1, column 10: expected more than 3 states"),
             ("des (0,0,99999999999)", "fewer than 2^32 states"),
             ("des (0,0,99999999999999999999999)", "below 2^64"),
-            ("des (0,0,4000000000)", "most of which no transition touches"),
+            ("des (0,0,4000000000)", "but most of them have no transition"),
             ("des (0,2,1)\n(0,a,0)\n", "announces 2 transitions, the file has 1"),
             ("des (0,1,1)\n(0,a,1)\n", "line 2, column 6: expected a state below 1"),
             ("des (0,1,1)\n(7,a,0)\n", "line 2, column 2: expected a state below 1"),

@@ -1,25 +1,25 @@
-//! Linear processes and equation systems as typed terms, for files that hold them: what a [`Typed`]
-//! is to the labels of a transition system.
+//! Typed terms of linear processes and equation systems, for files that contain them: the
+//! counterpart of [`Typed`] for transition systems.
 //!
-//! Nothing here knows what an expression computes. Invariant: all terms are those of one [`Typed`],
-//! whose actions are declared.
+//! The semantics of expressions is unknown here. Invariant: all terms are those of one [`Typed`],
+//! which declares all actions.
 
 use super::typed::{Part, TermRef, Typed};
 
-/// A summand: for all values of the variables that fulfil the condition, a step.
+/// Summand: a step for each assignment of the variables that satisfies the condition.
 #[derive(Clone, Debug)]
 pub struct Summand {
-    /// Variables summed over.
+    /// Sum variables.
     pub variables: Vec<TermRef>,
-    /// The condition.
+    /// Condition.
     pub condition: TermRef,
-    /// The actions; none for a silent step.
+    /// Actions; none for a silent step.
     pub actions: Vec<Part>,
     /// Parameters that change, with their new values.
     pub assignments: Vec<(TermRef, TermRef)>,
 }
 
-/// A linear process.
+/// Linear process.
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Data and actions.
@@ -30,11 +30,11 @@ pub struct Process {
     pub parameters: Vec<TermRef>,
     /// Summands.
     pub summands: Vec<Summand>,
-    /// The parameters' first values.
+    /// Initial values of the parameters.
     pub initial: Vec<TermRef>,
 }
 
-/// A predicate formula.
+/// Predicate formula.
 #[derive(Clone, Debug)]
 pub enum Predicate {
     /// A constant.
@@ -49,12 +49,12 @@ pub enum Predicate {
     Call(String, Vec<TermRef>),
 }
 
-/// An equation.
+/// Fixed-point equation.
 #[derive(Clone, Debug)]
 pub struct FixedPoint {
-    /// Whether it is a least fixed point.
+    /// True if it is a least fixed point.
     pub least: bool,
-    /// The variable.
+    /// Variable.
     pub name: String,
     /// Its parameters.
     pub parameters: Vec<TermRef>,
@@ -62,7 +62,7 @@ pub struct FixedPoint {
     pub body: Predicate,
 }
 
-/// An equation system.
+/// Equation system.
 #[derive(Clone, Debug)]
 pub struct Equations {
     /// Data.
@@ -71,12 +71,12 @@ pub struct Equations {
     pub globals: Vec<TermRef>,
     /// The equations, in order.
     pub equations: Vec<FixedPoint>,
-    /// The instance that is asked for.
+    /// Requested instance.
     pub initial: (String, Vec<TermRef>),
 }
 
 impl Process {
-    /// All terms outside of the declarations.
+    /// Iterates over all terms outside of the declarations.
     pub(crate) fn terms(&self) -> impl Iterator<Item = &TermRef> {
         let summands = self.summands.iter().flat_map(|s| {
             let arguments = s.actions.iter().flat_map(|a| &a.arguments);
@@ -88,7 +88,7 @@ impl Process {
 }
 
 impl Equations {
-    /// All terms outside of the declarations.
+    /// Returns all terms outside of the declarations.
     pub(crate) fn terms(&self) -> Vec<&TermRef> {
         let mut all: Vec<&TermRef> = self.globals.iter().chain(&self.initial.1).collect();
         let mut open: Vec<&Predicate> = Vec::new();

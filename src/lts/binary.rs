@@ -1,21 +1,21 @@
-//! A compact binary form of transition systems (`.blts`): bytes <-> [`Lts`].
+//! Compact binary format of transition systems (`.blts`).
 //!
 //! | part | content |
 //! |---|---|
 //! | 8 bytes | `mu-blts\n` |
-//! | 4 bytes | the version, least byte first |
-//! | numbers | states, transitions, the initial state, labels but `tau` |
+//! | 4 bytes | the version, little-endian |
+//! | numbers | states, transitions, the initial state, labels except `tau` |
 //! | texts | of the labels from 1 on: length and bytes |
 //! | rows | for each state its number of transitions, then of each its label and the distance of its target |
-//! | 4 bytes | CRC-32 of all that stands before, least byte first |
+//! | 4 bytes | CRC-32 of all preceding bytes, little-endian |
 //!
-//! Numbers are bytes of seven bits, least first, all but the last with the eighth bit set.
-//! Distances are from the target of the transition before (of the first one: from the state
-//! itself), doubled, less one where they are negative: targets of a state lie close together.
+//! Numbers are bytes of seven bits, least first, all but the last with the eighth bit set. A
+//! distance is relative to the previous target (for the first transition: to the state itself) and
+//! zigzag-coded, because the targets of a state are close together.
 //!
-//! Cost: one pass, 2 to 4 bytes a transition. Invariant: what is read equals what was written,
-//! order of transitions and numbers of labels included, or is refused; no number in the file is
-//! trusted with memory.
+//! Cost: one pass, 2 to 4 bytes a transition. Invariant: reading returns exactly the written
+//! system, including the order of transitions and the numbers of labels, or an error; memory is
+//! never allocated by a number in the file alone.
 
 use std::io::{BufReader, BufWriter, Read, Write};
 
@@ -25,41 +25,41 @@ use mu_base::{Diagnostic, Stage};
 
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"mu-blts\n";
-/// Version of the form.
+/// Version of the format.
 const VERSION: u32 = 1;
 
 fn refuse(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Stage::File, message)
 }
 
-/// Counts bytes into a checksum as they go by.
-struct Summed<T> {
+/// Stream that computes a checksum of its bytes.
+struct Checksummed<T> {
     inner: T,
     sum: crc32fast::Hasher,
-    /// What is not counted yet: sums of short pieces are slow.
-    waiting: Vec<u8>,
+    /// Bytes not in the checksum yet: checksums of short pieces are slow.
+    pending: Vec<u8>,
 }
 
 const PIECE: usize = 1 << 16;
 
-impl<T> Summed<T> {
+impl<T> Checksummed<T> {
     fn new(inner: T) -> Self {
-        Self { inner, sum: crc32fast::Hasher::new(), waiting: Vec::with_capacity(PIECE) }
+        Self { inner, sum: crc32fast::Hasher::new(), pending: Vec::with_capacity(PIECE) }
     }
     fn count(&mut self, byte: u8) {
-        self.waiting.push(byte);
-        if self.waiting.len() == PIECE {
-            self.sum.update(&self.waiting);
-            self.waiting.clear();
+        self.pending.push(byte);
+        if self.pending.len() == PIECE {
+            self.sum.update(&self.pending);
+            self.pending.clear();
         }
     }
     fn finish(mut self) -> (u32, T) {
-        self.sum.update(&self.waiting);
+        self.sum.update(&self.pending);
         (self.sum.finalize(), self.inner)
     }
 }
 
-impl<W: Write> Summed<W> {
+impl<W: Write> Checksummed<W> {
     fn bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         bytes.iter().for_each(|&b| self.count(b));
         self.inner.write_all(bytes)
@@ -75,7 +75,7 @@ impl<W: Write> Summed<W> {
     }
 }
 
-impl<R: Read> Summed<BufReader<R>> {
+impl<R: Read> Checksummed<BufReader<R>> {
     fn byte(&mut self) -> Result<u8, Diagnostic> {
         let mut byte = [0];
         self.inner.read_exact(&mut byte).map_err(unread)?;
@@ -113,9 +113,9 @@ fn unread(e: std::io::Error) -> Diagnostic {
     }
 }
 
-/// Writes a system.
+/// Writes a transition system.
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
-    let mut out = Summed::new(BufWriter::with_capacity(1 << 20, output));
+    let mut out = Checksummed::new(BufWriter::with_capacity(1 << 20, output));
     body(lts, &mut out)
         .and_then(|()| {
             let (sum, mut out) = out.finish();
@@ -125,7 +125,7 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
         .map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
-fn body(lts: &Lts, out: &mut Summed<impl Write>) -> std::io::Result<()> {
+fn body(lts: &Lts, out: &mut Checksummed<impl Write>) -> std::io::Result<()> {
     out.bytes(&MAGIC)?;
     out.bytes(&VERSION.to_le_bytes())?;
     out.number(lts.state_count() as u64)?;
@@ -153,9 +153,9 @@ fn body(lts: &Lts, out: &mut Summed<impl Write>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads a system.
+/// Reads a transition system.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
-    let mut input = Summed::new(BufReader::with_capacity(1 << 20, input));
+    let mut input = Checksummed::new(BufReader::with_capacity(1 << 20, input));
     for expected in MAGIC {
         if input.byte()? != expected {
             return Err(refuse(
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn systems_round_trip() {
         for seed in 0..300 {
             let lts = random(seed);
             let mut bytes = Vec::new();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_refused() {
+    fn damage_is_rejected() {
         for seed in 0..40 {
             let mut bytes = Vec::new();
             write(&random(seed), &mut bytes).unwrap();

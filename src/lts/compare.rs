@@ -1,5 +1,5 @@
-//! Equivalence of two transition systems: their disjoint union is partitioned, and the initial
-//! states are looked up.
+//! Equivalence of two transition systems: partition of their disjoint union, and comparison of the
+//! initial states.
 
 use ahash::AHashMap;
 
@@ -7,8 +7,7 @@ use super::reduce::{Equivalence, partition};
 use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
 
-/// Whether the initial states of two systems are equivalent. Labels are the same if their texts
-/// are.
+/// True if the initial states of two systems are equivalent. Labels are equal if their texts are.
 pub fn equivalent(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> bool {
     let (union, first, second) = disjoint_union(a, b);
     match equivalence {
@@ -18,7 +17,8 @@ pub fn equivalent(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) ->
     }
 }
 
-/// Both systems in one, with their initial states (the first is the initial state of the whole).
+/// Returns the disjoint union of two systems, with both initial states (the first is the initial
+/// state of the union).
 pub fn disjoint_union(a: &Lts, b: &Lts) -> (Lts, StateId, StateId) {
     let mut table = a.table.clone();
     let mut ids: AHashMap<String, LabelId> = AHashMap::new();

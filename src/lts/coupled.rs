@@ -1,25 +1,25 @@
-//! Coupled simulation: weak simulation whose pairs can also be turned round after some taus of the
-//! second (Parrow and Sjoedin, "Multiway synchronization verified with
-//! coupled simulation", CONCUR 1992; the fixed point is that of Bisping, Nestmann and Peters,
-//! "Coupled similarity: the first 32 years", Acta Informatica 2020).
+//! Coupled simulation: weak simulation in which pairs can also be reversed after some taus of the
+//! second state (Parrow and Sjoedin, "Multiway synchronization verified with coupled simulation",
+//! CONCUR 1992; the fixed point is that of Bisping, Nestmann and Peters, "Coupled similarity: the
+//! first 32 years", Acta Informatica 2020).
 //!
-//! `(s, t)` stays as long as each step of `s` is answered by a weak step of `t` to a pair that
-//! stays, and some `t'` that `t` reaches by taus has `(t', s)`. Pairs are met on demand from the
-//! initial one, then refuted round by round, so that the reasons of one round lie in earlier ones
-//! and a formula is finite. Cost: O(rounds * pairs * weak steps). Invariant: the formula of a
-//! refuted pair holds in its first state and not in its second.
+//! `(s, t)` remains as long as each step of `s` has a weak step of `t` to a remaining pair, and
+//! some `t'` that `t` reaches by taus has the remaining pair `(t', s)`. Pairs are created on demand
+//! from the initial one, then refuted round by round, so that the reasons of one round belong to
+//! earlier ones and a formula is finite. Cost: O(rounds * pairs * weak steps). Invariant: the
+//! formula of a refuted pair holds in its first state and not in its second.
 
 use super::Lts;
 use super::distinguish::Difference;
-use super::preorder::{LONGEST, closed};
+use super::preorder::{MAX_FORMULA, closure};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};
 
-/// Why a pair is refuted.
+/// Reason why a pair is refuted.
 #[derive(Clone, Copy)]
-enum Why {
-    /// The second has no answer to this step.
+enum Refutation {
+    /// The second state has no weak step for this step.
     Step(LabelId, StateId),
     /// No state that the second reaches by taus is coupled with the first.
     Uncoupled,
@@ -27,20 +27,20 @@ enum Why {
 
 type Pair = (StateId, StateId);
 
-struct Search<'a> {
+struct CoupledSimulation<'a> {
     lts: &'a Lts,
-    refuted: AHashMap<Pair, Why>,
+    refuted: AHashMap<Pair, Refutation>,
     weak: AHashMap<(StateId, LabelId), Vec<StateId>>,
 }
 
-/// What tells the state `a` from the state `b`, if `b` does not simulate it coupled.
+/// Returns a difference between the states `a` and `b`, if `b` does not simulate `a` coupled.
 pub(super) fn coupled_excess(
     lts: &Lts,
     a: StateId,
     b: StateId,
     budget: &Budget,
 ) -> Result<Option<Difference>, Stop> {
-    let mut search = Search { lts, refuted: AHashMap::new(), weak: AHashMap::new() };
+    let mut search = CoupledSimulation { lts, refuted: AHashMap::new(), weak: AHashMap::new() };
     let (mut pairs, mut known) = (vec![(a, b)], AHashSet::from([(a, b)]));
     let mut next = 0;
     while let Some(&(s, t)) = pairs.get(next) {
@@ -76,19 +76,19 @@ pub(super) fn coupled_excess(
         }
         pairs.retain(|p| !search.refuted.contains_key(p));
     }
-    if search.size((a, b), &mut AHashMap::new()) > LONGEST {
+    if search.size((a, b), &mut AHashMap::new()) > MAX_FORMULA {
         return Ok(Some(Difference::TooLong));
     }
     Ok(Some(Difference::Formula(search.formula((a, b), &mut AHashMap::new()))))
 }
 
-impl Search<'_> {
-    /// The states after a weak step; after a tau, those that taus or nothing lead to.
+impl CoupledSimulation<'_> {
+    /// Returns the states after a weak step; for tau, after any number of taus.
     fn weakly(&mut self, state: StateId, label: LabelId) -> Vec<StateId> {
         if let Some(known) = self.weak.get(&(state, label)) {
             return known.clone();
         }
-        let mut set = closed(self.lts, vec![state], true);
+        let mut set = closure(self.lts, vec![state], true);
         if label != LabelId::TAU {
             set = set
                 .iter()
@@ -96,28 +96,28 @@ impl Search<'_> {
                 .filter(|x| x.0 == label)
                 .map(|x| x.1)
                 .collect();
-            set = closed(self.lts, set, true);
+            set = closure(self.lts, set, true);
         }
         self.weak.insert((state, label), set.clone());
         set
     }
 
-    fn reason(&mut self, s: StateId, t: StateId) -> Option<Why> {
+    fn reason(&mut self, s: StateId, t: StateId) -> Option<Refutation> {
         for (l, to) in self.lts.successors(s) {
             if self.weakly(t, l).iter().all(|u| self.refuted.contains_key(&(to, *u))) {
-                return Some(Why::Step(l, to));
+                return Some(Refutation::Step(l, to));
             }
         }
         let uncoupled =
             self.weakly(t, LabelId::TAU).iter().all(|u| self.refuted.contains_key(&(*u, s)));
-        uncoupled.then_some(Why::Uncoupled)
+        uncoupled.then_some(Refutation::Uncoupled)
     }
 
-    /// The start of the formula of a pair, and the pairs whose formulas follow.
+    /// Returns the start of the formula of a pair, and the pairs with the formulas that follow.
     fn parts(&mut self, pair: Pair) -> (String, Vec<Pair>, bool) {
         let (s, t) = pair;
         match self.refuted[&pair] {
-            Why::Step(l, to) => {
+            Refutation::Step(l, to) => {
                 let start = if l == LabelId::TAU {
                     "<tau*>".into()
                 } else {
@@ -125,7 +125,7 @@ impl Search<'_> {
                 };
                 (start, self.weakly(t, l).into_iter().map(|u| (to, u)).collect(), false)
             }
-            Why::Uncoupled => (
+            Refutation::Uncoupled => (
                 "<tau*>".into(),
                 self.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).collect(),
                 true,

@@ -1,5 +1,5 @@
-//! Why two systems differ: a shortest distinguishing trace, or a distinguishing formula of least
-//! modal depth.
+//! Distinguishing evidence for two systems: a shortest distinguishing trace, or a distinguishing
+//! formula of least modal depth.
 //!
 //! Formulas follow Cleaveland, "On automatically explaining bisimulation inequivalence" (1990), for
 //! branching bisimulation Korver, "Computing distinguishing formulas for branching bisimulation"
@@ -11,38 +11,39 @@
 //! Input: the two systems; they are reduced first, and levels are computed only if they differ.
 //! Output: a formula in the text of state formulas that holds in exactly one of the initial states.
 //! Cost: that of [`super::levels`], and a node for each pair of blocks that the formula needs.
-//! Equal parts are one node, but the text can be exponential in its depth; beyond a limit it is not
-//! written.
+//! Equal parts share a node, but the text can be exponential in its depth; beyond a limit there is
+//! none.
 
 use ahash::AHashMap;
 
 use super::compare::disjoint_union;
 use super::levels::{self, Levels};
 use super::reduce::{Equivalence, partition, reduce};
-use super::signature::{Deed, Entry};
+use super::signature::{EntryKind, Entry};
 use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
 
-/// What tells two systems apart.
+/// Distinguishing evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// A shortest sequence of labels that exactly one of them can do (weak: taus left out).
+    /// A shortest sequence of labels that exactly one of the systems can perform (weak: without
+    /// taus).
     Trace {
         /// The labels.
         labels: Vec<String>,
-        /// Whether the first system is the one that can.
+        /// True if the first system can perform it.
         first: bool,
     },
     /// A state formula that holds in the initial state of the first and not in that of the second.
     Formula(String),
-    /// They differ, but the formula would be too long to be of use.
+    /// They differ, but the formula would be too long to be useful.
     TooLong,
 }
 
-/// Longest formula that is written, in bytes.
-const LONGEST: u64 = 1 << 20;
+/// Limit on the length of a formula in bytes; beyond it, [`Difference::TooLong`] is returned.
+const MAX_FORMULA: u64 = 1 << 20;
 
-/// What tells two systems apart; `None` if they are equivalent.
+/// Returns distinguishing evidence; `None` if the systems are equivalent.
 pub fn distinguish(
     a: &Lts,
     b: &Lts,
@@ -64,7 +65,7 @@ pub fn distinguish(
             }
             let levels = levels::refine(&union, equivalence, Some((first, second)));
             let (p, q) = (levels.block_of[first.index()], levels.block_of[second.index()]);
-            let mut search = Search {
+            let mut search = FormulaBuilder {
                 lts: &union,
                 equivalence,
                 levels,
@@ -73,7 +74,7 @@ pub fn distinguish(
                 ids: AHashMap::new(),
             };
             let top = search.node(p, q);
-            if search.sizes[top as usize] > LONGEST {
+            if search.sizes[top as usize] > MAX_FORMULA {
                 return Some(Difference::TooLong);
             }
             let mut text = String::new();
@@ -83,11 +84,11 @@ pub fn distinguish(
     }
 }
 
-/// Breadth-first search in the product of two deterministic systems in which all states accept.
+/// Searches the product of two deterministic systems in which all states accept, breadth first.
 fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
     let (union, first, second) = disjoint_union(a, b);
     let mut seen: AHashMap<(StateId, StateId), usize> = AHashMap::new();
-    // Each pair with the one before it and the label between.
+    // Each pair with its predecessor and the label between.
     let mut queue: Vec<((StateId, StateId), Option<(usize, LabelId)>)> =
         vec![((first, second), None)];
     seen.insert((first, second), 0);
@@ -122,49 +123,49 @@ fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
     None
 }
 
-/// A formula that distinguishes two blocks, up to formulas of lower levels.
+/// Formula that distinguishes two blocks, up to formulas of lower levels.
 struct Plan {
     /// True if the entry is the first block's; else the formula is negated.
     positive: bool,
-    /// What one of them can do and the other cannot.
+    /// Signature entry of one block that the other lacks.
     entry: Entry,
-    /// Pairs of blocks of the level before: the formulas that hold in the first and not in the
-    /// second are the conjuncts of "inside".
+    /// Pairs of blocks of the previous level: formulas that hold in the first and not in the second
+    /// are the conjuncts of "inside".
     inside: Vec<(u32, u32)>,
     /// The same for "into".
     into: Vec<(u32, u32)>,
 }
 
-/// A formula whose conjuncts are nodes, so that equal formulas are one node.
+/// Formula with nodes as conjuncts, so that equal formulas share a node.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Node {
+struct FormulaNode {
     positive: bool,
     /// The label of the step; `None` for a divergence.
     label: Option<LabelId>,
-    /// Number of the variable of an "until" or a divergence; 0 where the equivalence needs none.
+    /// Number of the variable of an "until" or a divergence; 0 if the equivalence needs none.
     variable: u32,
     inside: Vec<u32>,
     into: Vec<u32>,
 }
 
-struct Search<'a> {
+struct FormulaBuilder<'a> {
     lts: &'a Lts,
     equivalence: Equivalence,
     levels: Levels,
-    nodes: Vec<Node>,
+    nodes: Vec<FormulaNode>,
     /// Length of the text of each node.
     sizes: Vec<u64>,
-    ids: AHashMap<Node, u32>,
+    ids: AHashMap<FormulaNode, u32>,
 }
 
-impl Search<'_> {
+impl FormulaBuilder<'_> {
     /// Finds the entry of one signature that the other lacks and that needs the fewest conjuncts;
     /// `true` if it is the first's.
     fn difference(&self, level: u32, p: u32, q: u32) -> (bool, Entry) {
         let (x, y) = (self.levels.signature(level, p), self.levels.signature(level, q));
-        let cost = |other: &[Entry], entry: Entry| match entry.deed() {
-            Deed::Step(label, _) => other.iter().filter(|e| e.step_by(label).is_some()).count(),
-            Deed::Inert(_) | Deed::Divergence => 0,
+        let cost = |other: &[Entry], entry: Entry| match entry.kind() {
+            EntryKind::Step(label, _) => other.iter().filter(|e| e.step_by(label).is_some()).count(),
+            EntryKind::Inert(_) | EntryKind::Divergence => 0,
         };
         let best = |own: &[Entry], other: &[Entry]| {
             own.iter()
@@ -193,7 +194,7 @@ impl Search<'_> {
             inside.extend(others(LabelId::TAU).map(|to| (own, to)));
         }
         let mut into = Vec::new();
-        if let Deed::Step(label, block) = entry.deed() {
+        if let EntryKind::Step(label, block) = entry.kind() {
             into.extend(others(label).map(|to| (block, to)));
             if until && label == LabelId::TAU {
                 into.push((block, own));
@@ -232,12 +233,12 @@ impl Search<'_> {
             if open.len() > waiting {
                 continue;
             }
-            let label = match entry.deed() {
-                Deed::Step(label, _) => Some(label),
-                Deed::Inert(_) | Deed::Divergence => None,
+            let label = match entry.kind() {
+                EntryKind::Step(label, _) => Some(label),
+                EntryKind::Inert(_) | EntryKind::Divergence => None,
             };
             let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
-            let node = self.intern(Node {
+            let node = self.intern(FormulaNode {
                 positive,
                 label,
                 variable: if until { level } else { 0 },
@@ -250,11 +251,11 @@ impl Search<'_> {
         known[&top]
     }
 
-    fn intern(&mut self, node: Node) -> u32 {
+    fn intern(&mut self, node: FormulaNode) -> u32 {
         if let Some(&id) = self.ids.get(&node) {
             return id;
         }
-        // The text is about as long as its frame and its parts together.
+        // The length of the text is about that of its frame and its parts.
         let label = node.label.map_or(0, |l| self.lts.table.texts[l.index()].len());
         let parts = node.inside.iter().chain(&node.into);
         let size = parts
@@ -271,7 +272,7 @@ impl Search<'_> {
         stacker::maybe_grow(64 << 10, 1 << 20, || self.write_node(&self.nodes[node as usize], out));
     }
 
-    fn write_node(&self, node: &Node, out: &mut String) {
+    fn write_node(&self, node: &FormulaNode, out: &mut String) {
         let all = |parts: &[u32], out: &mut String| match parts {
             [] => out.push_str("true"),
             [one] => self.write(*one, out),
@@ -439,14 +440,14 @@ mod tests {
     }
 
     #[test]
-    fn differences_tell_apart() {
+    fn differences_distinguish() {
         let mut differ = [0; 6];
         for seed in 0..3000 {
             let mut random = Random::new(seed);
             let n = 1 + random.below(7);
             let (m, k) = (random.below(3 * n), 1 + random.below(3));
             let a = random_lts(&mut random, n, m, k);
-            // Mostly a small change of the first, so that differences lie deep.
+            // Mostly a small change of the first system, so that the difference has a large depth.
             let b = if random.chance(1, 4) {
                 random_lts(&mut random, n, m, k)
             } else {

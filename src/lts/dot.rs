@@ -1,4 +1,4 @@
-//! Graphviz: [`Lts`] -> a `.dot` digraph for pictures of small systems. Cost: one pass.
+//! Writer of Graphviz `.dot` digraphs, for pictures of small systems. Cost: one pass.
 
 use std::io::Write;
 

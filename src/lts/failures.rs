@@ -1,28 +1,27 @@
-//! Failures and impossible futures: what a system may refuse after a trace, and whether another one
-//! may refuse it too.
+//! Failures and impossible futures: comparison of the refusals of two systems after each trace.
 //!
-//! - Failures (Brookes, Hoare, Roscoe, "A theory of communicating sequential processes", 1984):
-//!   after a trace, the first may come to a state from which no label of a set is possible; so may
-//!   the second. Weak: taus do not count in traces, and only states without tau refuse.
+//! - Failures (Brookes, Hoare, Roscoe, "A theory of communicating sequential processes", 1984): if
+//! after a trace the first system can be in a state that enables no label of a set, so can the
+//! second. Weak: traces omit taus, and only states without tau refuse.
 //! - Impossible futures (Voorhoeve and Mauw, "Impossible futures and determinism", 2001): the same,
-//!   for sets of weak traces instead of labels.
+//! for sets of weak traces instead of labels.
 //!
-//! Each is decided in pairs (state of the first, set of all states of the second after the same
-//! trace), subsumed pairs being dropped, as inclusion of traces is (see [`super::preorder`]): the
-//! second answers if one state of the set offers no more than the state of the first does. Cost:
-//! exponential in the second system at worst; impossible futures ask for inclusions of traces at
-//! each pair, which are remembered. Invariant: a formula holds in the first system and not in the
+//! Each is decided on pairs (state of the first, set of all states of the second after the same
+//! trace), dropping subsumed pairs, like inclusion of traces (see [`super::preorder`]). A pair is
+//! matched if one state of the set offers no more than the state of the first does. Cost:
+//! exponential in the second system in the worst case; impossible futures need inclusions of traces
+//! at each pair, which are cached. Invariant: a formula holds in the first system and not in the
 //! second.
 
 use super::Lts;
 use super::distinguish::Difference;
-use super::preorder::{Included, LONGEST, closed, is_subset, trace_excess};
+use super::preorder::{Included, MAX_FORMULA, closure, is_subset, trace_excess};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What is compared after each trace.
+/// Property compared after each trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Failures,
@@ -30,37 +29,36 @@ pub(super) enum Kind {
     ImpossibleFutures,
 }
 
-/// A pair with the way to it.
-struct Node {
+/// Pair with the path to it.
+struct TraceNode {
     state: StateId,
     set: Vec<StateId>,
     from: Option<usize>,
-    /// None for a tau that does not count.
+    /// `None` for a tau that does not count.
     label: Option<LabelId>,
 }
 
-struct Search<'a> {
+struct RefusalSearch<'a> {
     lts: &'a Lts,
     kind: Kind,
     budget: &'a Budget,
-    /// By two states: a weak trace of the first that the second has not.
+    /// Cache by two states: a weak trace of the first that the second lacks.
     inclusions: AHashMap<(StateId, StateId), Option<Vec<String>>>,
-    /// Pairs whose weak traces are known to be included: one search serves all pairs that it
-    /// visits.
+    /// Pairs with known inclusion of weak traces: one search serves all pairs that it visits.
     included: Included,
 }
 
-/// What the state `a` may refuse after some trace and the state `b` may not.
+/// Returns a refusal of state `a` after some trace that state `b` does not have.
 pub(super) fn refusal_excess(
     lts: &Lts,
     (a, b): (StateId, StateId),
     kind: Kind,
     budget: &Budget,
 ) -> Result<Option<Difference>, Stop> {
-    Search { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }.run(a, b)
+    RefusalSearch { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }.run(a, b)
 }
 
-impl Search<'_> {
+impl RefusalSearch<'_> {
     fn weak(&self) -> bool {
         self.kind != Kind::Failures
     }
@@ -68,7 +66,7 @@ impl Search<'_> {
     fn run(mut self, a: StateId, b: StateId) -> Result<Option<Difference>, Stop> {
         let (lts, weak) = (self.lts, self.weak());
         let mut nodes =
-            vec![Node { state: a, set: closed(lts, vec![b], weak), from: None, label: None }];
+            vec![TraceNode { state: a, set: closure(lts, vec![b], weak), from: None, label: None }];
         let mut queue = VecDeque::from([0usize]);
         let mut minimal: AHashMap<StateId, Vec<usize>> = AHashMap::new();
         let mut polls = 0u64;
@@ -101,13 +99,13 @@ impl Search<'_> {
                     let of = |&s: &StateId| {
                         lts.successors(s).filter(move |&(l, _)| l == label).map(|(_, t)| t)
                     };
-                    closed(lts, nodes[at].set.iter().flat_map(of).collect(), weak)
+                    closure(lts, nodes[at].set.iter().flat_map(of).collect(), weak)
                 };
                 if set.is_empty() {
                     return Ok(Some(self.formula(&nodes, at, Some(label), "true")));
                 }
                 for &(_, t) in group {
-                    nodes.push(Node {
+                    nodes.push(TraceNode {
                         state: t,
                         set: set.clone(),
                         from: Some(at),
@@ -124,15 +122,16 @@ impl Search<'_> {
         self.lts.successors(state).map(|(l, _)| l).collect()
     }
 
-    /// A formula that holds in the state and in none of the set, if no state of the set answers it.
+    /// Returns a formula that holds in the state and in none of the set, if no state of the set
+    /// matches it.
     fn unanswered(&mut self, state: StateId, set: &[StateId]) -> Result<Option<String>, Stop> {
         let own = self.offered(state);
         let mut parts = BTreeSet::new();
         match self.kind {
             Kind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
             Kind::Failures | Kind::WeakFailures => {
-                // Where taus do not count, only a state without tau refuses. Always said: taus
-                // inside of a class of the quotient are not seen here.
+                // If taus do not count, only a state without tau refuses. This conjunct is always
+                // present: taus within a class of the quotient are invisible here.
                 if self.weak() {
                     parts.insert(format!("[{}]false", self.lts.table.texts[LabelId::TAU.index()]));
                 }
@@ -149,9 +148,9 @@ impl Search<'_> {
             }
             Kind::ImpossibleFutures => {
                 for &q in set {
-                    match self.beyond(q, state)? {
+                    match self.trace_difference(q, state)? {
                         None => return Ok(None),
-                        Some(trace) => _ = parts.insert(format!("[{}]false", way(&trace, true))),
+                        Some(trace) => _ = parts.insert(format!("[{}]false", trace_formula(&trace, true))),
                     }
                 }
             }
@@ -159,8 +158,8 @@ impl Search<'_> {
         Ok(Some(format!("({})", parts.into_iter().collect::<Vec<_>>().join(" && "))))
     }
 
-    /// A weak trace of the first that the second has not.
-    fn beyond(&mut self, first: StateId, second: StateId) -> Result<Option<Vec<String>>, Stop> {
+    /// Returns a weak trace of the first that the second lacks.
+    fn trace_difference(&mut self, first: StateId, second: StateId) -> Result<Option<Vec<String>>, Stop> {
         if let Some(known) = self.inclusions.get(&(first, second)) {
             return Ok(known.clone());
         }
@@ -173,7 +172,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    fn formula(&self, nodes: &[Node], at: usize, last: Option<LabelId>, rest: &str) -> Difference {
+    fn formula(&self, nodes: &[TraceNode], at: usize, last: Option<LabelId>, rest: &str) -> Difference {
         let text = |l: LabelId| self.lts.table.texts[l.index()].clone();
         let mut labels: Vec<String> = last.map(text).into_iter().collect();
         let mut place = Some(at);
@@ -185,15 +184,15 @@ impl Search<'_> {
         let text = match (labels.is_empty(), self.weak()) {
             (true, false) => rest.to_string(),
             (false, false) => labels.iter().map(|l| format!("<{l}>")).collect::<String>() + rest,
-            (_, true) => format!("<{}>{rest}", way(&labels, last.is_some())),
+            (_, true) => format!("<{}>{rest}", trace_formula(&labels, last.is_some())),
         };
-        if text.len() as u64 > LONGEST { Difference::TooLong } else { Difference::Formula(text) }
+        if text.len() as u64 > MAX_FORMULA { Difference::TooLong } else { Difference::Formula(text) }
     }
 }
 
-/// The regular formula of a weak trace; `exact`: it ends with the last label, not with the taus
-/// after it.
-fn way(labels: &[String], exact: bool) -> String {
+/// Returns the regular formula of a weak trace; `exact`: it ends with the last label, not with the
+/// taus after it.
+fn trace_formula(labels: &[String], exact: bool) -> String {
     let mut text: String = labels.iter().map(|l| format!("tau* . {l} . ")).collect();
     if exact && !labels.is_empty() {
         text.truncate(text.len() - " . ".len());

@@ -1,4 +1,4 @@
-//! FSM files (`.fsm`), the form of mCRL2's state visualiser: text -> [`Lts`] and back.
+//! Reader and writer of FSM files (`.fsm`), the format of mCRL2's state visualiser.
 //!
 //! ```text
 //! full(2) Bool "false" "true"      parameters: name, number of values, sort, values
@@ -26,8 +26,7 @@ use mu_base::{Diagnostic, Stage};
 
 /// Reads a system.
 ///
-/// # Errors
-/// A line is not as the form says, with its place; there are probabilities.
+/// # Errors A line does not match the format, with its place; there are probabilities.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut input = BufReader::with_capacity(1 << 20, input);
     let (mut line, mut number, mut part) = (Vec::new(), 0u64, 0);
@@ -74,7 +73,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         if text.trim() == "---" {
             part += 1;
             if part > 2 {
-                // Some writers name the initial state after a third mark.
+                // Some writers give the initial state after a third mark.
                 break;
             }
             continue;
@@ -118,7 +117,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         return Err(Diagnostic::new(Stage::File, "the file ends before its transitions")
             .note("expected two lines `---`, and transitions after the second"));
     }
-    // Rows are the only memory that one number alone can ask for.
+    // Only rows can need much memory for a single number.
     if states > valued && states > (1 << 24) + 16 * edges.len() {
         let message = format!(
             "the file has {} transitions, but one of them names state {states}",
@@ -129,10 +128,10 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     Ok(Lts::from_edges(StateId(0), states.max(valued), &edges, table))
 }
 
-/// What was expected, and in which column.
+/// Column and expectation of a syntax error.
 type Fault = (usize, &'static str);
 
-/// `name(3) Sort "x" "y" "z"`: only its form is looked at.
+/// Checks the form of `name(3) Sort "x" "y" "z"`.
 fn parameter(text: &str) -> Result<(), Fault> {
     let open = text
         .find('(')
@@ -190,7 +189,7 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
 }
 
 fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
-    // The initial state changes places with the first.
+    // The initial state is swapped with the first.
     let number = |s: StateId| match s {
         s if s == lts.initial => 1,
         StateId(0) => u64::from(lts.initial.0) + 1,
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn systems_round_trip() {
         for seed in 0..300 {
             let mut random = Random::new(seed);
             let states = 1 + random.below(9);
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_refused_with_its_place() {
+    fn damage_is_rejected_with_its_place() {
         let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
         assert!(
             error("---\n---\n1 2 a\n").contains("a label in quotation marks"),

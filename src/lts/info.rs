@@ -1,49 +1,48 @@
-//! Statistics of a transition system: [`Lts`] -> [`Info`]. Cost: linear, one pass and the
-//! components by tau.
+//! Statistics of a transition system. Cost: linear, one pass and the tau components.
 
 use super::tau::{components, in_breadth_first_order};
 use super::{Lts, relabel};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 
-/// Figures of a transition system; all of the reachable part except where said.
+/// Statistics, of the reachable part except where noted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Info {
     /// Reachable states.
     pub states: usize,
     /// Their transitions.
     pub transitions: usize,
-    /// States of the file that cannot be reached.
+    /// Unreachable states of the file.
     pub unreachable: usize,
     /// States without transitions.
     pub deadlocks: usize,
     /// States from which an infinite run of taus is possible.
     pub divergences: usize,
-    /// Transitions that are tau.
+    /// Number of tau transitions.
     pub taus: usize,
-    /// Fewest transitions of a state.
+    /// Minimum number of transitions of a state.
     pub least_degree: usize,
-    /// Most transitions of a state.
+    /// Maximum number of transitions of a state.
     pub most_degree: usize,
-    /// Whether no state has two transitions with one label.
+    /// True if no state has two transitions with one label.
     pub deterministic: bool,
-    /// Whether the system has no cycle.
+    /// True if the system has no cycle.
     pub acyclic: bool,
     /// Distinct labels that occur, tau included.
     pub labels: usize,
-    /// Transitions by action name (one of a multi-action counts for each of its names), tau first,
-    /// then the most frequent.
+    /// Number of transitions by action name (a multi-action counts once for each of its names), tau
+    /// first, then by frequency.
     pub actions: Vec<(String, usize)>,
 }
 
 impl Info {
-    /// Transitions a state, on average.
+    /// Returns the average number of transitions per state.
     pub fn mean_degree(&self) -> f64 {
         self.transitions as f64 / self.states.max(1) as f64
     }
 }
 
-/// Takes the figures.
+/// Computes the statistics.
 pub fn info(lts: &Lts) -> Info {
     let all = lts.state_count();
     let lts = in_breadth_first_order(lts);
@@ -87,11 +86,11 @@ pub fn info(lts: &Lts) -> Info {
     }
 }
 
-/// States with an infinite tau path: those that reach a tau cycle by taus.
+/// Counts the states with an infinite tau path: those that reach a tau cycle by taus.
 fn divergent_states(lts: &Lts) -> usize {
     let tau = components(lts);
     let mut divergent = tau.divergent.clone();
-    // A tau step leads to a component of smaller number, so ascending order sees targets first.
+    // A tau step leads to a component of smaller number, so ascending order visits targets first.
     let mut order: Vec<u32> = (0..lts.state_count() as u32).collect();
     order.sort_unstable_by_key(|&s| tau.of[s as usize]);
     for &s in &order {
@@ -103,8 +102,8 @@ fn divergent_states(lts: &Lts) -> usize {
     tau.of.iter().filter(|&&c| divergent[c as usize]).count()
 }
 
-/// Kahn's algorithm: what is left after taking away states without incoming transitions is on or
-/// behind a cycle.
+/// Kahn's algorithm: the states that remain after repeated removal of states without incoming
+/// transitions are on or behind a cycle.
 fn is_acyclic(lts: &Lts) -> bool {
     let mut incoming = vec![0u64; lts.state_count()];
     lts.targets.iter().for_each(|t| incoming[t.index()] += 1);

@@ -27,7 +27,7 @@ use mu_base::ids::{LabelId, StateId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Least number of words of signatures at which unused ones are dropped.
+/// Size in words above which unused signatures are dropped.
 const MANY_WORDS: usize = 1 << 16;
 
 /// Two states: refinement stops at the first level with them in different blocks.
@@ -133,7 +133,7 @@ struct Refiner<'a> {
     /// States in an order in which tau steps lead to earlier ones, and the place of each.
     order: Vec<u32>,
     place: Vec<u32>,
-    /// Sources of steps by target: of visible ones (strong: of all), and of tau steps but loops.
+    /// Sources of steps by target: of visible ones (strong: of all), and of tau steps except loops.
     before: Rows<u32>,
     before_tau: Rows<u32>,
     queue: Queue,
@@ -159,7 +159,7 @@ struct Refiner<'a> {
 }
 
 /// Refines until the partition is stable, or until the two states of a goal are in different
-/// blocks. The history of splits is kept only with a goal.
+/// blocks. The history of splits is recorded only with a goal.
 pub fn refine(lts: &Lts, equivalence: Equivalence, goal: Goal) -> Levels {
     let n = lts.state_count();
     let tau = components(lts);
@@ -243,8 +243,8 @@ impl Refiner<'_> {
         }
     }
 
-    /// Computes the signatures that states in new blocks can change. Adds the states of which they
-    /// do.
+    /// Recomputes the signatures that may change because states moved to new blocks. Adds the
+    /// states with changed signatures.
     fn update(&mut self, moved: &[u32], changed: &mut Vec<u32>) {
         let before = std::mem::take(&mut self.before);
         let before_tau = std::mem::take(&mut self.before_tau);
@@ -269,7 +269,7 @@ impl Refiner<'_> {
             for &s in moved {
                 before.row(s).iter().for_each(|&p| self.queue.push(self.place[p as usize]));
                 if self.equivalence != Equivalence::Strong {
-                    // Its own tau steps may no longer be inert, and those to it.
+                    // Its own tau steps, and those to it, may no longer be inert.
                     self.queue.push(self.place[s as usize]);
                     before_tau.row(s).iter().for_each(|&p| self.queue.push(self.place[p as usize]));
                 }
@@ -351,7 +351,7 @@ impl Refiner<'_> {
         self.sets.intern(&self.set)
     }
 
-    /// Drops signatures that no state has any more, if they are many and no history needs them.
+    /// Drops unused signatures, if they are many and no history needs them.
     fn compact(&mut self) {
         if !self.history && self.sets.words() > self.limits.0 {
             let mut names: AHashMap<u32, u32> = AHashMap::new();
@@ -453,7 +453,7 @@ mod tests {
         Equivalence::Weak,
     ];
 
-    /// A chain of steps `step`, the last one `last`.
+    /// Returns a chain of steps `step`, the last one `last`.
     fn chain(steps: u32, step: u32, last: u32) -> Lts {
         let texts = vec!["tau".into(), "a".into(), "b".into()];
         let edges: Vec<_> = (0..steps)
@@ -462,8 +462,8 @@ mod tests {
         Lts::from_edges(StateId(0), steps as usize + 1, &edges, Labels { texts })
     }
 
-    /// A level of a chain moves a few states, and reads few transitions again: the work does not
-    /// grow with steps times levels.
+    /// A level of a chain moves a few states, and reads few transitions again: the work is not
+    /// proportional to steps times levels.
     #[test]
     fn work_on_chains_is_linear() {
         for e in BISIMULATIONS {
@@ -497,8 +497,8 @@ mod tests {
             let Some(Difference::Formula(text)) = distinguish(&a, &b, e, 1) else {
                 panic!("{}: no formula", e.name())
             };
-            // A step of the text for each step of the chain, the last of which one of the systems
-            // cannot do.
+            // One step of the formula for each step of the chain, the last of which only one system
+            // can do.
             assert_eq!(
                 text.matches("a>").count() + text.matches("a . tau*>").count(),
                 20_000,
@@ -509,7 +509,7 @@ mod tests {
         assert_eq!(reduce(&a, Equivalence::Weak, 1).state_count(), 20_001);
     }
 
-    /// The same partition as the definitions give, tau cycles being contracted first; taus without
+    /// The same partition as by the definitions, after contraction of tau cycles; taus without
     /// cycles for the levels themselves.
     #[test]
     fn levels_end_at_the_coarsest_partition() {

@@ -1,4 +1,5 @@
-//! Labelled transition systems in compressed sparse rows. Knows nothing of how they were explored.
+//! Labelled transition systems in compressed sparse rows: files, reduction, comparison. Independent
+//! of their origin.
 #![warn(missing_docs)]
 
 pub mod aterm;
@@ -7,7 +8,7 @@ pub mod behaviour;
 pub mod binary;
 pub mod compare;
 mod coupled;
-mod declared;
+mod declarations;
 pub mod distinguish;
 pub mod dot;
 mod failures;
@@ -31,7 +32,7 @@ mod weak;
 
 use mu_base::ids::{LabelId, StateId};
 
-/// A label table: texts; index 0 is `tau`.
+/// Label table: texts; index 0 is `tau`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     /// The texts by `LabelId`.
@@ -44,7 +45,7 @@ impl Default for Labels {
     }
 }
 
-/// A labelled transition system. Transitions of state `s` are `targets[offsets[s]..offsets[s + 1]]`
+/// Labelled transition system. Transitions of state `s` are `targets[offsets[s]..offsets[s + 1]]`
 /// with their labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lts {
@@ -61,8 +62,8 @@ pub struct Lts {
 }
 
 impl Lts {
-    /// Builds rows from an edge list `(source, label, target)`; O(states + edges). Keeps the order
-    /// of edges within a state.
+    /// Builds rows from an edge list `(source, label, target)`; O(states + edges). Preserves the
+    /// order of edges within a state.
     pub fn from_edges(
         initial: StateId,
         states: usize,
@@ -87,15 +88,15 @@ impl Lts {
         }
         Self { initial, offsets, labels, targets, table }
     }
-    /// Number of states.
+    /// Returns the number of states.
     pub fn state_count(&self) -> usize {
         self.offsets.len() - 1
     }
-    /// Number of transitions.
+    /// Returns the number of transitions.
     pub fn transition_count(&self) -> usize {
         self.targets.len()
     }
-    /// Transitions of a state.
+    /// Iterates over the transitions of a state.
     pub fn successors(&self, state: StateId) -> impl Iterator<Item = (LabelId, StateId)> + '_ {
         let range = self.offsets[state.index()] as usize..self.offsets[state.index() + 1] as usize;
         self.labels[range.clone()].iter().copied().zip(self.targets[range].iter().copied())

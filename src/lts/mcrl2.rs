@@ -1,12 +1,12 @@
-//! mCRL2's binary `.lts` files: bits -> [`Lts`] and back, on top of [`super::aterm`].
+//! Reader and writer of mCRL2's binary `.lts` files, on top of [`super::aterm`].
 //!
 //! A stream is: the mark `labelled_transition_system`; sorts, aliases, constructors, mappings and
-//! equations, each as a count and so many terms; the process parameters and the action
-//! declarations, a list each; then, in any order, `transition` source label target, a list for each
-//! state (its parameters' values), and `initial_state` 1 state. A label is a timed multi-action.
+//! equations, each as a count with its terms; the process parameters and the action declarations, a
+//! list each; then, in any order, `transition` source label target, a list for each state (its
+//! parameters' values), and `initial_state` 1 state. A label is a timed multi-action.
 //!
-//! In: labels become their texts, values as mCRL2 prints them; what a state's parameters were is
-//! left out. Systems with time or probabilities are refused by name. Out: [`write()`].
+//! In: labels become their texts, values as mCRL2 prints them; values of a state's parameters are
+//! omitted. Systems with time or probabilities are rejected. Out: [`write()`].
 //!
 //! Cost: one pass. Memory: transitions, labels, and the shared terms, among which are the values of
 //! all states' parameters.
@@ -17,7 +17,7 @@ use ahash::AHashMap;
 use num_bigint::BigInt;
 
 use super::aterm::{Content, Item, Reader, Symbol, Term};
-use super::declared::Declarations;
+use super::declarations::Declarations;
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
@@ -34,8 +34,9 @@ pub use write_behaviour::{write_equations, write_process};
 
 /// First bytes of a stream of terms.
 pub const MAGIC: [u8; 3] = [0x00, 0x8b, 0xaf];
-/// Labels longer than this are refused: shared terms may unfold to more than memory holds.
-pub(super) const MOST_TEXT: usize = 1 << 20;
+/// Limit on the length of a label; a longer one is an error, since shared terms may unfold to more
+/// than memory holds.
+pub(super) const MAX_TEXT: usize = 1 << 20;
 
 pub(super) fn refuse(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Stage::File, message)
@@ -50,18 +51,17 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 }
 
 /// Reads a system and the declarations of its data and actions, as a specification without
-/// behaviour; or why they have no text.
+/// behaviour, or the reason why they have no text.
 ///
-/// # Errors
-/// The file is damaged, or has time or probabilities.
+/// # Errors The file is damaged, or has time or probabilities.
 pub fn read_with_declarations(
     input: impl Read,
 ) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
     let mut stream = Reader::new(BufReader::with_capacity(1 << 20, input))?;
     if !matches!(stream.item()?, Item::Apply(s, _) if stream.name(s) == "labelled_transition_system")
     {
-        return Err(refuse("this file of mCRL2 holds no labelled transition system")
-            .note("expected what `lps2lts` and `ltsconvert` write"));
+        return Err(refuse("this mCRL2 file contains no labelled transition system")
+            .note("expected the output of `lps2lts` or `ltsconvert`"));
     }
     let declarations = declarations(&mut stream)?;
     Ok((system(stream)?, declarations))
@@ -74,7 +74,8 @@ fn also(
     all.and_then(|mut d| add(&mut d).map(|()| d))
 }
 
-/// The declarations of data: outside, what is damaged; inside, what has no text.
+/// Reads the declarations of data. The outer error is a damaged file; the inner one is a
+/// declaration without text.
 fn data<R: std::io::BufRead>(
     stream: &mut Reader<R>,
 ) -> Result<Result<Declarations, Diagnostic>, Diagnostic> {
@@ -95,7 +96,8 @@ fn data<R: std::io::BufRead>(
     Ok(all)
 }
 
-/// The head of the stream: outside, what is damaged; inside, what has no text.
+/// Reads the head of the stream. The outer error is a damaged file; the inner one is a declaration
+/// without text.
 fn declarations<R: std::io::BufRead>(
     stream: &mut Reader<R>,
 ) -> Result<Result<String, Diagnostic>, Diagnostic> {
@@ -112,7 +114,7 @@ fn declarations<R: std::io::BufRead>(
     Ok(all.map(Declarations::finish))
 }
 
-/// The rest of the stream.
+/// Reads the rest of the stream.
 fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic> {
     let mut table = Labels::default();
     let mut by_text: AHashMap<String, LabelId> = AHashMap::new();
@@ -160,7 +162,7 @@ fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic>
                 let Item::Int(1) = stream.item()? else { return Err(probabilistic()) };
                 let at = match stream.item()? {
                     Item::Int(n) => number(n)?,
-                    // Version 0x8306 gives the probability first.
+                    // Version 0x8306 has the probability first.
                     _ => state(&mut stream)?,
                 };
                 states = states.max(at.index() + 1);
@@ -177,7 +179,7 @@ fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic>
     }
     let initial =
         initial.ok_or_else(|| refuse("the file is damaged: it names no initial state"))?;
-    // Rows are the only memory that one number alone can ask for.
+    // Only rows can need much memory for a single number.
     if states > valued && states > (1 << 24) + 16 * edges.len() {
         return Err(refuse(format!(
             "the file has {} transitions, but one of them leads to state {}",
@@ -219,7 +221,7 @@ fn state<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<StateId, Diagnos
     }
 }
 
-/// Terms as mCRL2 prints them.
+/// Printer of terms in the notation of mCRL2.
 pub(super) struct Texts<'a, R>(pub &'a Reader<R>);
 
 impl<R: std::io::BufRead> Texts<'_, R> {
@@ -290,8 +292,8 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         out.push(close);
         Ok(())
     }
-    /// Head and arguments of an application, with the name of an operation.
-    fn applied(&self, term: Term) -> Option<(&str, &[Term])> {
+    /// Returns head and arguments of an application, with the name of an operation.
+    fn application(&self, term: Term) -> Option<(&str, &[Term])> {
         match self.0.content(term) {
             Content::Apply("DataAppl", [head, arguments @ ..]) => {
                 self.operation(*head).map(|name| (name, arguments))
@@ -308,19 +310,19 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             _ => None,
         }
     }
-    /// A number that is built of constructors.
+    /// Returns a number that consists of constructors.
     pub fn numeral(&self, mut term: Term) -> Option<BigInt> {
-        // From the least digit on: digits of one bit, or of 64.
+        // From the least significant digit: digits of one bit, or of 64.
         let (mut value, mut shift, mut negative) = (BigInt::from(0), 0u64, false);
         loop {
-            match self.applied(term)? {
+            match self.application(term)? {
                 ("@c0", []) => break,
                 ("@c1", []) => {
                     value += BigInt::from(1) << shift;
                     break;
                 }
                 ("@cDub", &[bit, rest]) => {
-                    let (name, _) = self.applied(bit)?;
+                    let (name, _) = self.application(bit)?;
                     value += BigInt::from(u8::from(name == "true")) << shift;
                     (shift, term) = (shift + 1, rest);
                 }
@@ -346,7 +348,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             _ => None,
         }
     }
-    /// Items of a list, set or bag that is built by these operations on an empty one, with
+    /// Returns the items of a list, set or bag built by these operations from an empty one, with
     /// multiplicities for bags.
     fn chain(
         &self,
@@ -356,7 +358,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
     ) -> Option<Vec<(Term, Option<Term>)>> {
         let mut items = Vec::new();
         loop {
-            match self.applied(term)? {
+            match self.application(term)? {
                 (name, []) if name == empty => return Some(items),
                 (name, &[item, rest]) if operations.contains(&name) => {
                     items.push((item, None));
@@ -397,30 +399,30 @@ impl<R: std::io::BufRead> Texts<'_, R> {
                 write(*count, out)?;
             }
         }
-        if items.is_empty() && self.applied(term).is_some_and(|a| a.0 == "{:}") {
+        if items.is_empty() && self.application(term).is_some_and(|a| a.0 == "{:}") {
             out.push(':');
         }
         out.push(close);
         Ok(())
     }
-    /// Whether a value is a function that is no operation, or made of one.
+    /// True if a value is a function other than an operation, or contains one.
     fn is_expression(&self, term: Term) -> bool {
         matches!(self.0.content(term), Content::Apply("Binder", _))
-            || self.applied(term).is_some_and(|(name, _)| {
+            || self.application(term).is_some_and(|(name, _)| {
                 ["@set", "@bag", "@func_update", "@func_update_stable"].contains(&name)
             })
     }
     /// True if a value is an operator of the language with arguments, such as `x == y` for elements
     /// of an abstract sort.
     fn is_operation(&self, term: Term) -> bool {
-        self.applied(term).is_some_and(|(name, arguments)| {
-            !arguments.is_empty() && !super::declared::is_name(name)
+        self.application(term).is_some_and(|(name, arguments)| {
+            !arguments.is_empty() && !super::declarations::is_name(name)
         })
     }
     fn value(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        if out.len() > MOST_TEXT {
+        if out.len() > MAX_TEXT {
             return Err(refuse(format!(
-                "a label has more than {MOST_TEXT} characters: {}...",
+                "a label has more than {MAX_TEXT} characters: {}...",
                 &out.chars().take(60).collect::<String>()
             )));
         }
@@ -434,7 +436,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         if let Some(items) = self.enumeration(term) {
             return self.enumerated(term, items, out, |item, out| self.value(item, out));
         }
-        match self.applied(term) {
+        match self.application(term) {
             // A fraction, a set or bag that is finite.
             Some(("@cReal", &[above, below])) => {
                 self.value(above, out)?;
@@ -445,14 +447,14 @@ impl<R: std::io::BufRead> Texts<'_, R> {
                 Ok(())
             }
             Some(("@set" | "@bag", &[function, finite]))
-                if self.applied(function).is_some_and(|f| matches!(f.0, "@false_" | "@zero_")) =>
+                if self.application(function).is_some_and(|f| matches!(f.0, "@false_" | "@zero_")) =>
             {
                 self.value(finite, out)
             }
-            // Functions, and sets and bags of all that fulfil a condition; those that no text
-            // stands for are told apart at least.
+            // Functions, and set and bag comprehensions; those without text are at least
+            // distinguished.
             _ if (self.is_expression(term) || self.is_operation(term))
-                && let Ok(text) = super::declared::value(self.0, term) =>
+                && let Ok(text) = super::declarations::value(self.0, term) =>
             {
                 out.push_str(without_parentheses(&text));
                 Ok(())

@@ -1,4 +1,4 @@
-//! Measurements, run by hand: `cargo test --release --lib lts::measure -- --ignored --nocapture`.
+//! Benchmarks, run by hand: `cargo test --release --lib lts::measure -- --ignored --nocapture`.
 
 use mu_base::host::Instant;
 
@@ -19,16 +19,15 @@ fn timed<T>(what: &str, f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// User and system time of the process in seconds, where the system says it in `/proc` (in
-/// hundredths).
+/// Returns user and system time of the process in seconds, if `/proc` reports it (in hundredths).
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace().skip(11).take(2);
     fields.filter_map(|f| f.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// `copies` copies of a random system, whose steps change between copies at random; tau steps go
-/// down in the base system.
+/// Returns `copies` copies of a random system, in which steps switch between copies at random; tau
+/// steps descend in the base system.
 fn copies(base: usize, copies: usize, degree: usize, taus: bool) -> Lts {
     let mut random = Random::new(11);
     let mut edges = Vec::new();

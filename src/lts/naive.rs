@@ -1,5 +1,5 @@
-//! The equivalences by their definitions, as greatest fixed points over all pairs: slow twins for
-//! the tests of the fast ones.
+//! Naive implementation of the equivalences by their definitions, as greatest fixed points over all
+//! pairs: the oracle for the tests of the efficient algorithms.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use mu_base::random::Random;
 
 type Relation = Vec<Vec<bool>>;
 
-/// A random system over `labels` labels (0 is tau).
+/// Returns a random system over `labels` labels (0 is tau).
 pub fn random_lts(random: &mut Random, states: usize, edges: usize, labels: usize) -> Lts {
     let texts =
         (0..labels).map(|i| if i == 0 { "tau".to_owned() } else { format!("a{i}") }).collect();
@@ -34,7 +34,7 @@ fn steps(lts: &Lts, s: usize) -> Vec<(LabelId, usize)> {
     lts.successors(StateId::new(s)).map(|(l, t)| (l, t.index())).collect()
 }
 
-/// What a state reaches by taus, itself included.
+/// Returns the states that a state reaches by taus, itself included.
 fn closure(lts: &Lts, s: usize) -> BTreeSet<usize> {
     let mut set = BTreeSet::from([s]);
     let mut work = vec![s];
@@ -48,7 +48,7 @@ fn closure(lts: &Lts, s: usize) -> BTreeSet<usize> {
     set
 }
 
-/// Whether `s` has an infinite tau path through states related to it.
+/// True if `s` has an infinite tau path through states related to it.
 fn diverges(lts: &Lts, r: &Relation, s: usize) -> bool {
     let n = r.len();
     let mut alive: Vec<bool> = (0..n).map(|t| r[s][t]).collect();
@@ -63,8 +63,8 @@ fn diverges(lts: &Lts, r: &Relation, s: usize) -> bool {
     }
 }
 
-/// Whether each step of `s` is answered by `t`.
-fn answered(lts: &Lts, equivalence: Equivalence, r: &Relation, s: usize, t: usize) -> bool {
+/// True if `t` matches each step of `s`.
+fn is_matched(lts: &Lts, equivalence: Equivalence, r: &Relation, s: usize, t: usize) -> bool {
     steps(lts, s).into_iter().all(|(a, to)| match equivalence {
         Equivalence::Strong => steps(lts, t).into_iter().any(|(b, u)| a == b && r[to][u]),
         Equivalence::Branching | Equivalence::DivergenceBranching => {
@@ -108,7 +108,7 @@ fn traces_equal(lts: &Lts, s: usize, t: usize, weak: bool) -> bool {
     true
 }
 
-/// The relation by its definition.
+/// Computes the relation by its definition.
 pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
     let n = lts.state_count();
     if matches!(equivalence, Equivalence::Trace | Equivalence::WeakTrace) {
@@ -121,7 +121,7 @@ pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
             .collect();
     }
     let mut r: Relation = vec![vec![true; n]; n];
-    // Divergence inside a class makes sense only for an equivalence, so it is judged whenever the
+    // Divergence within a class is defined only for an equivalence, so it is checked whenever the
     // rest is stable.
     let mut infinite = vec![false; n];
     loop {
@@ -130,8 +130,8 @@ pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
                 let related = |t: usize| {
                     r[s][t]
                         && infinite[s] == infinite[t]
-                        && answered(lts, equivalence, &r, s, t)
-                        && answered(lts, equivalence, &r, t, s)
+                        && is_matched(lts, equivalence, &r, s, t)
+                        && is_matched(lts, equivalence, &r, t, s)
                 };
                 (0..n).map(related).collect()
             })
@@ -192,16 +192,15 @@ fn check(seed: u64) {
 }
 
 #[test]
-fn equivalences_are_their_definitions() {
+fn equivalences_match_their_definitions() {
     for seed in 0..3000 {
         check(seed);
     }
 }
 
-/// Quotients have the fewest transitions: no transition of a small one can go without leaving the
-/// class.
+/// Quotients have the fewest transitions: removing a transition of a small one changes its class.
 #[test]
-fn quotients_have_no_spare_transition() {
+fn quotients_have_no_redundant_transition() {
     for seed in 0..600 {
         let mut random = Random::new(seed);
         let states = 1 + random.below(7);

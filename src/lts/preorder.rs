@@ -1,21 +1,19 @@
-//! Refinement preorders: whether one system can do only what another can, and if not, what more it
-//! can do.
+//! Refinement preorders: inclusion of the behaviour of one system in that of another, with evidence
+//! of the excess otherwise.
 //!
 //! - Trace inclusion, weak or not: search of pairs (state of the first, set of states of the
-//!   second), subsumed pairs being dropped (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new
-//!   algorithm for checking universality of finite automata", CAV 2006). Breadth first, so the
-//!   trace is a shortest one. Cost: exponential in the second system at worst.
+//! second), dropping subsumed pairs (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new
+//! algorithm for checking universality of finite automata", CAV 2006). Breadth first, so the trace
+//! is a shortest one. Cost: exponential in the second system in the worst case.
 //! - Simulation: pairs of states on demand, refuted backwards by counters as in linear-time solving
-//!   of boolean systems (Dowling and Gallier 1984). Cost: O(transitions of the one * transitions of
-//!   the other). The formula follows the order of refutation, so it is finite; it has no negation,
-//!   so what satisfies it is not simulated.
-//!
+//! of boolean systems (Dowling and Gallier 1984). Cost: O(transitions of the one * transitions of
+//! the other). The formula follows the order of refutation, so it is finite; it has no negation, so
+//! a system that satisfies it is not simulated.
 //! - Ready simulation: simulation between states that offer the same labels.
 //! - Failures and impossible futures are in [`super::failures`], coupled simulation in
-//!   [`super::coupled`].
+//! [`super::coupled`].
 //!
-//! All work on the quotient by strong (weak traces: branching) bisimulation, under which they do
-//! not change.
+//! All run on the quotient by strong (weak traces: branching) bisimulation, which preserves them.
 
 use std::collections::VecDeque;
 
@@ -30,26 +28,26 @@ use super::reduce::{Equivalence, reduce};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};
 
-/// When one system refines another.
+/// Refinement preorder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum Preorder {
-    /// Each trace of the first is one of the second.
+    /// Every trace of the first is a trace of the second.
     Trace,
-    /// Every weak trace of A is a weak trace of B.
+    /// Every weak trace of the first is a weak trace of the second.
     WeakTrace,
-    /// The second simulates the first, tau being a label like others.
+    /// The second simulates the first; tau is an ordinary label.
     Simulation,
-    /// The same between states that offer the same labels.
+    /// Simulation between states that offer the same labels.
     ReadySimulation,
     /// The second simulates the first weakly, and after taus the first simulates it in turn.
     CoupledSimulation,
-    /// What the first may refuse after a trace, the second may refuse.
+    /// Every refusal of the first after a trace is a refusal of the second.
     Failures,
     /// The same for weak traces and states without tau.
     WeakFailures,
-    /// Sets of weak traces that the first may make impossible after a weak trace, the second may
-    /// make impossible.
+    /// Every set of weak traces that the first can make impossible after a weak trace, the second
+    /// can make impossible.
     ImpossibleFutures,
 }
 
@@ -61,7 +59,7 @@ impl Preorder {
             Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures
         )
     }
-    /// The name that options and reports use.
+    /// Returns the name for options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Preorder::Trace => "trace",
@@ -76,10 +74,11 @@ impl Preorder {
     }
 }
 
-/// Longest formula that is written, in bytes.
-pub(super) const LONGEST: u64 = 1 << 20;
+/// Limit on the length of a formula in bytes; beyond it, [`Difference::TooLong`] is returned.
+pub(super) const MAX_FORMULA: u64 = 1 << 20;
 
-/// What the first system can do and the second cannot; nothing if the first refines the second.
+/// Returns behaviour of the first system that the second lacks; `None` if the first refines the
+/// second.
 pub fn excess(
     a: &Lts,
     b: &Lts,
@@ -91,7 +90,7 @@ pub fn excess(
         Preorder::WeakTrace | Preorder::CoupledSimulation | Preorder::ImpossibleFutures => {
             Equivalence::Branching
         }
-        // A state that only diverges is not one without tau.
+        // A state that only diverges is not a state without tau.
         Preorder::WeakFailures => Equivalence::DivergenceBranching,
         Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures => {
             Equivalence::Strong
@@ -123,17 +122,17 @@ pub fn excess(
     }
 }
 
-/// A pair with the way to it.
-struct Node {
+/// Pair with the path to it.
+struct TraceNode {
     state: StateId,
     set: Vec<StateId>,
-    /// The node before, and the label between (none for a tau that does not count).
+    /// Previous node, and the label between (`None` for a tau that does not count).
     from: Option<usize>,
     label: Option<LabelId>,
 }
 
-/// All states that these reach by taus, where taus do not count; sorted.
-pub(super) fn closed(lts: &Lts, mut set: Vec<StateId>, weak: bool) -> Vec<StateId> {
+/// Returns all states that these reach by taus, if taus do not count; sorted.
+pub(super) fn closure(lts: &Lts, mut set: Vec<StateId>, weak: bool) -> Vec<StateId> {
     if weak {
         let mut seen: ahash::AHashSet<StateId> = set.iter().copied().collect();
         let mut next = 0;
@@ -151,12 +150,12 @@ pub(super) fn closed(lts: &Lts, mut set: Vec<StateId>, weak: bool) -> Vec<StateI
     set
 }
 
-/// Pairs of a state and a set of states with all traces of the state: for each state the sets, none
-/// of which contains another.
+/// Included pairs of a state and a set of states that has all traces of the state: for each state
+/// the minimal sets.
 pub(super) type Included = AHashMap<StateId, Vec<Vec<StateId>>>;
 
-/// Finds a trace of the first state that the second has not. Pairs that earlier searches found to
-/// be included are not searched again, and those of this search are added.
+/// Finds a trace of the first state that the second lacks. Skips pairs that earlier searches found
+/// to be included, and adds those of this search.
 pub(super) fn trace_excess(
     lts: &Lts,
     (a, b): (StateId, StateId),
@@ -164,8 +163,8 @@ pub(super) fn trace_excess(
     included: &mut Included,
     budget: &Budget,
 ) -> Result<Option<Difference>, Stop> {
-    let close = |set: Vec<StateId>| closed(lts, set, weak);
-    let mut nodes = vec![Node { state: a, set: close(vec![b]), from: None, label: None }];
+    let close = |set: Vec<StateId>| closure(lts, set, weak);
+    let mut nodes = vec![TraceNode { state: a, set: close(vec![b]), from: None, label: None }];
     let mut queue = VecDeque::from([0usize]);
     let mut minimal: AHashMap<StateId, Vec<usize>> = AHashMap::new();
     let mut polls = 0u64;
@@ -196,7 +195,7 @@ pub(super) fn trace_excess(
             let label = group[0].0;
             if weak && label == LabelId::TAU {
                 for &(_, t) in group {
-                    nodes.push(Node {
+                    nodes.push(TraceNode {
                         state: t,
                         set: nodes[at].set.clone(),
                         from: Some(at),
@@ -225,7 +224,7 @@ pub(super) fn trace_excess(
                 return Ok(Some(Difference::Trace { labels, first: true }));
             }
             for &(_, t) in group {
-                nodes.push(Node { state: t, set: set.clone(), from: Some(at), label: Some(label) });
+                nodes.push(TraceNode { state: t, set: set.clone(), from: Some(at), label: Some(label) });
                 queue.push_back(nodes.len() - 1);
             }
         }
@@ -241,28 +240,28 @@ pub(super) fn trace_excess(
     Ok(None)
 }
 
-/// Whether one sorted list is contained in another.
+/// True if one sorted list is contained in another.
 pub(super) fn is_subset(small: &[StateId], large: &[StateId]) -> bool {
     let mut rest = large.iter();
     small.len() <= large.len() && small.iter().all(|x| rest.any(|y| x == y))
 }
 
-/// A pair of states: does the second simulate the first?
+/// Pair of states of which the second may simulate the first.
 struct Pair {
     first: StateId,
     second: StateId,
-    /// The move that the second cannot answer; without target, a label that the second offers and
-    /// the first does not.
+    /// The move without a matching move of the second; without target, a label that the second
+    /// offers and the first does not.
     refuted: Option<(LabelId, Option<StateId>)>,
-    /// Answers left of each move.
+    /// Number of remaining matches of each move.
     answers: Vec<(LabelId, StateId, u32)>,
-    /// Pairs whose move number so and so is answered by coming here.
+    /// Moves of other pairs that this pair matches: pair and number of the move.
     serves: Vec<(u32, u32)>,
 }
 
 struct Simulation<'a> {
     lts: &'a Lts,
-    /// States must offer the same labels.
+    /// True if states must offer the same labels.
     ready: bool,
     pairs: Vec<Pair>,
     known: AHashMap<(StateId, StateId), u32>,
@@ -299,7 +298,7 @@ impl Simulation<'_> {
         if self.pairs[0].refuted.is_none() {
             return Ok(None);
         }
-        if self.size(0, &mut AHashMap::new()) > LONGEST {
+        if self.size(0, &mut AHashMap::new()) > MAX_FORMULA {
             return Ok(Some(Difference::TooLong));
         }
         Ok(Some(Difference::Formula(self.formula(0, &mut AHashMap::new()))))
@@ -346,7 +345,7 @@ impl Simulation<'_> {
             self.pairs[p as usize].refuted = Some(by);
             for (q, i) in std::mem::take(&mut self.pairs[p as usize].serves) {
                 let pair = &mut self.pairs[q as usize];
-                // A pair refuted while it is expanded has no later moves.
+                // A pair that is refuted during its expansion has no later moves.
                 let Some(answer) = pair.answers.get_mut(i as usize) else { continue };
                 answer.2 -= 1;
                 if answer.2 == 0 {
@@ -356,7 +355,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The pairs behind the move that refutes a pair.
+    /// Returns the pairs behind the move that refutes a pair.
     fn behind(&self, p: u32) -> (LabelId, Vec<u32>) {
         let pair = &self.pairs[p as usize];
         let (label, to) = pair.refuted.unwrap_or((LabelId::TAU, Some(pair.first)));
@@ -424,7 +423,7 @@ mod tests {
         aut::read(text.as_bytes(), &Default::default()).unwrap()
     }
 
-    /// The greatest simulation, from the definition.
+    /// Computes the greatest simulation from the definition.
     fn simulated(a: &Lts, b: &Lts) -> bool {
         let label = |lts: &Lts, l: LabelId| lts.table.texts[l.index()].clone();
         let mut related = vec![vec![true; b.state_count()]; a.state_count()];
@@ -449,7 +448,8 @@ mod tests {
         }
     }
 
-    /// Inclusion of traces by determinisation: the sum of both has the traces of the second.
+    /// Decides inclusion of traces by determinisation: the sum of both has the traces of the
+    /// second.
     fn included(a: &Lts, b: &Lts, weak: bool) -> bool {
         let (union, first, second) = disjoint_union(a, b);
         let n = union.state_count();
@@ -467,7 +467,7 @@ mod tests {
         trace::same(&both, StateId::new(n), second, weak, 1)
     }
 
-    /// What states reach by taus, if taus do not count, otherwise they themselves.
+    /// Returns the closure under taus, if taus do not count, otherwise the set itself.
     fn over(lts: &Lts, set: &BTreeSet<StateId>, weak: bool) -> BTreeSet<StateId> {
         let mut all = set.clone();
         loop {
@@ -499,9 +499,9 @@ mod tests {
         lts.successors(s).map(|x| x.0).collect()
     }
 
-    /// By sets of states on both sides: after each trace, each state of the first is answered by
-    /// one of the second.
-    fn answered(
+    /// Compares sets of states on both sides: after each trace, each state of the first has a
+    /// matching state of the second.
+    fn is_matched(
         a: &Lts,
         b: &Lts,
         weak: bool,
@@ -514,7 +514,7 @@ mod tests {
         );
         let (mut seen, mut open) = (BTreeSet::from([start.clone()]), vec![start]);
         while let Some((x, y)) = open.pop() {
-            // None: the first asks for nothing.
+            // `None`: the first state makes no requirement.
             let fine = |p: StateId| {
                 y.iter().any(|q| answers(&union, p, *q) == Some(true))
                     || y.iter().all(|q| answers(&union, p, *q).is_none())
@@ -537,23 +537,23 @@ mod tests {
         true
     }
 
-    /// Refusals, and where `weak` only those of states without tau.
+    /// Compares refusals; if `weak`, only those of states without tau.
     fn refuses(a: &Lts, b: &Lts, weak: bool) -> bool {
-        answered(a, b, weak, &|lts, p, q| {
+        is_matched(a, b, weak, &|lts, p, q| {
             let (own, other) = (labels_of(lts, p), labels_of(lts, q));
             (!weak || !own.contains(&LabelId::TAU)).then(|| other.is_subset(&own))
         })
     }
 
-    /// Sets of traces that become impossible.
+    /// Compares sets of traces that become impossible.
     fn impossible(a: &Lts, b: &Lts) -> bool {
-        answered(a, b, true, &|lts, p, q| {
+        is_matched(a, b, true, &|lts, p, q| {
             let at = |s| Lts { initial: s, ..lts.clone() };
             Some(included(&at(q), &at(p), true))
         })
     }
 
-    /// The greatest ready simulation, or coupled simulation, from the definition.
+    /// Computes the greatest ready simulation, or coupled simulation, from the definition.
     fn related(a: &Lts, b: &Lts, coupled: bool) -> bool {
         let (union, first, second) = disjoint_union(a, b);
         let n = union.state_count();

@@ -8,17 +8,17 @@
 //! - weak: on the branching quotient, see `weak`. Trace, weak trace: determinisation, see
 //!   [`super::trace`].
 //!
-//! A quotient holds what is reachable from the initial state, which is state 0; states are numbered
-//! breadth first; parallel transitions are merged. Inert tau steps are dropped, under branching and
-//! weak bisimulation tau loops as well, while the quotient by divergence-preserving branching
-//! bisimulation has a tau loop exactly at the states that diverge.
+//! A quotient contains the states reachable from the initial state, which is state 0; states are
+//! numbered breadth first; parallel transitions are merged. Inert tau steps are dropped, under
+//! branching and weak bisimulation tau loops as well, while the quotient by divergence-preserving
+//! branching bisimulation has a tau loop exactly at the states that diverge.
 
 use super::refine::{Graph, refine};
 use super::tau::{Components, Rows, components, edges, in_breadth_first_order, reachable};
 use super::{Lts, trace, weak};
 use mu_base::ids::{LabelId, StateId};
 
-/// When two states count as the same.
+/// Equivalence of states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum Equivalence {
@@ -30,14 +30,14 @@ pub enum Equivalence {
     DivergenceBranching,
     /// Weak bisimulation (observation equivalence).
     Weak,
-    /// The same traces, tau being a label like others.
+    /// Equal traces; tau is an ordinary label.
     Trace,
-    /// The same traces without their taus.
+    /// Equal traces without their taus.
     WeakTrace,
 }
 
 impl Equivalence {
-    /// All of them, the finest first.
+    /// All equivalences, the finest first.
     pub const ALL: [Equivalence; 6] = [
         Equivalence::Strong,
         Equivalence::DivergenceBranching,
@@ -50,7 +50,7 @@ impl Equivalence {
     pub fn abstracts(self) -> bool {
         !matches!(self, Equivalence::Strong | Equivalence::Trace)
     }
-    /// The name that options and reports use.
+    /// Returns the name for options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Equivalence::Strong => "strong",
@@ -61,18 +61,18 @@ impl Equivalence {
             Equivalence::WeakTrace => "weak-trace",
         }
     }
-    /// The equivalence of a name.
+    /// Returns the equivalence of a name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|e| e.name() == name)
     }
 }
 
-/// States in classes.
+/// Partition of states into classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Number of classes.
     pub blocks: usize,
-    /// The class of each state; classes are numbered in the order of their first states.
+    /// Class of each state; classes are numbered in the order of their first states.
     pub block_of: Vec<u32>,
 }
 
@@ -89,13 +89,13 @@ impl Partition {
         }
         Self { blocks: blocks as usize, block_of }
     }
-    /// Whether two states are in one class.
+    /// True if two states are in one class.
     pub fn same(&self, a: StateId, b: StateId) -> bool {
         self.block_of[a.index()] == self.block_of[b.index()]
     }
 }
 
-/// The classes of all states, also of those that are not reachable.
+/// Computes the classes of all states, unreachable ones included.
 pub fn partition(lts: &Lts, equivalence: Equivalence, threads: usize) -> Partition {
     match equivalence {
         Equivalence::Strong => strong(lts, threads),
@@ -107,7 +107,7 @@ pub fn partition(lts: &Lts, equivalence: Equivalence, threads: usize) -> Partiti
     }
 }
 
-/// The quotient of the reachable part.
+/// Computes the quotient of the reachable part.
 pub fn reduce(lts: &Lts, equivalence: Equivalence, threads: usize) -> Lts {
     let part = reachable(lts);
     let lts = part.as_ref().unwrap_or(lts);
@@ -133,8 +133,8 @@ pub fn reduce(lts: &Lts, equivalence: Equivalence, threads: usize) -> Lts {
     }
 }
 
-/// The classes of strong or divergence-preserving branching bisimilarity, and the system of them:
-/// state `b` is class `b`, reachable or not.
+/// Computes the classes of strong or divergence-preserving branching bisimilarity, and their
+/// transition system: state `b` is class `b`, reachable or not.
 pub fn by_classes(lts: &Lts, hidden: bool, threads: usize) -> (Lts, Partition) {
     if !hidden {
         let p = strong(lts, threads);
@@ -144,7 +144,7 @@ pub fn by_classes(lts: &Lts, hidden: bool, threads: usize) -> (Lts, Partition) {
     (classes(lts, &p, Inert::Drop, &divergent(&p, &tau)), p)
 }
 
-/// The classes whose states can take tau steps for ever.
+/// Returns the classes of states with infinite tau paths.
 fn divergent(p: &Partition, tau: &Components) -> Vec<bool> {
     let mut divergent = vec![false; p.blocks];
     for (s, &b) in p.block_of.iter().enumerate() {
@@ -153,7 +153,7 @@ fn divergent(p: &Partition, tau: &Components) -> Vec<bool> {
     divergent
 }
 
-/// Strong bisimilarity.
+/// Computes strong bisimilarity.
 pub(super) fn strong(lts: &Lts, threads: usize) -> Partition {
     let graph = Graph {
         offsets: &lts.offsets,
@@ -166,7 +166,7 @@ pub(super) fn strong(lts: &Lts, threads: usize) -> Partition {
     Partition::normal(block_of, blocks)
 }
 
-/// Branching bisimilarity, with the tau components that it was computed on.
+/// Computes branching bisimilarity, with the underlying tau components.
 pub(super) fn branching(lts: &Lts, divergence: bool, threads: usize) -> (Partition, Components) {
     let tau = components(lts);
     let n = tau.count;
@@ -196,22 +196,22 @@ pub(super) fn branching(lts: &Lts, divergence: bool, threads: usize) -> (Partiti
     (Partition::normal(states, blocks), tau)
 }
 
-/// What becomes of tau steps within a class.
+/// Treatment of tau steps within a class.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inert {
-    /// They become loops. One member of a class stands for all, as under strong bisimulation.
+    /// They become loops. One member of a class represents all, as under strong bisimulation.
     Keep,
     /// They vanish.
     Drop,
 }
 
-/// The quotient in breadth-first order, without what is not reachable.
+/// Computes the reachable quotient in breadth-first order.
 pub(super) fn quotient(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool]) -> Lts {
     in_breadth_first_order(&classes(lts, p, inert, divergent))
 }
 
-/// The transitions between classes, merged and sorted; `divergent` classes get a tau loop. State
-/// `b` is class `b`.
+/// Computes the transitions between classes, merged and sorted; `divergent` classes get a tau loop.
+/// State `b` is class `b`.
 pub(super) fn classes(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool]) -> Lts {
     let members =
         Rows::build(p.blocks, || p.block_of.iter().enumerate().map(|(s, &b)| (b, s as u32)));

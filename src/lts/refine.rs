@@ -1,17 +1,17 @@
 //! Coarsest stable partition by signature refinement: strong and branching bisimulation.
 //!
 //! Blom and Orzan, "Distributed state space minimization" (2005): the signature of a state is the
-//! set of what it can do in terms of the current blocks; states of a block with different
-//! signatures are parted until none are. For branching bisimulation signatures are inductive (Blom
-//! and van de Pol, "Distributed branching bisimulation minimization by inductive signatures",
-//! 2009): a tau step that stays in the block counts as a step to the *signature* of its target, and
-//! a state that can do no more than one such target takes over that target's signature. So no
-//! signature is larger than its state's out-degree. The only target that can serve is the one whose
-//! signature was numbered last, since signatures contain only numbers given out before their own.
-//! Departures: a signature is recomputed only where it can have changed, and of the parts of a
-//! block the largest keeps the block's name (Hopcroft; Valmari and Franceschinis 2010), so a
-//! transition is looked at again only when its target has moved to a part of at most half the size.
-//! Signatures are compared as a whole, not by hash.
+//! set of its steps in terms of the current blocks; states of a block with different signatures are
+//! separated until there are none. For branching bisimulation signatures are inductive (Blom and
+//! van de Pol, "Distributed branching bisimulation minimization by inductive signatures", 2009): a
+//! tau step that stays in the block counts as a step to the *signature* of its target, and a state
+//! that can do no more than one such target takes over that target's signature. So no signature is
+//! larger than its state's out-degree. The only possible target is the one with the latest
+//! signature number, since signatures contain only numbers given out before their own. Differences:
+//! a signature is recomputed only if it can have changed, and of the parts of a block the largest
+//! keeps the block's name (Hopcroft; Valmari and Franceschinis 2010), so a transition is looked at
+//! again only when its target has moved to a part of at most half the size. Signatures are compared
+//! as a whole, not by hash.
 //!
 //! Input: rows of visible and of (acyclic, descending) tau steps. Output: block of each state.
 //! Cost: about O(transitions * log states * out-degree), each signature being sorted.
@@ -26,7 +26,7 @@ use super::signature::{Entry, Interner};
 use super::tau::Rows;
 use mu_base::ids::{AtomicMaybe, LabelId, StateId};
 
-/// The system to be refined. `tau` and `tau_pred` are empty rows where tau counts as visible.
+/// System to be refined. `tau` and `tau_pred` are empty rows if tau counts as visible.
 pub struct Graph<'a> {
     /// Row starts of the visible steps.
     pub offsets: &'a [u64],
@@ -40,7 +40,7 @@ pub struct Graph<'a> {
     pub divergent: &'a [bool],
 }
 
-/// Blocks with more marked states than this are evaluated by several threads together.
+/// Number of marked states above which several threads evaluate a block together.
 const BIG: usize = 1 << 13;
 
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ struct Block {
     marked: u32,
 }
 
-/// Whether all of `small` but `entry` is in `large`; both ascend.
+/// True if all of `small` except `entry` is in `large`; both ascend.
 fn subset_but(small: &[Entry], entry: Entry, large: &[Entry]) -> bool {
     if small.len() > large.len() + 1 {
         return false;
@@ -123,21 +123,21 @@ pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
     (refiner.blocks.len(), refiner.block_of)
 }
 
-/// What a thread needs to evaluate blocks.
+/// Buffers of a thread that evaluates blocks.
 #[derive(Default)]
 struct Worker {
     signature: Vec<Entry>,
     interner: Interner<Entry>,
 }
 
-/// Evaluated blocks.
+/// Result of evaluating blocks.
 #[derive(Default)]
-struct Evaluated {
-    /// Block, number of groups apart from that of the unmarked states, number of entries in
+struct BlockGroups {
+    /// Block, number of groups other than that of the unmarked states, number of entries in
     /// `groups` (its marked states, or 0).
     blocks: Vec<(u32, u32, u32)>,
-    /// The groups of the marked states in their order; that of the unmarked ones has the number
-    /// after the last.
+    /// Groups of the marked states in their order; that of the unmarked ones has the number after
+    /// the last.
     groups: Vec<u32>,
 }
 
@@ -148,7 +148,7 @@ struct Scratch {
     starts: Vec<u32>,
     fill: Vec<u32>,
     states: Vec<u32>,
-    /// The new blocks of the round with the block that each came from.
+    /// The new blocks of the round with the blocks that they split from.
     moved: Vec<(u32, u32)>,
 }
 
@@ -156,12 +156,12 @@ impl Refiner<'_> {
     fn run(&mut self, threads: usize) {
         let mut worker = Worker::default();
         let mut scratch = Scratch::default();
-        let mut evaluated = Evaluated::default();
+        let mut evaluated = BlockGroups::default();
         while !self.touched.is_empty() {
             let touched = std::mem::take(&mut self.touched);
             scratch.moved.clear();
-            // Tau steps lead to smaller states: in ascending order, what a state inherits is there
-            // before it.
+            // Tau steps lead to smaller states: in ascending order, inherited signatures are
+            // computed first.
             if self.graph.tau.is_some() {
                 for &b in &touched {
                     let Block { start, marked, .. } = self.blocks[b as usize];
@@ -174,7 +174,7 @@ impl Refiner<'_> {
             }
             let total: usize =
                 touched.iter().map(|&b| self.blocks[b as usize].marked as usize).sum();
-            // Every signature of a round is in terms of the partition before it, so the splits come
+            // Every signature of a round is in terms of the previous partition, so the splits come
             // after the last evaluation.
             if threads > 1 && total > BIG {
                 for e in self.evaluate_all(&touched, (total / (threads * 8)).max(BIG / 4)) {
@@ -192,9 +192,9 @@ impl Refiner<'_> {
         }
     }
 
-    /// Evaluates by all threads: runs of blocks with together about `share` states are the tasks; a
-    /// big block is shared if its states do not inherit from each other.
-    fn evaluate_all(&self, touched: &[u32], share: usize) -> Vec<Evaluated> {
+    /// Evaluates blocks in all threads: runs of blocks with together about `share` states are the
+    /// tasks; a big block is divided if its states do not inherit from each other.
+    fn evaluate_all(&self, touched: &[u32], share: usize) -> Vec<BlockGroups> {
         let mut results = Vec::new();
         let mut tasks: Vec<&[u32]> = Vec::new();
         let (mut from, mut size) = (0, 0);
@@ -215,7 +215,7 @@ impl Refiner<'_> {
         tasks.push(&touched[from..]);
         results.par_extend(tasks.into_par_iter().map(|blocks| {
             let mut worker = Worker::default();
-            let mut evaluated = Evaluated::default();
+            let mut evaluated = BlockGroups::default();
             for &b in blocks {
                 self.evaluate(b, &mut worker, &mut evaluated);
             }
@@ -225,7 +225,7 @@ impl Refiner<'_> {
     }
 
     /// Groups the marked states of a block by signature.
-    fn evaluate(&self, block: u32, worker: &mut Worker, out: &mut Evaluated) {
+    fn evaluate(&self, block: u32, worker: &mut Worker, out: &mut BlockGroups) {
         let Block { start, marked, end } = self.blocks[block as usize];
         if end - start == 1 {
             out.blocks.push((block, 1, 0));
@@ -245,10 +245,10 @@ impl Refiner<'_> {
             return;
         };
         let first = out.groups.len();
-        let mut rest = None; // the group of the unmarked states, once it is needed
+        let mut rest = None; // group of the unmarked states, once needed
         for &s in states {
             self.own(s, signature);
-            let mut last: Option<u32> = None; // the group of an inert step's target that was numbered last
+            let mut last: Option<u32> = None; // group of an inert step's target with the latest number
             for &t in tau.row(s) {
                 let to = self.block_of[t as usize];
                 if to != block {
@@ -289,7 +289,7 @@ impl Refiner<'_> {
         out.blocks.push((block, count, marked));
     }
 
-    /// The signature that the unmarked states of a block share, given one of them.
+    /// Returns the common signature of the unmarked states of a block, given one of them.
     fn unmarked_signature(&self, state: u32, block: u32) -> Vec<Entry> {
         let bottom = self.bottom_from(state, block);
         let mut signature = Vec::new();
@@ -306,11 +306,11 @@ impl Refiner<'_> {
         signature
     }
 
-    /// An unmarked state of the block that has no tau steps inside it, found from an unmarked one.
-    /// What unmarked states reach by tau inside their block is unmarked, and a state without
-    /// such steps never gets one.
+    /// Returns an unmarked state of the block without tau steps inside it, starting from an
+    /// unmarked one. Unmarked states reach only unmarked states by tau inside their block, and a
+    /// state without such steps never gets one.
     fn bottom_from(&self, state: u32, block: u32) -> u32 {
-        let tau = self.graph.tau.as_ref().expect("only where tau is invisible");
+        let tau = self.graph.tau.as_ref().expect("tau is invisible here");
         let Block { start, marked, .. } = self.blocks[block as usize];
         if let Some(hint) = self.bottom[block as usize].get()
             && self.block_of[hint as usize] == block
@@ -326,7 +326,7 @@ impl Refiner<'_> {
         s
     }
 
-    /// Visible steps and divergence of a state itself.
+    /// Adds visible steps and divergence of a state itself.
     #[inline]
     fn own(&self, state: u32, signature: &mut Vec<Entry>) {
         let s = state as usize;
@@ -340,9 +340,9 @@ impl Refiner<'_> {
         }
     }
 
-    /// `evaluate` by all threads for a block of independent states: each numbers its part, then the
+    /// Evaluates a block of independent states in all threads: each numbers its part, then the
     /// numbers are unified.
-    fn evaluate_shared(&self, block: u32, share: usize) -> Evaluated {
+    fn evaluate_shared(&self, block: u32, share: usize) -> BlockGroups {
         let Block { start, marked, .. } = self.blocks[block as usize];
         let states = &self.elements[start as usize..(start + marked) as usize];
         let parts: Vec<(Vec<u32>, Interner<Entry>)> = states
@@ -366,10 +366,10 @@ impl Refiner<'_> {
                 (0..local.len() as u32).map(|i| interner.intern(local.get(i))).collect();
             groups.extend(part.iter().map(|&g| names[g as usize]));
         }
-        Evaluated { blocks: vec![(block, interner.len() as u32, marked)], groups }
+        BlockGroups { blocks: vec![(block, interner.len() as u32, marked)], groups }
     }
 
-    fn split_all(&mut self, evaluated: &Evaluated, scratch: &mut Scratch) {
+    fn split_all(&mut self, evaluated: &BlockGroups, scratch: &mut Scratch) {
         let mut from = 0;
         for &(block, count, len) in &evaluated.blocks {
             self.split(
@@ -382,7 +382,7 @@ impl Refiner<'_> {
         }
     }
 
-    /// Parts a block by the groups of its marked states.
+    /// Splits a block by the groups of its marked states.
     fn split(&mut self, block: u32, groups: &[u32], count: usize, scratch: &mut Scratch) {
         let Block { start, end, marked } = self.blocks[block as usize];
         self.blocks[block as usize].marked = 0;
@@ -391,7 +391,7 @@ impl Refiner<'_> {
             return;
         }
         let Scratch { sizes, starts, fill, states, moved } = scratch;
-        // The group after the last is that of the unmarked.
+        // The group after the last is that of the unmarked states.
         sizes.clear();
         sizes.resize(count + 1, 0);
         for &g in groups {
@@ -449,7 +449,7 @@ impl Refiner<'_> {
         true
     }
 
-    /// Marks the states whose signatures can have changed because states moved to new blocks.
+    /// Marks the states with signatures that may have changed because states moved to new blocks.
     fn mark_after(&mut self, moved: &[(u32, u32)]) {
         let graph = self.graph;
         let pred = std::mem::take(&mut self.pred);

@@ -1,13 +1,12 @@
-//! Hiding and renaming in transition systems that are already there: [`Lts`] + [`Relabel`] ->
-//! [`Lts`] with another label table.
+//! Hiding and renaming of labels in explicit transition systems.
 //!
-//! A label is a multi-action, `send(1)|tick`: its parts are what `|` separates outside brackets and
-//! quotes; the name of a part is what comes before its arguments. Renaming comes first, then
-//! hiding; a label whose parts are all hidden is tau, and labels that become the same text
-//! become one. A part can also be named by its whole text, `send(1)`.
+//! A label is a multi-action, `send(1)|tick`: its parts are separated by `|` outside brackets and
+//! quotes; the name of a part is the text before its arguments. Renaming comes first, then hiding;
+//! a label is tau if all its parts are hidden, and labels that become the same text become one. A
+//! part can also be named by its whole text, `send(1)`.
 //!
 //! Cost: linear in the label table, and one pass over the transitions. Invariant: states and
-//! transitions stay where they are.
+//! transitions are unchanged.
 
 use ahash::AHashMap;
 
@@ -16,7 +15,7 @@ use super::{Labels, Lts};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 
-/// What to rename and to hide.
+/// Names to rename and to hide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Relabel {
     /// Old and new names.
@@ -26,19 +25,19 @@ pub struct Relabel {
 }
 
 impl Relabel {
-    /// Whether nothing is asked for.
+    /// True if there is nothing to rename or hide.
     pub fn is_empty(&self) -> bool {
         self.rename.is_empty() && self.hide.is_empty()
     }
 
-    /// Systems with their labels renamed and hidden. A name that no label of any of them has is
-    /// refused, with the names that there are.
+    /// Renames and hides labels of some systems. Error: a name occurs in no label of any of them;
+    /// the error lists the names.
     pub fn apply<const N: usize>(&self, mut systems: [Lts; N]) -> Result<[Lts; N], Diagnostic> {
         for name in self.rename.iter().map(|(old, _)| old).chain(&self.hide) {
             let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
             let made =
                 self.rename.iter().any(|(_, new)| new == name || name_of(new) == name_of(name));
-            if !made && !labels.flat_map(|t| parts(t)).any(|p| fits(p, name)) {
+            if !made && !labels.flat_map(|t| parts(t)).any(|p| matches(p, name)) {
                 return Err(unknown(name, &systems));
             }
         }
@@ -48,33 +47,33 @@ impl Relabel {
         Ok(systems)
     }
 
-    /// Also notes what the parts of labels are under the names that they get.
+    /// Renames the parts of typed labels as well.
     pub fn rename_typed(&self, typed: &mut Typed) {
         typed.rename(|part| {
-            let (old, new) = self.rename.iter().find(|(old, _)| fits(part, old))?;
-            // The arguments that a whole new text may have are of no known sort.
+            let (old, new) = self.rename.iter().find(|(old, _)| matches(part, old))?;
+            // The arguments of a whole new text have unknown sorts.
             match part == old && name_of(new) != new {
                 true => None,
-                false => Some((self.renamed(part), new.clone())),
+                false => Some((self.rename_part(part), new.clone())),
             }
         });
     }
 
-    /// A part under its new name, if it gets one.
-    fn renamed(&self, part: &str) -> String {
-        match self.rename.iter().find(|(old, _)| fits(part, old)) {
+    /// Returns a part under its new name, if it has one.
+    fn rename_part(&self, part: &str) -> String {
+        match self.rename.iter().find(|(old, _)| matches(part, old)) {
             Some((old, new)) if part == old => new.clone(),
             Some((_, new)) => format!("{new}{}", &part[name_of(part).len()..]),
             None => part.to_string(),
         }
     }
 
-    /// What becomes of a label; empty if all of it is hidden.
+    /// Returns the new text of a label; empty if all of it is hidden.
     fn text(&self, label: &str) -> String {
         let mut left = Vec::new();
         for part in parts(label) {
-            let part = self.renamed(part);
-            if !self.hide.iter().any(|name| fits(&part, name)) {
+            let part = self.rename_part(part);
+            if !self.hide.iter().any(|name| matches(&part, name)) {
                 left.push(part);
             }
         }
@@ -82,13 +81,12 @@ impl Relabel {
     }
 }
 
-/// Whether a part is meant by a name.
-fn fits(part: &str, name: &str) -> bool {
+/// True if a name denotes a part.
+fn matches(part: &str, name: &str) -> bool {
     part == name || name_of(part) == name
 }
 
-/// The same system with the parts of each multi-action in the order of their texts, so that `b|a`
-/// and `a|b` are one label.
+/// Sorts the parts of each multi-action by their texts, so that `b|a` and `a|b` are one label.
 #[must_use]
 pub fn in_order(mut lts: Lts) -> Lts {
     renumber(&mut lts, ordered);
@@ -102,8 +100,8 @@ pub fn ordered(label: &str) -> String {
     all.join("|")
 }
 
-/// The same system with labels of these texts internal, as `i` is in files of CADP. A text that no
-/// label has changes nothing.
+/// Makes labels of these texts internal, as `i` in files of CADP. A text without label has no
+/// effect.
 #[must_use]
 pub fn with_internal(mut lts: Lts, texts: &[String]) -> Lts {
     if lts.table.texts.iter().skip(1).any(|label| texts.contains(label)) {
@@ -114,7 +112,7 @@ pub fn with_internal(mut lts: Lts, texts: &[String]) -> Lts {
     lts
 }
 
-/// Gives the visible labels new texts (an empty one is tau) and makes equal ones one.
+/// Gives the visible labels new texts (an empty one is tau) and merges equal ones.
 fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
     let mut table = Labels::default();
     let mut known: AHashMap<String, LabelId> =
@@ -131,7 +129,7 @@ fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
     lts.table = table;
 }
 
-/// The parts of a multi-action's text.
+/// Splits a multi-action's text into parts.
 pub fn parts(label: &str) -> Vec<&str> {
     let (mut depth, mut quoted, mut from) = (0usize, false, 0);
     let mut out = Vec::new();
@@ -152,8 +150,8 @@ pub fn parts(label: &str) -> Vec<&str> {
     out
 }
 
-/// The name of a part: what comes before arguments, be they in brackets or, as CADP writes them,
-/// after `!`.
+/// Returns the name of a part: the text before arguments in brackets or, as CADP writes them, after
+/// `!`.
 pub fn name_of(part: &str) -> &str {
     part[..part.find(['(', '!', '?']).unwrap_or(part.len())].trim_end()
 }
@@ -217,11 +215,11 @@ mod tests {
             texts(&relabel(&[("a", "x"), ("c", "x(1)")], &[]).apply([lts()]).unwrap()[0]),
             ["tau", "x(1)", "x(2)|b", "x(1)"]
         );
-        // What renaming makes can be hidden; both at once.
+        // Results of renaming can be hidden, in one step.
         let [both] = relabel(&[("a", "b")], &["b"]).apply([lts()]).unwrap();
         assert_eq!((texts(&both), both.table.texts.len()), (vec!["tau", "tau", "tau", "c"], 2));
         let error = relabel(&[], &["d"]).apply([lts()]).unwrap_err();
-        // Of two systems one is enough.
+        // An occurrence in one of two systems suffices.
         assert!(relabel(&[], &["d"]).apply([lts(), system(&["d"])]).is_ok());
         assert!(error.message.contains("`d`") && error.notes[0].contains("a, b, c"), "{error:?}");
     }

@@ -1,28 +1,27 @@
-//! Signatures: what a state can do in terms of the current blocks, as a sorted set of entries, and
-//! a table that numbers such sets.
+//! Signatures of states: sorted sets of entries in terms of the current blocks, and an interning
+//! table for such sets.
 //!
-//! An entry is one word, because refinement sorts, compares and stores far more of them than
-//! anything else: the label in the upper half, the block in the lower one. The two highest numbers
-//! are the other kinds of entry; no label has them, since a table of labels has fewer than 2^32 -
-//! 1.
+//! An entry is one word, because refinement sorts, compares and stores mostly entries: the label in
+//! the upper half, the block in the lower one. The two highest numbers are the other kinds of
+//! entry; no label has them, since a table of labels has fewer than 2^32 - 1.
 //!
-//! Cost: a word an entry; a set is found by one hash of its words and compared as a whole, never by
-//! hash alone.
+//! Cost: a word per entry; a set is found by one hash of its words and compared as a whole, never
+//! by hash alone.
 
 use mu_base::ids::{LabelId, Maybe};
 
-/// Something that a state can do.
+/// Entry of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Entry(u64);
 
-/// What an entry says.
+/// Content of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deed {
+pub enum EntryKind {
     /// A step with a label into a block.
     Step(LabelId, u32),
     /// A hidden step inside the block, to a state of this group of the same round.
     Inert(u32),
-    /// Hidden steps for ever inside the block.
+    /// An infinite path of hidden steps inside the block.
     Divergence,
 }
 
@@ -34,34 +33,35 @@ impl Entry {
     fn of(upper: u32, lower: u32) -> Self {
         Self(u64::from(upper) << 32 | u64::from(lower))
     }
-    /// A step with a label into a block.
+    /// Creates the entry of a step with a label into a block.
     #[inline]
     pub fn step(label: LabelId, block: u32) -> Self {
         debug_assert!(label.0 < Self::INERT);
         Self::of(label.0, block)
     }
-    /// A hidden step inside the block, to a state of this group of the same round.
+    /// Creates the entry of a hidden step inside the block, to a state of this group of the same
+    /// round.
     #[inline]
     pub fn inert(group: u32) -> Self {
         Self::of(Self::INERT, group)
     }
-    /// Hidden steps for ever inside the block.
+    /// Creates the entry of an infinite path of hidden steps inside the block.
     pub fn divergence() -> Self {
         Self::of(Self::DIVERGENCE, 0)
     }
-    /// What it says.
-    pub fn deed(self) -> Deed {
+    /// Returns the content.
+    pub fn kind(self) -> EntryKind {
         let lower = self.0 as u32;
         match (self.0 >> 32) as u32 {
-            Self::DIVERGENCE => Deed::Divergence,
-            Self::INERT => Deed::Inert(lower),
-            label => Deed::Step(LabelId(label), lower),
+            Self::DIVERGENCE => EntryKind::Divergence,
+            Self::INERT => EntryKind::Inert(lower),
+            label => EntryKind::Step(LabelId(label), lower),
         }
     }
-    /// The block that a step with this label leads into; `None` for other entries.
+    /// Returns the target block, if the entry is a step with this label.
     pub fn step_by(self, label: LabelId) -> Option<u32> {
-        match self.deed() {
-            Deed::Step(l, block) if l == label => Some(block),
+        match self.kind() {
+            EntryKind::Step(l, block) if l == label => Some(block),
             _ => None,
         }
     }
@@ -74,13 +74,13 @@ impl From<Entry> for u64 {
     }
 }
 
-/// Numbers distinct sets (sorted words) in order of appearance.
+/// Table that numbers distinct sets (sorted words) in order of appearance.
 pub struct Interner<T> {
     arena: Vec<T>,
     ends: Vec<usize>,
     hashes: Vec<u64>,
     table: Vec<Maybe>,
-    /// Slots of the table in use; 0: few signatures, no table.
+    /// Slots of the table in use; 0 if there are few signatures and no table.
     size: usize,
 }
 
@@ -91,28 +91,28 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Copy + Eq + Into<u64>> Interner<T> {
-    /// Forgets all.
+    /// Clears the table.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.ends.clear();
         self.hashes.clear();
         self.size = 0;
     }
-    /// How many there are.
+    /// Returns the number of sets.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
-    /// Total size of the sets.
+    /// Returns the total size of the sets.
     pub fn words(&self) -> usize {
         self.arena.len()
     }
-    /// The set with a number.
+    /// Returns the set with a number.
     pub fn get(&self, i: u32) -> &[T] {
         let i = i as usize;
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.arena[start..self.ends[i]]
     }
-    /// The number of a set.
+    /// Returns the number of a set.
     pub fn intern(&mut self, set: &[T]) -> u32 {
         let hash = hash(set);
         if self.size == 0 {

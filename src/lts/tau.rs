@@ -2,7 +2,7 @@
 //! contraction.
 //!
 //! All states of a tau component are branching bisimilar (also with explicit divergence, as all of
-//! them diverge), so the bisimulations that abstract from tau run on the contracted system, whose
+//! them diverge), so the bisimulations that abstract from tau run on the contracted system, where
 //! tau steps are acyclic.
 //!
 //! Cost: O(states + transitions). Invariant: a tau step leads to the same component or to one of a
@@ -12,14 +12,14 @@ use super::Lts;
 use mu_base::components::Graph;
 use mu_base::ids::{LabelId, StateId};
 
-/// The part that is reachable from the initial state. `None` if all states are.
+/// Returns the reachable part; `None` if all states are reachable.
 pub fn reachable(lts: &Lts) -> Option<Lts> {
     let (order, number) = breadth_first(lts);
     (order.len() < lts.state_count()).then(|| renumbered(lts, &order, &number))
 }
 
-/// The reachable part with its states in breadth-first order, the initial one being 0, and sorted
-/// transitions. Does not change its own result.
+/// Returns the reachable part with its states in breadth-first order, the initial one being 0, and
+/// sorted transitions. Idempotent.
 pub fn in_breadth_first_order(lts: &Lts) -> Lts {
     let (order, number) = breadth_first(lts);
     let mut lts = renumbered(lts, &order, &number);
@@ -36,7 +36,8 @@ pub fn in_breadth_first_order(lts: &Lts) -> Lts {
     lts
 }
 
-/// The reachable states in breadth-first order, and the place of each one there (0 for all others).
+/// Returns the reachable states in breadth-first order, and the position of each one there (0 for
+/// all others).
 fn breadth_first(lts: &Lts) -> (Vec<StateId>, Vec<u32>) {
     let mut number = vec![0; lts.state_count()];
     let mut seen = vec![false; lts.state_count()];
@@ -71,11 +72,11 @@ fn renumbered(lts: &Lts, order: &[StateId], number: &[u32]) -> Lts {
 
 /// Components by tau steps.
 pub struct Components {
-    /// How many there are.
+    /// Number of components.
     pub count: usize,
-    /// The component of each state.
+    /// Component of each state.
     pub of: Vec<u32>,
-    /// Whether a component has a tau step within itself, that is, an infinite tau path.
+    /// True for a component with a tau step within itself, so with an infinite tau path.
     pub divergent: Vec<bool>,
 }
 
@@ -93,7 +94,7 @@ impl Graph for TauSteps<'_> {
     }
 }
 
-/// The strongly connected components of the tau steps.
+/// Computes the strongly connected components of the tau steps.
 pub fn components(lts: &Lts) -> Components {
     let found = mu_base::components::components(&TauSteps(lts));
     let mut of = vec![0; lts.state_count()];
@@ -109,7 +110,7 @@ pub fn components(lts: &Lts) -> Components {
 /// Targets (and labels, if any) of edges in rows by source.
 #[derive(Default)]
 pub struct Rows<T> {
-    /// One more than there are sources.
+    /// Number of sources plus one.
     pub offsets: Vec<u64>,
     /// The rows, one after the other.
     pub items: Vec<T>,
@@ -137,7 +138,7 @@ impl<T: Copy + Default> Rows<T> {
         }
         Self { offsets, items }
     }
-    /// The row of a source.
+    /// Returns the row of a source.
     #[inline]
     pub fn row(&self, source: u32) -> &[T] {
         &self.items
@@ -145,7 +146,7 @@ impl<T: Copy + Default> Rows<T> {
     }
 }
 
-/// All transitions of an LTS as `(source, label, target)`.
+/// Returns all transitions of an LTS as `(source, label, target)`.
 pub fn edges(lts: &Lts) -> impl Iterator<Item = (u32, LabelId, u32)> + '_ {
     (0..lts.state_count())
         .flat_map(move |s| lts.successors(StateId::new(s)).map(move |(l, t)| (s as u32, l, t.0)))

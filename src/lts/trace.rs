@@ -10,7 +10,7 @@ use super::reduce::{Inert, Partition, branching, classes, strong};
 use super::signature::Interner;
 use mu_base::ids::{LabelId, StateId};
 
-/// Trace equivalence of all states.
+/// Computes trace equivalence of all states.
 pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {
     let (fine, small) = prepared(lts, weak, threads);
     let roots: Vec<u32> = (0..small.state_count() as u32).collect();
@@ -20,7 +20,7 @@ pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {
     Partition::normal(names, p.blocks)
 }
 
-/// A deterministic system with the same (weak) traces.
+/// Returns a deterministic system with the same (weak) traces.
 pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
     let (_, small) = prepared(lts, weak, threads);
     let (mut det, of) = subsets(&small, weak, &[small.initial.0]);
@@ -28,15 +28,15 @@ pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
     det
 }
 
-/// Whether two states have the same (weak) traces, without looking at the others.
+/// True if two states have the same (weak) traces; other states are not compared.
 pub fn same(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bool {
     let (fine, small) = prepared(lts, weak, threads);
     let (det, of) = subsets(&small, weak, &[fine.block_of[a.index()], fine.block_of[b.index()]]);
     strong(&det, threads).same(StateId(of[0]), StateId(of[1]))
 }
 
-/// Whether a system can do a sequence of labels (`weak`: with taus in between), followed state by
-/// state: the check of what others say.
+/// True if a system has this trace (`weak`: with taus in between). Follows the labels step by step,
+/// as an independent check.
 pub fn can(lts: &Lts, labels: &[String], weak: bool) -> bool {
     let close = |mut set: Vec<StateId>| {
         let mut seen: ahash::AHashSet<StateId> = set.iter().copied().collect();
@@ -76,8 +76,8 @@ fn prepared(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
     }
 }
 
-/// The subset construction from single states; also says which subset belongs to each of them. With
-/// `weak`, subsets are closed under tau.
+/// Subset construction from single states; returns also the subset of each of them. With `weak`,
+/// subsets are closed under tau.
 fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     let mut sets: Interner<u32> = Interner::default();
     let mut seen = vec![0u32; lts.state_count()];

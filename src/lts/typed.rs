@@ -1,11 +1,11 @@
-//! What a model says of the data in its labels, for files that hold typed terms: sorts, operations,
-//! equations, actions, parts of labels.
+//! Typed data of labels, for files that contain typed terms: sorts, operations, equations, actions,
+//! parts of labels.
 //!
-//! Whoever knows the data fills in a [`Typed`]; a writer puts it beside the transitions. Nothing
-//! here knows what an operation computes: operations are names at sorts. A label's text is cut into
-//! the parts of its multi-action ([`super::relabel::parts`]); each part has its action and its
-//! arguments as terms, so that systems whose labels were hidden, renamed or made fewer find theirs
-//! again by text.
+//! A front end fills in a [`Typed`]; a writer stores it with the transitions. The semantics of
+//! operations is unknown here: operations are names at sorts. A label's text is split into the
+//! parts of its multi-action ([`super::relabel::parts`]). Each part has its action and its
+//! arguments as terms, so that the typed form is found by text after hiding, renaming and
+//! reduction.
 //!
 //! Cost: sorts and terms are shared, each is stored once. Invariant: the parts of a sort or term
 //! have smaller numbers than it.
@@ -18,15 +18,15 @@ use std::hash::Hash;
 
 mod check;
 
-/// The number of a sort.
+/// Number of a sort.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SortRef(u32);
 
-/// The number of a term.
+/// Number of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TermRef(u32);
 
-/// The number of an action.
+/// Number of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ActionRef(u32);
 
@@ -57,14 +57,14 @@ pub enum Container {
     FBag,
 }
 
-/// A constructor of a structured sort.
+/// Constructor of a structured sort.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Constructor {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Sorts of its arguments, with the names of their projections.
     pub arguments: Vec<(Option<String>, SortRef)>,
-    /// The name of its recogniser.
+    /// Name of the recogniser.
     pub recogniser: Option<String>,
 }
 
@@ -107,7 +107,7 @@ pub enum Term {
     Variable(String, SortRef),
     /// An operation, unapplied.
     Operation(String, SortRef),
-    /// An integer at a sort that has it.
+    /// An integer at a sort that contains it.
     Number(BigInt, NumberSort),
     /// An application to at least one argument.
     Apply(TermRef, Vec<TermRef>),
@@ -117,7 +117,7 @@ pub enum Term {
     Where(TermRef, Vec<(TermRef, TermRef)>),
 }
 
-/// `condition -> left = right`.
+/// Conditional equation `condition -> left = right`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Equation {
     /// Its variables.
@@ -130,7 +130,7 @@ pub struct Equation {
     pub right: TermRef,
 }
 
-/// An action: its name and the sorts of its arguments.
+/// Action: its name and the sorts of its arguments.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Action {
     /// The name.
@@ -139,7 +139,7 @@ pub struct Action {
     pub sorts: Vec<SortRef>,
 }
 
-/// A part of a label: an action with values.
+/// Part of a label: an action with values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
     /// The action.
@@ -148,7 +148,7 @@ pub struct Part {
     pub arguments: Vec<TermRef>,
 }
 
-/// A table of shared things.
+/// Interning table.
 #[derive(Clone, Debug)]
 struct Table<T> {
     all: Vec<T>,
@@ -172,16 +172,16 @@ impl<T: Clone + Eq + Hash> Table<T> {
     }
 }
 
-/// Declarations of data and actions, and what the parts of labels are.
+/// Declarations of data and actions, and the typed parts of labels.
 #[derive(Clone, Debug, Default)]
 pub struct Typed {
     sorts: Table<Sort>,
     terms: Table<Term>,
     actions: Table<Action>,
     parts: AHashMap<String, Part>,
-    /// Declared sorts that are no structured sorts.
+    /// Declared sorts other than structured sorts.
     pub declared: Vec<SortRef>,
-    /// Names of sorts, with the sorts that they stand for: structured ones too.
+    /// Names of sorts with the sorts that they denote, structured ones included.
     pub aliases: Vec<(SortRef, SortRef)>,
     /// Constructors of declared sorts.
     pub constructors: Vec<TermRef>,
@@ -192,43 +192,43 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// The number of a sort.
+    /// Returns the number of a sort.
     pub fn sort(&mut self, sort: Sort) -> SortRef {
         SortRef(self.sorts.intern(sort))
     }
-    /// The number of a term.
+    /// Returns the number of a term.
     pub fn term(&mut self, term: Term) -> TermRef {
         TermRef(self.terms.intern(term))
     }
-    /// The number of an action; it is declared if it was not.
+    /// Returns the number of an action, declaring it if it is new.
     pub fn action(&mut self, action: Action) -> ActionRef {
         ActionRef(self.actions.intern(action))
     }
-    /// Notes what a part of labels is. The first to tell of a text is heard.
+    /// Records the typed form of a part of labels; the first record for a text counts.
     pub fn note(&mut self, text: &str, part: impl FnOnce(&mut Self) -> Part) {
         if !self.parts.contains_key(text) {
             let part = part(self);
             self.parts.insert(text.into(), part);
         }
     }
-    /// Whether it is known what a part of labels is.
+    /// True if the part of a label has a typed form.
     pub fn knows(&self, text: &str) -> bool {
         self.parts.contains_key(text)
     }
-    /// What a label is; none if that is not known of one of its parts.
+    /// Returns the typed form of a label; `None` if one of its parts has none.
     pub fn label(&self, text: &str) -> Option<Vec<&Part>> {
         match text {
             "" | "tau" => Some(Vec::new()),
             _ => parts(text).into_iter().map(|p| self.parts.get(p)).collect(),
         }
     }
-    /// A label of a system of which it is not known what it is.
+    /// Returns a label of a system without typed form; `None` if all have one.
     pub fn unknown<'l>(&self, lts: &'l Lts) -> Option<&'l str> {
-        // The first label is tau, whatever its text.
+        // The first label is tau, independent of its text.
         lts.table.texts.iter().skip(1).find(|t| self.label(t).is_none()).map(String::as_str)
     }
-    /// Also notes parts with other names, as `new` gives them: the text and the name, and none
-    /// where a part stays.
+    /// Records parts under other names as well: `new` gives text and name, and `None` for a part
+    /// without change.
     pub(crate) fn rename(&mut self, new: impl Fn(&str) -> Option<(String, String)>) {
         let renamed: Vec<(String, String, Part)> = self
             .parts

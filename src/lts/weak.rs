@@ -1,10 +1,10 @@
 //! Weak bisimulation (observation equivalence; Milner 1989): partition and quotient.
 //!
-//! Works on the quotient by branching bisimulation, which is finer and whose tau steps are acyclic;
+//! Works on the quotient by branching bisimulation, which is finer and has acyclic tau steps;
 //! [`super::levels`] refines it. Signatures are built bottom-up along tau, so the saturated
 //! transition relation is never stored, only distinct signatures. The quotient is the smallest one:
-//! a transition that follows from others through tau steps is dropped (on an acyclic tau
-//! relation the rest is unique).
+//! a transition that follows from others through tau steps is dropped (on an acyclic tau relation
+//! the rest is unique).
 //!
 //! Cost: that of the signatures that change; a signature can have as many entries as there are
 //! labels times states.
@@ -15,7 +15,7 @@ use super::tau::{components, in_breadth_first_order};
 use super::{Lts, levels};
 use mu_base::ids::{LabelId, StateId};
 
-/// Weak bisimilarity of all states.
+/// Computes weak bisimilarity of all states.
 pub fn partition(lts: &Lts, threads: usize) -> Partition {
     let (fine, _) = branching(lts, false, threads);
     let small = classes(lts, &fine, Inert::Drop, &[]);
@@ -26,22 +26,22 @@ pub fn partition(lts: &Lts, threads: usize) -> Partition {
     )
 }
 
-/// The smallest quotient of an LTS by weak bisimilarity.
+/// Computes the smallest quotient of an LTS by weak bisimilarity.
 pub fn reduce(lts: &Lts, threads: usize) -> Lts {
     let p = partition(lts, threads);
     let small = classes(lts, &p, Inert::Drop, &[]);
     in_breadth_first_order(&without_redundant(&small))
 }
 
-/// What states can do weakly.
+/// Weak steps of all states.
 struct Weak {
     /// Sets of `(label, state)`; the entries of tau, which come first, include the state itself.
     sets: Interner<Entry>,
-    /// The set of each state.
+    /// Number of the set of each state.
     of: Vec<u32>,
 }
 
-/// States so that tau steps lead to earlier ones. Tau is acyclic.
+/// Orders states so that tau steps lead to earlier ones. Tau is acyclic.
 fn tau_order(lts: &Lts) -> Vec<u32> {
     let tau = components(lts);
     let mut order = vec![0; lts.state_count()];

@@ -47,13 +47,13 @@ impl End {
 /// Status of a component in a state without steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posture {
-    /// It has terminated successfully.
+    /// Terminated successfully.
     Terminated,
-    /// It has nothing left to do.
+    /// Nothing left to do.
     Stopped,
-    /// It waits in its initial position, for components that have ended or are idle.
+    /// Waits in its initial position, for components that have ended or are idle.
     Idle,
-    /// It waits for another component.
+    /// Waits for another component.
     Waits,
 }
 
@@ -109,7 +109,7 @@ pub enum Obstacle {
     PartnerUnavailable {
         /// The rule.
         rule: String,
-        /// Where the communication is written.
+        /// Place of the communication.
         place: Span,
         /// The missing action.
         partner: String,
@@ -120,7 +120,7 @@ pub enum Obstacle {
     NoPartner {
         /// The rule.
         rule: String,
-        /// Where the communication is written.
+        /// Place of the communication.
         place: Span,
         /// The missing action.
         partner: String,
@@ -129,7 +129,7 @@ pub enum Obstacle {
     ValueMismatch {
         /// The rule.
         rule: String,
-        /// Where the communication is written.
+        /// Place of the communication.
         place: Span,
         /// Components and their offers.
         offers: Vec<(u32, String)>,
@@ -138,7 +138,7 @@ pub enum Obstacle {
     Stopped {
         /// The rule.
         rule: String,
-        /// Where the communication is written.
+        /// Place of the communication.
         place: Span,
         /// Components and their offers.
         offers: Vec<(u32, String)>,
@@ -149,14 +149,14 @@ pub enum Obstacle {
     Blocked {
         /// The action.
         action: String,
-        /// Where `block` is written.
+        /// Place of the `block`.
         place: Span,
     },
     /// `allow` does not list it.
     NotAllowed {
         /// The multi-action.
         action: String,
-        /// Where `allow` is written.
+        /// Place of the `allow`.
         place: Span,
         /// Larger multi-actions that the list contains.
         only_with: Vec<String>,
@@ -179,9 +179,9 @@ pub trait DeadlockExplainer {
 /// Static reason why no step is ever labelled with an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// It is hidden at this place.
+    /// Hidden at this place.
     Hidden(Span),
-    /// It is renamed at this place.
+    /// Renamed at this place.
     Renamed(Span, String),
     /// Some component offers it, or the parts of a communication with this result, but none becomes
     /// a step.

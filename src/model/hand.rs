@@ -1,4 +1,4 @@
-//! Models whose groups are closures, for programs that define a model without a specification
+//! Models with closures as groups, for programs that define a model without a specification
 //! language.
 //!
 //! In: closures and slot lists. Out: a [`Model`]. Cost: a step allocates the text of its label;
@@ -40,7 +40,7 @@ impl Emit<'_> {
     }
 }
 
-/// Model whose groups are closures.
+/// Model with closures as groups.
 pub struct HandModel {
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,

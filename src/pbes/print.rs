@@ -457,7 +457,7 @@ fn write_predicate(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
             let _ = write!(out, "{b}");
         }
         Predicate::Data(e) => {
-            let tree = printer.faithful(e, Some(e.sort));
+            let tree = printer.round_trip(e, Some(e.sort));
             let _ = write!(out, "val({})", print::data(&tree));
         }
         Predicate::Junction(all, parts) => {
@@ -487,7 +487,7 @@ fn write_predicate(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
 fn write_call(name: &str, args: &[Expr], printer: &mut SpecPrinter, out: &mut String) {
     out.push_str(name);
     let args: Vec<String> =
-        args.iter().map(|e| print::data(&printer.faithful(e, Some(e.sort)))).collect();
+        args.iter().map(|e| print::data(&printer.round_trip(e, Some(e.sort)))).collect();
     if !args.is_empty() {
         let _ = write!(out, "({})", args.join(", "));
     }

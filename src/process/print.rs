@@ -91,7 +91,7 @@ impl Printer<'_> {
         let args: Vec<ast::Data> = process
             .params
             .iter()
-            .map(|p| self.printer.faithful(&p.init, Some(process.data.signature.var(p.var).sort)))
+            .map(|p| self.printer.round_trip(&p.init, Some(process.data.signature.var(p.var).sort)))
             .collect();
         let mut init =
             node(ProcessKind::Call { name: node(self.name.clone()), args, parens: false });
@@ -106,7 +106,7 @@ impl Printer<'_> {
             summand.sum_vars.iter().map(|v| self.printer.declare(*v)).collect();
         let mut actions = self.multi_action(&summand.actions);
         if let Some(time) = &summand.time {
-            let time = self.printer.faithful(time, Some(mu_data::sort::basic::REAL));
+            let time = self.printer.round_trip(time, Some(mu_data::sort::basic::REAL));
             actions = node(ProcessKind::At(Box::new(actions), Box::new(time)));
         }
         let chosen = summand.chance.as_ref().map(|c| self.chance(c));
@@ -114,7 +114,7 @@ impl Printer<'_> {
         for (i, value) in &summand.updates {
             let sort = self.process.data.signature.var(self.process.params[*i].var).sort;
             assignments
-                .push((self.params[*i].name.clone(), self.printer.faithful(value, Some(sort))));
+                .push((self.params[*i].name.clone(), self.printer.round_trip(value, Some(sort))));
         }
         let next = if assignments.is_empty() {
             ProcessKind::Call { name: node(self.name.clone()), args: Vec::new(), parens: true }
@@ -127,7 +127,7 @@ impl Printer<'_> {
         }
         let mut body = node(ProcessKind::Seq(Box::new(actions), Box::new(next)));
         if summand.guard.as_bool(&self.process.data.signature) != Some(true) {
-            let guard = self.printer.faithful(&summand.guard, Some(mu_data::sort::basic::BOOL));
+            let guard = self.printer.round_trip(&summand.guard, Some(mu_data::sort::basic::BOOL));
             body = node(ProcessKind::If(Box::new(guard), Box::new(body), None));
         }
         if !sums.is_empty() {
@@ -138,7 +138,7 @@ impl Printer<'_> {
 
     fn chance(&mut self, chance: &Chance) -> (Vec<ast::VarDecl>, ast::Data) {
         let vars = chance.vars.iter().map(|v| self.printer.declare(*v)).collect();
-        (vars, self.printer.faithful(&chance.weight, Some(mu_data::sort::basic::REAL)))
+        (vars, self.printer.round_trip(&chance.weight, Some(mu_data::sort::basic::REAL)))
     }
 
     fn multi_action(&mut self, actions: &[Act]) -> ast::Process {
@@ -169,6 +169,6 @@ impl Printer<'_> {
 
     /// Prints an argument; if overloads compete, the text must determine its sort.
     fn argument(&mut self, expr: &Expr, sort: SortId, overloaded: bool) -> ast::Data {
-        self.printer.faithful(expr, if overloaded { None } else { Some(sort) })
+        self.printer.round_trip(expr, if overloaded { None } else { Some(sort) })
     }
 }

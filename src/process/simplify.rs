@@ -326,8 +326,8 @@ pub fn dead(process: &mut LinearProcess) {
         });
         drop_unused_sums(s);
     }
-    let mut kept = used.iter();
-    process.params.retain(|_| *kept.next().expect("one for each parameter"));
+    let mut flags = used.iter();
+    process.params.retain(|_| *flags.next().expect("one for each parameter"));
     // The components may refer to removed parameters.
     process.anatomy = Anatomy::default();
 }

@@ -11,7 +11,7 @@ use mu_base::ids::{ActId, ProcId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::sort::basic;
-use mu_data::typecheck::{Checker, error, expecting};
+use mu_data::typecheck::{Checker, error, with_suggestions};
 use mu_labels::ActionDecl;
 use mu_syntax::ast::{self, ProcessKind, Section};
 
@@ -170,7 +170,7 @@ impl Actions {
     /// Returns the error for an undeclared action.
     fn undeclared(&self, name: &ast::Ident) -> Diagnostic {
         let names = self.by_name.keys().map(String::as_str);
-        expecting(
+        with_suggestions(
             error(name.span, format!("action `{}` is not declared", name.kind)),
             &name.kind,
             names,
@@ -200,7 +200,7 @@ struct Processes {
     actions: Actions,
     procs: Vec<Header>,
     by_name: AHashMap<String, Vec<ProcId>>,
-    /// Parameters of the equation whose body is checked; `None` in `init`.
+    /// Parameters of the equation under check; `None` in `init`.
     own: Option<Vec<VarId>>,
     /// See [`ProcSpec::warnings`].
     warnings: Vec<(Span, String)>,
@@ -500,7 +500,7 @@ impl Processes {
             name.span,
             format!("`{}` is declared neither as an action nor as a process", name.kind),
         );
-        expecting(
+        with_suggestions(
             diagnostic,
             &name.kind,
             self.by_name.keys().chain(self.actions.by_name.keys()).map(String::as_str),

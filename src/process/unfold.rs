@@ -549,8 +549,8 @@ impl Unfolding<'_> {
         candidate.shape.split(&mut self.process.data.signature, value, parts)
     }
 
-    /// Returns conditions whose disjunction is this condition: if a disjunction reads many fields
-    /// and each of its parts few, there is one for each part. A step occurs once even if several of
+    /// Splits a condition into the parts of a disjunction: if a disjunction reads many fields and
+    /// each of its parts few, there is one for each part. A step occurs once even if several of
     /// them hold.
     fn alternatives(&mut self, guard: &Expr, by: &Substitution, most: usize) -> Vec<Expr> {
         let signature = &mut self.process.data.signature;

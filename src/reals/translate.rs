@@ -136,7 +136,7 @@ fn translated(
         system,
         labels,
         data,
-        engine: Engine::new(program).limited(budget),
+        engine: Engine::new(program).with_budget(budget),
         equations: Equations::default(),
         parts: Vec::new(),
         by_formula: AHashMap::new(),

@@ -6,13 +6,13 @@
 
 use mu_base::Span;
 
-/// A tree node with its place. Equality looks at the kind only. Cloning, comparing and dropping
-/// stand deep trees.
+/// Tree node with its place. Equality compares the kind only. Cloning, comparing and dropping work
+/// on deep trees.
 #[derive(Debug)]
 pub struct Node<K> {
-    /// What it is.
+    /// Kind.
     pub kind: K,
-    /// Where it stands.
+    /// Place in the source.
     pub span: Span,
 }
 impl<K: PartialEq> PartialEq for Node<K> {
@@ -28,18 +28,18 @@ impl<K: Clone> Clone for Node<K> {
         })
     }
 }
-/// Machine stack that must be left for one step of a recursion over a tree, and how much is added
-/// when less is left.
+/// Machine stack required for one step of a recursion over a tree, and the amount added when less
+/// is left.
 const STACK_LEFT: usize = 128 << 10;
 const STACK_MORE: usize = 4 << 20;
 impl<K> Node<K> {
-    /// A node at a place.
+    /// Creates a node.
     pub fn new(kind: K, span: Span) -> Self {
         Self { kind, span }
     }
 }
 
-/// An identifier where it is written.
+/// Identifier with its place.
 pub type Ident = Node<String>;
 /// A sort expression.
 pub type Sort = Node<SortKind>;
@@ -96,7 +96,7 @@ pub struct StructConstructor {
     pub recogniser: Option<Ident>,
 }
 
-/// Declaration of variables that share a sort was split: one variable each.
+/// Declared variable. A declaration of several variables of one sort becomes one for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VarDecl {
     /// The variable.
@@ -105,9 +105,9 @@ pub struct VarDecl {
     pub sort: Sort,
 }
 
-/// Binary operators of data expressions, loosest first (levels of the mCRL2 language: `=>` 2 right,
-/// `||` 3 right, `&&` 4 right, `== !=` 5 left, `< <= > >= in` 6 left, `|>` 7 right, `<|` 8 left,
-/// `++` 9 left, `+ -` 10 left, `/ div mod` 11 left, `* .` 12 left).
+/// Binary operators of data expressions, loosest first (levels of mCRL2: `=>` 2 right, `||` 3
+/// right, `&&` 4 right, `== !=` 5 left, `< <= > >= in` 6 left, `|>` 7 right, `<|` 8 left, `++` 9
+/// left, `+ -` 10 left, `/ div mod` 11 left, `* .` 12 left).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum BinaryOp {
@@ -177,20 +177,20 @@ pub enum DataKind {
     Where(Box<Data>, Vec<(Ident, Data)>),
 }
 
-/// A multi-action name `a|b|c`, sorted as written.
+/// Multi-action name `a|b|c`, sorted as written.
 pub type ActionNames = Node<Vec<Ident>>;
 
 /// Kinds of process expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProcessKind {
-    /// `x` or `x(e, …)`: an action or a process instance; names decide later. `parens` tells `x()`
-    /// from `x`.
+    /// `x` or `x(e, …)`: an action or a process instance; name resolution decides. `parens`
+    /// distinguishes `x()` from `x`.
     Call {
         /// The name.
         name: Ident,
         /// The arguments.
         args: Vec<Data>,
-        /// Whether parentheses were written.
+        /// True if parentheses were written.
         parens: bool,
     },
     /// `P(x = e, …)` with at least one assignment. (`P()` is a `Call`.)
@@ -240,7 +240,7 @@ pub struct Equation {
     pub lhs: Data,
     /// Right-hand side.
     pub rhs: Data,
-    /// The whole.
+    /// Place of the whole equation.
     pub span: Span,
 }
 
@@ -311,7 +311,7 @@ pub enum StateFormulaKind {
     Var(Ident, Vec<Data>),
     /// `!f`
     Not(Box<StateFormula>),
-    /// `-f` (quantitative formulas; parsed, refused later)
+    /// `-f` (quantitative formulas; parsed, rejected later)
     Minus(Box<StateFormula>),
     /// `f op g` with one of `=>`, `||`, `&&`, `+`, `*` (the last two quantitative).
     Binary(StateOp, Box<StateFormula>, Box<StateFormula>),
@@ -323,7 +323,7 @@ pub enum StateFormulaKind {
     May(Box<RegularFormula>, Box<StateFormula>),
     /// `mu X(x: S = e, …). f` (`true`) or `nu` (`false`).
     Fix {
-        /// Least fixed point?
+        /// True for a least fixed point.
         least: bool,
         /// X
         name: Ident,

@@ -1,19 +1,19 @@
-//! Dropping syntax trees without recursion, so that a chain of a hundred thousand operators does
-//! not overflow the machine stack.
+//! Iterative destruction of syntax trees, so that a chain of a hundred thousand operators does not
+//! overflow the machine stack.
 //!
-//! Each kind of tree takes its children of the same kind out onto a list and drops them from there.
-//! Cost: linear in the tree, one list while dropping, nothing for leaves. Consequence: parts of a
+//! Each kind of tree moves its children of the same kind to a list and drops them from there. Cost:
+//! linear in the tree, one list during destruction, nothing for leaves. Consequence: parts of a
 //! kind cannot be moved out of a pattern; borrow or take them.
 
 use std::mem;
 
 use super::ast::*;
 
-/// A kind of tree with subtrees of the same kind.
+/// Tree with subtrees of the same kind.
 trait Tree: Sized {
-    /// A leaf that costs nothing.
-    fn hollow() -> Self;
-    /// Whether it has no subtrees of the kind.
+    /// Returns a leaf without cost.
+    fn leaf() -> Self;
+    /// True if it has no subtrees of the kind.
     fn is_leaf(&self) -> bool;
     /// Visits the direct subtrees of the kind.
     fn each_child(&mut self, visit: &mut impl FnMut(&mut Self));
@@ -23,7 +23,7 @@ trait Tree: Sized {
 fn take_children<T: Tree>(tree: &mut T, to: &mut Vec<T>) {
     tree.each_child(&mut |child: &mut T| {
         if !child.is_leaf() {
-            to.push(mem::replace(child, T::hollow()));
+            to.push(mem::replace(child, T::leaf()));
         }
     });
 }
@@ -58,7 +58,7 @@ drop_by_dismantling!(
 );
 
 impl Tree for SortKind {
-    fn hollow() -> Self {
+    fn leaf() -> Self {
         SortKind::Bool
     }
     fn is_leaf(&self) -> bool {
@@ -98,7 +98,7 @@ impl Tree for SortKind {
 }
 
 impl Tree for DataKind {
-    fn hollow() -> Self {
+    fn leaf() -> Self {
         DataKind::Name(String::new())
     }
     fn is_leaf(&self) -> bool {
@@ -143,7 +143,7 @@ impl Tree for DataKind {
 }
 
 impl Tree for ProcessKind {
-    fn hollow() -> Self {
+    fn leaf() -> Self {
         ProcessKind::Delta
     }
     fn is_leaf(&self) -> bool {
@@ -189,7 +189,7 @@ impl Tree for ProcessKind {
 }
 
 impl Tree for StateFormulaKind {
-    fn hollow() -> Self {
+    fn leaf() -> Self {
         StateFormulaKind::True
     }
     fn is_leaf(&self) -> bool {
@@ -215,7 +215,7 @@ impl Tree for StateFormulaKind {
 }
 
 impl Tree for RegularKind {
-    fn hollow() -> Self {
+    fn leaf() -> Self {
         RegularKind::Action(Box::new(Node::new(ActionFormulaKind::True, Default::default())))
     }
     fn is_leaf(&self) -> bool {
@@ -234,7 +234,7 @@ impl Tree for RegularKind {
 }
 
 impl Tree for ActionFormulaKind {
-    fn hollow() -> Self {
+    fn leaf() -> Self {
         ActionFormulaKind::True
     }
     fn is_leaf(&self) -> bool {

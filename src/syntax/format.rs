@@ -1,10 +1,9 @@
 //! Formatting of specifications, with their parameter layer, and of formulas.
 //!
-//! In: a text, which need not parse. Out: the same words, signs and comments with other white
-//! space. Line breaks stay where they are, so that the author decides what stands on one line;
-//! lines longer than the width are broken at their outermost comma or operator. Spaces follow the
-//! kinds of neighbouring tokens, and indentation follows sections, brackets and the operators that
-//! lines start with:
+//! In: a text, which need not parse. Out: the same tokens and comments with other white space. Line
+//! breaks are preserved, so that the author decides the contents of a line; lines longer than the
+//! width are broken at their outermost comma or operator. Spaces follow the kinds of neighbouring
+//! tokens, and indentation follows sections, brackets and the operators that lines start with:
 //!
 //! ```text
 //! proc P(n: Nat) =
@@ -14,13 +13,13 @@
 //!     );
 //! ```
 //!
-//! A comment at the end of a line keeps its column if the code leaves room, one at the start of a
-//! line stays there, others go with the line below. Where white space may matter (`core_${i}`, what
-//! follows the brace of a directive), there is a space if there was white space.
+//! A comment at the end of a line stays in its column if the code leaves room, one at the start of
+//! a line stays there, others follow the line below. If white space may matter (`core_${i}`, after
+//! the brace of a directive), there is a space if there was white space.
 //!
-//! Cost: linear in the text, once for each time that a line must be broken again. Invariants: what
-//! is not white space is unchanged and in order; formatting twice is formatting once (each line
-//! break is decided by the breaks that are there, and breaking ends where no line gets shorter).
+//! Cost: linear in the text, once for each round of line breaking. Invariants: tokens are unchanged
+//! and in order; formatting is idempotent (the existing breaks decide each line break, and breaking
+//! ends when no line gets shorter).
 
 use crate::template;
 use crate::tokens::{self, Kind, Token, is_reserved};
@@ -31,10 +30,10 @@ mod spaces;
 #[cfg(test)]
 mod tests;
 
-/// How to format.
+/// Formatting options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Characters that a line should have at most.
+    /// Maximum width of a line in characters, if possible.
     pub width: usize,
 }
 
@@ -44,17 +43,17 @@ impl Default for Options {
     }
 }
 
-/// A token on its way to the result.
+/// Token with its layout.
 struct Piece<'a> {
     token: Token,
     text: &'a str,
-    /// Line breaks before it.
+    /// Number of line breaks before it.
     breaks: usize,
-    /// Whether a space stands before it if no break does.
+    /// True if a space precedes it on its line.
     space: bool,
-    /// What kind of sign it is.
+    /// Syntactic role.
     role: spaces::Role,
-    /// Column in the text as written.
+    /// Column in the source.
     column: usize,
 }
 
@@ -79,7 +78,7 @@ pub fn format(text: &str, options: Options) -> String {
     let formula = tokens::is_formula(text, &tokens);
     let mut pieces = pieces(text, tokens);
     spaces::decide(&mut pieces, formula);
-    // Each round adds breaks; when none is added, all is decided.
+    // Each round adds breaks; the process ends when a round adds none.
     let mut indents = layout::indents(&pieces, formula);
     while layout::break_long_lines(&mut pieces, &indents, options.width) {
         indents = layout::indents(&pieces, formula);
@@ -126,7 +125,7 @@ fn pieces(text: &str, tokens: Vec<Token>) -> Vec<Piece<'_>> {
         end = token.range.end;
         pieces.push(Piece {
             text: token.text(text),
-            // Two blank lines are enough.
+            // At most two blank lines remain.
             breaks: breaks.min(3),
             space: !gap.is_empty(),
             role: spaces::Role::Other,
@@ -137,8 +136,8 @@ fn pieces(text: &str, tokens: Vec<Token>) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Whether two texts mean the same as far as can be seen without a type checker: they differ in
-/// white space only, and if one is expanded and parsed, then so is the other, to the same tree.
+/// True if two texts are equivalent without type checking: they differ in white space only, and if
+/// one expands and parses, the other expands and parses to the same tree.
 pub fn is_same(before: &str, after: &str) -> bool {
     let dense = |text: &str| {
         text.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')).collect::<String>()
@@ -165,7 +164,7 @@ pub fn is_same(before: &str, after: &str) -> bool {
     }
 }
 
-/// Whether a token ends an operand, so that an operator after it is no prefix.
+/// True if a token ends an operand, so that a following operator is not a prefix.
 fn ends_operand(piece: &Piece) -> bool {
     match piece.token.kind {
         Kind::Word => {

@@ -1,4 +1,4 @@
-//! Text to syntax tree and back. Knows nothing of what a name means.
+//! Text to syntax tree and back, without name resolution.
 #![warn(missing_docs)]
 
 pub mod ast;

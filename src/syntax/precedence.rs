@@ -8,14 +8,14 @@
 
 use super::ast::{BinaryOp, StateOp, UnaryOp};
 
-/// To which side equal levels group.
+/// Associativity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Assoc {
     Left,
     Right,
 }
 
-/// Levels of data expressions beside those of [`BinaryOp::level`].
+/// Further levels of data expressions; see [`BinaryOp::level`].
 pub(crate) mod data {
     pub(crate) const WHERE: u8 = 0;
     pub(crate) const BINDER: u8 = 1;
@@ -35,7 +35,7 @@ pub(crate) mod process {
     pub(crate) const SYNC: u8 = 9;
 }
 
-/// Levels of state formulas beside those of [`StateOp::state_level`].
+/// Further levels of state formulas; see [`StateOp::state_level`].
 pub(crate) mod state {
     pub(crate) const FIX: u8 = 1;
     pub(crate) const QUANTIFIER: u8 = 2;
@@ -61,7 +61,7 @@ pub(crate) mod action {
 }
 
 impl BinaryOp {
-    /// Level and grouping.
+    /// Returns level and associativity.
     pub(crate) fn level(self) -> (u8, Assoc) {
         use BinaryOp as B;
         match self {
@@ -78,7 +78,7 @@ impl BinaryOp {
             B::Multiply | B::At => (12, Assoc::Left),
         }
     }
-    /// As written.
+    /// Returns the symbol.
     pub fn symbol(self) -> &'static str {
         use BinaryOp as B;
         match self {
@@ -107,7 +107,7 @@ impl BinaryOp {
 }
 
 impl UnaryOp {
-    /// As written.
+    /// Returns the symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             UnaryOp::Not => "!",
@@ -118,7 +118,7 @@ impl UnaryOp {
 }
 
 impl StateOp {
-    /// Level and grouping in state formulas.
+    /// Returns level and associativity in state formulas.
     pub(crate) fn state_level(self) -> (u8, Assoc) {
         match self {
             StateOp::Add => (3, Assoc::Right),
@@ -128,7 +128,8 @@ impl StateOp {
             StateOp::Multiply => (7, Assoc::Left),
         }
     }
-    /// Level in action formulas (all group to the right); `None` for the quantitative operators.
+    /// Returns the level in action formulas (all are right associative); `None` for the
+    /// quantitative operators.
     pub(crate) fn action_level(self) -> Option<u8> {
         match self {
             StateOp::Implies => Some(action::IMPLIES),
@@ -137,7 +138,7 @@ impl StateOp {
             StateOp::Add | StateOp::Multiply => None,
         }
     }
-    /// As written.
+    /// Returns the symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             StateOp::Implies => "=>",

@@ -1,8 +1,7 @@
-//! The parameter layer: a specification file with parameters -> plain mCRL2 text, and the way back
-//! to the file for errors.
+//! Parameter layer: expands a specification file with parameters to plain mCRL2 text, and maps
+//! error places back to the file.
 //!
-//! Any plain mCRL2 file is a specification and comes out unchanged, since `$` does not occur in the
-//! language. The directives:
+//! A plain mCRL2 file is unchanged, since `$` does not occur in the language. The directives:
 //!
 //! ```text
 //! $param cores: Pos = 2 where cores <= 8;      % a parameter (Pos, Nat, Int or Bool); this comment is its help text
@@ -13,15 +12,15 @@
 //!
 //! Expressions are integers and booleans over parameters declared above and loop variables, with
 //! mCRL2's operators (`=> || && == != < <= > >= + - div mod * !`) and precedences. Braces in bodies
-//! nest, so sets and allow lists need no care; comments are text, and nothing in them is a
-//! directive. White space at both ends of a body is dropped. Copies of a loop are separated
-//! by the `join` text (by default a space); if the body starts on a line of its own, then also by a
-//! line break and indentation. A `$param` line becomes a comment that names the value. A parameter
-//! of sort Pos or Nat may be set to `any`: it has no value then, `${n + 1}` becomes `(n + 1)`, and
-//! the text ends with `map n: Nat;`; nothing in the text may depend on its value.
+//! nest, so sets and allow lists need no escapes; comments are text, without directives. White
+//! space at both ends of a body is dropped. Copies of a loop are separated by the `join` text (by
+//! default a space); if the body starts on a line of its own, then also by a line break and
+//! indentation. A `$param` line becomes a comment with the value. A parameter of sort Pos or Nat
+//! may be set to `any`: it then has no value, `${n + 1}` becomes `(n + 1)`, and the text ends with
+//! `map n: Nat;`; nothing in the text may depend on its value.
 //!
 //! Cost: linear in input plus output, both bounded ([`MAX_OUTPUT`], [`MAX_COPIES`]). Invariant: the
-//! breakpoints of the result's [`Source::back`] are strictly ascending, and each stretch of copied
+//! breakpoints of the result's [`Source::back`] are strictly ascending, and each range of copied
 //! text maps to the bytes it was copied from.
 
 mod expression;
@@ -37,11 +36,11 @@ use parse::{Body, ForItem, Item, ParamItem};
 use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 
-/// Longest text that an expansion may give, in bytes.
+/// Limit on the length of an expansion in bytes; beyond it, the expansion fails.
 pub const MAX_OUTPUT: usize = 64 << 20;
-/// Most copies that all loops together may make.
+/// Limit on the copies of all loops together; beyond it, the expansion fails.
 pub const MAX_COPIES: u64 = 1_000_000;
-/// Deepest nesting of directives and of parentheses in their expressions.
+/// Limit on the nesting of directives and of parentheses in their expressions.
 const MAX_NESTING: usize = 200;
 
 /// The sort of a parameter.
@@ -59,7 +58,7 @@ pub enum Sort {
 
 impl Sort {
     const ALL: [Sort; 4] = [Sort::Pos, Sort::Nat, Sort::Int, Sort::Bool];
-    /// As written.
+    /// Returns the keyword.
     pub fn word(self) -> &'static str {
         match self {
             Sort::Pos => "Pos",
@@ -68,7 +67,7 @@ impl Sort {
             Sort::Bool => "Bool",
         }
     }
-    /// What its values are, for messages.
+    /// Describes its values, for messages.
     fn values(self) -> &'static str {
         match self {
             Sort::Pos => "a number from 1",
@@ -95,7 +94,7 @@ impl fmt::Display for Sort {
     }
 }
 
-/// A parameter of a specification.
+/// Parameter of a specification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Param {
     /// Its name.
@@ -104,9 +103,9 @@ pub struct Param {
     pub sort: Sort,
     /// Its value in this expansion.
     pub value: Value,
-    /// Its value where none is set (which may depend on other parameters).
+    /// Its default value (which may depend on other parameters).
     pub default: Value,
-    /// What it must satisfy beyond its sort, as written; empty if nothing.
+    /// Its constraint beyond its sort, as written; empty if there is none.
     pub constraint: String,
     /// Help text: the comment after its declaration.
     pub doc: String,
@@ -123,17 +122,17 @@ impl fmt::Display for Param {
     }
 }
 
-/// A specification with its parameters filled in.
+/// Specification with its parameters filled in.
 #[derive(Clone, Debug)]
 pub struct Expanded {
-    /// The source to parse under: spans in `text` lead back to the file as written.
+    /// Source to parse under: spans in `text` map to the file as written.
     pub source: SourceId,
     /// Plain mCRL2.
     pub text: String,
     /// The parameters in the order of their declarations.
     pub params: Vec<Param>,
-    /// The parameters without a value, each with the constant that stands for it. No word of the
-    /// file has the constant's name.
+    /// The parameters without a value, each with the constant that represents it. The name of the
+    /// constant does not occur in the file.
     pub constants: Vec<(String, String)>,
 }
 
@@ -154,9 +153,9 @@ pub fn parse_define(argument: &str) -> Result<(String, String), Diagnostic> {
     }
 }
 
-/// Expands the file `name` with contents `text`, the parameters set as `defines` says (pairs of
-/// name and value), and files the result in `sources`. Errors in directives carry their place;
-/// errors in `defines` are of [`Stage::Usage`] and list the parameters.
+/// Expands the file `name` with contents `text` and adds the result to `sources`. `defines` sets
+/// parameters (pairs of name and value). Errors in directives have a place; errors in `defines` are
+/// of [`Stage::Usage`] and list the parameters.
 pub fn expand(
     name: &str,
     text: &str,
@@ -179,7 +178,7 @@ pub fn expand(
             unended: None,
         };
         expansion.check_defines(&items)?;
-        // A file without directives is one stretch, copied as it is (and not limited).
+        // A file without directives is one range, copied unchanged (and not limited).
         if let [Item::Text(..)] | [] = items[..] {
             expansion.out = text.to_string();
         } else {
@@ -214,7 +213,7 @@ pub fn expand(
     }
 }
 
-/// A refusal before it has a source to point into.
+/// Error before it has a source for its place.
 #[derive(Debug)]
 struct Fault {
     stage: Stage,
@@ -233,7 +232,7 @@ impl Fault {
     }
 }
 
-/// An expansion under way.
+/// Expansion in progress.
 struct Expansion<'a> {
     text: &'a str,
     defines: &'a [(String, String)],
@@ -243,19 +242,18 @@ struct Expansion<'a> {
     /// Parameters and loop variables, innermost last.
     scope: Vec<(String, Value)>,
     copies: u64,
-    /// The directive of a constant that stands for a parameter without a value, if the output ends
-    /// with it.
+    /// Directive of a constant for a parameter without a value, if the output ends with it.
     unended: Option<usize>,
 }
 
 impl Expansion<'_> {
-    /// The parameters without a value.
+    /// Iterates over the parameters without a value.
     fn without_value(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().filter(|p| matches!(p.value, Value::Any { .. }))
     }
 
-    /// The constant that stands for a parameter without a value. Nothing in the file can declare
-    /// its name or bind it.
+    /// Returns the constant for a parameter without a value. The file cannot declare or bind its
+    /// name.
     fn constant(&self, name: &str) -> String {
         let mut constant = format!("{name}_any");
         while self.text.contains(&constant) {
@@ -264,7 +262,7 @@ impl Expansion<'_> {
         constant
     }
 
-    /// Refuses a constant that is a part of a word: the word depends on the value.
+    /// Returns the error for a constant that is a part of a word: the word depends on the value.
     fn part_of_a_word(&self, start: usize) -> Fault {
         let length = self.text[start..].find('}').map_or(1, |n| n + 1);
         Fault::at(
@@ -273,10 +271,10 @@ impl Expansion<'_> {
             start + length,
             "a word depends on a parameter that is set to `any`",
         )
-        .note("with `any` a parameter may stand where a number may stand only")
+        .note("a parameter with the value `any` may only occur in place of a number")
     }
 
-    /// Every define names a parameter, and none twice.
+    /// Checks that every define names a parameter, and none twice.
     fn check_defines(&self, items: &[Item]) -> Result<(), Fault> {
         let declared: Vec<&ParamItem> = items
             .iter()
@@ -400,7 +398,7 @@ impl Expansion<'_> {
         self.insert(&format!("% {}: {} = {value};", p.name, p.sort), p.start)
     }
 
-    /// Declares the parameters without a value, as constants that no equation defines.
+    /// Declares the parameters without a value, as constants without equations.
     fn constants(&mut self, items: &[Item]) -> Result<(), Fault> {
         for item in items {
             if let Item::Param(p) = item
@@ -428,12 +426,12 @@ impl Expansion<'_> {
                     f.end,
                     format!("the expansion makes more than {MAX_COPIES} copies"),
                 )
-                .note(format!("this loop asks for {count}, with {} = {from} and on", f.variable)));
+                .note(format!("this loop makes {count}, with {} = {from} and on", f.variable)));
             }
             if k > 0 {
                 self.insert(&f.separator, f.start)?;
             }
-            // Fits: it lies between `from` and `to`.
+            // No overflow: it is between `from` and `to`.
             let value = i64::try_from(i128::from(from) + k).unwrap_or(i64::MAX);
             self.scope.push((f.variable.clone(), Value::Int(value)));
             self.items(&f.body.items)?;
@@ -473,7 +471,7 @@ impl Expansion<'_> {
         self.push(&self.text[from..to], from)
     }
 
-    /// Appends a text that stands for the directive at `origin`.
+    /// Appends a text that replaces the directive at `origin`.
     fn insert(&mut self, text: &str, origin: usize) -> Result<(), Fault> {
         self.mark(origin, false);
         self.push(text, origin)
@@ -481,7 +479,7 @@ impl Expansion<'_> {
 
     fn mark(&mut self, origin: usize, advances: bool) {
         let at = self.out.len() as u32;
-        // An insertion without text left a breakpoint here: it gives way.
+        // Replaces the breakpoint of an insertion without text.
         if self.back.last().is_some_and(|b| b.0 == at) {
             self.back.pop();
         }

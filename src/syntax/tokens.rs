@@ -1,11 +1,11 @@
-//! Words and signs of specifications and formulas as written, the parameter layer included: for
-//! tools that work on text that need not parse.
+//! Tokeniser of specifications and formulas as written, including the parameter layer, for tools on
+//! text that need not parse.
 //!
-//! In: any text. Out: tokens with their places; what lies between them is white space. A text that
-//! the grammar accepts is cut where the grammar cuts it, except for signs that only their
-//! surroundings tell apart (`>` closes a modality or compares, `||_` before a name). A character
-//! that starts no token is a token by itself. Cost: linear. Invariant: tokens are ascending, do not
-//! overlap, and nothing but white space is left out.
+//! In: any text. Out: tokens with their places; everything between them is white space. The tokens
+//! of a text that the grammar accepts are those of the grammar, except for symbols that only the
+//! context distinguishes (`>` closes a modality or compares, `||_` before a name). A character that
+//! starts no token is a token by itself. Cost: linear. Invariant: tokens are ascending, do not
+//! overlap, and cover everything except white space.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub enum Kind {
     Word,
     /// Digits.
     Number,
-    /// An operator, a bracket, a comma or the like.
+    /// An operator, a bracket, a comma or a similar symbol.
     Sign,
     /// `% …` up to the end of its line.
     Comment,
@@ -33,35 +33,35 @@ pub enum Kind {
 /// A token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
-    /// Its bytes.
+    /// Range of bytes.
     pub range: Range<usize>,
 }
 
 impl Token {
-    /// Its text.
+    /// Returns the text of the token.
     pub fn text<'a>(&self, text: &'a str) -> &'a str {
         &text[self.range.clone()]
     }
-    /// Whether it is this sign.
+    /// True if it is this symbol.
     pub fn is_sign(&self, text: &str, sign: &str) -> bool {
         self.kind == Kind::Sign && self.text(text) == sign
     }
 }
 
-/// Words that open a section.
+/// Keywords that open a section.
 pub const SECTIONS: [&str; 10] =
     ["sort", "cons", "map", "var", "eqn", "glob", "act", "proc", "init", "form"];
 
-/// Words that bind variables up to a dot.
+/// Keywords that bind variables up to a dot.
 pub const BINDERS: [&str; 9] =
     ["sum", "dist", "forall", "exists", "lambda", "inf", "sup", "mu", "nu"];
 
 /// Operators that are words.
 pub const WORD_OPERATORS: [&str; 3] = ["in", "div", "mod"];
 
-/// The sorts that are built in, and the containers.
+/// Built-in sorts, and the containers.
 pub const SORTS: [&str; 10] =
     ["Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag"];
 
@@ -71,25 +71,25 @@ const WORDS: [&str; 15] = [
     "true", "val", "whr", "yaled",
 ];
 
-/// Whether a word is reserved, so that it is no name.
+/// True if a word is reserved, so that it cannot be a name.
 pub fn is_reserved(word: &str) -> bool {
     [&SECTIONS[..], &BINDERS, &WORD_OPERATORS, &SORTS, &WORDS]
         .iter()
         .any(|list| list.contains(&word))
 }
 
-/// All reserved words.
+/// Iterates over all reserved words.
 pub fn reserved_words() -> impl Iterator<Item = &'static str> {
     SECTIONS.into_iter().chain(BINDERS).chain(WORD_OPERATORS).chain(SORTS).chain(WORDS)
 }
 
-/// Whether a text is a name.
+/// True if a text is a name.
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(starts_word) && bytes.all(in_word) && !is_reserved(text)
 }
 
-/// Signs of several characters, longer ones before their beginnings.
+/// Symbols of several characters; each precedes its prefixes.
 const SIGNS: [&str; 17] = [
     "||_", "..=", "..", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++",
     "<<", "{:}",
@@ -103,7 +103,7 @@ fn in_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'\''
 }
 
-/// Cuts a text into tokens.
+/// Splits a text into tokens.
 pub fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(text.len() / 4);
@@ -120,7 +120,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
             }
             b'%' => {
                 at = run(at, |b| b != b'\n' && b != b'\r');
-                // White space at its end is not part of it.
+                // Trailing white space is not part of it.
                 at = start + text[start..at].trim_end_matches([' ', '\t']).len();
                 Kind::Comment
             }
@@ -160,8 +160,8 @@ pub fn tokens(text: &str) -> Vec<Token> {
     out
 }
 
-/// The length of the text in quotes at the start; one that is not closed on its line is its quote
-/// alone.
+/// Returns the length of the quoted text at the start; only the quote if it is not closed on its
+/// line.
 fn string(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(b) = bytes.get(at) {
@@ -175,7 +175,8 @@ fn string(bytes: &[u8]) -> usize {
     1
 }
 
-/// Whether tokens are of a formula file: it starts with a formula, or has a section `form`.
+/// True if the tokens are those of a formula file: it starts with a formula, or has a section
+/// `form`.
 pub fn is_formula(text: &str, tokens: &[Token]) -> bool {
     let mut words = tokens.iter().filter(|t| t.kind != Kind::Comment);
     match words.next() {
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cut_where_the_grammar_cuts() {
+    fn tokens_are_those_of_the_grammar() {
         let text = "act a': Nat; % c  \nproc P = sum i:Nat.a(i||_j)|b->tau <> [x==${n + 1}] $for i in 0 ..= 3 join \"\\\" || \" {§}";
         let found: Vec<(Kind, &str)> =
             tokens(text).iter().map(|t| (t.kind, t.text(text))).collect();
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_are_told_from_specifications() {
+    fn formulas_are_distinguished_from_specifications() {
         for (text, formula) in [
             ("[a]true", true),
             ("% x\nact a; form true;", true),

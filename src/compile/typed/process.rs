@@ -69,7 +69,7 @@ impl Terms {
         vars.iter().map(|v| self.declare(*v)).collect()
     }
 
-    /// Converts an expression whose free variables have names.
+    /// Converts an expression; all its free variables have names.
     ///
     /// # Errors
     /// A part of it has no typed form.

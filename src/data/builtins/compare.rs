@@ -1,8 +1,8 @@
 //! Connectives, `if`, equality and order.
 //!
-//! On data everything is decided structurally. Otherwise an equality is taken apart along
-//! constructors and list cells into a conjunction, oriented (an unknown to the left), and solved if
-//! it is linear; negations move inside.
+//! Data is compared structurally. Otherwise an equality is decomposed along constructors and list
+//! cells into a conjunction, oriented (an unknown to the left), and solved if it is linear;
+//! negations move inside.
 
 use super::linear::{self, Relation, occurs};
 use super::stuck2;
@@ -14,7 +14,7 @@ use crate::value::{IMPURE, Rich, Value};
 use mu_base::ids::{OpId, SortId};
 use std::cmp::Ordering;
 
-/// The built-in at the head of an undecided term.
+/// Returns the built-in at the head of an undecided term.
 pub(crate) fn builtin_of<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
     let (op, args) = v.as_app()?;
     match p.signature.op(op).kind {
@@ -29,19 +29,19 @@ fn is_negation(p: &Program, a: &Value, b: &Value) -> bool {
     negates(a, b) || negates(b, a)
 }
 
-/// Most connectives that a negation is moved inside of.
-const MOST_NEGATED: usize = 4096;
+/// Limit on the connectives into which a negation is moved; beyond it, the negation stays outside.
+const MAX_NEGATED: usize = 4096;
 
-/// Whether there are few connectives at the top of an undecided term; shared ones count as often as
-/// they are met.
+/// True if there are few connectives at the top of an undecided term; shared ones count once per
+/// occurrence.
 fn few_connectives(p: &Program, a: &Value) -> bool {
     let Some((Builtin::And | Builtin::Or, _)) = builtin_of(p, a) else { return true };
     let mut open = vec![a];
-    let mut met = 0;
+    let mut visited = 0;
     while let Some(v) = open.pop() {
         if let Some((Builtin::And | Builtin::Or, parts)) = builtin_of(p, v) {
-            met += 1;
-            if met > MOST_NEGATED {
+            visited += 1;
+            if visited > MAX_NEGATED {
                 return false;
             }
             open.extend(parts);
@@ -71,8 +71,8 @@ impl Machine {
         }
     }
 
-    /// Negation; moves inside `&&`, `||` and numeric comparisons, unless these are many: what
-    /// negations make of shared parts is not shared.
+    /// Negates; moves the negation inside `&&`, `||` and numeric comparisons, unless there are
+    /// many: the negations of shared parts are not shared.
     pub(crate) fn not(&mut self, p: &Program, a: Value) -> Value {
         if few_connectives(p, &a) { self.not_inside(p, a) } else { Value::app1(p.not, IMPURE, a) }
     }
@@ -98,7 +98,7 @@ impl Machine {
                 {
                     let info = p.sort(p.op(op).first);
                     let op = if builtin == Builtin::Less { info.less_equal } else { info.less };
-                    // Through the comparison again, for its normal form.
+                    // Uses the comparison again, for its normal form.
                     let (x, y) = (x.clone(), y.clone());
                     let or_equal = op == info.less_equal;
                     return match self.less(p, p.op(op).first, &y, &x, or_equal) {
@@ -112,7 +112,7 @@ impl Machine {
         Value::app1(p.not, IMPURE, a)
     }
 
-    /// `if` on values; the user's equations for it are tried if it is undecided.
+    /// Evaluates `if` on values; tries the user's equations for it if it is undecided.
     pub(crate) fn if_value(
         &mut self,
         p: &Program,
@@ -129,7 +129,7 @@ impl Machine {
         }
     }
 
-    /// `if` on values by itself.
+    /// Evaluates `if` on values without the user's equations.
     pub(crate) fn if_plain(
         &mut self,
         p: &Program,
@@ -160,7 +160,7 @@ impl Machine {
         Ok(Value::app3(op, IMPURE, c, a, b))
     }
 
-    /// Equality at a sort, the user's equations for it first.
+    /// Evaluates equality at a sort; the user's equations for it come first.
     #[inline]
     pub(crate) fn equal(
         &mut self,
@@ -178,7 +178,7 @@ impl Machine {
         self.equal_default(p, sort, a, b)
     }
 
-    /// The built-in equality.
+    /// Evaluates the built-in equality.
     pub(crate) fn equal_default(
         &mut self,
         p: &Program,
@@ -244,8 +244,7 @@ impl Machine {
             }
         }
         for (x, y) in [(a, b), (b, a)] {
-            // A term is not equal to what it is a proper part of; only below constructors is that
-            // so.
+            // A term differs from its proper subterms; this holds below constructors only.
             if matches!(x, Value::Unknown(_)) && is_constructed(p, y) && below_constructors(p, y, x)
             {
                 return Ok(Value::Bool(false));
@@ -334,7 +333,7 @@ impl Machine {
         }
     }
 
-    /// The sort of a numeric term without a value.
+    /// Returns the sort of a numeric term without a value.
     pub(crate) fn sort_of_number(&self, p: &Program, v: &Value) -> SortId {
         linear::numeric_sort(p, &|u| self.unknowns.sort(u), v)
     }
@@ -350,7 +349,7 @@ impl Machine {
         linear::compare(p, &|u| self.unknowns.sort(u), relation, sort, a, b)
     }
 
-    /// `a < b`, or `a <= b` if `or_equal`.
+    /// Evaluates `a < b`, or `a <= b` if `or_equal`.
     pub(crate) fn less(
         &mut self,
         p: &Program,
@@ -382,9 +381,9 @@ impl Machine {
                             if let Some(cases) = self.less_by_cases(p, sort, &v)? {
                                 return Ok(cases);
                             }
-                            return self.spread(p, v);
+                            return self.split_extremum(p, v);
                         }
-                        // A term without a value keeps its form, unless the comparison is true or
+                        // A term without a value is unchanged, unless the comparison is true or
                         // false for every number.
                         Some(v @ Value::Bool(_)) => return Ok(v),
                         _ => {}
@@ -424,7 +423,7 @@ impl Machine {
         })
     }
 
-    /// A comparison in which one side is `if(c, s, t)` with an open condition, as a disjunction.
+    /// Rewrites a comparison with `if(c, s, t)` on one side and an open condition to a disjunction.
     fn less_by_cases(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Option<Value>> {
         let Some((which @ (Builtin::Less | Builtin::LessEqual), [a, b])) = builtin_of(p, v) else {
             return Ok(None);
@@ -447,7 +446,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// `max(s, t) == n` for a number, so that a bound of either prunes.
+    /// Rewrites `max(s, t) == n` for a number, so that a bound of either operand prunes.
     fn equal_extremum(&mut self, p: &Program, v: Value) -> Outcome<Value> {
         if let Some((Builtin::Equal, [m, n])) = builtin_of(p, &v)
             && n.is_number()
@@ -470,8 +469,8 @@ impl Machine {
         Ok(v)
     }
 
-    /// `max(s, t) <= k` and its like as a conjunction or disjunction.
-    fn spread(&mut self, p: &Program, v: Value) -> Outcome<Value> {
+    /// Rewrites `max(s, t) <= k` and similar comparisons to a conjunction or disjunction.
+    fn split_extremum(&mut self, p: &Program, v: Value) -> Outcome<Value> {
         let Some((Builtin::LessEqual, [a, b])) = builtin_of(p, &v) else { return Ok(v) };
         let sort = v.as_app().map_or(basic::INT, |(op, _)| p.op(op).first);
         for (side, left) in [(a, true), (b, false)] {
@@ -553,7 +552,7 @@ impl Machine {
     }
 }
 
-/// Whether an unknown occurs in a value below free constructors and cells only.
+/// True if an unknown occurs in a value below free constructors and cells only.
 fn below_constructors(p: &Program, v: &Value, unknown: &Value) -> bool {
     if !occurs(v, unknown) {
         return false;

@@ -1,7 +1,7 @@
 //! Function values: update in canonical form, application of tables, equality.
 //!
-//! A table is sorted by key, holds no key twice and no entry that its base function gives anyway,
-//! so functions that arise from one base by updates are equal as values exactly if they are equal.
+//! A table is sorted by key, holds each key once and no entry that equals its base function, so
+//! functions that arise from one base by updates are equal as values exactly if they are equal.
 
 use crate::engine::compile::Program;
 use crate::engine::machine::{Machine, Outcome};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 const MAX_DOMAIN: usize = 4096;
 
 impl Machine {
-    /// `f[key -> value]`.
+    /// Evaluates `f[key -> value]`.
     pub(crate) fn update(
         &mut self,
         p: &Program,
@@ -27,7 +27,7 @@ impl Machine {
         self.update_at(p, p.op(op).range, f, key, value)
     }
 
-    /// `f[key -> value]` for a function sort.
+    /// Evaluates `f[key -> value]` for a function sort.
     pub(crate) fn update_at(
         &mut self,
         p: &Program,
@@ -42,7 +42,7 @@ impl Machine {
             Some(Rich::Table(_, base, entries)) => (base.clone(), entries.clone()),
             _ => (f.clone(), Rc::new([]) as Rc<[(Value, Value)]>),
         };
-        // Where the key is, or would be.
+        // Position of the key.
         let mut place = Err(entries.partition_point(|e| e.0 < key));
         for (i, (k, _)) in entries.iter().enumerate() {
             match self.equal(p, key_sort, k, &key)? {
@@ -52,7 +52,7 @@ impl Machine {
                     let update = p
                         .sort(sort)
                         .insert
-                        .expect("a sort of functions of one argument has an update");
+                        .expect("unary function sorts have an update");
                     return Ok(Value::app3(update, IMPURE, f, key, value));
                 }
             }
@@ -71,7 +71,7 @@ impl Machine {
         Ok(if new.is_empty() { base } else { Value::rich(Rich::Table(sort, base, new.into())) })
     }
 
-    /// The value of a table at a key.
+    /// Returns the value of a table at a key.
     pub(crate) fn lookup(
         &mut self,
         p: &Program,
@@ -101,9 +101,9 @@ impl Machine {
         self.apply_value(p, base, vec![key.clone()])
     }
 
-    /// Equality of functions that are not the same term: a point where they differ, the same base
-    /// and entries, a small finite domain, or bodies that agree for any argument. `None` if
-    /// none of these decides.
+    /// Decides equality of functions that are not the same term: by a point where they differ, by
+    /// equal base and entries, by a small finite domain, or by bodies that agree for any argument.
+    /// `None` if none of these decides.
     pub(crate) fn equal_functions(
         &mut self,
         p: &Program,

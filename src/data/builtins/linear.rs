@@ -1,8 +1,8 @@
-//! Linear arithmetic over undecided terms: brings a comparison into the form `atom <= k`, `k <=
+//! Linear arithmetic over undecided terms: normalises a comparison to the form `atom <= k`, `k <=
 //! atom` or `atom == e`.
 //!
-//! Works on machine integers; what overflows or is not linear stays as it is, so every rewriting
-//! here is an equivalence.
+//! Works on machine integers; overflow or a nonlinear term leaves the comparison unchanged, so
+//! every rewriting here is an equivalence.
 
 use super::compare::builtin_of;
 use super::stuck2;
@@ -12,16 +12,16 @@ use crate::sort::basic;
 use crate::value::Value;
 use mu_base::ids::SortId;
 
-/// `Σ coefficient · atom + constant`.
+/// Linear form `Σ coefficient · atom + constant`.
 #[derive(Clone, Debug, Default)]
 pub struct Linear {
-    /// Atoms with coefficients that are not zero.
+    /// Atoms with nonzero coefficients.
     pub terms: Vec<(Value, i64)>,
     /// The constant.
     pub constant: i64,
 }
 
-/// A relation to zero.
+/// Relation to zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Relation {
@@ -31,7 +31,7 @@ pub enum Relation {
 }
 
 impl Linear {
-    /// The linear form of a numeric value.
+    /// Returns the linear form of a numeric value.
     pub fn of(p: &Program, v: &Value) -> Option<Linear> {
         let mut out = Linear::default();
         out.add(p, v, 1)?;
@@ -73,7 +73,7 @@ impl Linear {
         }
         Some(())
     }
-    /// `a - b`.
+    /// Returns `a - b`.
     pub fn difference(p: &Program, a: &Value, b: &Value) -> Option<Linear> {
         let mut out = Linear::default();
         out.add(p, a, 1)?;
@@ -81,7 +81,7 @@ impl Linear {
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
-    /// This with `factor · v` in the place of an atom.
+    /// Returns the form with `factor · v` in the place of an atom.
     pub fn with(&self, p: &Program, atom: usize, v: &Value, factor: i64) -> Option<Linear> {
         let mut out = self.clone();
         let (_, k) = out.terms.remove(atom);
@@ -89,7 +89,7 @@ impl Linear {
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
-    /// `factor · (this without term skip)`.
+    /// Returns `factor · (this without term skip)`.
     pub fn value(&self, p: &Program, skip: usize, factor: i64) -> Option<Value> {
         let mut sum: Option<Value> = None;
         for (i, (atom, k)) in self.terms.iter().enumerate() {
@@ -113,7 +113,7 @@ impl Linear {
     }
 }
 
-/// The sort of an undecided numeric term.
+/// Returns the sort of an undecided numeric term.
 pub fn numeric_sort(p: &Program, sort_of_unknown: &dyn Fn(u32) -> SortId, v: &Value) -> SortId {
     match v {
         Value::Unknown(u) => sort_of_unknown(*u),
@@ -130,7 +130,7 @@ pub fn numeric_sort(p: &Program, sort_of_unknown: &dyn Fn(u32) -> SortId, v: &Va
     }
 }
 
-/// The least number of a basic sort.
+/// Returns the least number of a basic sort.
 pub fn least(sort: SortId) -> Option<i64> {
     match sort {
         basic::POS => Some(1),
@@ -139,7 +139,7 @@ pub fn least(sort: SortId) -> Option<i64> {
     }
 }
 
-/// The greatest number that a term can be whatever its operands are: a remainder is below its
+/// Returns the greatest number that a term can be for any operands: a remainder is below its
 /// divisor.
 fn greatest(p: &Program, v: &Value) -> Option<i64> {
     match builtin_of(p, v) {
@@ -148,7 +148,7 @@ fn greatest(p: &Program, v: &Value) -> Option<i64> {
     }
 }
 
-/// Simplifies `a relation b` where an operand is undecided; `None` if nothing is gained.
+/// Simplifies `a relation b` if an operand is undecided; `None` if there is no simplification.
 pub fn compare(
     p: &Program,
     sort_of: &dyn Fn(u32) -> SortId,
@@ -211,7 +211,7 @@ pub fn compare(
         }
         return relation_value(info.less_equal, Value::Int(from), atom.clone());
     }
-    // Several atoms: what the least numbers of their sorts decide.
+    // For several atoms, the least numbers of their sorts may decide.
     let mut lowest = Some(c);
     let mut highest = Some(c);
     for (atom, k) in &d.terms {
@@ -230,7 +230,7 @@ pub fn compare(
             if lowest.is_some_and(|l| l > 0) || highest.is_some_and(|h| h < 0) {
                 return Some(Value::Bool(false));
             }
-            // An unknown alone on the left.
+            // Moves an unknown alone to the left.
             for (i, (atom, k)) in d.terms.iter().enumerate() {
                 if matches!(atom, Value::Unknown(_)) && (*k == 1 || *k == -1) {
                     let others = d.value(p, i, -k)?;
@@ -250,7 +250,7 @@ pub fn compare(
     }
 }
 
-/// Whether an unknown occurs in a value.
+/// True if an unknown occurs in a value.
 pub fn occurs(v: &Value, unknown: &Value) -> bool {
     if !v.is_open() {
         return false;

@@ -1,5 +1,5 @@
-//! Lists of shared cells: constant-time cons, head and tail; everything else walks the cells in a
-//! loop.
+//! Lists of shared cells: cons, head and tail in constant time; all other operations traverse the
+//! cells in a loop.
 
 use super::compare::builtin_of;
 use super::stuck2;
@@ -10,7 +10,7 @@ use crate::sort::SortKind;
 use crate::value::Value;
 use mu_base::ids::OpId;
 
-/// `head`, `tail`, `rhead`, `rtail` where defined.
+/// Evaluates `head`, `tail`, `rhead`, `rtail`; `None` if undefined.
 pub fn part(builtin: Builtin, list: &Value) -> Option<Value> {
     let Value::Cons(cell) = list else { return None };
     match builtin {
@@ -25,12 +25,12 @@ pub fn part(builtin: Builtin, list: &Value) -> Option<Value> {
     }
 }
 
-/// The elements in front of a list.
+/// Prepends elements to a list.
 pub fn rebuild(elements: Vec<Value>, tail: Value) -> Value {
     elements.into_iter().rev().fold(tail, |list, e| Value::cons(e, list))
 }
 
-/// The elements known in front of a list, and what is behind them.
+/// Returns the known elements at the front of a list, and the tail behind them.
 fn prefix(list: &Value) -> (Vec<Value>, &Value) {
     let (mut elements, mut at) = (Vec::new(), list);
     while let Value::Cons(cell) = at {
@@ -40,7 +40,7 @@ fn prefix(list: &Value) -> (Vec<Value>, &Value) {
     (elements, at)
 }
 
-/// `list <| element`, by the operation of that name where the end of the list is not known.
+/// Evaluates `list <| element`; builds the term of the operation if the end of the list is unknown.
 pub fn snoc(op: OpId, list: &Value, element: Value) -> Value {
     let (elements, end) = prefix(list);
     let last = match end {
@@ -50,7 +50,7 @@ pub fn snoc(op: OpId, list: &Value, element: Value) -> Value {
     rebuild(elements, last)
 }
 
-/// `a ++ b`, by the operation of that name where the end of `a` is not known.
+/// Evaluates `a ++ b`; builds the term of the operation if the end of `a` is unknown.
 pub fn concat(op: OpId, a: Value, b: Value) -> Value {
     if matches!(b, Value::Nil(_)) {
         return a;
@@ -63,7 +63,7 @@ pub fn concat(op: OpId, a: Value, b: Value) -> Value {
     rebuild(elements, rest)
 }
 
-/// `list . index`.
+/// Evaluates `list . index`.
 pub fn at(list: &Value, index: &Value) -> Option<Value> {
     let Value::Int(mut i) = *index else { return None };
     let mut at = list;
@@ -78,7 +78,7 @@ pub fn at(list: &Value, index: &Value) -> Option<Value> {
 }
 
 impl Machine {
-    /// `#` of a list, set or bag.
+    /// Evaluates `#` of a list, set or bag.
     pub(crate) fn size(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
         match builtin_of(p, &a) {
             Some((Builtin::Concat, [x, y])) => {
@@ -115,7 +115,7 @@ impl Machine {
         }
         Ok(match at {
             Value::Nil(_) => Value::Int(n),
-            // Some cells in front of an unknown end count at once.
+            // Counts the cells in front of an unknown end.
             tail if n > 0
                 && matches!(p.signature.sorts.kind(p.op(op).first), SortKind::List(_)) =>
             {

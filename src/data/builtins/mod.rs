@@ -1,7 +1,7 @@
-//! The built-in operations on values.
+//! Built-in operations on values.
 //!
-//! Each is total on normal forms: where an operation is not defined, or an operand is undecided,
-//! the result is the operation's own term. Cost: as the data structure suggests (lists linear where
+//! Each is total on normal forms: if an operation is undefined or an operand is undecided, the
+//! result is the operation's own term. Cost: as the data structure suggests (lists linear where
 //! they must be, sets and bags by binary search and merge).
 
 pub mod compare;
@@ -18,18 +18,18 @@ use super::sort::SortKind;
 use super::value::{IMPURE, Value};
 use mu_base::ids::OpId;
 
-/// The term of an operation that stays as it is.
+/// Returns the term of an operation that cannot be evaluated.
 pub(crate) fn stuck1(op: OpId, a: Value) -> Value {
     Value::app1(op, IMPURE, a)
 }
 
-/// The term of an operation that stays as it is.
+/// Returns the term of an operation that cannot be evaluated.
 pub(crate) fn stuck2(op: OpId, a: Value, b: Value) -> Value {
     Value::app2(op, IMPURE, a, b)
 }
 
 impl Machine {
-    /// A built-in on one argument.
+    /// Evaluates a unary built-in.
     pub(crate) fn prim1(
         &mut self,
         p: &Program,
@@ -66,7 +66,7 @@ impl Machine {
         })
     }
 
-    /// A built-in on two arguments.
+    /// Evaluates a binary built-in.
     #[inline]
     pub(crate) fn prim2(
         &mut self,

@@ -12,10 +12,10 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-/// Largest size in bits of the result of `exp`; beyond it the term stays as it is.
+/// Limit on the size in bits of the result of `exp`; beyond it, the term is not evaluated.
 const MAX_POWER_BITS: u64 = 1 << 24;
 
-/// Whether a literal number is of a basic sort (also a narrower one).
+/// True if a literal number belongs to a basic sort (or a narrower one).
 pub fn in_sort(v: &Value, sort: SortId) -> bool {
     match v.sign() {
         None => false,
@@ -31,7 +31,7 @@ pub fn in_sort(v: &Value, sort: SortId) -> bool {
     }
 }
 
-/// A unary operation on a literal, where it is defined.
+/// Evaluates a unary operation on a literal; `None` if undefined.
 pub fn unary(builtin: Builtin, a: &Value) -> Option<Value> {
     use Builtin::*;
     if !a.is_number() {
@@ -63,7 +63,7 @@ pub fn unary(builtin: Builtin, a: &Value) -> Option<Value> {
     }
 }
 
-/// A binary operation on literals, where it is defined.
+/// Evaluates a binary operation on literals; `None` if undefined.
 pub fn binary(builtin: Builtin, a: &Value, b: &Value) -> Option<Value> {
     use Builtin::*;
     if let (Value::Int(x), Value::Int(y)) = (a, b) {
@@ -125,8 +125,8 @@ fn power(base: BigRational, exponent: &BigInt) -> Option<Value> {
     Some(Value::rational(if exponent.is_negative() { result.recip() } else { result }))
 }
 
-/// A unary operation on a term without a value, where it is the same for every number of the term's
-/// sort: inverses cancel, and operations that leave all numbers of the sort as they are vanish.
+/// Simplifies a unary operation on a term without a value if the rule holds for every number of the
+/// term's sort: inverses cancel, and operations that are the identity on the sort vanish.
 pub fn simplify_unary(p: &Program, builtin: Builtin, sort: SortId, a: &Value) -> Option<Value> {
     use Builtin::*;
     let within = |widest: SortId| sort.0 >= basic::POS.0 && sort.0 <= widest.0;
@@ -151,7 +151,8 @@ pub fn simplify_unary(p: &Program, builtin: Builtin, sort: SortId, a: &Value) ->
     }
 }
 
-/// An operation on undecided operands: neutral elements vanish, constants gather on the right.
+/// Simplifies an operation on undecided operands: neutral elements vanish, constants are collected
+/// on the right.
 pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> Value {
     use Builtin::*;
     let zero = |v: &Value| matches!(v, Value::Int(0));
@@ -165,7 +166,7 @@ pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> 
         Subtract if a == b => Value::Int(0),
         Div | Divide if one(&b) => a,
         Mod if one(&b) => Value::Int(0),
-        // The divisor is positive: `div` and `mod` are of a Pos.
+        // The divisor is positive: `div` and `mod` have a Pos divisor.
         Div | Mod if zero(&a) => Value::Int(0),
         Exp if zero(&b) || one(&a) => Value::Int(1),
         Exp if one(&b) => a,
@@ -191,7 +192,7 @@ pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> 
     }
 }
 
-/// Whether both are additions of numbers that give the same sort: `(n + 1) + 2` of a Nat and two
+/// True if both are additions of numbers with the same result sort: `(n + 1) + 2` of a Nat and two
 /// Pos is `n + 3`.
 fn adds_too(p: &Program, inner: OpId, op: OpId) -> bool {
     let add = |op: OpId| matches!(p.signature.op(op).kind, OpKind::Builtin(Builtin::Add));

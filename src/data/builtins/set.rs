@@ -1,8 +1,7 @@
-//! Sets and bags: sorted arrays where they are finite, complements and comprehensions otherwise.
+//! Sets and bags: sorted arrays for finite ones, complements and comprehensions otherwise.
 //!
-//! An element whose equality with another is undecided cannot be put in its place; the insertion
-//! then stays as it is. Sets that are not finite answer membership point by point; finite parts of
-//! an operation are computed.
+//! An insertion is not evaluated if the equality of the element with another is undecided. Infinite
+//! sets decide membership point by point; finite parts of an operation are computed.
 
 use super::number;
 use super::{stuck1, stuck2};
@@ -17,10 +16,10 @@ use mu_base::ids::{OpId, SortId};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Largest element sort whose full set is written out.
+/// Largest element sort with its full set represented as a finite set.
 const MAX_FULL_SET: usize = 4096;
 
-/// A finite set or bag at the sort that a coercion leads to.
+/// Converts a finite set or bag to the target sort of a coercion.
 pub fn retag(p: &Program, op: OpId, a: Value) -> Value {
     let sort = p.op(op).range;
     match a.as_rich() {
@@ -30,7 +29,7 @@ pub fn retag(p: &Program, op: OpId, a: Value) -> Value {
     }
 }
 
-/// The first element of a finite set or bag.
+/// Returns the first element of a finite set or bag.
 pub fn pick(a: &Value) -> Option<Value> {
     match a.as_rich()? {
         Rich::Set(_, elements) => elements.first().cloned(),
@@ -44,7 +43,7 @@ fn is_empty(v: &Value) -> bool {
     v.as_set().is_some_and(|s| s.is_empty()) || v.as_bag().is_some_and(|s| s.is_empty())
 }
 
-/// `{}` or `{:}` of a sort.
+/// Returns `{}` or `{:}` of a sort.
 fn empty(p: &Program, sort: SortId) -> Value {
     match p.signature.sorts.kind(sort) {
         SortKind::Bag(_) | SortKind::FBag(_) => Value::rich(Rich::Bag(sort, Rc::new([]))),
@@ -63,16 +62,16 @@ fn element_sort(p: &Program, sort: SortId) -> SortId {
     }
 }
 
-/// The elements with the given positions, as a container.
+/// Function that returns the elements at the given positions as a container.
 type Remaining = Box<dyn Fn(&[usize]) -> Value>;
 
-/// What a non-finite set or an undecided one is made of.
+/// Splits an infinite or undecided set into its operation and operands.
 fn parts<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
     super::compare::builtin_of(p, v)
 }
 
 impl Machine {
-    /// `element in container`.
+    /// Evaluates `element in container`.
     pub(crate) fn contains(
         &mut self,
         p: &Program,
@@ -90,7 +89,7 @@ impl Machine {
             }
             Ok(false)
         };
-        // The candidates that remain, as a container of the same sort.
+        // The remaining candidates, as a container of the same sort.
         let remaining: Remaining = match container {
             Value::Nil(_) | Value::Cons(_) => {
                 let mut heads = Vec::new();
@@ -179,7 +178,7 @@ impl Machine {
                 _ => Ok(body),
             };
         }
-        // A set that no equation simplifies may hold another one many times over.
+        // A set that no equation simplifies may contain one subterm many times.
         self.tick("in a set that is made of others")?;
         let bag = matches!(
             p.signature.sorts.kind(self.last_sort(p, op)),
@@ -226,7 +225,7 @@ impl Machine {
         }
     }
 
-    /// `in` for the argument of a conversion.
+    /// Returns `in` for the argument of a conversion.
     fn member_of_argument(&self, p: &Program, conversion: &Value) -> Option<OpId> {
         let (op, _) = conversion.as_app()?;
         p.sort(p.op(op).first).member
@@ -237,7 +236,7 @@ impl Machine {
         domain.last().copied().unwrap_or(range)
     }
 
-    /// The body of a comprehension for an element.
+    /// Evaluates the body of a comprehension for an element.
     fn apply_comprehension(
         &mut self,
         p: &Program,
@@ -251,7 +250,7 @@ impl Machine {
         self.enter(p, &closure.lambda.body, frame)
     }
 
-    /// `count(element, bag)`.
+    /// Evaluates `count(element, bag)`.
     pub(crate) fn count(
         &mut self,
         p: &Program,
@@ -296,7 +295,7 @@ impl Machine {
         Ok(stuck2(op, element.clone(), bag.clone()))
     }
 
-    /// Puts an element into a set.
+    /// Inserts an element into a set.
     pub(crate) fn set_insert(
         &mut self,
         p: &Program,
@@ -331,7 +330,7 @@ impl Machine {
         Ok(Value::rich(Rich::Set(*sort, new.into())))
     }
 
-    /// The set of some elements.
+    /// Returns the set of some elements.
     pub(crate) fn set_of(
         &mut self,
         p: &Program,
@@ -352,7 +351,7 @@ impl Machine {
         Ok(set)
     }
 
-    /// `@bag_insert(element, count, bag)`; element and count are told apart by the operation's
+    /// `@bag_insert(element, count, bag)`; element and count are distinguished by the operation's
     /// sort.
     pub(crate) fn bag_insert(
         &mut self,
@@ -415,18 +414,18 @@ impl Machine {
         inside: bool,
     ) -> Outcome<Option<Value>> {
         let Some(op) = p.sort(sort).member else { return Ok(None) };
-        let mut kept = Vec::new();
+        let mut members = Vec::new();
         for e in elements {
             match self.contains(p, op, e, other)? {
-                Value::Bool(b) if b == inside => kept.push(e.clone()),
+                Value::Bool(b) if b == inside => members.push(e.clone()),
                 Value::Bool(_) => {}
                 _ => return Ok(None),
             }
         }
-        Ok(Some(Value::rich(Rich::Set(sort, kept.into()))))
+        Ok(Some(Value::rich(Rich::Set(sort, members.into()))))
     }
 
-    /// `a + b` on sets or bags.
+    /// Evaluates `a + b` on sets or bags.
     pub(crate) fn union(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
         let sort = p.op(op).range;
         if let (Some(x), Some(y)) = (a.as_set(), b.as_set()) {
@@ -468,7 +467,7 @@ impl Machine {
         Ok(stuck2(op, a, b))
     }
 
-    /// `a - b` on sets or bags.
+    /// Evaluates `a - b` on sets or bags.
     pub(crate) fn difference(
         &mut self,
         p: &Program,
@@ -502,7 +501,7 @@ impl Machine {
         Ok(stuck2(op, a, b))
     }
 
-    /// `a * b` on sets or bags.
+    /// Evaluates `a * b` on sets or bags.
     pub(crate) fn intersection(
         &mut self,
         p: &Program,
@@ -569,7 +568,7 @@ impl Machine {
         Ok(Value::rich(Rich::Bag(sort, out.into())))
     }
 
-    /// `!s`.
+    /// Evaluates `!s`.
     pub(crate) fn complement(&mut self, p: &Program, op: OpId, a: Value) -> Outcome<Value> {
         let sort = p.op(op).range;
         if let Some((Builtin::Complement, [s])) = parts(p, &a) {
@@ -586,7 +585,7 @@ impl Machine {
         Ok(stuck1(op, a))
     }
 
-    /// Conversions between sets and bags.
+    /// Converts between sets and bags.
     pub(crate) fn convert(
         &mut self,
         p: &Program,
@@ -606,7 +605,7 @@ impl Machine {
         })
     }
 
-    /// `a <= b`, or `a < b` if `proper`, on sets or bags.
+    /// Evaluates `a <= b`, or `a < b` if `proper`, on sets or bags.
     pub(crate) fn subset(
         &mut self,
         p: &Program,
@@ -670,7 +669,7 @@ impl Machine {
         }
     }
 
-    /// Equality of sets or bags of which one is no data; `None` if undecided.
+    /// Decides equality of sets or bags of which one is not data; `None` if undecided.
     pub(crate) fn equal_sets(
         &mut self,
         p: &Program,
@@ -716,7 +715,7 @@ impl Machine {
     }
 }
 
-/// The union of two sets of data; the first itself if it has all elements of the second.
+/// Returns the union of two sets of data; the first itself if it contains the second.
 fn merge(sort: SortId, a: &Value, x: &[Value], y: &[Value]) -> Value {
     if y.len() * 8 < x.len() && y.iter().all(|e| x.binary_search(e).is_ok()) {
         return a.clone();

@@ -1,11 +1,11 @@
-//! Cases of a call that an unknown keeps undecided: what its equations say, and under which
-//! conditions.
+//! Case analysis of a call that an unknown leaves undecided: the right-hand sides of its equations
+//! with their conditions.
 //!
-//! The tree of the function is walked as when a rule is selected, but goes on below every switch
-//! and condition that stays open, and collects what stands at the leaves. The cases exclude each
-//! other, as equations are tried in order; what no equation covers is a case in which the call
-//! stays. Constructors are not branched on: the search does that with unknowns of their sorts.
-//! Cost: one evaluation of each condition and right-hand side.
+//! The matching tree of the function is traversed as for rule selection, but continues below every
+//! open switch and condition, and collects the leaves. The cases exclude each other, as equations
+//! are tried in order. If no equation covers a case, the call stays unevaluated there. Constructors
+//! are not split here: the search does that with unknowns of their sorts. Cost: one evaluation of
+//! each condition and right-hand side.
 
 use super::code::{Check, Key, Leaf, Switch, Tree};
 use super::compile::Program;
@@ -20,7 +20,7 @@ use crate::value::Value;
 use mu_base::ids::SortId;
 
 impl Machine {
-    /// The cases of a call; `None` if there is but one, or if they cannot be told.
+    /// Returns the cases of a call; `None` if there is only one, or if they cannot be determined.
     pub(super) fn cases_of(&mut self, p: &Program, call: &Value) -> Outcome<Option<Cases>> {
         let mut cases = Vec::new();
         if let Some((Builtin::If, [condition, then, other])) = builtin_of(p, call) {
@@ -51,8 +51,8 @@ impl Machine {
         })
     }
 
-    /// Adds the cases of a tree under a condition. Returns under which condition none of its
-    /// equations fits; `None` if that cannot be told.
+    /// Adds the cases of a tree under a condition. Returns the condition under which none of its
+    /// equations matches; `None` if that cannot be determined.
     fn tree_cases(
         &mut self,
         p: &Program,
@@ -68,16 +68,16 @@ impl Machine {
             Tree::Fail => Ok(Some(given)),
             Tree::Leaf(leaf) => {
                 self.stack.truncate(base + leaf.height as usize);
-                let fits = self.leaf_condition(p, leaf, base)?;
-                if !fits.is_false() {
+                let applies = self.leaf_condition(p, leaf, base)?;
+                if !applies.is_false() {
                     let value = self.eval(p, &leaf.rhs, base)?;
                     self.stack.truncate(base + leaf.height as usize);
-                    let here = self.and(p, given.clone(), fits.clone());
+                    let here = self.and(p, given.clone(), applies.clone());
                     if !here.is_false() {
                         out.push((here, Some(value)));
                     }
                 }
-                let not = self.not(p, fits);
+                let not = self.not(p, applies);
                 let given = self.and(p, given, not);
                 self.tree_cases(p, &leaf.otherwise, base, given, out)
             }
@@ -88,7 +88,7 @@ impl Machine {
                 if value.is_open() && !is_constructed(p, &value) {
                     return self.literal_cases(p, switch, &value, base, given, out);
                 }
-                match switch.cases.iter().find(|c| c.key.fits(&value)) {
+                match switch.cases.iter().find(|c| c.key.matches(&value)) {
                     Some(case) => {
                         if !case.fields.is_empty() {
                             self.push_fields(slot, &case.fields);
@@ -113,8 +113,8 @@ impl Machine {
         }
     }
 
-    /// The cases of a switch over something open; only literals are gone through, constructors are
-    /// branched on as such.
+    /// Returns the cases of a switch over an open value; only literals are split here, constructors
+    /// in the search.
     fn literal_cases(
         &mut self,
         p: &Program,
@@ -147,7 +147,7 @@ impl Machine {
         Ok(Some(self.or(p, left, rest)))
     }
 
-    /// When an equation whose patterns fit is to be applied.
+    /// Returns the condition under which an equation with matching patterns applies.
     fn leaf_condition(&mut self, p: &Program, leaf: &Leaf, base: usize) -> Outcome<Value> {
         let mut all = Value::Bool(true);
         for check in &leaf.checks {
@@ -176,11 +176,13 @@ impl Machine {
             let holds = self.eval(p, condition, base)?;
             all = self.and(p, all, holds);
         }
-        // What is neither true nor false, and will not be, is no reason to apply an equation.
+        // A condition that is neither true nor false, and will not become so, does not apply an
+        // equation.
         Ok(if all.is_open() || all.is_true() { all } else { Value::Bool(false) })
     }
 
-    /// That a value is of a sort: numbers have one representation, so this is a condition.
+    /// Returns the condition that a value belongs to a sort, since numbers have one representation
+    /// for all sorts.
     pub(super) fn of_sort(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Value> {
         if !matches!(sort, basic::POS | basic::NAT | basic::INT) {
             return Ok(Value::Bool(true));
@@ -195,7 +197,7 @@ impl Machine {
     }
 }
 
-/// The function whose equations say what a call is.
+/// Returns the function with the equations that define a call.
 pub(crate) fn user_function(p: &Program, call: &Value) -> Option<u32> {
     let (op, args) = call.as_app()?;
     if args.is_empty() || !call.is_open() || matches!(p.signature.op(op).kind, OpKind::Builtin(_)) {

@@ -1,9 +1,10 @@
 //! Compiled code: expressions over numbered slots, and matching trees for user equations.
 //!
-//! A frame is a stretch of the machine's value stack. Its first slots are the arguments (of a
-//! function, or the environment of a top-level expression), above them lie fields that matching
-//! took out of constructor terms, variables of `whr`, and arguments under evaluation; the compiler
-//! knows the height at every point, so a variable is one index. Everything here is `Send + Sync`.
+//! A frame is a range of the machine's value stack. Its first slots are the arguments (of a
+//! function, or the environment of a top-level expression). Above them are fields that matching
+//! extracted from constructor terms, variables of `whr`, and arguments under evaluation. The
+//! compiler knows the height at every point, so a variable is one index. Everything here is `Send +
+//! Sync`.
 
 use super::quick::Quick;
 use crate::signature::Builtin;
@@ -38,8 +39,8 @@ pub enum Node {
     Make(OpId, Flags, Box<[Node]>),
     /// Calls a function that has rules, by its index.
     Call(u32, Box<[Node]>),
-    /// The same, with the positions whose arguments wait until the equation is chosen (see
-    /// [`Func`]).
+    /// The same, with the positions of arguments that are evaluated after the equation is chosen
+    /// (see [`Func`]).
     LazyCall(u32, Box<[Node]>, u64),
     /// `if`, lazy.
     If(OpId, Box<[Node; 3]>),
@@ -59,7 +60,7 @@ pub enum Node {
     BagInsert(OpId, Box<[Node; 3]>),
     /// A projection or recogniser.
     Select(OpId, Box<Node>),
-    /// Elements in front of a list.
+    /// Elements prepended to a list.
     List(Box<[Node]>, Box<Node>),
     /// Applies a function value.
     Apply(Box<Node>, Box<[Node]>),
@@ -67,14 +68,14 @@ pub enum Node {
     Bind(Arc<Lambda>, Box<[u32]>),
     /// Pushes values, then evaluates the body.
     Let(Box<[Node]>, Box<Node>),
-    /// A closed expression whose value is kept under an index.
+    /// A closed expression with its value cached under an index.
     Shared(u32, Box<Node>),
-    /// What needs no value built, with the general code.
+    /// An expression that needs no heap values, with its general code.
     Quick(Box<Quick>),
 }
 
 impl Node {
-    /// Whether it may be worth not to evaluate it: a call occurs in it.
+    /// True if laziness may pay: the code contains a call.
     pub fn is_costly(&self) -> bool {
         match self {
             Node::Call(..)
@@ -102,7 +103,7 @@ impl Node {
             Node::Nil(_) | Node::EmptySet(_) | Node::EmptyBag(_) => false,
         }
     }
-    /// Whether evaluating it costs nothing.
+    /// True if its evaluation costs nothing.
     pub fn is_trivial(&self) -> bool {
         matches!(
             self,
@@ -116,12 +117,12 @@ impl Node {
     }
 }
 
-/// Equations of one operation at one number of arguments.
+/// Equations of one operation for one number of arguments.
 ///
-/// An argument that no pattern and no condition looks at, and that not all right-hand sides use, is
-/// *lazy*: it is evaluated when the equation is chosen, if that uses it. So `cond(true, x, y) = x;
-/// cond(false, x, y) = y` evaluates one of `x` and `y`, as `if` does. Compare the strategies of van
-/// de Pol: "JITty: a rewriter with strategy annotations" (RTA 2002).
+/// An argument is *lazy* if no pattern and no condition inspects it, and if not all right-hand
+/// sides use it: it is evaluated after the equation is chosen, if that uses it. So `cond(true, x,
+/// y) = x; cond(false, x, y) = y` evaluates one of `x` and `y`, as `if` does. Compare the
+/// strategies of van de Pol: "JITty: a rewriter with strategy annotations" (RTA 2002).
 #[derive(Debug)]
 pub struct Func {
     /// The operation.
@@ -134,27 +135,27 @@ pub struct Func {
     pub tree: Tree,
 }
 
-/// A matching tree: decides which equation fits the arguments in the frame.
+/// Matching tree: selects the equation that matches the arguments in the frame.
 #[derive(Debug)]
 pub enum Tree {
-    /// No equation fits.
+    /// No equation matches.
     Fail,
-    /// All patterns of an equation fit.
+    /// All patterns of an equation match.
     Leaf(Box<Leaf>),
-    /// Looks at the value in a slot.
+    /// Inspects the value in a slot.
     Switch(Box<Switch>),
-    /// Tries one tree after the other (where one tree for all would be too large).
+    /// Tries one tree after the other (if one tree for all would be too large).
     Sequence(Box<[Tree]>),
 }
 
-/// An equation whose patterns fit.
+/// Equation with matching patterns.
 #[derive(Debug)]
 pub struct Leaf {
     /// Height of the frame here.
     pub height: u32,
-    /// Where the equation was written.
+    /// Place of the equation.
     pub span: Span,
-    /// What patterns over constructors do not say.
+    /// Checks beyond constructor patterns.
     pub checks: Box<[Check]>,
     /// The condition, if any.
     pub condition: Option<Node>,
@@ -162,35 +163,35 @@ pub struct Leaf {
     pub rhs: Node,
     /// The first 64 arguments that the right-hand side uses.
     pub uses: u64,
-    /// If a check or the condition fails.
+    /// Continuation if a check or the condition fails.
     pub otherwise: Tree,
 }
 
-/// A test of the value in a slot.
+/// Test of the value in a slot.
 #[derive(Debug)]
 pub struct Switch {
     /// The slot.
     pub slot: u32,
     /// Height of the frame here.
     pub height: u32,
-    /// What to look for.
+    /// Cases.
     pub cases: Box<[Case]>,
-    /// If none fits.
+    /// Continuation if no case matches.
     pub default: Tree,
 }
 
-/// A head to look for; fields with the given indices are pushed.
+/// Case of a switch: a head; fields with the given indices are pushed.
 #[derive(Debug)]
 pub struct Case {
     /// The head.
     pub key: Key,
-    /// Which of its fields the tree below looks at.
+    /// Fields that the tree below inspects.
     pub fields: Box<[u32]>,
-    /// What to do then.
+    /// Continuation.
     pub tree: Tree,
 }
 
-/// What a pattern's head is.
+/// Head of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     /// An operation on a number of arguments.
@@ -209,7 +210,7 @@ pub enum Key {
     Empty,
 }
 
-/// A test at a leaf.
+/// Test at a leaf.
 #[derive(Debug)]
 pub enum Check {
     /// The values in two slots are equal.
@@ -218,10 +219,10 @@ pub enum Check {
     Number(u32, SortId),
 }
 
+/// True if the head of a value is this key.
 impl Key {
-    /// Whether the head of a value is this.
     #[inline]
-    pub(crate) fn fits(&self, value: &Value) -> bool {
+    pub(crate) fn matches(&self, value: &Value) -> bool {
         match (self, value) {
             (Key::Op(op, _), Value::Con(c) | Value::Sym(c)) => op == c,
             (Key::Op(op, 1), Value::App1(n)) => n.op == *op,
@@ -242,7 +243,7 @@ impl Key {
     }
 }
 
-/// Whether a position is in a set of the first 64.
+/// True if a position is in a set of the first 64.
 pub(super) fn has(set: u64, i: usize) -> bool {
     i < 64 && set >> i & 1 == 1
 }

@@ -1,8 +1,8 @@
-//! Typed expressions and equations -> code.
+//! Compiler from typed expressions and equations to code.
 //!
 //! Every operation gets its rules, one matching tree for each number of applications that some
-//! equation has. Closed subexpressions are evaluated once and kept. Coercions that widen numbers
-//! vanish. Cost: linear in the expressions, but for the matching trees (see `matching`).
+//! equation has. Closed subexpressions are evaluated once and cached. Coercions that widen numbers
+//! vanish. Cost: linear in the expressions, except for the matching trees (see `matching`).
 
 use super::code::{Func, Node, has};
 use super::inline::{Inline, Inliner};
@@ -20,7 +20,7 @@ use mu_base::ids::{OpId, SortId, VarId};
 use num_traits::ToPrimitive;
 use std::sync::Arc;
 
-/// What the machine must know of an operation.
+/// Properties of an operation for the machine.
 #[derive(Debug)]
 pub struct OpInfo {
     /// [`IMPURE`] unless it is a free constructor.
@@ -29,9 +29,9 @@ pub struct OpInfo {
     pub levels: Box<[u32]>,
     /// Its rules for 0, 1, 2… applications.
     pub funcs: Box<[Option<u32>]>,
-    /// Of these rules, which arguments are lazy; see [`Func`].
+    /// Lazy arguments of these rules; see [`Func`].
     pub lazy: Box<[u64]>,
-    /// What may stand for a call of it.
+    /// Inlined definition, if calls may be inlined.
     pub inline: Option<Arc<Inline>>,
     /// Sort of the first argument (of the constant, if there is none).
     pub first: SortId,
@@ -39,7 +39,7 @@ pub struct OpInfo {
     pub range: SortId,
 }
 
-/// Operations at a sort.
+/// Operations of a sort.
 #[derive(Clone, Copy, Debug)]
 pub struct SortInfo {
     /// `==`.
@@ -50,11 +50,12 @@ pub struct SortInfo {
     pub less_equal: OpId,
     /// `if`.
     pub cond: OpId,
-    /// Rules that the user gives for `==`.
+    /// User's rules for `==`.
     pub user_equal: Option<u32>,
-    /// Whether all its values are data and its constructors are free.
+    /// True if all its values are data and its constructors are free.
     pub free: bool,
-    /// What adds to a value of this sort: `|>`, insertion into a set or bag, function update.
+    /// Operation that adds to a value of this sort: `|>`, insertion into a set or bag, function
+    /// update.
     pub insert: Option<OpId>,
     /// `in`, for a list, set or bag.
     pub member: Option<OpId>,
@@ -64,7 +65,7 @@ pub struct SortInfo {
     pub coerce: Option<OpId>,
 }
 
-/// A compiled data specification; shared by all threads.
+/// Compiled data specification, shared by all threads.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) signature: Signature,
@@ -78,8 +79,8 @@ pub struct Program {
     pub(crate) add: OpId,
     pub(crate) multiply: OpId,
     pub(crate) divide: OpId,
-    /// Conversions between the sorts of numbers: from, to (`Pos`, `Nat`, `Int`, `Real`); on the
-    /// diagonal nothing of use.
+    /// Conversions between the sorts of numbers: from, to (`Pos`, `Nat`, `Int`, `Real`); the
+    /// diagonal is unused.
     pub(crate) conversions: [[OpId; 4]; 4],
     pub(crate) shared: u32,
 }
@@ -87,15 +88,15 @@ pub struct Program {
 /// Counters and tables that outlive one compilation.
 #[derive(Debug, Default)]
 pub struct Sharing {
-    /// Number of kept values.
+    /// Number of cached values.
     pub next: u32,
-    /// Whether closed expressions are kept.
+    /// True if closed expressions are cached.
     pub enabled: bool,
     /// Compiled binders.
     pub lambdas: AHashMap<Expr, Arc<Lambda>>,
 }
 
-/// Where variables are.
+/// Locations of variables.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     slots: AHashMap<VarId, Place>,
@@ -105,23 +106,23 @@ pub struct Scope {
 #[derive(Clone, Debug)]
 enum Place {
     Slot(u32),
-    /// An argument of a call that is written out, and the scope of the call.
+    /// An argument of an inlined call, with the scope of the call.
     Argument(Arc<(Expr, Scope)>),
 }
 
 impl Scope {
-    /// Variables in slots, and the height of the frame.
+    /// Creates the scope of variables in slots, with the height of the frame.
     pub fn new(slots: &[(VarId, u32)], height: u32) -> Self {
         Self { slots: slots.iter().map(|&(v, slot)| (v, Place::Slot(slot))).collect(), height }
     }
-    /// Variables in slots in their order, which are the frame.
+    /// Creates the scope of variables that form the frame in their order.
     pub fn of(vars: &[VarId]) -> Self {
         Self {
             slots: vars.iter().enumerate().map(|(i, v)| (*v, Place::Slot(i as u32))).collect(),
             height: vars.len() as u32,
         }
     }
-    /// The argument that a parameter of a function that is written out stands for, with its scope.
+    /// Returns the argument, with its scope, that a parameter of an inlined function stands for.
     pub(super) fn argument(&self, v: VarId) -> Option<(&Expr, &Scope)> {
         match self.slots.get(&v) {
             Some(Place::Argument(argument)) => Some((&argument.0, &argument.1)),
@@ -130,7 +131,7 @@ impl Scope {
     }
 }
 
-/// Translates expressions.
+/// Compiler of expressions.
 pub struct Compiler<'a> {
     /// The signature.
     pub signature: &'a Signature,
@@ -257,8 +258,8 @@ fn conversions(signature: &mut Signature, none: OpId) -> [[OpId; 4]; 4] {
 }
 
 impl Program {
-    /// Compiles the equations of a data specification. Refuses left-hand sides that are no
-    /// patterns.
+    /// Compiles the equations of a data specification. Error: a left-hand side that is not a
+    /// pattern.
     pub fn compile(spec: &DataSpec) -> Result<Arc<Program>, Diagnostic> {
         let mut signature = spec.signature.clone();
         let mut sorts = complete_signature(&mut signature);
@@ -288,7 +289,7 @@ impl Program {
         let divide = signature.builtin(Builtin::Divide, quotient);
         let conversions = conversions(&mut signature, divide);
 
-        // Which operations have rules, and for how many applications.
+        // Operations with rules, and their numbers of applications.
         let mut groups: Vec<((OpId, usize), Vec<&Equation>)> = Vec::new();
         let mut index: AHashMap<(OpId, usize), usize> = AHashMap::new();
         for equation in &spec.equations {
@@ -325,13 +326,13 @@ impl Program {
         let mut inliner = Inliner::new(&signature, &ops, &groups);
         let inlines: Vec<_> = signature.ops().map(|(id, _)| inliner.inline(id)).collect();
         ops.iter_mut().zip(inlines).for_each(|(info, inline)| info.inline = inline);
-        // Equality that the user defines, and constructors that are not free, make terms of the
-        // sort incomparable.
+        // User-defined equality and constructors that are not free make terms of the sort
+        // incomparable.
         for (i, info) in sorts.iter_mut().enumerate() {
             info.user_equal = ops[info.equal.index()].funcs.get(1).copied().flatten();
             if let Some(named) = signature.sorts.named_of(SortId::new(i)) {
-                // The order of a structured sort says what is equal, whatever else the user says of
-                // it.
+                // The order of a structured sort determines equality, independent of the user's
+                // equations.
                 info.free = (info.user_equal.is_none() || named.structured)
                     && named.constructors.iter().all(|c| ops[c.index()].flags == 0);
                 if !info.free {
@@ -339,8 +340,8 @@ impl Program {
                 }
             }
         }
-        // Later-interned sorts (functions that the operations above brought) get the operations of
-        // Bool: never used.
+        // Sorts interned later (functions of the operations above) get the operations of Bool:
+        // never used.
         sorts.resize(signature.sorts.len(), sorts[0]);
 
         let mut sharing = Sharing { enabled: true, ..Sharing::default() };
@@ -376,8 +377,8 @@ impl Program {
         }))
     }
 
-    /// The program's own signature: that of the specification, with further built-in operations
-    /// behind it.
+    /// Returns the program's own signature: that of the specification, followed by further built-in
+    /// operations.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -392,16 +393,16 @@ impl Program {
 }
 
 impl Program {
-    /// Whether the operation is a free constructor that gets all its arguments at once.
+    /// True if the operation is a free constructor that gets all its arguments at once.
     pub(super) fn builds(&self, op: OpId, args: usize) -> bool {
         self.ops
             .get(op.index())
             .is_some_and(|info| info.flags == 0 && info.levels[..] == [0, args as u32])
     }
 
-    /// Element and list, if an expression puts the one in front of the other and no equation has a
-    /// say in that.
-    pub fn in_front<'e>(&self, e: &'e Expr) -> Option<(&'e Expr, &'e Expr)> {
+    /// Returns element and list, if an expression prepends the one to the other and no equation
+    /// affects that.
+    pub fn as_cons<'e>(&self, e: &'e Expr) -> Option<(&'e Expr, &'e Expr)> {
         let (Builtin::Cons, [head, tail]) = e.as_builtin(&self.signature)? else { return None };
         let plain = |op: OpId| {
             self.ops.get(op.index()).is_some_and(|info| info.funcs.iter().all(Option::is_none))
@@ -411,11 +412,11 @@ impl Program {
 }
 
 impl<'a> Compiler<'a> {
-    /// For expressions over a compiled program.
+    /// Creates a compiler of expressions over a compiled program.
     pub fn new(program: &'a Program, sharing: &'a mut Sharing) -> Self {
         Self { signature: &program.signature, ops: &program.ops, sorts: &program.sorts, sharing }
     }
-    /// Code of a whole expression.
+    /// Compiles a whole expression.
     pub fn root(&mut self, e: &Expr, scope: &Scope) -> Result<Node, Diagnostic> {
         let (node, closed) = self.node(e, scope, scope.height)?;
         Ok(quicken(self.share(node, closed), self.signature))
@@ -429,7 +430,8 @@ impl<'a> Compiler<'a> {
         self.sharing.next += 1;
         Node::Shared(id, Box::new(node))
     }
-    /// Several expressions, the i-th at `height + i * step`; closed ones are shared unless all are.
+    /// Compiles several expressions, the i-th at `height + i * step`; closed ones are shared unless
+    /// all are.
     fn nodes(
         &mut self,
         es: &[Expr],
@@ -544,8 +546,8 @@ impl<'a> Compiler<'a> {
         scope: &Scope,
         height: u32,
     ) -> Result<(Node, bool), Diagnostic> {
-        // An operation with rules for just this number of applications is called with all arguments
-        // at once.
+        // An operation with rules for exactly this number of applications is called with all
+        // arguments at once.
         let mut groups: Vec<&[Expr]> = vec![args];
         let mut at = head;
         while let ExprKind::Apply(inner, args) = &at.kind {
@@ -568,17 +570,17 @@ impl<'a> Compiler<'a> {
             }
             let plain =
                 matches!(self.signature.op(op).kind, OpKind::Mapping | OpKind::Constructor(_));
-            // The lazy operations stay lazy: rules for `if` are tried where it is undecided, others
-            // only say what is so anyway.
+            // Lazy operations stay lazy: rules for `if` are tried if it is undecided; those of
+            // others only repeat the built-in semantics.
             let lazy = matches!(
                 self.signature.op(op).kind,
                 OpKind::Builtin(Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies)
             );
             let only_here = plain && info.funcs[..level].iter().all(Option::is_none);
             if let (1, Some(inline)) = (level, &info.inline) {
-                let waiting = inline.waiting(self.ops, args, scope);
+                let waiting = inline.deferred(self.ops, args, scope);
                 if waiting != 0 {
-                    return self.written_out(inline, args, waiting, scope, height);
+                    return self.inline_call(inline, args, waiting, scope, height);
                 }
             }
             match info.funcs[level] {
@@ -603,9 +605,8 @@ impl<'a> Compiler<'a> {
         Ok((Node::Apply(Box::new(function), nodes.into()), c1 && c2))
     }
 
-    /// A function in place of its call, where some arguments wait until they are needed; the others
-    /// are evaluated.
-    fn written_out(
+    /// Inlines a call; the arguments in `waiting` are evaluated on demand, the others first.
+    fn inline_call(
         &mut self,
         f: &Inline,
         args: &[Expr],
@@ -629,7 +630,7 @@ impl<'a> Compiler<'a> {
         Ok((Node::Let(nodes.into(), Box::new(body)), false))
     }
 
-    /// A call of a function with lazy arguments. Those that are costly are evaluated above the
+    /// Compiles a call of a function with lazy arguments. Costly arguments are evaluated above the
     /// frame of the function.
     fn lazy_call(
         &mut self,
@@ -664,7 +665,7 @@ impl<'a> Compiler<'a> {
         ))
     }
 
-    /// One application of an operation that has no rules.
+    /// Compiles one application of an operation that has no rules.
     fn operation(
         &mut self,
         e: &Expr,
@@ -788,7 +789,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The sort of a variable; one that is newer than the signature must occur.
+/// Returns the sort of a variable; a variable newer than the signature must occur in `inside`.
 pub fn sort_of_var(signature: &Signature, var: VarId, inside: &Expr) -> Result<SortId, Diagnostic> {
     if var.index() < signature.var_count() {
         return Ok(signature.var(var).sort);

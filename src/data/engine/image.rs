@@ -1,9 +1,9 @@
 //! Images of values under a permutation of constructors.
 //!
 //! In: a normal form, and pairs of constants `(from, to)` of one sort each. Out: the normal form
-//! with the constants replaced, in canonical shape again (elements of sets, bags and tables are put
-//! in order). None for what hides constants in code: closures. Cost: linear in the value, O(n log
-//! n) where there are sets. Invariant: images compose as the permutations do.
+//! with the constants replaced, in canonical shape again (elements of sets, bags and tables are
+//! sorted). `None` for closures, which contain constants in code. Cost: linear in the value, O(n
+//! log n) with sets. Invariant: images compose as the permutations do.
 
 use super::super::value::{Rich, Value};
 use super::Engine;
@@ -11,13 +11,13 @@ use mu_base::ids::OpId;
 use std::rc::Rc;
 
 impl Engine {
-    /// What a permutation of constants makes of a value.
+    /// Returns the image of a value under a permutation of constants.
     pub fn image(&self, value: &Value, map: &[(OpId, OpId)]) -> Option<Value> {
         image(value, map)
     }
 }
 
-/// What a permutation of constants, given by those that it moves, makes of one.
+/// Returns the image of a constant under a permutation, given by the constants that it moves.
 pub fn image_of(map: &[(OpId, OpId)], op: OpId) -> OpId {
     map.iter().find(|m| m.0 == op).map_or(op, |m| m.1)
 }
@@ -32,7 +32,7 @@ fn image(value: &Value, map: &[(OpId, OpId)]) -> Option<Value> {
             Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
                 let (op, args) = value.as_app()?;
                 let args: Vec<Value> = args.iter().map(|a| image(a, map)).collect::<Option<_>>()?;
-                // The flags say what the node is besides its arguments.
+                // The flags hold properties of the node other than its arguments.
                 let extra = value.flags() & super::super::value::IMPURE;
                 Value::app(op, extra, args)
             }

@@ -1,14 +1,15 @@
-//! Functions that may not need an argument, written out where they are called: in `ite(b, x, y) =
-//! if(b, x, y)` the call evaluates one of `x` and `y`, as `if` does. So laziness goes through
-//! functions of one equation, as it does in mCRL2, whose strategies substitute arguments
-//! before they are rewritten (van de Pol: "JITty: a rewriter with strategy annotations", RTA 2002).
+//! Inlining of functions that may not need an argument: in `ite(b, x, y) = if(b, x, y)` the call
+//! evaluates one of `x` and `y`, as `if` does. So laziness extends to functions of one equation, as
+//! it does in mCRL2 by strategies that substitute arguments before they are rewritten (van de Pol:
+//! "JITty: a rewriter with strategy annotations", RTA 2002).
 //!
-//! In: the equations, grouped by operation. Out: for each operation that may be written out, its
-//! right-hand side and which parameters are lazy: needed on some paths through it, at most once on
-//! each, and never under a binder, so that no work is done twice. The other arguments are evaluated
-//! before, as in a call. Cost: linear in the equations; what is written out has a limited size.
+//! In: the equations, grouped by operation. Out: for each operation that may be inlined, its
+//! right-hand side and its lazy parameters. These are needed on some paths through the right-hand
+//! side, at most once on each, and never under a binder, so that no work is done twice. The other
+//! arguments are evaluated before, as in a call. Cost: linear in the equations; inlined code has a
+//! limited size.
 //!
-//! Invariant: writing out ends, since no function is written out inside itself.
+//! Invariant: inlining terminates, since no function is inlined into itself.
 
 use super::code::has;
 use super::compile::{OpInfo, Scope};
@@ -19,31 +20,31 @@ use ahash::AHashMap;
 use mu_base::ids::{OpId, VarId};
 use std::sync::Arc;
 
-/// Largest right-hand side that is written out, with all that is written out in it, in nodes.
-const MOST_NODES: usize = 400;
-/// Largest argument that is written out more than once (on different paths), in nodes.
-const MOST_COPIED: usize = 64;
+/// Limit on the nodes of an inlined right-hand side, nested inlining included; above it, the
+/// function is called.
+const MAX_NODES: usize = 400;
+/// Limit on the nodes of an argument that is inlined more than once (on different paths).
+const MAX_COPIED: usize = 64;
 
-/// A function of one equation.
+/// Function of one equation.
 #[derive(Debug)]
 pub struct Inline {
     /// Its parameters.
     pub params: Vec<VarId>,
     /// Its right-hand side.
     pub body: Expr,
-    /// Which of the first 64 parameters are lazy.
+    /// The lazy ones among the first 64 parameters.
     lazy: u64,
-    /// Which of these occur more than once.
+    /// The lazy parameters that occur more than once.
     copied: u64,
-    /// Nodes of the right-hand side when all is written out.
+    /// Nodes of the right-hand side after inlining.
     nodes: usize,
 }
 
 impl Inline {
-    /// The arguments that are worth not to be evaluated before the call; the call is written out if
-    /// there are any.
-    pub fn waiting(&self, ops: &[OpInfo], args: &[Expr], scope: &Scope) -> u64 {
-        let small = |a: &Expr| nodes(a, Some(scope), MOST_COPIED) <= MOST_COPIED;
+    /// Returns the arguments worth deferring; the call is inlined if there are any.
+    pub fn deferred(&self, ops: &[OpInfo], args: &[Expr], scope: &Scope) -> u64 {
+        let small = |a: &Expr| nodes(a, Some(scope), MAX_COPIED) <= MAX_COPIED;
         let waits = |i: &usize| {
             has(self.lazy, *i)
                 && args
@@ -54,30 +55,30 @@ impl Inline {
     }
 }
 
-/// How often a path through an expression uses a variable.
+/// Number of uses of a variable on a path through an expression.
 #[derive(Clone, Copy)]
 struct Uses {
     least: u8,
     most: u8,
-    written: u8,
+    occurrences: u8,
 }
 
 impl Uses {
-    const NONE: Uses = Uses { least: 0, most: 0, written: 0 };
+    const NONE: Uses = Uses { least: 0, most: 0, occurrences: 0 };
     fn and(self, other: Uses) -> Uses {
         let sum = |a: u8, b: u8| a.saturating_add(b);
         Uses {
             least: sum(self.least, other.least),
             most: sum(self.most, other.most),
-            written: sum(self.written, other.written),
+            occurrences: sum(self.occurrences, other.occurrences),
         }
     }
-    /// One of the two is taken.
+    /// Combines two alternatives.
     fn or(self, other: Uses) -> Uses {
         Uses {
             least: self.least.min(other.least),
             most: self.most.max(other.most),
-            written: self.written.saturating_add(other.written),
+            occurrences: self.occurrences.saturating_add(other.occurrences),
         }
     }
     fn maybe(self) -> Uses {
@@ -85,21 +86,21 @@ impl Uses {
     }
 }
 
-enum Found {
+enum InlineState {
     Looking,
     Known(Option<Arc<Inline>>),
 }
 
-/// Finds what may be written out.
+/// Search for functions to inline.
 pub struct Inliner<'a> {
     signature: &'a Signature,
     ops: &'a [OpInfo],
     groups: &'a [((OpId, usize), Vec<&'a Equation>)],
-    found: AHashMap<OpId, Found>,
+    found: AHashMap<OpId, InlineState>,
 }
 
 impl<'a> Inliner<'a> {
-    /// For operations whose rules are known by the indices of `groups`.
+    /// Creates the search for operations with rules that are indices of `groups`.
     pub fn new(
         signature: &'a Signature,
         ops: &'a [OpInfo],
@@ -108,20 +109,20 @@ impl<'a> Inliner<'a> {
         Self { signature, ops, groups, found: AHashMap::new() }
     }
 
-    /// What stands for a call of the operation, if that may be.
+    /// Returns the inlined definition of an operation; `None` if it must be called.
     pub fn inline(&mut self, op: OpId) -> Option<Arc<Inline>> {
         match self.found.get(&op) {
-            Some(Found::Looking) => return None,
-            Some(Found::Known(inline)) => return inline.clone(),
+            Some(InlineState::Looking) => return None,
+            Some(InlineState::Known(inline)) => return inline.clone(),
             None => {}
         }
-        self.found.insert(op, Found::Looking);
-        let inline = stacker::maybe_grow(64 << 10, 1 << 20, || self.look(op)).map(Arc::new);
-        self.found.insert(op, Found::Known(inline.clone()));
+        self.found.insert(op, InlineState::Looking);
+        let inline = stacker::maybe_grow(64 << 10, 1 << 20, || self.analyse(op)).map(Arc::new);
+        self.found.insert(op, InlineState::Known(inline.clone()));
         inline
     }
 
-    fn look(&mut self, op: OpId) -> Option<Inline> {
+    fn analyse(&mut self, op: OpId) -> Option<Inline> {
         let info = self.ops.get(op.index())?;
         let [None, Some(group), further @ ..] = &*info.funcs else { return None };
         let [equation] = &self.groups[*group as usize].1[..] else { return None };
@@ -142,16 +143,16 @@ impl<'a> Inliner<'a> {
             params.push(v);
         }
         let body = equation.rhs.clone();
-        let mut expanded = nodes(&body, None, MOST_NODES);
+        let mut expanded = nodes(&body, None, MAX_NODES);
         let mut inside = Vec::new();
         body.each_op(&mut |o| inside.push(o));
         for o in inside {
-            if o == op || expanded > MOST_NODES {
+            if o == op || expanded > MAX_NODES {
                 return None;
             }
             expanded += self.inline(o).map_or(0, |i| i.nodes);
         }
-        if expanded > MOST_NODES {
+        if expanded > MAX_NODES {
             return None;
         }
         let (mut lazy, mut copied) = (0, 0);
@@ -159,7 +160,7 @@ impl<'a> Inliner<'a> {
             let uses = self.uses(&body, *v);
             if uses.least == 0 && uses.most <= 1 {
                 lazy |= 1 << i;
-                copied |= u64::from(uses.written > 1) << i;
+                copied |= u64::from(uses.occurrences > 1) << i;
             }
         }
         (lazy != 0).then_some(Inline { params, body, lazy, copied, nodes: expanded })
@@ -167,13 +168,13 @@ impl<'a> Inliner<'a> {
 
     fn uses(&mut self, e: &Expr, var: VarId) -> Uses {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
-            ExprKind::Var(v) if *v == var => Uses { least: 1, most: 1, written: 1 },
+            ExprKind::Var(v) if *v == var => Uses { least: 1, most: 1, occurrences: 1 },
             ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_) => Uses::NONE,
             ExprKind::Bind(..) => {
                 let mut free = Vec::new();
                 e.free_vars(&mut free);
                 if free.contains(&var) {
-                    Uses { least: 1, most: u8::MAX, written: u8::MAX }
+                    Uses { least: 1, most: u8::MAX, occurrences: u8::MAX }
                 } else {
                     Uses::NONE
                 }
@@ -210,8 +211,8 @@ impl<'a> Inliner<'a> {
     }
 }
 
-/// Nodes of an expression, with those of arguments that its variables stand for; where there are
-/// more than `limit`, some number above it.
+/// Counts the nodes of an expression, including arguments that its variables stand for; some number
+/// above `limit` if there are more.
 fn nodes(e: &Expr, scope: Option<&Scope>, limit: usize) -> usize {
     let mut count = 0;
     let mut waiting = vec![(e, scope)];
@@ -236,7 +237,7 @@ fn nodes(e: &Expr, scope: Option<&Scope>, limit: usize) -> usize {
     count
 }
 
-/// Whether evaluating an expression may call something; arguments that wait do.
+/// True if evaluating an expression may call a function, in deferred arguments as well.
 fn calls(ops: &[OpInfo], e: &Expr, scope: &Scope) -> bool {
     let mut waiting = vec![e];
     while let Some(e) = waiting.pop() {

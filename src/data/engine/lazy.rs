@@ -1,14 +1,14 @@
-//! Calls with lazy arguments: an argument that only some equations use is evaluated when one of
+//! Calls with lazy arguments: an argument that only some equations use is evaluated after one of
 //! these is chosen.
 //!
-//! Which arguments are lazy is decided when the equations are compiled ([`super::code::Func`]);
-//! only those in which something is called wait. An argument that is the whole result takes the
-//! place of the call, so that recursion through it needs no stack. Compare van de Pol:
-//! "JITty: a rewriter with strategy annotations" (RTA 2002). Cost: that of a call, and a copy of
-//! the matched fields where an argument is used.
+//! The compiler determines the lazy arguments of equations ([`super::code::Func`]); only arguments
+//! that contain a call are deferred. An argument that is the whole result replaces the call, so
+//! that recursion through it needs no stack. Compare van de Pol: "JITty: a rewriter with strategy
+//! annotations" (RTA 2002). Cost: that of a call, and a copy of the matched fields if an argument
+//! is used.
 //!
-//! Invariant: neither a pattern nor a condition looks at an argument that waits, so its slot may
-//! hold anything meanwhile.
+//! Invariant: neither a pattern nor a condition inspects a deferred argument, so its slot may hold
+//! anything meanwhile.
 
 use super::code::{Leaf, Node, has};
 use super::compile::Program;
@@ -17,9 +17,9 @@ use super::pause::CallState;
 use crate::value::Value;
 use mu_base::ids::OpId;
 
-/// What a call with arguments that wait comes to.
+/// Result of a call with deferred arguments.
 pub(super) enum Answer<'a> {
-    /// No equation fits, or it is not known which.
+    /// No equation matches, or the match is undecided.
     Value(Value),
     /// The argument at this position, evaluated in the frame of the caller.
     Argument(usize),
@@ -28,7 +28,7 @@ pub(super) enum Answer<'a> {
 }
 
 impl Machine {
-    /// A call from the frame at `base`, which ends above `floor`.
+    /// Evaluates a call from the frame at `base`, which ends above `floor`.
     #[inline(never)]
     pub(super) fn lazy_call<'a>(
         &mut self,
@@ -90,7 +90,7 @@ impl Machine {
         Ok(())
     }
 
-    /// As behind an undecided condition, so that recursion over an unknown ends.
+    /// Evaluates as if behind an undecided condition, so that recursion over an unknown ends.
     fn suspended(
         &mut self,
         undecided: bool,
@@ -102,7 +102,7 @@ impl Machine {
         result
     }
 
-    /// A call evaluated again with what unknowns have become; `None` if the operation has no lazy
+    /// Re-evaluates a call with the current values of unknowns; `None` if the operation has no lazy
     /// arguments at this number of them.
     pub(super) fn renew_lazy(
         &mut self,

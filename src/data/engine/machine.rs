@@ -1,11 +1,11 @@
-//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives and
+//! Abstract machine: innermost evaluation of code on a stack of values, with lazy connectives and
 //! lazy arguments (`lazy`).
 //!
 //! Calls in tail position reuse their frame; all other recursion grows the machine stack by
-//! `stacker`, up to a depth limit. An equation applied is a *step*; how many may follow each other
-//! in one frame is limited. Terms with unknowns are evaluated as far as they go: a call whose
-//! arguments do not yet say which rule applies stays as it is, and so does a call behind an
-//! undecided condition from some depth on, so that recursion over an unknown ends.
+//! `stacker`, up to a depth limit. Each application of an equation is a *step*; consecutive steps
+//! in one frame are limited. Terms with unknowns are evaluated as far as possible. A call stays
+//! unevaluated if its arguments do not determine the rule, or if it is behind too many undecided
+//! conditions, so that recursion over an unknown ends.
 
 use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
@@ -13,7 +13,7 @@ use super::lazy::Answer;
 use super::meter::Meter;
 use super::partly::Watch;
 use super::pause::CallState;
-use super::quick::Seen;
+use super::quick::ReadContext;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
 use crate::enumerate::{self, Listings};
@@ -29,7 +29,7 @@ use std::rc::Rc;
 /// A result inside the engine.
 pub type Outcome<T> = Result<T, Box<Diagnostic>>;
 
-/// [`Machine::patience`] unless set.
+/// Default of [`Machine::patience`].
 pub(crate) const MAX_SUSPENDED: u32 = 4;
 /// Deepest nesting of evaluation.
 pub(super) const MAX_DEPTH: u32 = 2_500_000;
@@ -41,21 +41,21 @@ pub struct Machine {
     pub(crate) shared: Vec<Option<Value>>,
     pub(crate) meter: Meter,
     pub(crate) depth: u32,
-    /// How many undecided conditions stand before what is being evaluated.
+    /// Number of undecided conditions before the current evaluation.
     pub(crate) suspended: u32,
-    /// Calls behind more undecided conditions than this are left alone if an unknown occurs in
-    /// them.
+    /// Calls behind more undecided conditions than this are not evaluated if they contain an
+    /// unknown.
     pub(crate) patience: u32,
     pub(crate) unknowns: Unknowns,
-    /// A call and what it is taken for when an open value is evaluated again.
+    /// Assumption of the current re-evaluation: a call and its value.
     pub(super) assumed: Option<(Value, Value)>,
-    /// What enumerations remember.
+    /// Cached enumerations.
     pub(crate) listings: Listings,
-    /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as
-    /// they stand here.
+    /// Cached expressions of shared nodes, by the address of their arguments; entries hold the
+    /// nodes, so that addresses stay valid.
     pub(crate) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
     pub(crate) leaves: RefCell<Leaves>,
-    /// What is withheld from the evaluation.
+    /// Variables withheld from the evaluation.
     pub(crate) watch: Watch,
 }
 
@@ -83,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// Evaluates code whose frame starts at `base`; the height of the frame is the stack's.
+    /// Evaluates code with a frame that starts at `base`; the height of the frame is the stack's.
     #[inline]
     pub(crate) fn eval(&mut self, p: &Program, node: &Node, base: usize) -> Outcome<Value> {
         match node {
@@ -93,7 +93,7 @@ impl Machine {
             Node::Bool(b) => Ok(Value::Bool(*b)),
             Node::Nil(sort) => Ok(Value::Nil(*sort)),
             Node::Quick(quick) => {
-                match quick.value(Seen { frame: &self.stack[base..], kept: &self.shared }) {
+                match quick.value(ReadContext { frame: &self.stack[base..], kept: &self.shared }) {
                     Some(value) => Ok(value),
                     None => self.eval(p, &quick.plain, base),
                 }
@@ -113,7 +113,7 @@ impl Machine {
 
     fn run<'a>(&mut self, p: &'a Program, mut node: &'a Node, mut base: usize) -> Outcome<Value> {
         let floor = self.stack.len();
-        // Equations applied here, one after the other.
+        // Consecutive equations in this frame.
         let mut turns = 0u64;
         let value = loop {
             match node {
@@ -232,8 +232,8 @@ impl Machine {
         Ok(value)
     }
 
-    /// Evaluates arguments to the top of the stack, in place of the frame that began at `floor`;
-    /// where they are.
+    /// Evaluates arguments to the top of the stack, replacing the frame that began at `floor`.
+    /// Returns their base.
     #[inline]
     fn frame(&mut self, p: &Program, args: &[Node], base: usize, floor: usize) -> Outcome<usize> {
         let frame = self.stack.len();
@@ -247,7 +247,7 @@ impl Machine {
         Ok(floor)
     }
 
-    /// What an expression that stands in several places has been evaluated to, or is now.
+    /// Returns the cached value of a shared expression, evaluating it at first use.
     fn shared_value(&mut self, p: &Program, id: usize, body: &Node, base: usize) -> Outcome<Value> {
         if let Some(Some(v)) = self.shared.get(id) {
             return Ok(v.clone());
@@ -262,7 +262,7 @@ impl Machine {
         Ok(v)
     }
 
-    /// An operation without equations on its arguments.
+    /// Builds the term of an operation without equations.
     #[inline]
     fn make(
         &mut self,
@@ -332,7 +332,7 @@ impl Machine {
                 self.bag_insert(p, *op, a, b, c)
             }
             Node::Apply(function, args) => {
-                // The arguments are on the stack while they are evaluated, as the compiler counted.
+                // The arguments are on the stack during their evaluation, as the compiler assumed.
                 let function = self.eval(p, function, base)?;
                 let frame = self.stack.len();
                 for a in args {
@@ -373,7 +373,7 @@ impl Machine {
             | Node::Select(..)
             | Node::Make(..)
             | Node::List(..) => Err(Box::new(Diagnostic::internal(
-                "code that `run` evaluates itself came to `rare`",
+                "`rare` got code that `run` evaluates",
             ))),
         }
     }
@@ -392,7 +392,7 @@ impl Machine {
         Ok(value)
     }
 
-    /// Counts a step that no equation makes.
+    /// Counts a step without an equation.
     pub(crate) fn tick(&mut self, place: &str) -> Outcome<()> {
         if self.meter.step() {
             if self.meter.is_spent() {
@@ -402,13 +402,13 @@ impl Machine {
                 );
                 return Err(Box::new(Diagnostic::new(Stage::Data, message)));
             }
-            self.meter.go_on()?;
+            self.meter.extend()?;
         }
         Ok(())
     }
 
-    /// A binder with the values of its free variables: a function, a set, a bag, or the value of a
-    /// quantifier.
+    /// Evaluates a binder with the values of its free variables: to a function, a set, a bag, or
+    /// the value of a quantifier.
     pub(crate) fn binder(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
         match closure.lambda.binder {
             Binder::Lambda => Ok(Value::rich(Rich::Closure(closure))),
@@ -419,7 +419,7 @@ impl Machine {
         }
     }
 
-    /// The second operand of a connective whose first is undecided.
+    /// Evaluates the second operand of a connective with an undecided first operand.
     #[inline(never)]
     fn behind(&mut self, p: &Program, first: &Value, second: &Node, base: usize) -> Outcome<Value> {
         self.needs(first)?;
@@ -447,8 +447,8 @@ impl Machine {
         self.if_value(p, op, condition, a, b)
     }
 
-    /// The equation for the arguments in a frame; none yet for open ones behind too many undecided
-    /// conditions.
+    /// Selects the equation for the arguments in a frame. It is undecided for open arguments behind
+    /// too many undecided conditions.
     #[inline]
     pub(super) fn select_rule<'a>(
         &mut self,
@@ -475,7 +475,7 @@ impl Machine {
                     if leaf.checks.is_empty() && leaf.condition.is_none() {
                         return Ok(Selected::Rule(leaf));
                     }
-                    match self.leaf_fits(p, &leaf.checks, leaf.condition.as_ref(), base)? {
+                    match self.leaf_matches(p, &leaf.checks, leaf.condition.as_ref(), base)? {
                         Some(true) => return Ok(Selected::Rule(leaf)),
                         Some(false) => tree = &leaf.otherwise,
                         None => return Ok(Selected::Undecided),
@@ -486,7 +486,7 @@ impl Machine {
                     let value = &self.stack[base + switch.slot as usize];
                     let mut found = None;
                     for case in &switch.cases {
-                        if case.key.fits(value) {
+                        if case.key.matches(value) {
                             found = Some((&case.fields, &case.tree));
                             break;
                         }
@@ -538,8 +538,8 @@ impl Machine {
         }
     }
 
-    /// Whether checks and condition hold; `None` if an unknown decides.
-    fn leaf_fits(
+    /// True if checks and condition hold; `None` if an unknown decides.
+    fn leaf_matches(
         &mut self,
         p: &Program,
         checks: &[Check],
@@ -583,15 +583,15 @@ impl Machine {
                     self.needs(&v)?;
                     None
                 }
-                // A normal form that is no truth value: the condition does not hold.
+                // A normal form that is not a truth value: the condition does not hold.
                 _ => Some(false),
             });
         }
         Ok(Some(true))
     }
 
-    /// No equation fits (or, `undecided`, it is not known yet which): what the operation does by
-    /// itself.
+    /// Evaluates a call that no equation matches (or, if `undecided`, not yet): built-in semantics,
+    /// or the term itself.
     pub(super) fn no_rule(
         &mut self,
         p: &Program,
@@ -641,7 +641,7 @@ impl Machine {
         }
     }
 
-    /// One application of an operation, its rules left aside.
+    /// Applies an operation once, ignoring its rules.
     fn apply_plain(&mut self, p: &Program, op: OpId, mut args: Vec<Value>) -> Outcome<Value> {
         match (&p.signature.op(op).kind, args.len()) {
             (OpKind::Projection(_) | OpKind::Recogniser(_), 1) => {
@@ -713,7 +713,7 @@ impl Machine {
         Ok(value)
     }
 
-    /// An operation without arguments as a value, its rules left aside.
+    /// Returns an operation without arguments as a value, ignoring its rules.
     pub(crate) fn constant(&self, p: &Program, op: OpId) -> Value {
         let info = p.op(op);
         match p.signature.op(op).kind {
@@ -769,7 +769,7 @@ impl Machine {
         Ok(Value::rich(Rich::Apply(function, args.into())))
     }
 
-    /// An undecided `if` or function update, applied: the application moves inside.
+    /// Moves an application inside an undecided `if` or function update.
     fn apply_stuck(&mut self, p: &Program, op: OpId, all: &[Value]) -> Outcome<Option<Value>> {
         match p.signature.op(op).kind {
             OpKind::Builtin(Builtin::If) => {
@@ -793,7 +793,7 @@ impl Machine {
         }
     }
 
-    /// Projections and recognisers.
+    /// Evaluates projections and recognisers.
     fn select_part(&mut self, p: &Program, op: OpId, a: Value) -> Value {
         if let Some((constructor, args)) = a.as_app() {
             match &p.signature.op(op).kind {
@@ -816,7 +816,7 @@ impl Machine {
     }
 }
 
-/// Whether the head of a value is known: a literal, a constructor, a list cell, a set.
+/// True if the head of a value is known: a literal, a constructor, a list cell, a set.
 pub(crate) fn is_constructed(p: &Program, v: &Value) -> bool {
     match v {
         Value::Unknown(_) | Value::Sym(_) => false,

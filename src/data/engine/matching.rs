@@ -1,11 +1,11 @@
-//! Equations of one operation -> a matching tree, by the pattern-matrix method (Augustsson 1985;
-//! Maranget, "Compiling pattern matching to good decision trees", 2008): look at a slot where the
-//! first row has a constructor, split the rows by it, go on.
+//! Compilation of the equations of one operation to a matching tree, by the pattern-matrix method
+//! (Augustsson 1985; Maranget, "Compiling pattern matching to good decision trees", 2008): inspect
+//! a slot where the first row has a constructor, split the rows by it, recurse.
 //!
-//! Rows keep their order; a row moves in front of an earlier one that is unconditional and more
-//! general, since it could never be used otherwise. Non-linear patterns and narrowing of numbers
-//! become checks at the leaves. A tree that would be larger than a limit is replaced by a sequence
-//! of one tree per row, so the size stays linear in the worst case.
+//! Rows stay in order, except that a row moves in front of an earlier unconditional and more
+//! general row, because it could never be used otherwise. Non-linear patterns and narrowing of
+//! numbers become checks at the leaves. A tree that would be larger than a limit is replaced by a
+//! sequence of one tree per row, so the size stays linear in the worst case.
 
 use super::code::{Case, Check, Key, Leaf, Switch, Tree};
 use super::compile::{Compiler, Scope};
@@ -16,14 +16,14 @@ use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId, VarId};
 use num_traits::ToPrimitive;
 
-/// Most leaves of a tree.
+/// Limit on the leaves of a tree; beyond it, a sequence of trees is used.
 const MAX_LEAVES: usize = 2000;
 
 #[derive(Clone, Debug)]
 enum Pattern {
     Var(VarId, SortId),
     Head(Key, Vec<Pattern>),
-    /// A number of a basic sort that also fits the inner pattern.
+    /// A number of a basic sort that also matches the inner pattern.
     Number(SortId, Box<Pattern>),
 }
 
@@ -36,7 +36,7 @@ struct Row<'a> {
     equation: &'a Equation,
 }
 
-/// Head operation, number of applications and all arguments of a left-hand side.
+/// Returns head operation, number of applications and all arguments of a left-hand side.
 pub fn left_hand_side(equation: &Equation) -> Result<(OpId, usize, Vec<Expr>), Diagnostic> {
     let mut groups: Vec<&[Expr]> = Vec::new();
     let mut at = &equation.lhs;
@@ -139,8 +139,8 @@ fn number(signature: &Signature, sort: SortId, e: &Expr) -> Result<Pattern, Diag
     })
 }
 
-/// Whether everything that `b` fits also fits `a` (a sufficient test: constructors and different
-/// variables).
+/// True if everything that matches `b` also matches `a` (a sufficient test: constructors and
+/// different variables).
 fn more_general(a: &[Pattern], b: &[Pattern], seen: &mut Vec<VarId>) -> bool {
     a.iter().zip(b).all(|(a, b)| match (a, b) {
         (Pattern::Var(v, _), _) => {
@@ -155,14 +155,14 @@ fn more_general(a: &[Pattern], b: &[Pattern], seen: &mut Vec<VarId>) -> bool {
     })
 }
 
-/// The tree for the equations of one operation at one number of arguments.
+/// Builds the tree for the equations of one operation at one number of arguments.
 pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<Tree, Diagnostic> {
     let mut rows: Vec<(Vec<Pattern>, &Equation)> = Vec::new();
     for &equation in equations {
         let (_, _, args) = left_hand_side(equation)?;
         let patterns: Vec<Pattern> =
             args.iter().map(|a| pattern(compiler.signature, a)).collect::<Result<_, _>>()?;
-        // In front of the first row that would hide it.
+        // Inserts it in front of the first row that would hide it.
         let hides = |(general, e): &(Vec<Pattern>, &Equation)| {
             e.condition.is_none()
                 && more_general(general, &patterns, &mut Vec::new())
@@ -259,7 +259,7 @@ fn build(
         };
         return Ok(Some(Tree::Leaf(Box::new(leaf))));
     }
-    // The slot of the first row that most rows look at.
+    // Selects the slot of the first row that most rows inspect.
     let looks = |slot: u32| rows.iter().filter(|r| r.pending.iter().any(|p| p.0 == slot)).count();
     let mut slot = first.pending[0].0;
     for p in &first.pending[1..] {
@@ -279,7 +279,7 @@ fn build(
     }
     let mut cases = Vec::new();
     for (key, arity) in keys {
-        // A field is taken out if some row says more of it than a variable that nobody uses.
+        // A field is extracted if some row has a pattern for it other than an unused variable.
         let mut needed = vec![false; arity];
         for row in rows {
             if let Some(i) = head_at(row)
@@ -318,7 +318,7 @@ fn build(
     Ok(Some(Tree::Switch(Box::new(Switch { slot, height, cases: cases.into(), default }))))
 }
 
-/// Which of the first 64 arguments are lazy: a variable of its own in each equation, in no
+/// Returns the lazy ones of the first 64 arguments: a variable of its own in each equation, in no
 /// condition, and not in all right-hand sides.
 pub fn lazy_arguments(equations: &[&Equation]) -> u64 {
     let mut lazy = u64::MAX;
@@ -347,7 +347,7 @@ fn free_in(e: &Expr, var: VarId) -> bool {
     free.contains(&var)
 }
 
-/// Whether a variable matters: it occurs in the condition or right-hand side, or twice on the left.
+/// True if a variable matters: it occurs in the condition or right-hand side, or twice on the left.
 fn used(equation: &Equation, var: VarId) -> bool {
     let mut free = Vec::new();
     equation.rhs.free_vars(&mut free);

@@ -1,38 +1,37 @@
-//! What an evaluation may use: equations applied, nesting, and the limits of the run.
+//! Resource counters of an evaluation: steps, nesting, and the limits of the run.
 //!
-//! The machine compares one count with one number for each equation; all else happens seldom, when
-//! that number is passed (`pause`). Invariant: `pause` is at most the limit of steps, so that no
-//! limit is passed unseen.
+//! For each equation the machine compares one counter with one number; everything else happens
+//! rarely, when that number is reached (`pause`). Invariant: `pause` is at most the limit of steps,
+//! so that every limit is noticed.
 
 use mu_base::Budget;
 use mu_base::diagnostic::Diagnostic;
 
-/// Equations applied between two looks at the limits, a few milliseconds; looks at the memory are
-/// rarer.
-const PATIENCE: u64 = 1 << 16;
-/// Branches of enumerations between two looks at the limits.
-const BRANCHES: u64 = 1 << 10;
+/// Steps between two polls of the limits, a few milliseconds; memory is polled less often.
+const POLL_STEPS: u64 = 1 << 16;
+/// Branches of enumerations between two polls of the limits.
+const POLL_BRANCHES: u64 = 1 << 10;
 
-/// Counts of one evaluation, and of the looks at the limits.
+/// Counters of one evaluation, and of the polls.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     steps: u64,
     limit: u64,
-    /// Steps after which the limits are looked at; at most the limit.
+    /// Number of steps at which the limits are polled next; at most the limit.
     pause: u64,
     polls: u64,
     branches: u64,
     budget: Budget,
 }
 
-/// The counts of an evaluation that another one interrupts.
+/// Counters of an interrupted evaluation.
 pub(crate) struct Counts {
     steps: u64,
     pause: u64,
 }
 
 impl Meter {
-    /// No limits.
+    /// Creates a meter without limits.
     pub fn new() -> Meter {
         Meter {
             steps: 0,
@@ -44,29 +43,29 @@ impl Meter {
         }
     }
 
-    /// Counts one equation; whether it is time to look at the limits.
+    /// Counts one step. True if the limits must be polled.
     #[inline(always)]
     pub fn step(&mut self) -> bool {
         self.steps += 1;
         self.steps > self.pause
     }
 
-    /// Equations applied in this evaluation.
+    /// Returns the number of steps of this evaluation.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Most equations in one evaluation.
+    /// Returns the limit on steps of one evaluation.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Whether more equations were applied than one evaluation may.
+    /// True if the evaluation has reached its limit on steps.
     pub fn is_spent(&self) -> bool {
         self.steps > self.limit
     }
 
-    /// Sets the most equations of one evaluation; the limit before.
+    /// Sets the limit on steps of one evaluation. Returns the previous limit.
     pub fn set_limit(&mut self, steps: u64) -> u64 {
         std::mem::replace(&mut self.limit, steps)
     }
@@ -76,32 +75,32 @@ impl Meter {
         self.budget = budget.clone();
     }
 
-    /// Fresh counts for an evaluation; those of the one that it interrupts.
+    /// Starts counters for a nested evaluation. Returns those of the interrupted one.
     pub fn restart(&mut self) -> Counts {
         let counts = Counts { steps: self.steps, pause: self.pause };
         self.steps = 0;
-        self.pause = self.limit.min(PATIENCE);
+        self.pause = self.limit.min(POLL_STEPS);
         counts
     }
 
-    /// Goes on with the evaluation that was interrupted.
+    /// Restores the counters of the interrupted evaluation.
     pub fn resume(&mut self, counts: Counts) {
         (self.steps, self.pause) = (counts.steps, counts.pause);
     }
 
-    /// Some more steps, if the limits of the run allow.
-    pub fn go_on(&mut self) -> Result<(), Box<Diagnostic>> {
-        self.pause = self.limit.min(self.steps + PATIENCE);
+    /// Allows some more steps, unless a limit of the run is reached.
+    pub fn extend(&mut self) -> Result<(), Box<Diagnostic>> {
+        self.pause = self.limit.min(self.steps + POLL_STEPS);
         self.poll()
     }
 
-    /// Counts a branch of an enumeration, and looks at the limits from time to time.
+    /// Counts a branch of an enumeration, and polls the limits from time to time.
     pub fn branch(&mut self) -> Result<(), Box<Diagnostic>> {
         self.branches += 1;
-        if self.branches.is_multiple_of(BRANCHES) { self.poll() } else { Ok(()) }
+        if self.branches.is_multiple_of(POLL_BRANCHES) { self.poll() } else { Ok(()) }
     }
 
-    /// Looks at the limits of the run; at the memory every sixteenth time.
+    /// Polls the limits of the run; the memory every sixteenth time.
     #[inline(never)]
     fn poll(&mut self) -> Result<(), Box<Diagnostic>> {
         self.polls += 1;

@@ -1,14 +1,14 @@
-//! The data engine: compiles a data specification once, evaluates its terms to normal forms,
+//! Rewriting engine: compiles a data specification, evaluates its terms to normal forms, and
 //! enumerates solutions of conditions.
 //!
 //! [`Program`] is the compiled specification, shared by all threads. An [`Engine`] evaluates for
-//! one thread; it keeps the values of closed subexpressions it has met. Expressions are the
-//! portable form, [`Value`]s belong to a thread. Expressions given to an engine must use sorts and
-//! operations of [`Program::signature`] (variables may be newer).
+//! one thread; it caches the values of closed subexpressions. Expressions are the portable form,
+//! [`Value`]s belong to a thread. Expressions given to an engine must use sorts and operations of
+//! [`Program::signature`] (variables may be newer).
 //!
 //! Semantics: mCRL2's data language, innermost rewriting with lazy connectives, equations in file
-//! order (more specific ones first). What no equation and no built-in rule reduces is a normal
-//! form.
+//! order (more specific ones first). A term that no equation and no built-in rule reduces is a
+//! normal form.
 
 pub(crate) mod cases;
 pub mod code;
@@ -61,47 +61,49 @@ pub struct Code(Rc<(code::Node, usize, Span)>);
 #[derive(Clone, Debug)]
 pub struct Problem {
     condition: Code,
-    /// The condition as it was, for messages.
+    /// Source form of the condition, for messages.
     text: Expr,
     env: Vec<VarId>,
     unknowns: Vec<(VarId, SortId)>,
-    /// What the unknowns are bound by, for messages.
+    /// Binder of the unknowns, for messages.
     binder: &'static str,
 }
 
 impl Problem {
-    /// The same problem, whose unknowns messages call those of this binder; a sum unless said.
+    /// Sets the binder that messages name for the unknowns; the default is a sum.
     #[must_use]
     pub fn bound_by(self, binder: &'static str) -> Problem {
         Problem { binder, ..self }
     }
 }
 
-/// What receives solutions: breaks to end the search.
+/// Receiver of solutions; it breaks to end the search.
 pub type Receiver<'a> =
     dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
 
-/// Shared parts of values and expressions that are remembered by what they became.
-const MOST_KEPT: usize = 1 << 17;
-/// Said of the place where an evaluation started, if the error has another one.
+/// Limit on the shared parts of values and expressions in caches; beyond it, the caches are
+/// cleared.
+const MAX_CACHED: usize = 1 << 17;
+/// Note for the place where an evaluation started, if the error has another place.
 const STARTED: &str = "this was being evaluated";
 
-/// Evaluates; one per thread.
+/// Evaluator; one per thread.
 #[derive(Debug)]
 pub struct Engine {
     program: Arc<Program>,
     machine: Machine,
-    /// Stands where the machine is missed while it is elsewhere.
+    /// Spare machine that replaces the machine while that is in use elsewhere.
     spare: Option<Box<Machine>>,
     sharing: Sharing,
-    /// Values of shared expressions; these stay as long as they stand here.
+    /// Cached values of shared expressions; the entries hold the expressions, so that addresses
+    /// stay valid.
     built: AHashMap<*const ExprNode, (Expr, Value)>,
-    sharer: share::Sharer,
+    sharer: share::TermConverter,
     total_steps: u64,
 }
 
 impl Engine {
-    /// An engine with an empty memory. Cheap.
+    /// Creates an engine with empty caches. Cheap.
     pub fn new(program: Arc<Program>) -> Engine {
         let machine = Machine::new(&program);
         let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
@@ -111,32 +113,31 @@ impl Engine {
             spare: None,
             sharing,
             built: AHashMap::new(),
-            sharer: share::Sharer::default(),
+            sharer: share::TermConverter::default(),
             total_steps: 0,
         }
     }
 
-    /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends
-    /// with an error of stage `Limit`.
+    /// Sets the limits of a run: an evaluation or enumeration that reaches one ends with an error
+    /// of stage `Limit`.
     #[must_use]
-    pub fn limited(mut self, budget: &Budget) -> Engine {
+    pub fn with_budget(mut self, budget: &Budget) -> Engine {
         self.machine.meter.set_budget(budget);
         self
     }
 
-    /// The program it runs.
+    /// Returns the program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// Compiles an expression whose free variables are among `env`; the position in `env` is the
-    /// slot.
+    /// Compiles an expression with free variables among `env`; the position in `env` is the slot.
     pub fn code(&mut self, expr: &Expr, env: &[VarId]) -> Result<Code, Diagnostic> {
         let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &Scope::of(env))?;
         Ok(Code(Rc::new((node, env.len(), expr.span))))
     }
 
-    /// The normal form of an expression in an environment.
+    /// Evaluates an expression in an environment to its normal form.
     pub fn eval(&mut self, code: &Code, env: &[Value]) -> Result<Value, Diagnostic> {
         debug_assert_eq!(env.len(), code.0.1);
         let program = self.program.clone();
@@ -148,11 +149,7 @@ impl Engine {
         .map_err(|e| e.within(code.0.2, STARTED))
     }
 
-    /// Compares two closed values of a sort, as `==` does: a truth value, or a term if the
-    /// equations do not decide.
-    ///
-    /// # Errors
-    /// A limit of the run.
+    /// Runs with fresh counters; restores the machine in any case.
     pub fn equal(&mut self, sort: SortId, a: &Value, b: &Value) -> Result<Value, Diagnostic> {
         let program = self.program.clone();
         self.run(|m| m.equal(&program, sort, a, b))
@@ -171,19 +168,19 @@ impl Engine {
         result.map_err(|e| *e)
     }
 
-    /// The normal form of a closed expression.
+    /// Evaluates a closed expression to its normal form.
     pub fn from_expr(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
         self.built(closed, false)
     }
 
-    /// The value that [`Engine::to_expr_at`] told, here or in another engine on the same program,
-    /// as this expression.
+    /// Returns the value of an expression that [`Engine::to_expr_at`] created, in this or another
+    /// engine on the same program.
     pub fn from_normal(&mut self, normal: &Expr) -> Result<Value, Diagnostic> {
         self.built(normal, true)
     }
 
-    /// What constructors build is built at once, each shared part once, also where several
-    /// expressions share it; everything else is evaluated.
+    /// Builds constructor terms directly, each shared part once, even if several expressions share
+    /// it; evaluates all other terms.
     fn built(&mut self, closed: &Expr, normal: bool) -> Result<Value, Diagnostic> {
         let ExprKind::Apply(head, args) = &closed.kind else { return self.evaluated(closed) };
         let shared = Arc::strong_count(&closed.0) > 1;
@@ -214,7 +211,7 @@ impl Engine {
             if normal {
                 self.machine.reflects(&value, closed);
             }
-            if self.built.len() > MOST_KEPT {
+            if self.built.len() > MAX_CACHED {
                 self.built.clear();
             }
             self.built.insert(Arc::as_ptr(&closed.0), (closed.clone(), value.clone()));
@@ -226,7 +223,7 @@ impl Engine {
         stacker::maybe_grow(128 << 10, 4 << 20, || self.built(part, normal))
     }
 
-    /// Code of an expression that is evaluated once, so that nothing of it is kept.
+    /// Compiles an expression that is evaluated once, so that none of its parts is cached.
     fn code_for_once(&mut self, expr: &Expr, scope: &Scope) -> Result<code::Node, Diagnostic> {
         self.sharing.enabled = false;
         let node = Compiler::new(&self.program, &mut self.sharing).root(expr, scope);
@@ -244,8 +241,8 @@ impl Engine {
         .map_err(|e| e.within(closed.span, STARTED))
     }
 
-    /// An expression evaluated as far as that goes while these variables have no value; they may
-    /// occur in what it becomes.
+    /// Evaluates an expression as far as possible without values for these variables, which may
+    /// occur in the result.
     pub fn open(&mut self, expr: &Expr, vars: &[VarId]) -> Result<Expr, Diagnostic> {
         let sorts = vars
             .iter()
@@ -265,19 +262,19 @@ impl Engine {
         open
     }
 
-    /// The closed normal form as an expression; equal values give equal expressions. A number
-    /// outside of any other term gets the narrowest sort it fits, see [`Engine::to_expr_at`].
+    /// Returns the closed normal form as an expression; equal values give equal expressions. A
+    /// top-level number gets the narrowest sort that contains it, see [`Engine::to_expr_at`].
     pub fn to_expr(&mut self, value: &Value) -> Expr {
         let sort = self.machine.sort_of(&self.program, value);
         self.to_expr_at(value, sort)
     }
 
-    /// As [`Engine::to_expr`], for a value whose sort is known: a number gets this sort.
+    /// As [`Engine::to_expr`], for a value of a known sort: a number gets this sort.
     pub fn to_expr_at(&mut self, value: &Value, sort: SortId) -> Expr {
         self.machine.to_expr(&self.program, value, sort)
     }
 
-    /// The value as text in mCRL2 notation, cut after about `limit` bytes.
+    /// Returns the value as text in mCRL2 notation, truncated after about `limit` bytes.
     pub fn text(&self, value: &Value, limit: usize) -> String {
         text::text(&self.program, value, limit)
     }
@@ -303,7 +300,7 @@ impl Engine {
         })
     }
 
-    /// Calls `each` with every solution of a problem, once, as values of the unknowns in order;
+    /// Calls `each` once with every solution of a problem, as values of the unknowns in order;
     /// stops if it breaks.
     pub fn solve(
         &mut self,
@@ -318,7 +315,7 @@ impl Engine {
             inside = false;
             Ok(flow)
         });
-        // What the receiver does has places of its own.
+        // Errors of the receiver have places of their own.
         result.map_err(|e| if inside { e } else { self.explain(problem, env, e) })
     }
 
@@ -340,8 +337,8 @@ impl Engine {
                 return each(self, &[]).map(|_| ());
             }
             let mut search = Search::new(wanted, false, false, problem.binder);
-            // The search runs on the machine, the callback on the whole engine: the machine changes
-            // hands.
+            // The search runs on the machine, the callback on the whole engine: the machine is
+            // moved between them.
             let spare = self.spare.take().unwrap_or_else(|| Box::new(Machine::new(&program)));
             let mut machine = std::mem::replace(&mut self.machine, *spare);
             let before = machine.interrupt();
@@ -360,7 +357,7 @@ impl Engine {
         result
     }
 
-    /// The condition of a problem with new unknowns in it, which the caller takes away again.
+    /// Evaluates the condition of a problem with new unknowns, which the caller removes again.
     fn open_value(&mut self, problem: &Problem, env: &[Value]) -> Result<Value, Diagnostic> {
         let program = self.program.clone();
         self.run(|m| {
@@ -373,32 +370,33 @@ impl Engine {
         })
     }
 
-    /// All elements of a finite sort, in the order of its constructors; `None` if it is infinite or
-    /// larger than a million.
+    /// Returns all elements of a finite sort, in the order of its constructors; `None` if it is
+    /// infinite or larger than a million.
     pub fn values_of(&mut self, sort: SortId) -> Result<Option<Vec<Value>>, Diagnostic> {
         let program = self.program.clone();
         self.run(|m| enumerate::values_of(m, &program, sort, 1 << 20))
             .map(|v| v.map(|v| v.to_vec()))
     }
 
-    /// Most equations applied in one evaluation; any number unless set.
+    /// Sets the limit on steps of one evaluation; unlimited by default.
     pub fn set_step_limit(&mut self, steps: u64) {
         self.machine.meter.set_limit(steps);
     }
 
-    /// How many undecided conditions may stand before a call with unknowns that is evaluated all
-    /// the same; 4 unless set. Where steps are limited, more lets conditions over structures of
-    /// known shape come to conditions over their parts.
+    /// Sets the number of undecided conditions behind which a call with unknowns is still
+    /// evaluated; 4 by default. With limited steps, a larger number reduces conditions over
+    /// structures of known shape to conditions over their parts.
     pub fn set_patience(&mut self, conditions: u32) {
         self.machine.patience = conditions;
     }
 
-    /// Equations applied so far in evaluations.
+    /// Returns the number of steps so far.
     pub fn steps(&self) -> u64 {
         self.total_steps
     }
 
-    /// Most candidates tried for unknowns of infinite sorts in one search; 100,000 unless set.
+    /// Sets the limit on candidates for unknowns of infinite sorts in one search; 100,000 by
+    /// default.
     pub fn set_growth_limit(&mut self, candidates: u64) {
         self.machine.listings.growth_limit = candidates;
     }

@@ -1,15 +1,15 @@
-//! Evaluation where not all variables are looked up beforehand: what is needed first is told, so
-//! that an answer is known to depend on what was asked for alone.
+//! Partial evaluation on demand: reports the first variable that the evaluation needs, so that an
+//! answer is known to depend only on the given variables.
 //!
-//! In: code, and values of some of its variables. Out: the value, or the variable without which it
-//! does not go on. Evaluation is as for closed terms until some equation or condition looks at a
-//! variable that is not given; there it ends. So the answers to a condition on a board form a tree:
-//! which field is looked at first, and what next for each piece there. Cost: that of the evaluation
-//! up to there.
+//! In: code, and values of some of its variables. Out: the value, or the variable that is needed
+//! next. Evaluation is as for closed terms until some equation or condition inspects a variable
+//! that is not given; there it ends. So the answers to a condition on a board form a decision tree:
+//! the field that is inspected first, and the next one for each of its values. Cost: that of the
+//! evaluation up to there.
 //!
-//! Invariant: a value that is told depends on the given variables only. A variable that is told is
-//! one on which the evaluation of the closed term depends, in the order in which it does, unless an
-//! unknown of the evaluation itself is in between.
+//! Invariant: a returned value depends on the given variables only. A returned variable is one on
+//! which the evaluation of the closed term depends, in evaluation order, unless an inner unknown of
+//! the evaluation intervenes.
 
 use super::machine::{Machine, Outcome};
 use super::{Code, Engine, Value};
@@ -17,18 +17,18 @@ use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::SortId;
 use std::ops::Range;
 
-/// What an evaluation comes to.
+/// Result of a partial evaluation.
 #[derive(Debug)]
 pub enum Partly {
     /// A value.
     Known(Value),
     /// The variable at this position is needed.
     Needs(usize),
-    /// It cannot be told this way.
+    /// Partial evaluation cannot determine the value.
     Unclear,
 }
 
-/// What is not given, and what of it was needed first.
+/// Withheld variables, and the first of them that was needed.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     withheld: Range<u32>,
@@ -36,7 +36,7 @@ pub(crate) struct Watch {
 }
 
 impl Machine {
-    /// Evaluation looks at an open value: it ends here if nothing but what is withheld is missing.
+    /// Ends the evaluation if an inspected open value lacks only withheld variables.
     #[inline]
     pub(super) fn needs(&mut self, v: &Value) -> Outcome<()> {
         if self.watch.withheld.is_empty() { Ok(()) } else { self.needs_withheld(v) }
@@ -57,7 +57,7 @@ impl Machine {
 }
 
 impl Engine {
-    /// Evaluates as far as the given values go; the others are of these sorts.
+    /// Evaluates as far as the given values determine; the others have these sorts.
     pub fn partly(&mut self, code: &Code, env: &[Option<Value>], sorts: &[SortId]) -> Partly {
         let program = self.program.clone();
         let mark = self.machine.unknowns.mark();

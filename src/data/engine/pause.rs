@@ -1,8 +1,7 @@
-//! An evaluation asks whether it may go on: every so many steps (`meter`), and when it is nested
-//! deeply.
+//! Polling of limits during an evaluation: at intervals of steps (`meter`), and at deep nesting.
 //!
-//! The limits of the run end it with an error of stage `Limit`; the limit of steps and recursion
-//! without end, with an error that names the function, the term and the equation.
+//! The limits of the run end it with an error of stage `Limit`. The limit on steps and infinite
+//! recursion end it with an error that names the function, the term and the equation.
 
 use super::code::{Func, has};
 use super::compile::Program;
@@ -13,20 +12,20 @@ use mu_base::Span;
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::SortId;
 
-/// Equations applied one after the other, each in place of the one before, that are taken for a
-/// recursion without end. All the steps of an evaluation may be many more: one without end either
-/// has such a run or nests ever deeper.
+/// Limit on consecutive steps, each replacing the one before; beyond it, the recursion counts as
+/// infinite. An evaluation may have many more steps in total: infinite recursion has either such a
+/// sequence or unbounded nesting.
 const MAX_TURNS: u64 = 50_000_000;
-/// Where a call stands.
+/// State of a call.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CallState {
-    /// Equations applied so far, each in place of the one before.
+    /// Consecutive steps so far, each replacing the one before.
     pub turns: u64,
-    /// The arguments that wait.
+    /// Deferred arguments.
     pub lazy: u64,
 }
 
-/// Where the machine was when another evaluation began in it.
+/// State of the machine when a nested evaluation began.
 pub(super) struct Interrupted {
     frame: usize,
     depth: u32,
@@ -35,21 +34,20 @@ pub(super) struct Interrupted {
 }
 
 impl Machine {
-    /// Fresh counts for another evaluation.
+    /// Starts counters for a nested evaluation.
     pub(super) fn interrupt(&mut self) -> Interrupted {
         let (frame, depth, counts) = (self.stack.len(), self.depth, self.meter.restart());
         Interrupted { frame, depth, suspended: std::mem::take(&mut self.suspended), counts }
     }
 
-    /// Goes on where the machine was, whether what came between succeeded or not.
+    /// Restores the state of the machine after a nested evaluation, whether it succeeded or not.
     pub(super) fn resume(&mut self, at: Interrupted) {
         self.stack.truncate(at.frame);
         (self.depth, self.suspended) = (at.depth, at.suspended);
         self.meter.resume(at.counts);
     }
 
-    /// An equation was applied to the arguments in a frame, and it is time to ask whether this may
-    /// go on.
+    /// Polls the limits after a step on the arguments in a frame.
     #[inline(never)]
     pub(super) fn pause(
         &mut self,
@@ -67,7 +65,7 @@ impl Machine {
         } else if self.depth > MAX_DEPTH {
             "calls are nested too deeply".to_string()
         } else {
-            return self.meter.go_on();
+            return self.meter.extend();
         };
         let mut args: Vec<Value> = self.stack[frame..frame + func.args as usize].to_vec();
         for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| has(state.lazy, *i)) {
@@ -77,7 +75,7 @@ impl Machine {
             if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, IMPURE, args) };
         let mut error = Diagnostic::new(Stage::Data, format!("rewriting does not end: {why}, the last of `{name}`"))
             .note(format!("the term is {}", self.shown(p, &term)))
-            .note(format!("recursion ends if each call of `{name}` is on something smaller, or under a condition that becomes false"));
+            .note(format!("recursion terminates if the argument of `{name}` becomes smaller in each call, or if the call is under a condition that becomes false"));
         if equation.is_somewhere() {
             error =
                 error.related(equation, format!("the equation of `{name}` that was applied last"));

@@ -1,9 +1,9 @@
-//! Errors of evaluations in the user's terms: which part of a condition failed, and the values of
-//! its variables.
+//! Error messages of evaluations in the user's terms: the part of a condition that failed, and the
+//! values of its variables.
 //!
 //! In: an error of the machine, the problem and its environment. Out: the same with a place and
-//! notes. Runs when an error is built, never before: code has no places but that of the whole
-//! expression, so the parts of a condition are evaluated again, each for a few steps.
+//! notes. Runs only when an error is built: code has no places except that of the whole expression,
+//! so the parts of a condition are evaluated again, each for a limited number of steps.
 
 use super::{Engine, Problem, STARTED, Value};
 use crate::expr::Expr;
@@ -11,14 +11,14 @@ use crate::print::expression;
 use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::VarId;
 
-/// Steps after which a part of a condition counts as the one that does not end.
+/// Number of steps after which a part of a condition counts as the nonterminating one.
 const TRIAL: u64 = 200_000;
-/// Longest text of a condition in a note.
+/// Limit on the text of a condition in a note; longer text is truncated.
 const LONGEST: usize = 200;
 
 impl Engine {
-    /// An error of the enumeration of a problem, with the conjuncts of the condition and the values
-    /// that it is about.
+    /// Extends an error of the enumeration of a problem by the conjuncts of the condition and the
+    /// values of their variables.
     pub(super) fn explain(
         &mut self,
         problem: &Problem,
@@ -43,7 +43,7 @@ impl Engine {
         let about: Vec<Expr> = if own.is_empty() {
             self.culprit(problem, env, &parts).into_iter().collect()
         } else {
-            // A variable of the problem without a bound: what is said of it.
+            // For a variable of the problem without a bound: the conditions on it.
             parts.iter().filter(|p| free(p).iter().any(|v| own.contains(v))).cloned().collect()
         };
         for part in &about {
@@ -69,7 +69,7 @@ impl Engine {
         if values.is_empty() { error } else { error.note(format!("here {}", values.join(", "))) }
     }
 
-    /// The first part of a condition that cannot be evaluated within some steps.
+    /// Returns the first part of a condition that cannot be evaluated within some steps.
     fn culprit(&mut self, problem: &Problem, env: &[Value], parts: &[Expr]) -> Option<Expr> {
         if let [part] = parts {
             return Some(part.clone());
@@ -79,7 +79,7 @@ impl Engine {
         let found = parts.iter().find(|part| {
             let Ok(alone) = self.problem(&unknowns, part, &problem.env) else { return false };
             let mark = self.machine.unknowns.mark();
-            // Or that is neither true nor false, whatever the unknowns are.
+            // A part that is neither true nor false for all values of the unknowns also counts.
             let failed = self
                 .open_value(&alone, env)
                 .map_or(true, |v| !v.is_true() && !v.is_false() && !v.is_open());

@@ -1,35 +1,34 @@
-//! Conditions, numbers and parts of values that need no value built: typed trees in front of the
-//! general code.
+//! Allocation-free evaluation of conditions, numbers and parts of values: typed trees in front of
+//! the general code.
 //!
 //! A condition such as `x_(position(i)) + 1 < n && lab(t) != d2` reads parts of values in the
-//! frame, counts with machine integers and comes to a truth value. As a [`Truth`] it is evaluated
-//! on the frame itself: no value is cloned, none is dropped, nothing goes over the stack. In: code
-//! as the compiler made it. Out: the same code, in which the largest expressions of this kind are
-//! [`Quick`].
+//! frame, computes with machine integers and gives a truth value. As a [`Truth`] it is evaluated on
+//! the frame itself: no value is cloned or dropped, and the stack is not used. In: code from the
+//! compiler. Out: the same code, in which the largest expressions of this kind are [`Quick`].
 //!
-//! Invariant: where a quick expression has an answer it is that of the general code, which stands
-//! beside it; where it has none (an unknown, a number that does not fit, a user's constructor with
-//! equations, a value that is missing) the general code is evaluated. Cost: linear in the code;
-//! what is tried in vain costs no more than the part up to the first thing without an answer.
+//! Invariant: the answer of a quick expression is that of the general code, which is stored with
+//! it. Without an answer (an unknown, a number outside machine range, a user's constructor with
+//! equations, a missing value) the general code is evaluated. Cost: linear in the code; a failed
+//! attempt costs only the part up to the first term without an answer.
 
 use super::code::Node;
 use crate::signature::{Builtin, OpKind, Signature};
 use crate::value::Value;
 use mu_base::ids::OpId;
 
-/// Deepest nesting of what is evaluated without a look at the machine's stack.
-const MOST_NESTED: u32 = 48;
+/// Limit on the nesting of expressions evaluated without stack checks.
+const MAX_NESTED: u32 = 48;
 
-/// An expression that may be evaluated quickly, and its general code.
+/// Expression with a quick form and its general code.
 #[derive(Debug)]
 pub struct Quick {
-    what: What,
+    what: QuickForm,
     /// The general code.
     pub plain: Node,
 }
 
 #[derive(Debug)]
-enum What {
+enum QuickForm {
     Truth(Truth),
     Number(Number),
     Part(Part),
@@ -67,7 +66,7 @@ enum Number {
     If(Box<(Truth, Number, Number)>),
 }
 
-/// A value in the frame or among those that are kept, or what lies inside of one.
+/// Value in the frame or among the cached ones, or a part of one.
 #[derive(Debug)]
 struct Part {
     root: Root,
@@ -88,28 +87,28 @@ enum Step {
     At(Box<Number>),
 }
 
-/// What quick expressions read.
+/// Values that quick expressions read.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'v> {
+pub(super) struct ReadContext<'v> {
     pub(super) frame: &'v [Value],
     pub(super) kept: &'v [Option<Value>],
 }
 
 impl Quick {
-    /// The value, unless the general code must be asked.
+    /// Returns the value; `None` if the general code must be evaluated.
     #[inline]
-    pub(super) fn value(&self, seen: Seen) -> Option<Value> {
+    pub(super) fn value(&self, seen: ReadContext) -> Option<Value> {
         match &self.what {
-            What::Truth(t) => t.of(seen).map(Value::Bool),
-            What::Number(n) => n.of(seen).map(Value::Int),
-            What::Part(part) => part.of(seen).cloned(),
-            What::Constant(op) => Some(Value::Con(*op)),
+            QuickForm::Truth(t) => t.of(seen).map(Value::Bool),
+            QuickForm::Number(n) => n.of(seen).map(Value::Int),
+            QuickForm::Part(part) => part.of(seen).cloned(),
+            QuickForm::Constant(op) => Some(Value::Con(*op)),
         }
     }
 }
 
 impl Truth {
-    fn of(&self, seen: Seen) -> Option<bool> {
+    fn of(&self, seen: ReadContext) -> Option<bool> {
         match self {
             Truth::Constant(b) => Some(*b),
             Truth::Part(part) => match part.of(seen)? {
@@ -158,8 +157,7 @@ impl Truth {
                 Value::Con(c) => Some(c == op),
                 v => v.is_data().then_some(false),
             },
-            // What is made by a constructor without equations, so that nothing else can be equal to
-            // it.
+            // Made by a constructor without equations, so that no other term equals it.
             Truth::Made(part, ops) => match part.of(seen)? {
                 Value::Con(c) => Some(ops.contains(c)),
                 v if v.is_data() => v.as_app().map(|(op, _)| ops.contains(&op)),
@@ -170,7 +168,7 @@ impl Truth {
 }
 
 impl Number {
-    fn of(&self, seen: Seen) -> Option<i64> {
+    fn of(&self, seen: ReadContext) -> Option<i64> {
         match self {
             Number::Constant(n) => Some(*n),
             Number::Part(part) => match part.of(seen)? {
@@ -219,7 +217,7 @@ impl Number {
 
 impl Part {
     #[inline]
-    fn of<'v>(&self, seen: Seen<'v>) -> Option<&'v Value> {
+    fn of<'v>(&self, seen: ReadContext<'v>) -> Option<&'v Value> {
         let mut value = match self.root {
             Root::Slot(slot) => seen.frame.get(slot as usize)?,
             Root::Kept(id) => seen.kept.get(id as usize)?.as_ref()?,
@@ -253,69 +251,69 @@ impl Part {
     }
 }
 
-/// Code on its way: what it is quickly, if it is, with how deep that nests, and its general code.
-struct Tried {
-    what: Option<What>,
+/// Code during the transformation: its quick form with nesting depth, if there is one, and its
+/// general code.
+struct Candidate {
+    what: Option<QuickForm>,
     nested: u32,
     plain: Node,
 }
 
-/// The same code, in which the largest expressions that can be evaluated quickly are
-/// [`Node::Quick`].
+/// Returns the same code, in which the largest expressions with a quick form are [`Node::Quick`].
 pub(super) fn quicken(node: Node, signature: &Signature) -> Node {
-    tried(node, signature).finished()
+    transform(node, signature).finished()
 }
 
-fn tried(node: Node, signature: &Signature) -> Tried {
+fn transform(node: Node, signature: &Signature) -> Candidate {
     stacker::maybe_grow(64 << 10, 1 << 20, || match node {
         Node::Local(slot) => {
-            Tried::leaf(What::Part(Part { root: Root::Slot(slot), path: Vec::new() }), node)
+            Candidate::leaf(QuickForm::Part(Part { root: Root::Slot(slot), path: Vec::new() }), node)
         }
-        Node::Bool(b) => Tried::leaf(What::Truth(Truth::Constant(b)), node),
-        Node::Int(n) => Tried::leaf(What::Number(Number::Constant(n)), node),
-        Node::Con(op) => Tried::leaf(What::Constant(op), node),
+        Node::Bool(b) => Candidate::leaf(QuickForm::Truth(Truth::Constant(b)), node),
+        Node::Int(n) => Candidate::leaf(QuickForm::Number(Number::Constant(n)), node),
+        Node::Con(op) => Candidate::leaf(QuickForm::Constant(op), node),
         Node::Shared(id, body) => {
             let plain = Node::Shared(id, Box::new(quicken(*body, signature)));
-            Tried::leaf(What::Part(Part { root: Root::Kept(id), path: Vec::new() }), plain)
+            Candidate::leaf(QuickForm::Part(Part { root: Root::Kept(id), path: Vec::new() }), plain)
         }
         Node::Select(op, arg) => combined(
-            [tried(*arg, signature)],
+            [transform(*arg, signature)],
             |[arg]| Node::Select(op, Box::new(arg)),
             |[arg]| selected(signature, op, arg),
         ),
         Node::Prim1(b, op, arg) => combined(
-            [tried(*arg, signature)],
+            [transform(*arg, signature)],
             |[arg]| Node::Prim1(b, op, Box::new(arg)),
             |[arg]| unary(b, arg),
         ),
         Node::Prim2(b, op, parts) => combined(
-            parts.map(|n| tried(n, signature)),
+            parts.map(|n| transform(n, signature)),
             |p| Node::Prim2(b, op, Box::new(p)),
             |p| binary(b, p),
         ),
         Node::And(parts) => combined(
-            parts.map(|n| tried(n, signature)),
+            parts.map(|n| transform(n, signature)),
             |p| Node::And(Box::new(p)),
             |p| connective(Builtin::And, p),
         ),
         Node::Or(parts) => combined(
-            parts.map(|n| tried(n, signature)),
+            parts.map(|n| transform(n, signature)),
             |p| Node::Or(Box::new(p)),
             |p| connective(Builtin::Or, p),
         ),
         Node::Implies(parts) => combined(
-            parts.map(|n| tried(n, signature)),
+            parts.map(|n| transform(n, signature)),
             |p| Node::Implies(Box::new(p)),
             |p| connective(Builtin::Implies, p),
         ),
         Node::If(op, parts) => {
-            combined(parts.map(|n| tried(n, signature)), |p| Node::If(op, Box::new(p)), conditional)
+            combined(parts.map(|n| transform(n, signature)), |p| Node::If(op, Box::new(p)), conditional)
         }
-        other => Tried { what: None, nested: 0, plain: inside(other, signature) },
+        other => Candidate { what: None, nested: 0, plain: inside(other, signature) },
     })
 }
 
-/// Code of what is not quick itself, its parts tried.
+/// Transforms the parts of an expression without a quick form.
 fn inside(node: Node, signature: &Signature) -> Node {
     let each = |nodes: Box<[Node]>| {
         nodes.into_iter().map(|n| quicken(n, signature)).collect::<Box<[Node]>>()
@@ -336,118 +334,118 @@ fn inside(node: Node, signature: &Signature) -> Node {
     }
 }
 
-/// An expression of parts that were tried: quick as a whole if `quick` knows how, otherwise each
-/// part by itself. `quick` takes out all or nothing.
+/// Combines transformed parts: `quick` builds the quick form of the whole, taking all parts or
+/// none; otherwise each part stands alone.
 fn combined<const N: usize>(
-    mut parts: [Tried; N],
+    mut parts: [Candidate; N],
     node: impl FnOnce([Node; N]) -> Node,
-    quick: impl FnOnce(&mut [Tried; N]) -> Option<What>,
-) -> Tried {
+    quick: impl FnOnce(&mut [Candidate; N]) -> Option<QuickForm>,
+) -> Candidate {
     let nested = 1 + parts.iter().map(|p| p.nested).max().unwrap_or(0);
-    if nested <= MOST_NESTED
+    if nested <= MAX_NESTED
         && let Some(what) = quick(&mut parts)
     {
-        let nested = if matches!(what, What::Part(_)) { nested - 1 } else { nested };
-        return Tried { what: Some(what), nested, plain: node(parts.map(|p| p.plain)) };
+        let nested = if matches!(what, QuickForm::Part(_)) { nested - 1 } else { nested };
+        return Candidate { what: Some(what), nested, plain: node(parts.map(|p| p.plain)) };
     }
-    Tried { what: None, nested: 0, plain: node(parts.map(Tried::finished)) }
+    Candidate { what: None, nested: 0, plain: node(parts.map(Candidate::finished)) }
 }
 
-impl Tried {
-    fn leaf(what: What, plain: Node) -> Tried {
-        Tried { what: Some(what), nested: 0, plain }
+impl Candidate {
+    fn leaf(what: QuickForm, plain: Node) -> Candidate {
+        Candidate { what: Some(what), nested: 0, plain }
     }
 
     fn is_truth(&self) -> bool {
-        matches!(self.what, Some(What::Truth(_) | What::Part(_)))
+        matches!(self.what, Some(QuickForm::Truth(_) | QuickForm::Part(_)))
     }
 
     fn is_number(&self) -> bool {
-        matches!(self.what, Some(What::Number(_) | What::Part(_)))
+        matches!(self.what, Some(QuickForm::Number(_) | QuickForm::Part(_)))
     }
 
     fn is_part(&self) -> bool {
-        matches!(self.what, Some(What::Part(_)))
+        matches!(self.what, Some(QuickForm::Part(_)))
     }
 
     fn truth(&mut self) -> Option<Truth> {
         match self.what.take()? {
-            What::Truth(t) => Some(t),
-            What::Part(part) => Some(Truth::Part(part)),
+            QuickForm::Truth(t) => Some(t),
+            QuickForm::Part(part) => Some(Truth::Part(part)),
             _ => None,
         }
     }
 
     fn number(&mut self) -> Option<Number> {
         match self.what.take()? {
-            What::Number(n) => Some(n),
-            What::Part(part) => Some(Number::Part(part)),
+            QuickForm::Number(n) => Some(n),
+            QuickForm::Part(part) => Some(Number::Part(part)),
             _ => None,
         }
     }
 
     fn part(&mut self) -> Option<Part> {
         match self.what.take()? {
-            What::Part(part) => Some(part),
+            QuickForm::Part(part) => Some(part),
             _ => None,
         }
     }
 
     fn finished(self) -> Node {
         match self.what {
-            // As fast as they are.
+            // These are as fast already.
             Some(
-                What::Truth(Truth::Constant(_))
-                | What::Number(Number::Constant(_))
-                | What::Constant(_),
+                QuickForm::Truth(Truth::Constant(_))
+                | QuickForm::Number(Number::Constant(_))
+                | QuickForm::Constant(_),
             )
             | None => self.plain,
-            Some(What::Part(part)) if part.path.is_empty() => self.plain,
+            Some(QuickForm::Part(part)) if part.path.is_empty() => self.plain,
             Some(what) => Node::Quick(Box::new(Quick { what, plain: self.plain })),
         }
     }
 }
 
-fn selected(signature: &Signature, op: OpId, arg: &mut Tried) -> Option<What> {
+fn selected(signature: &Signature, op: OpId, arg: &mut Candidate) -> Option<QuickForm> {
     match &signature.op(op).kind {
         OpKind::Projection(parts) if arg.is_part() => {
             let [(constructor, at)] = parts[..] else { return None };
             let mut part = arg.part()?;
             part.path.push(Step::Field(constructor, at));
-            Some(What::Part(part))
+            Some(QuickForm::Part(part))
         }
         OpKind::Recogniser(constructors) if arg.is_part() => {
-            Some(What::Truth(Truth::Made(arg.part()?, constructors.clone().into())))
+            Some(QuickForm::Truth(Truth::Made(arg.part()?, constructors.clone().into())))
         }
         _ => None,
     }
 }
 
-fn unary(builtin: Builtin, arg: &mut Tried) -> Option<What> {
+fn unary(builtin: Builtin, arg: &mut Candidate) -> Option<QuickForm> {
     use Builtin::*;
     match builtin {
-        Not if arg.is_truth() => Some(What::Truth(Truth::Not(Box::new(arg.truth()?)))),
+        Not if arg.is_truth() => Some(QuickForm::Truth(Truth::Not(Box::new(arg.truth()?)))),
         Head | Tail if arg.is_part() => {
             let mut part = arg.part()?;
             part.path.push(if builtin == Head { Step::Head } else { Step::Tail });
-            Some(What::Part(part))
+            Some(QuickForm::Part(part))
         }
         Negate | Abs | Succ | Pred | NatToPos | IntToPos | RealToPos | IntToNat | RealToNat
         | RealToInt
             if arg.is_number() =>
         {
-            Some(What::Number(Number::Unary(builtin, Box::new(arg.number()?))))
+            Some(QuickForm::Number(Number::Unary(builtin, Box::new(arg.number()?))))
         }
         _ => None,
     }
 }
 
-fn binary(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
+fn binary(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm> {
     use Builtin::*;
-    let numbers = parts.iter().all(Tried::is_number);
+    let numbers = parts.iter().all(Candidate::is_number);
     match builtin {
-        Equal => Some(What::Truth(equal(parts)?)),
-        NotEqual => Some(What::Truth(Truth::Not(Box::new(equal(parts)?)))),
+        Equal => Some(QuickForm::Truth(equal(parts)?)),
+        NotEqual => Some(QuickForm::Truth(Truth::Not(Box::new(equal(parts)?)))),
         Less | LessEqual | Greater | GreaterEqual if numbers => {
             let [a, b] = parts;
             let (a, b) = (a.number()?, b.number()?);
@@ -457,42 +455,42 @@ fn binary(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
                 Comparison::LessEqual
             };
             let sides = if matches!(builtin, Less | LessEqual) { [a, b] } else { [b, a] };
-            Some(What::Truth(Truth::Compare(how, Box::new(sides))))
+            Some(QuickForm::Truth(Truth::Compare(how, Box::new(sides))))
         }
         Add | Subtract | Multiply | Max | Min | Div | Mod if numbers => {
             let [a, b] = parts;
-            Some(What::Number(Number::Binary(builtin, Box::new([a.number()?, b.number()?]))))
+            Some(QuickForm::Number(Number::Binary(builtin, Box::new([a.number()?, b.number()?]))))
         }
         At if parts[0].is_part() && parts[1].is_number() => {
             let mut part = parts[0].part()?;
             part.path.push(Step::At(Box::new(parts[1].number()?)));
-            Some(What::Part(part))
+            Some(QuickForm::Part(part))
         }
         _ => None,
     }
 }
 
-fn equal([a, b]: &mut [Tried; 2]) -> Option<Truth> {
+fn equal([a, b]: &mut [Candidate; 2]) -> Option<Truth> {
     match (&a.what, &b.what) {
-        (Some(What::Part(_)), Some(What::Part(_))) => {
+        (Some(QuickForm::Part(_)), Some(QuickForm::Part(_))) => {
             Some(Truth::Same(Box::new([a.part()?, b.part()?])))
         }
-        (Some(What::Part(_)), Some(What::Constant(op))) => Some(Truth::Is(a.part()?, *op)),
-        (Some(What::Constant(op)), Some(What::Part(_))) => Some(Truth::Is(b.part()?, *op)),
-        (Some(What::Part(_) | What::Number(_)), Some(What::Part(_) | What::Number(_))) => {
+        (Some(QuickForm::Part(_)), Some(QuickForm::Constant(op))) => Some(Truth::Is(a.part()?, *op)),
+        (Some(QuickForm::Constant(op)), Some(QuickForm::Part(_))) => Some(Truth::Is(b.part()?, *op)),
+        (Some(QuickForm::Part(_) | QuickForm::Number(_)), Some(QuickForm::Part(_) | QuickForm::Number(_))) => {
             Some(Truth::Compare(Comparison::Equal, Box::new([a.number()?, b.number()?])))
         }
         _ => None,
     }
 }
 
-fn connective(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
-    if !parts.iter().all(Tried::is_truth) {
+fn connective(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm> {
+    if !parts.iter().all(Candidate::is_truth) {
         return None;
     }
     let [a, b] = parts;
     let (a, b) = (a.truth()?, b.truth()?);
-    Some(What::Truth(match builtin {
+    Some(QuickForm::Truth(match builtin {
         Builtin::And => {
             Truth::All(joined(a, b, |t| if let Truth::All(all) = t { Ok(all) } else { Err(t) }))
         }
@@ -503,7 +501,7 @@ fn connective(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
     }))
 }
 
-/// The parts of two conditions under the same connective, in their order.
+/// Collects the parts of two conditions under the same connective, in their order.
 fn joined(a: Truth, b: Truth, parts: impl Fn(Truth) -> Result<Vec<Truth>, Truth>) -> Vec<Truth> {
     let mut all = parts(a).unwrap_or_else(|t| vec![t]);
     match parts(b) {
@@ -513,19 +511,19 @@ fn joined(a: Truth, b: Truth, parts: impl Fn(Truth) -> Result<Vec<Truth>, Truth>
     all
 }
 
-fn conditional(parts: &mut [Tried; 3]) -> Option<What> {
+fn conditional(parts: &mut [Candidate; 3]) -> Option<QuickForm> {
     let [c, a, b] = parts;
     if !c.is_truth() {
         return None;
     }
     match (&a.what, &b.what) {
-        (Some(What::Number(_)), _) | (_, Some(What::Number(_)))
+        (Some(QuickForm::Number(_)), _) | (_, Some(QuickForm::Number(_)))
             if a.is_number() && b.is_number() =>
         {
-            Some(What::Number(Number::If(Box::new((c.truth()?, a.number()?, b.number()?)))))
+            Some(QuickForm::Number(Number::If(Box::new((c.truth()?, a.number()?, b.number()?)))))
         }
-        (Some(What::Truth(_)), _) | (_, Some(What::Truth(_))) if a.is_truth() && b.is_truth() => {
-            Some(What::Truth(Truth::If(Box::new([c.truth()?, a.truth()?, b.truth()?]))))
+        (Some(QuickForm::Truth(_)), _) | (_, Some(QuickForm::Truth(_))) if a.is_truth() && b.is_truth() => {
+            Some(QuickForm::Truth(Truth::If(Box::new([c.truth()?, a.truth()?, b.truth()?]))))
         }
         _ => None,
     }

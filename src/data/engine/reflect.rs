@@ -1,13 +1,13 @@
-//! Values -> typed expressions, the form in which threads exchange them. Equal values give equal
-//! expressions.
+//! Conversion of values to typed expressions, the form in which threads exchange them. Equal values
+//! give equal expressions.
 //!
-//! Values do not know the sorts of numbers: a conversion such as `Pos2Nat` is the identity on them,
-//! and a comparison may have moved operands of other sorts to its sides. So an expression is built
-//! at its own sort first and then converted to the sort that is expected; a comparison is made at
-//! the least sort that holds both of its sides. Invariant: an expression that is built at a sort
-//! has this sort, and every part of it has the sort that its place expects.
+//! Values do not store the sorts of numbers: a conversion such as `Pos2Nat` is the identity on
+//! them, and a comparison may have operands of other sorts. So an expression is built at its own
+//! sort first and then converted to the expected sort; a comparison is made at the least sort that
+//! holds both of its sides. Invariant: an expression that is built at a sort has this sort, and
+//! every part of it has the sort that its position requires.
 
-use super::MOST_KEPT;
+use super::MAX_CACHED;
 use super::compile::Program;
 use super::machine::Machine;
 use crate::expr::{Expr, ExprKind, Substitution};
@@ -19,10 +19,10 @@ use mu_base::Span;
 use mu_base::ids::{OpId, SortId};
 use num_bigint::BigInt;
 
-/// Largest number that is told by one node wherever it occurs.
+/// Largest number with a shared node for all its occurrences.
 const SMALL: u64 = 1 << 12;
 
-/// Expressions that occur everywhere.
+/// Shared expressions for frequent leaves.
 #[derive(Debug, Default)]
 pub(crate) struct Leaves {
     operations: AHashMap<OpId, Expr>,
@@ -30,8 +30,8 @@ pub(crate) struct Leaves {
 }
 
 impl Machine {
-    /// The sort of a value as far as the value itself tells: a number has the narrowest sort it
-    /// fits.
+    /// Returns the sort of a value, as far as the value determines it: a number has the narrowest
+    /// sort that contains it.
     pub(crate) fn sort_of(&self, p: &Program, v: &Value) -> SortId {
         match v {
             Value::Bool(_) => basic::BOOL,
@@ -70,24 +70,24 @@ impl Machine {
         }
     }
 
-    /// Builds the expression of a value at a sort. Parts that are shared are built once, also where
-    /// several values share them.
+    /// Builds the expression of a value at a sort. Shared parts are built once, even if several
+    /// values share them.
     pub(crate) fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         converted(p, self.to_expr_of_own_sort(p, v, sort), sort)
     }
 
-    /// Builds the expression at the sort that the value itself has, or at the given one if the
-    /// value fits several.
+    /// Builds the expression at the value's own sort, or at the given one if the value belongs to
+    /// several.
     fn to_expr_of_own_sort(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
-        // What an unknown stands for changes.
+        // The binding of an unknown changes.
         let Some(node) = v.shared().filter(|_| !v.is_open()) else {
             return stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
         };
-        self.told_once(v, node, || self.to_expr_deep(p, v, sort))
+        self.shared_expr(v, node, || self.to_expr_deep(p, v, sort))
     }
 
-    /// Chooses the comparison of a stuck term: at the least sort not below its own that holds both
-    /// sides.
+    /// Chooses the comparison of an undecided term: at the least sort that is not below its own and
+    /// holds both sides.
     fn comparison(&self, p: &Program, op: OpId, args: &[Value]) -> OpId {
         let ([a, b], OpKind::Builtin(builtin)) = (args, &p.signature.op(op).kind) else {
             return op;
@@ -110,30 +110,30 @@ impl Machine {
         }
     }
 
-    /// The expression of a node that others hold too, as it was told before or is told now.
-    fn told_once(&self, v: &Value, node: *const Value, tell: impl FnOnce() -> Expr) -> Expr {
+    /// Returns the cached expression of a shared node, building it at first use.
+    fn shared_expr(&self, v: &Value, node: *const Value, build: impl FnOnce() -> Expr) -> Expr {
         if let Some((_, known)) = self.reflected.borrow().get(&node) {
             return known.clone();
         }
-        let e = stacker::maybe_grow(128 << 10, 4 << 20, tell);
+        let e = stacker::maybe_grow(128 << 10, 4 << 20, build);
         self.reflects(v, &e);
         e
     }
 
-    /// Notes the normal expression of a value, which stays as long as the note.
+    /// Caches the normal expression of a value; the entry holds the value.
     pub(crate) fn reflects(&self, v: &Value, e: &Expr) {
-        // The note itself is another holder.
-        let kept = v.clone();
+        // The cache entry itself is another holder.
+        let held = v.clone();
         if let Some(node) = v.shared() {
             let mut reflected = self.reflected.borrow_mut();
-            if reflected.len() > MOST_KEPT {
+            if reflected.len() > MAX_CACHED {
                 reflected.clear();
             }
-            reflected.insert(node, (kept, e.clone()));
+            reflected.insert(node, (held, e.clone()));
         }
     }
 
-    /// An operation by itself; one node for all its occurrences, since values are full of them.
+    /// Returns an operation as an expression; one node for all its occurrences, which are frequent.
     fn operation(&self, p: &Program, op: OpId) -> Expr {
         self.leaves
             .borrow_mut()
@@ -143,7 +143,7 @@ impl Machine {
             .clone()
     }
 
-    /// A number; one node for all occurrences of a small one.
+    /// Returns a number; one node for all occurrences of a small one.
     fn number(&self, n: i64, sort: SortId) -> Expr {
         if n.unsigned_abs() > SMALL {
             return Expr::number(n, sort);
@@ -156,7 +156,7 @@ impl Machine {
             .clone()
     }
 
-    /// The expression of a list of a sort; a rest that others hold too is told once.
+    /// Builds the expression of a list of a sort; a shared tail is built once.
     fn list_to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         let element = match p.signature.sorts.kind(sort) {
             SortKind::List(e) => *e,
@@ -168,7 +168,7 @@ impl Machine {
             if !heads.is_empty()
                 && let Some(node) = at.shared().filter(|_| !at.is_open())
             {
-                rest = Some(self.told_once(at, node, || self.list_to_expr(p, at, sort)));
+                rest = Some(self.shared_expr(at, node, || self.list_to_expr(p, at, sort)));
                 break;
             }
             heads.push(&cell.head);
@@ -264,7 +264,7 @@ impl Machine {
         }
     }
 
-    /// A finite set or bag from its elements, last first.
+    /// Builds a finite set or bag from its elements, last first.
     fn collection(
         &self,
         p: &Program,
@@ -321,7 +321,7 @@ fn number_index(sort: SortId) -> Option<usize> {
     (basic::POS.0..=basic::REAL.0).contains(&sort.0).then(|| (sort.0 - basic::POS.0) as usize)
 }
 
-/// Converts an expression to a sort: adds the conversion that a value does not show.
+/// Converts an expression to a sort: adds the conversion that values do not show.
 fn converted(p: &Program, e: Expr, sort: SortId) -> Expr {
     if e.sort == sort {
         return e;
@@ -338,7 +338,7 @@ fn converted(p: &Program, e: Expr, sort: SortId) -> Expr {
     }
 }
 
-/// The sort of an operation applied to a number of arguments.
+/// Returns the sort of an operation applied to a number of arguments.
 pub fn result_sort(p: &Program, op: OpId, args: usize) -> SortId {
     let mut sort = p.signature.op(op).sort;
     let mut left = args;

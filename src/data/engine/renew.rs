@@ -1,7 +1,7 @@
-//! Open values evaluated again, with what unknowns have become.
+//! Re-evaluation of open values after bindings of unknowns.
 //!
-//! In: a value with unknowns in it. Out: what it is now; parts without unknowns are shared with
-//! what was. The connectives and `if` stay lazy, and so do lazy arguments of functions. Cost: one
+//! In: a value with unknowns. Out: its current value; parts without unknowns are shared with the
+//! old one. The connectives and `if` stay lazy, and so do lazy arguments of functions. Cost: one
 //! evaluation of each open node.
 
 use super::compile::Program;
@@ -12,7 +12,7 @@ use mu_base::ids::OpId;
 use std::rc::Rc;
 
 impl Machine {
-    /// Evaluates an open value again, with what unknowns have become.
+    /// Re-evaluates an open value with the current bindings of unknowns.
     pub(crate) fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
         if !v.is_open() {
             return Ok(v.clone());
@@ -99,7 +99,7 @@ impl Machine {
 
     fn renew_app(&mut self, p: &Program, op: OpId, args: &[Value]) -> Outcome<Value> {
         if let (OpKind::Builtin(b), [first, rest @ ..]) = (&p.signature.op(op).kind, args) {
-            // The lazy ones: what is decided by the first operand leaves the others alone.
+            // Lazy operations: if the first operand decides, the others are not evaluated.
             match (b, rest) {
                 (Builtin::And | Builtin::Or, [second]) => {
                     let decides = *b == Builtin::Or;

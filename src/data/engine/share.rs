@@ -1,14 +1,15 @@
-//! Values -> numbers of terms that threads share, and back ([`crate::terms`]).
+//! Conversion between values and numbers of shared terms ([`crate::terms`]).
 //!
-//! A value notes its number when it is first asked for, so what it shares with values met before is
-//! not looked at again. What has no node of its own, such as a closure, goes by its expression
-//! ([`super::reflect`]). Cost: a lookup for each node that has no number yet; back, one for each
-//! that was forgotten.
+//! A value caches its number after the first request, so parts shared with earlier values are not
+//! visited again. A value without a node of its own, such as a closure, is converted by its
+//! expression ([`super::reflect`]). Cost: a lookup for each node that has no number yet; in
+//! reverse, one for each node that is not cached.
 //!
-//! Invariant: an engine has one table, so a number noted in one of its values is of that table.
+//! Invariant: an engine has one table, so a number cached in one of its values belongs to that
+//! table.
 
 use super::machine::Machine;
-use super::{Engine, MOST_KEPT};
+use super::{Engine, MAX_CACHED};
 use crate::engine::compile::Program;
 use crate::expr::Expr;
 use crate::sort::SortKind;
@@ -19,37 +20,37 @@ use mu_base::diagnostic::{Diagnostic, Stage};
 use mu_base::ids::{OpId, SortId};
 use std::sync::Arc;
 
-/// An engine's side of the table.
+/// State of an engine for one table.
 #[derive(Debug, Default)]
-pub(super) struct Sharer {
+pub(super) struct TermConverter {
     terms: Arc<Terms>,
-    /// Values of terms.
+    /// Cached values of terms.
     values: AHashMap<TermId, Value>,
     node: Vec<u32>,
 }
 
-/// Telling one value.
-struct Telling<'a> {
+/// Conversion of one value.
+struct Conversion<'a> {
     p: &'a Program,
     machine: &'a Machine,
     terms: &'a Terms,
 }
 
 impl Engine {
-    /// The same engine on a table that it shares with others.
+    /// Makes the engine use a table that it shares with other engines.
     #[must_use]
     pub fn sharing(mut self, terms: &Arc<Terms>) -> Engine {
-        self.sharer = Sharer { terms: terms.clone(), ..Sharer::default() };
+        self.sharer = TermConverter { terms: terms.clone(), ..TermConverter::default() };
         self
     }
 
-    /// The number of a value of a sort; equal values have equal ones.
+    /// Returns the number of a value of a sort; equal values have equal ones.
     pub fn term_at(&mut self, value: &Value, sort: SortId) -> TermId {
-        Telling { p: &self.program, machine: &self.machine, terms: &self.sharer.terms }
+        Conversion { p: &self.program, machine: &self.machine, terms: &self.sharer.terms }
             .term(value, sort)
     }
 
-    /// The value of a term's number.
+    /// Returns the value of a term's number.
     pub fn of_term(&mut self, term: TermId) -> Result<Value, Diagnostic> {
         if let Some(leaf) = term.as_immediate() {
             return Ok(of_immediate(leaf));
@@ -63,7 +64,7 @@ impl Engine {
         self.sharer.node = node;
         let value = self.of_node(&words)?;
         note(&value, term);
-        if self.sharer.values.len() > MOST_KEPT {
+        if self.sharer.values.len() > MAX_CACHED {
             self.sharer.values.clear();
         }
         self.sharer.values.insert(term, value.clone());
@@ -116,7 +117,7 @@ impl Engine {
         words.chunks_exact(2).map(|w| Ok((self.part(w[0])?, self.part(w[1])?))).collect()
     }
 
-    /// A list; a loop along its cells down to the first that is known.
+    /// Converts a list in a loop along its cells, down to the first cached one.
     fn of_cells(&mut self, head: u32, tail: u32) -> Result<Value, Diagnostic> {
         let mut cells = vec![(head, tail)];
         let mut node = Vec::new();
@@ -138,7 +139,7 @@ impl Engine {
         while let Some((head, _)) = cells.pop() {
             let head = self.part(head)?;
             list = Value::cons(head, list);
-            // The tail of the cell before, by its number.
+            // The tail of the previous cell, by its number.
             if let Some(term) = cells.last().and_then(|c| TermId::from_word(c.1)) {
                 note(&list, term);
                 self.sharer.values.insert(term, list.clone());
@@ -158,7 +159,7 @@ fn of_immediate(leaf: Immediate) -> Value {
     }
 }
 
-/// Notes a value's number in it.
+/// Caches a value's number in it.
 fn note(value: &Value, term: TermId) {
     match value {
         Value::Cons(cell) => cell.term.set(term.word()),
@@ -170,7 +171,7 @@ fn note(value: &Value, term: TermId) {
     }
 }
 
-/// The number that a value has noted.
+/// Returns the number that a value has cached.
 fn noted(value: &Value) -> Option<TermId> {
     TermId::from_word(match value {
         Value::Cons(cell) => cell.term.get(),
@@ -182,7 +183,7 @@ fn noted(value: &Value) -> Option<TermId> {
     })
 }
 
-impl Telling<'_> {
+impl Conversion<'_> {
     fn term(&self, v: &Value, sort: SortId) -> TermId {
         let leaf = match v {
             Value::Bool(b) => Some(Immediate::Bool(*b)),
@@ -198,8 +199,7 @@ impl Telling<'_> {
         stacker::maybe_grow(128 << 10, 4 << 20, || self.node(v, sort))
     }
 
-    /// A part of a value. Only of collections and functions the sort matters, so it is asked for
-    /// only then.
+    /// Converts a part of a value. `sort` is called only for collections and functions.
     fn part(&self, v: &Value, sort: impl FnOnce() -> SortId) -> u32 {
         let sort = if matches!(v, Value::Rich(_)) { sort() } else { SortId(0) };
         self.term(v, sort).word()
@@ -211,7 +211,7 @@ impl Telling<'_> {
             Value::Cons(_) => self.cells(v),
             Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) if !v.is_open() => {
                 let (op, args) = v.application();
-                // Only what the operation's own flags say of it can be told by them.
+                // Only flags that the operation itself determines are reproduced.
                 if self.p.op(op).flags == 0 || v.flags() & IMPURE != 0 {
                     let mut node = Vec::with_capacity(args.len() + 2);
                     node.extend([kind::APP, op.0]);
@@ -263,7 +263,7 @@ impl Telling<'_> {
         self.terms.other(e)
     }
 
-    /// A list: a loop along its cells up to the first that has a number.
+    /// Converts a list in a loop along its cells, up to the first that has a number.
     fn cells(&self, v: &Value) -> TermId {
         let (mut new, mut at) = (Vec::new(), v);
         let mut below = loop {
@@ -286,7 +286,7 @@ impl Telling<'_> {
         below
     }
 
-    /// The sort at which a collection is told, see [`super::reflect`].
+    /// Returns the sort at which a collection is converted, see [`super::reflect`].
     fn collection(&self, own: SortId, sort: SortId) -> SortId {
         match self.p.signature.sorts.kind(sort) {
             SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => sort,
@@ -305,7 +305,8 @@ impl Telling<'_> {
         }
     }
 
-    /// The sort of an operation's argument, by its place among those of all applications.
+    /// Returns the sort of an operation's argument, by its position among those of all
+    /// applications.
     fn argument(&self, op: OpId, mut at: usize) -> SortId {
         let mut sort = self.p.signature.op(op).sort;
         loop {

@@ -1,8 +1,7 @@
-//! What enumeration asks of evaluation: a narrow trait, which the machine fulfils.
+//! Interface of evaluation for enumeration: a narrow trait, which the machine implements.
 //!
-//! Enumeration makes unknowns, binds them, and has open values evaluated again; it sees neither
-//! frames nor code. So a search can be read without the machine, and the machine can change without
-//! it.
+//! Enumeration creates unknowns, binds them, and re-evaluates open values; it sees neither frames
+//! nor code. So a search can be read without the machine, and the machine can change without it.
 
 use super::compile::{Compiler, Program, Scope, Sharing};
 use super::machine::{Machine, Outcome};
@@ -13,32 +12,33 @@ use crate::value::{Closure, Value};
 use mu_base::Span;
 use mu_base::ids::{OpId, SortId, VarId};
 
-/// Under which conditions a call is which value; it stays as it is under one without a value.
+/// Cases of a call: conditions with values; `None` if the call stays unevaluated.
 pub(crate) type Cases = Vec<(Value, Option<Value>)>;
 
 /// Terms that are evaluated as far as their unknowns allow.
 pub(crate) trait Terms: Sized {
-    /// The unknowns.
+    /// Returns the unknowns.
     fn unknowns(&self) -> &Unknowns;
-    /// The unknowns, to make and bind some.
+    /// Returns the unknowns, to create and bind some.
     fn unknowns_mut(&mut self) -> &mut Unknowns;
-    /// What enumerations remember.
+    /// Returns the cached enumerations.
     fn listings(&mut self) -> &mut Listings;
-    /// Counts a branch of a search; an error of stage `Limit` when a limit of the run is met.
+    /// Counts a branch of a search. Error of stage `Limit`: a limit of the run is reached.
     fn count_branch(&mut self) -> Outcome<()>;
 
-    /// A value evaluated again, with what unknowns have become.
+    /// Re-evaluates a value with the current bindings of unknowns.
     fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value>;
-    /// Evaluates while a call is taken for a value.
+    /// Evaluates under the assumption that a call has a value.
     fn taking<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R;
-    /// The body of a binder for these values of its variables.
+    /// Evaluates the body of a binder for these values of its variables.
     fn body(&mut self, p: &Program, closure: &Closure, values: &[Value]) -> Outcome<Value>;
-    /// What the equations of a function say of an open call, or the condition of an `if`; `None` if
-    /// there is but one case, or if they cannot be told.
+    /// Returns the cases of an open call by the equations of its function, or those of an `if`;
+    /// `None` if there is only one case, or if they cannot be determined.
     fn cases(&mut self, p: &Program, call: &Value) -> Outcome<Option<Cases>>;
-    /// Evaluates as if no undecided condition stood before it.
+    /// Evaluates as if no undecided condition came before.
     fn alone<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R;
-    /// Whether so many undecided conditions stand before what is evaluated that it is left alone.
+    /// True if there are too many undecided conditions before the current evaluation, so that calls
+    /// are not evaluated.
     fn is_deep(&self) -> bool;
 
     /// `a && b`.
@@ -49,9 +49,10 @@ pub(crate) trait Terms: Sized {
     fn not(&mut self, p: &Program, a: Value) -> Value;
     /// `a == b` at a sort.
     fn equal(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value>;
-    /// That a value is of a sort: numbers have one representation, so this is a condition.
+    /// Returns the condition that a value belongs to a sort, since numbers have one representation
+    /// for all sorts.
     fn of_sort(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Value>;
-    /// Membership by the operation `op` of the container's sort.
+    /// Evaluates membership by the operation `op` of the container's sort.
     fn contains(
         &mut self,
         p: &Program,
@@ -59,9 +60,9 @@ pub(crate) trait Terms: Sized {
         element: &Value,
         container: &Value,
     ) -> Outcome<Value>;
-    /// The set of these elements.
+    /// Returns the set of these elements.
     fn set_of(&mut self, p: &Program, sort: SortId, elements: Vec<Value>) -> Outcome<Value>;
-    /// A bag with `count` more of an element.
+    /// Returns a bag with `count` more of an element.
     fn bag_add(
         &mut self,
         p: &Program,
@@ -70,7 +71,7 @@ pub(crate) trait Terms: Sized {
         count: Value,
         bag: Value,
     ) -> Outcome<Value>;
-    /// An operation applied to all its arguments.
+    /// Applies an operation to all its arguments.
     fn apply_op(&mut self, p: &Program, op: OpId, args: Vec<Value>) -> Outcome<Value>;
     /// `f[key -> value]` for a function sort.
     fn update_at(
@@ -81,25 +82,25 @@ pub(crate) trait Terms: Sized {
         key: Value,
         value: Value,
     ) -> Outcome<Value>;
-    /// The value of a closed `lambda`.
+    /// Returns the value of a closed `lambda`.
     fn lambda(&mut self, p: &Program, sort: SortId, vars: &[VarId], body: Expr) -> Outcome<Value>;
 
-    /// The expression of a value of a sort.
+    /// Returns the expression of a value of a sort.
     fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr;
-    /// A value for messages.
+    /// Returns a value as text for messages.
     fn shown(&self, p: &Program, v: &Value) -> String;
-    /// What messages call an unknown.
+    /// Returns the name of an unknown for messages.
     fn unknown_name(&self, p: &Program, u: u32) -> String;
 
-    /// A new unknown of a sort.
+    /// Creates an unknown of a sort.
     fn unknown(&mut self, sort: SortId) -> Value {
         self.unknowns_mut().fresh(sort, None)
     }
-    /// The moment to go back to, see [`Unknowns::mark`].
+    /// Returns the current mark, see [`Unknowns::mark`].
     fn mark(&self) -> Mark {
         self.unknowns().mark()
     }
-    /// Undoes what was made and bound since.
+    /// Undoes all creations and bindings since a mark.
     fn undo(&mut self, mark: Mark) {
         self.unknowns_mut().undo(mark);
     }

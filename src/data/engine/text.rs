@@ -1,4 +1,4 @@
-//! Values as text, in mCRL2 notation where that is short; for messages, cut to a readable length.
+//! Values as text, in mCRL2 notation if that is short, truncated to a readable length for messages.
 
 use super::compile::Program;
 use super::machine::Machine;
@@ -7,28 +7,27 @@ use crate::signature::{Builtin, Op, OpKind};
 use crate::value::{Lambda, Rich, Value};
 use std::fmt::Write;
 
-/// Longest text in a message.
+/// Limit on the length of a text in a message.
 const MAX_LENGTH: usize = 400;
 
-/// Longest chain of parts that an unknown is called by.
+/// Limit on the parts in the name of an unknown.
 const MAX_PATH: usize = 6;
 
-/// What unknowns are called.
+/// Function from unknowns to their names.
 type Naming<'a> = &'a dyn Fn(u32) -> String;
 
 impl Machine {
-    /// The text of a value, shortened with `…`; unknowns under the names of the variables that they
-    /// stand for.
+    /// Returns the text of a value, shortened with `…`; unknowns have the names of their variables.
     pub(crate) fn shown(&self, p: &Program, v: &Value) -> String {
         named(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))
     }
 
-    /// The name of an unknown: its variable's; a part of another unknown is called by its
+    /// Returns the name of an unknown: that of its variable, or for a part of another unknown its
     /// projection, as in `head(l)`.
     pub(crate) fn unknown_name(&self, p: &Program, u: u32) -> String {
         let mut u = u;
         let mut path: Vec<String> = Vec::new();
-        // A part comes after the whole, so this ends.
+        // A part is newer than the whole, so this terminates.
         while self.unknowns.var(u).is_none() && path.len() < 100 {
             let Some((whole, part)) = self.whole_of(p, u) else { break };
             path.push(part);
@@ -46,7 +45,7 @@ impl Machine {
         })
     }
 
-    /// The unknown of which another is a part, and the name of the part.
+    /// Returns the unknown of which another is a part, and the name of the part.
     fn whole_of(&self, p: &Program, u: u32) -> Option<(u32, String)> {
         let is = |v: &Value| matches!(v, Value::Unknown(x) if *x == u);
         (0..u).find_map(|whole| match self.unknowns.binding(whole)? {
@@ -63,7 +62,7 @@ impl Machine {
     }
 }
 
-/// The text of a value, cut after about `limit` bytes.
+/// Returns the text of a value, truncated after about `limit` bytes.
 pub fn text(p: &Program, v: &Value, limit: usize) -> String {
     named(p, v, limit, &|u| format!("_{u}"))
 }
@@ -145,7 +144,7 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out
     }
 }
 
-/// `open` item, .. `close`
+/// Writes `open` item, .. `close`
 fn write_sequence(
     p: &Program,
     items: &mut dyn Iterator<Item = &Value>,
@@ -166,7 +165,7 @@ fn write_sequence(
     out.push_str(close);
 }
 
-/// What binds variables, with its body left out.
+/// Writes a binder without its body.
 fn write_head(p: &Program, lambda: &Lambda, out: &mut String) {
     let (open, dot, close) = match lambda.binder {
         Binder::Lambda => ("lambda ", ". ", ""),

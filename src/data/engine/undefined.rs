@@ -1,11 +1,10 @@
-//! Parts of normal forms that have no value.
+//! Subterms of normal forms that have no value.
 //!
-//! In: a normal form. Out: its innermost part that stands for no value, as `head([])`. A part has
-//! none if an operation is left over that was to be computed: a built-in one, a projection, a
-//! mapping with equations none of which applied, or a mapping without any whose sort has
-//! constructors, since none of them is meant. A mapping without equations into a sort without
-//! constructors is a value of that sort, and a function is a value too. Cost: each shared part
-//! once; nothing for data.
+//! In: a normal form. Out: its innermost subterm without a value, as `head([])`. A term has no
+//! value if an operation remains that should have been computed: a built-in one, a projection, a
+//! mapping with equations of which none applied, or a mapping without equations into a sort with
+//! constructors. A mapping without equations into a sort without constructors is a value of that
+//! sort, and a function is a value too. Cost: each shared subterm once; nothing for data.
 
 use super::Engine;
 use super::compile::Program;
@@ -18,7 +17,7 @@ use ahash::AHashSet;
 use mu_base::ids::OpId;
 
 impl Engine {
-    /// The innermost part of a closed normal form that has no value, if there is one.
+    /// Returns the innermost subterm of a closed normal form that has no value, if there is one.
     pub fn undefined_subterm(&self, value: &Value) -> Option<Value> {
         let mut found = first(self.program(), vec![value.clone()])?;
         while let Some(inner) = first(self.program(), parts(&found)) {
@@ -28,7 +27,7 @@ impl Engine {
     }
 }
 
-/// The first part of these values that has no value itself, in the order of the text.
+/// Returns the first subterm of these values that has no value itself, in the order of the text.
 fn first(p: &Program, mut pending: Vec<Value>) -> Option<Value> {
     pending.reverse();
     let mut seen = AHashSet::new();
@@ -76,7 +75,7 @@ fn lacks_value(p: &Program, v: &Value) -> bool {
     }
 }
 
-/// Whether an operation on a number of arguments, which no rule fits, was to be computed.
+/// True if an operation on a number of arguments, which no rule matches, should have been computed.
 fn is_left_over(p: &Program, op: OpId, args: usize) -> bool {
     let sort = result_sort(p, op, args);
     let sorts = &p.signature().sorts;
@@ -90,7 +89,7 @@ fn is_left_over(p: &Program, op: OpId, args: usize) -> bool {
             let has_equations = p.op(op).funcs.iter().any(Option::is_some);
             has_equations || sorts.named_of(sort).is_none_or(|named| !named.constructors.is_empty())
         }
-        // Sets and bags that are not finite are terms of functions.
+        // Infinite sets and bags are terms of functions.
         OpKind::Builtin(_) => !matches!(sorts.kind(sort), SortKind::Set(_) | SortKind::Bag(_)),
     }
 }

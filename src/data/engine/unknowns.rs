@@ -1,20 +1,20 @@
-//! The unknowns of open values, and the trail of what was bound.
+//! Unknowns of open values, and the trail of bindings.
 //!
-//! Unknowns are numbered in the order in which they are made. Whoever makes or binds some takes a
-//! [`Mark`] first and goes back to it when done: unknowns that came after it are gone, and what was
-//! bound after it is unbound. Marks nest as calls do. Cost: constant for each, as in Prolog's
-//! machine (Warren, "An abstract Prolog instruction set", 1983).
+//! Unknowns are numbered in the order of creation. Code that creates or binds some takes a [`Mark`]
+//! first and undoes to it when done: later unknowns are removed, and later bindings are undone.
+//! Marks nest as calls do. Cost: constant for each, as in Prolog's machine (Warren, "An abstract
+//! Prolog instruction set", 1983).
 
 use crate::value::{Rich, Value};
 use mu_base::ids::{SortId, VarId};
 
-/// An unknown.
+/// Unknown.
 #[derive(Debug)]
 struct Unknown {
     sort: SortId,
-    /// The variable it stands for, if it is one of a problem or a binder.
+    /// Variable of a problem or a binder that it stands for, if any.
     var: Option<VarId>,
-    /// Its value, once it is known.
+    /// Value, once bound.
     binding: Option<Value>,
 }
 
@@ -22,11 +22,11 @@ struct Unknown {
 #[derive(Debug, Default)]
 pub(crate) struct Unknowns {
     all: Vec<Unknown>,
-    /// What is bound, in the order in which it was.
+    /// Bound unknowns, in the order of binding.
     trail: Vec<u32>,
 }
 
-/// A moment to go back to.
+/// State of the trail to undo to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     unknowns: usize,
@@ -34,18 +34,18 @@ pub(crate) struct Mark {
 }
 
 impl Unknowns {
-    /// A new unknown of a sort, which stands for a variable if one is given.
+    /// Creates an unknown of a sort, for a variable if one is given.
     pub fn fresh(&mut self, sort: SortId, var: Option<VarId>) -> Value {
         self.all.push(Unknown { sort, var, binding: None });
         Value::Unknown(self.all.len() as u32 - 1)
     }
 
-    /// The moment to go back to.
+    /// Returns the current state.
     pub fn mark(&self) -> Mark {
         Mark { unknowns: self.all.len(), bound: self.trail.len() }
     }
 
-    /// Undoes what was made and bound since.
+    /// Undoes creations and bindings since a mark.
     pub fn undo(&mut self, mark: Mark) {
         for u in self.trail.drain(mark.bound..) {
             self.all[u as usize].binding = None;
@@ -53,34 +53,34 @@ impl Unknowns {
         self.all.truncate(mark.unknowns);
     }
 
-    /// The numbers of the unknowns made since.
+    /// Returns the numbers of the unknowns created since.
     pub fn since(&self, mark: Mark) -> std::ops::Range<u32> {
         mark.unknowns as u32..self.all.len() as u32
     }
 
-    /// Binds an unknown, until the mark before is gone back to.
+    /// Binds an unknown, until the previous mark is undone.
     pub fn bind(&mut self, u: u32, value: Value) {
         self.all[u as usize].binding = Some(value);
         self.trail.push(u);
     }
 
-    /// The sort of an unknown.
+    /// Returns the sort of an unknown.
     pub fn sort(&self, u: u32) -> SortId {
         self.all[u as usize].sort
     }
 
-    /// The variable it stands for.
+    /// Returns the variable it stands for.
     pub fn var(&self, u: u32) -> Option<VarId> {
         self.all[u as usize].var
     }
 
-    /// What it is bound to.
+    /// Returns its binding.
     pub fn binding(&self, u: u32) -> Option<&Value> {
         self.all[u as usize].binding.as_ref()
     }
 
-    /// Adds the unknowns without a value that occur in a value, also through those that have one;
-    /// each once, in the order of the value.
+    /// Adds the unbound unknowns that occur in a value, directly or through bindings; each once, in
+    /// the order of the value.
     pub fn occurring(&self, v: &Value, out: &mut Vec<u32>) {
         if !v.is_open() {
             return;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_takes_back_what_came_after_it() {
+    fn a_mark_undoes_later_changes() {
         let mut all = Unknowns::default();
         let start = all.mark();
         let x = all.fresh(SortId(0), None);

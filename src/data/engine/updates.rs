@@ -1,20 +1,21 @@
-//! Functions that are written as `lambda j. if(i == j, v, f(j))` are updates `f[i -> v]`.
+//! Recognition of updates: a function written as `lambda j. if(i == j, v, f(j))` is the update `f[i
+//! -> v]`.
 //!
 //! In: a lambda abstraction of one variable. Out: the same function as an update, if it is one.
-//! Functions are equal if they are so at each argument, so nothing changes but the form: updates
-//! have a canonical one (`builtins::function`), so a buffer that was filled and emptied again is
-//! the buffer that it was, where abstractions would nest one in the other without end. Cost: linear
-//! in the expression.
+//! Functions are equal if they agree at each argument, so only the form changes. Updates have a
+//! canonical form (`builtins::function`): a buffer that is filled and emptied again equals the
+//! original buffer, while abstractions would nest without bound. Cost: linear in the expression.
 //!
-//! Invariant: what the abstraction evaluates only when it is applied, and an update at once,
-//! contains no call, so nothing is evaluated that could have no end.
+//! Invariant: terms that the abstraction evaluates at its application, and the update immediately,
+//! contain no call, so the change cannot introduce nontermination.
 
 use super::compile::{OpInfo, SortInfo};
 use crate::expr::{Expr, ExprKind};
 use crate::signature::{Builtin, OpKind, Signature};
 use mu_base::ids::{OpId, SortId, VarId};
 
-/// The update that the function `lambda var. body` of this sort is.
+/// Returns the update that equals the function `lambda var. body` of this sort; `None` if it is not
+/// one.
 pub(super) fn as_update(
     signature: &Signature,
     ops: &[OpInfo],
@@ -67,7 +68,7 @@ fn head(e: &Expr) -> Option<OpId> {
     }
 }
 
-/// Whether an operation is this built-in one, without equations of the user's.
+/// True if an operation is this built-in, without equations of the user.
 fn is_plain(signature: &Signature, ops: &[OpInfo], op: OpId, builtin: Builtin) -> bool {
     matches!(&signature.op(op).kind, OpKind::Builtin(b) if *b == builtin)
         && ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none))
@@ -83,7 +84,7 @@ fn occurs(e: &Expr, var: VarId) -> bool {
     free.contains(&var)
 }
 
-/// Whether an expression is made of variables, numbers and operations without equations.
+/// True if an expression consists of variables, numbers and operations without equations.
 fn is_built(ops: &[OpInfo], e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Var(_) | ExprKind::Number(_) => true,

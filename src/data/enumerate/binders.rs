@@ -1,8 +1,8 @@
-//! Quantifiers and comprehensions: a closure of such a binder -> its value, by trying the elements
-//! of a small sort or by search.
+//! Evaluation of quantifiers and comprehensions, by trying the elements of a small sort or by
+//! search.
 //!
-//! If an unknown of an enclosing search occurs in a quantifier, its variables are eliminated where
-//! that needs no search; otherwise the quantifier waits until the unknown has a value, as a
+//! If a quantifier contains an unknown of an enclosing search, its variables are eliminated if that
+//! needs no search; otherwise the quantifier waits until the unknown has a value, as a
 //! comprehension does. Cost: that of the search.
 
 use super::Search;
@@ -21,15 +21,16 @@ use mu_base::ids::SortId;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Most solutions of a comprehension over an infinite sort that are written out as a finite set.
+/// Limit on the solutions of a comprehension over an infinite sort that is written out as a finite
+/// set; beyond it, the comprehension stays.
 const MAX_COMPREHENSION: usize = 1 << 16;
-/// How many numbers without a bound a quantifier tries for one unknown, round by round.
+/// Limits on the unbounded numbers that a quantifier tries for one unknown, in successive rounds.
 const SPANS: [u64; 3] = [16, 128, u64::MAX];
 /// Largest sort over which a quantifier is decided by trying every value.
 const MAX_TRIED: usize = 32;
 
-/// The body of a binder with unknowns for its variables, which the caller takes away again, and
-/// their numbers.
+/// Returns the body of a binder with unknowns for its variables, which the caller removes again,
+/// and their numbers.
 fn body_of_unknowns<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -43,15 +44,15 @@ fn body_of_unknowns<T: Terms>(
     (m.body(p, closure, &unknowns), wanted)
 }
 
-/// What a condition that says that something exists says of it, with unknowns for it, which the
-/// caller takes away again.
+/// Returns the body of an existential condition, with unknowns for its variables, which the caller
+/// removes again.
 pub(super) fn opened<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Outcome<Value> {
     let Some(closure) = existence(p, condition) else { return Ok(condition.clone()) };
     let (body, _) = body_of_unknowns(m, p, closure);
     if closure.lambda.binder == Binder::Forall { Ok(m.not(p, body?)) } else { body }
 }
 
-/// What a condition that is [`universal`] says of each element.
+/// Returns the body of a [`universal`] condition for each element.
 pub(super) fn for_each_element<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -70,8 +71,8 @@ pub(super) fn for_each_element<T: Terms>(
     Ok(all)
 }
 
-/// A quantifier in which unknowns of an enclosing search occur: a condition on these, if its own
-/// variables can be eliminated.
+/// Evaluates a quantifier that contains unknowns of an enclosing search: to a condition on these,
+/// if its own variables can be eliminated.
 fn quantify_open<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if m.is_deep() {
         return Ok(Value::rich(Rich::Closure(closure)));
@@ -90,8 +91,8 @@ fn quantify_open<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<
     })
 }
 
-/// The value of a quantifier; itself while its condition stays undecided, or while an unknown
-/// occurs in it that matters.
+/// Evaluates a quantifier. It stays unevaluated if its condition is undecided, or if a relevant
+/// unknown occurs in it.
 pub(crate) fn quantify<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if closure.captures.iter().any(Value::is_open) {
         return quantify_open(m, p, closure);
@@ -109,7 +110,7 @@ pub(crate) fn quantify<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Ou
     })
 }
 
-/// Whether some values fulfil the body, or refute it (`forall`); `None` if a condition stays
+/// Searches for values that satisfy the body, or refute it (`forall`); `None` if a condition stays
 /// undecided.
 fn quantify_by_search<T: Terms>(
     m: &mut T,
@@ -119,13 +120,13 @@ fn quantify_by_search<T: Terms>(
 ) -> Outcome<Option<bool>> {
     let (body, wanted) = body_of_unknowns(m, p, closure);
     let condition = if forall { m.not(p, body?) } else { body? };
-    // Variables that do not matter need no values, if their sorts have any.
+    // Irrelevant variables need no values, if their sorts are not empty.
     if condition.is_true() {
         return Ok(Some(true));
     }
     let mut stuck = false;
-    // Numbers without a bound are tried up to larger and larger ones, so that one unknown does not
-    // keep another from its turn.
+    // Unbounded numbers are tried up to increasing limits, so that one unknown does not starve
+    // another.
     for span in SPANS {
         let mut search = Search::new(
             relevant(m, &condition, &wanted),
@@ -150,7 +151,7 @@ fn quantify_by_search<T: Terms>(
                 }
             }
         }
-        // It takes long: perhaps the variables can be reasoned away.
+        // The search is long: perhaps the variables can be eliminated.
         if span == SPANS[0]
             && let Some(Value::Bool(decided)) = eliminate(m, p, condition.clone(), &wanted)?
         {
@@ -160,7 +161,7 @@ fn quantify_by_search<T: Terms>(
     Ok((!stuck).then_some(false))
 }
 
-/// A quantifier over one variable of a small finite sort: the body for each value.
+/// Evaluates a quantifier over one variable of a small finite sort: the body for each value.
 fn quantify_small<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -170,8 +171,8 @@ fn quantify_small<T: Terms>(
     let [sort] = closure.lambda.sorts[..] else { return Ok(None) };
     let Some(values) = values_of(m, p, sort, MAX_TRIED)? else { return Ok(None) };
     m.alone(|m| {
-        // The conjunction or disjunction of the bodies: a part without a value may be all that is
-        // left.
+        // Returns the conjunction or disjunction of the bodies: possibly just a part without a
+        // value.
         let mut all = Value::Bool(forall);
         for v in values.iter() {
             let body = m.body(p, closure, std::slice::from_ref(v))?;
@@ -189,8 +190,8 @@ fn quantify_small<T: Terms>(
     })
 }
 
-/// The value of a set or bag comprehension: a finite set or bag if its elements can be enumerated,
-/// else itself.
+/// Evaluates a set or bag comprehension: to a finite set or bag if its elements can be enumerated,
+/// else to itself.
 pub(crate) fn comprehend<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if closure.captures.iter().any(Value::is_open) {
         return Ok(Value::rich(Rich::Closure(closure)));
@@ -245,7 +246,8 @@ fn bag_of_counts<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outcome
     Ok(bag.as_bag().is_some().then_some(bag))
 }
 
-/// The elements of an infinite sort that a bag comprehension counts at least once, if they are few.
+/// Returns the elements of an infinite sort that a bag comprehension counts at least once, if they
+/// are few.
 fn counted_elements<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -277,8 +279,8 @@ fn counted_elements<T: Terms>(
     }
 }
 
-/// Decides whether two functions or sets are equal: a search for values of the unknowns `wanted`
-/// for which the condition that they differ is true. None if it decides nothing.
+/// Decides whether two functions or sets are equal, by a search for values of the unknowns `wanted`
+/// that satisfy `differ`. `None` if the search is inconclusive.
 pub(crate) fn search_difference<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -302,7 +304,8 @@ pub(crate) fn search_difference<T: Terms>(
     })
 }
 
-/// Equality of sets that are not both finite: a search for an element that makes the difference.
+/// Decides equality of sets that are not both finite: searches for an element in exactly one of
+/// them.
 pub(crate) fn equal_comprehensions<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -335,14 +338,13 @@ pub(crate) fn equal_comprehensions<T: Terms>(
     verdict
 }
 
-/// The quantifier in a condition that says that something exists: an `exists`, or a `forall` that
-/// does not hold.
+/// Returns the quantifier of an existential condition: an `exists`, or a negated `forall`.
 pub(super) fn existence<'v>(p: &Program, condition: &'v Value) -> Option<&'v Closure> {
     quantifier(p, condition, [Binder::Exists, Binder::Forall])
 }
 
-/// The quantifier over one variable in a condition that says something of all its values: a
-/// `forall`, or an `exists` that does not hold.
+/// Returns the quantifier of a universal condition over one variable: a `forall`, or a negated
+/// `exists`.
 pub(super) fn universal<'v>(p: &Program, condition: &'v Value) -> Option<&'v Closure> {
     let one = quantifier(p, condition, [Binder::Forall, Binder::Exists])
         .filter(|c| c.lambda.sorts.len() == 1)?;
@@ -359,7 +361,7 @@ pub(super) fn universal<'v>(p: &Program, condition: &'v Value) -> Option<&'v Clo
     few(one.lambda.sorts[0]).then_some(one)
 }
 
-/// A quantifier by the first binder, or one by the second that does not hold.
+/// Returns a quantifier by the first binder, or a negated one by the second.
 fn quantifier<'v>(
     p: &Program,
     condition: &'v Value,
@@ -372,7 +374,7 @@ fn quantifier<'v>(
     })
 }
 
-/// Those of the unknowns asked for that occur in a condition.
+/// Returns the wanted unknowns that occur in a condition.
 fn relevant<T: Terms>(m: &T, condition: &Value, wanted: &[u32]) -> Vec<u32> {
     let mut open = Vec::new();
     m.unknowns().occurring(condition, &mut open);

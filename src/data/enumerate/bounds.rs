@@ -1,8 +1,8 @@
 //! Bounds of numeric unknowns, from the comparisons among the conjuncts of a condition.
 //!
 //! Each comparison is a linear form that is at most 0; a bound of an unknown follows from the
-//! bounds of the others in a form. Forms with `abs`, `max`, `min` and products give one for each
-//! argument where they imply it. Cost: forms times their length, a few rounds.
+//! bounds of the others in a form. Forms with `abs`, `max`, `min` and products imply forms for
+//! their arguments. Cost: forms times their length, a few rounds.
 
 use crate::builtins::compare::builtin_of;
 use crate::builtins::linear::{Linear, least, numeric_sort};
@@ -13,14 +13,14 @@ use crate::sort::basic;
 use crate::value::Value;
 use mu_base::ids::SortId;
 
-/// Least and greatest value of an unknown, as far as they are known.
+/// Least and greatest value of an unknown, as far as known.
 pub(super) type Bounds = (Option<i64>, Option<i64>);
 
-/// Most forms that are looked at.
+/// Limit on the forms; further ones are ignored.
 const MAX_FORMS: usize = 256;
 
-/// Which unknown an atom is: itself, or a conversion of it to a narrower sort that it is known to
-/// be of.
+/// Returns the unknown of an atom: the atom itself, or the operand of a conversion to a narrower
+/// sort that it is known to belong to.
 fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<usize> {
     let position = |v: &Value| match v {
         Value::Unknown(u) => open.iter().position(|o| o == u),
@@ -38,16 +38,16 @@ fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<u
     position(args.first()?).filter(|at| bounds[*at].0.is_some_and(|from| from >= low))
 }
 
-/// Forms that follow from one with an atom that is the absolute value, the greatest or the least of
-/// something.
-fn loosened(p: &Program, sort_of: &dyn Fn(u32) -> SortId, form: &Linear) -> Option<Vec<Linear>> {
+/// Returns the forms implied by a form with an atom that is an absolute value, a maximum or a
+/// minimum.
+fn implied_forms(p: &Program, sort_of: &dyn Fn(u32) -> SortId, form: &Linear) -> Option<Vec<Linear>> {
     form.terms.iter().enumerate().find_map(|(i, (atom, k))| match (builtin_of(p, atom)?, *k > 0) {
         ((Builtin::Abs, [x]), true) => Some(vec![form.with(p, i, x, 1)?, form.with(p, i, x, -1)?]),
         ((Builtin::Max, [x, y]), true) | ((Builtin::Min, [x, y]), false) => {
             Some(vec![form.with(p, i, x, 1)?, form.with(p, i, y, 1)?])
         }
-        // A product is at least each of its factors, if these are positive; a square at least what
-        // it is the square of.
+        // A product is at least each of its factors, if these are positive; a square is at least
+        // its root.
         ((Builtin::Multiply, [x, y]), true) => {
             let (of_x, of_y) = (numeric_sort(p, sort_of, x), numeric_sort(p, sort_of, y));
             if (of_x, of_y) == (basic::POS, basic::POS) {
@@ -62,7 +62,7 @@ fn loosened(p: &Program, sort_of: &dyn Fn(u32) -> SortId, form: &Linear) -> Opti
     })
 }
 
-/// Bounds that the conjuncts give for numeric unknowns, propagated a few times.
+/// Computes bounds of numeric unknowns from the conjuncts, propagated a few times.
 pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value]) -> Vec<Bounds> {
     let sort_of = |u: u32| m.unknowns().sort(u);
     let mut bounds: Vec<Bounds> = open.iter().map(|&u| (least(sort_of(u)), None)).collect();
@@ -90,7 +90,7 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
                 }
                 forms.push(form);
                 while let Some(form) = forms.pop() {
-                    match loosened(p, &sort_of, &form) {
+                    match implied_forms(p, &sort_of, &form) {
                         Some(parts) if done.len() + forms.len() < MAX_FORMS => forms.extend(parts),
                         _ => done.push(form),
                     }

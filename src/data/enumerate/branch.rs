@@ -1,8 +1,8 @@
-//! The branches of a search: for each choice, the condition with one more thing known.
+//! Branches of a search: for each choice, the condition with one more assumption.
 //!
-//! Invariant: branches exclude each other, but for disjunctions and `exists`, after which repeated
-//! solutions are dropped (`Search::seen`). Unknowns that a branch makes are gone after it. Cost:
-//! one evaluation of the remaining condition for each branch.
+//! Invariant: branches exclude each other, except for disjunctions and `exists`, after which
+//! repeated solutions are dropped (`Search::seen`). Unknowns that a branch creates are removed
+//! after it. Cost: one evaluation of the remaining condition for each branch.
 
 use super::super::builtins::compare::builtin_of;
 use super::super::engine::compile::Program;
@@ -17,7 +17,7 @@ use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId};
 use std::ops::ControlFlow;
 
-/// The `i`th of the integers within half-open bounds, nearest to a bound or to zero first.
+/// Returns the `i`th integer within half-open bounds, nearest to a bound or to zero first.
 fn upwards(low: Option<i64>, high: Option<i64>, i: i64) -> i64 {
     match (low, high) {
         (Some(low), _) => low.saturating_add(i),
@@ -27,7 +27,7 @@ fn upwards(low: Option<i64>, high: Option<i64>, i: i64) -> i64 {
     }
 }
 
-/// Searches on under each option of a choice.
+/// Continues the search under each option of a choice.
 pub(super) fn branch<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -70,8 +70,8 @@ pub(super) fn branch<T: Terms>(
             let others = without(m, p, rest, &|other| *other == part);
             for candidate in candidates {
                 let equal = m.equal(p, sort, &element, &candidate)?;
-                // As it stands the conjunct may stay open where the equation does, and be chosen
-                // again for ever.
+                // The conjunct itself may stay open although the equation is decided, and be chosen
+                // again forever.
                 let decided = with_element(m, p, &part, &element, &candidate)?;
                 let condition = m.and(p, decided, others.clone());
                 let condition = m.and(p, equal, condition);
@@ -93,7 +93,7 @@ pub(super) fn branch<T: Terms>(
     }
 }
 
-/// A conjunct about the occurrence of an element, with a candidate in its place.
+/// Replaces the element in a membership conjunct by a candidate.
 fn with_element<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -241,7 +241,7 @@ fn branch_either<T: Terms>(
     each: &mut Each<T>,
 ) -> Outcome<ControlFlow<()>> {
     s.seen.get_or_insert_default();
-    // The disjunction itself becomes true where its chosen side is assumed.
+    // The disjunction itself becomes true when its chosen side is assumed.
     let others = without(
         m,
         p,
@@ -263,7 +263,7 @@ fn branch_either<T: Terms>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The conjuncts but those.
+/// Returns the conjuncts except those that satisfy `those`.
 fn without<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -281,8 +281,8 @@ fn without<T: Terms>(
     all
 }
 
-/// A condition with what unknowns have become: each conjunct is evaluated as if it stood alone,
-/// however many before it stay open.
+/// Re-evaluates a condition: each conjunct is evaluated as if it stood alone, independent of open
+/// ones before it.
 pub(super) fn renew_condition<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -333,7 +333,7 @@ fn count_growth<T: Terms>(
     Ok(())
 }
 
-/// Whether terms of a sort can grow without end.
+/// True if terms of a sort can grow without bound.
 pub(super) fn is_recursive<T: Terms>(m: &mut T, p: &Program, sort: SortId) -> bool {
     if let Some(&known) = m.listings().recursive.get(&sort) {
         return known;

@@ -1,15 +1,15 @@
-//! Cases of a function whose equations have conditions: bounds that only its equations imply.
+//! Case splits on functions with conditional equations: bounds that only the equations imply.
 //!
-//! `sum n: Nat. at(b, n) == empty -> …` has a bound where the equations of `at` have: `0 <= n && n
-//! < N -> at(b, n) = …` and `n >= N -> at(b, n) = invalid`. A call that cannot be evaluated, since
-//! an unknown decides which equation fits, is replaced by what the equations say, case by case;
-//! each case assumes the condition of its equation and that those before it do not fit. What no
-//! equation covers is a case as well, in which the call stays. An undecided `if` is treated alike.
+//! `sum n: Nat. at(b, n) == empty -> …` has a bound if the equations of `at` have: `0 <= n && n < N
+//! -> at(b, n) = …` and `n >= N -> at(b, n) = invalid`. If an unknown decides the equation for a
+//! call, the call is replaced by the right-hand sides, case by case. Each case assumes the
+//! condition of its equation and that earlier equations do not match. If no equation covers a case,
+//! the call stays there. An undecided `if` is treated alike.
 //!
-//! Done only where the search has nothing better to branch on, and to a limited depth, since
-//! functions may be recursive. Cost: one evaluation of each condition and right-hand side, and of
-//! the whole condition for each case. The cases exclude each other, so no solution comes twice by
-//! them. Compare narrowing with conditional rules (Hanus, 1994).
+//! Done only if the search has no better choice, and to a limited depth, since functions may be
+//! recursive. Cost: one evaluation of each condition and right-hand side, and of the whole
+//! condition for each case. The cases exclude each other, so they produce no solution twice.
+//! Compare narrowing with conditional rules (Hanus, 1994).
 
 use super::bounds::{Bounds, bounds};
 use super::{Search, conjuncts, one_point};
@@ -22,21 +22,21 @@ use crate::signature::Builtin;
 use crate::value::Value;
 use mu_base::Stage;
 
-/// Splits on one path of a search.
+/// Limit on splits on one path of a search; beyond it, there are no more.
 const MAX_SPLITS: usize = 8;
-/// Calls that are looked at for one split.
+/// Limit on the calls examined for one split.
 const MAX_CALLS: usize = 32;
-/// Nodes of a condition that are looked at to find them.
+/// Limit on the nodes of a condition visited to find them.
 const MAX_NODES: usize = 1 << 12;
 
-/// A call with its cases: the condition, and what the call is under it; nothing if it stays.
+/// Call with its cases: conditions with the values of the call; `None` if it stays unevaluated.
 pub(super) struct Split {
     pub call: Value,
     pub cases: Cases,
 }
 
-/// A call in some conjuncts to split; one whose first case bounds an unknown that has no bound yet,
-/// if there is one.
+/// Returns a call in some conjuncts to split; preferably one with a first case that bounds an
+/// unbounded unknown.
 pub(super) fn split<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -55,8 +55,7 @@ pub(super) fn split<T: Terms>(
         }
         let cases = match m.cases(p, &call) {
             Err(e) if e.stage == Stage::Limit => return Err(e),
-            // What has no value, or no end, tells no cases; the search goes on as if it were not
-            // there.
+            // An undefined or nonterminating call has no cases; the search ignores it.
             Err(_) | Ok(None) => continue,
             Ok(Some(cases)) => cases,
         };
@@ -77,7 +76,7 @@ pub(super) fn split<T: Terms>(
     Ok(first)
 }
 
-/// Open calls in some values, outermost first.
+/// Returns the open calls in some values, outermost first.
 fn calls(p: &Program, parts: &[&Value]) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     let mut work: Vec<&Value> = parts.iter().rev().copied().collect();

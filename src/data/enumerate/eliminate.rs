@@ -1,13 +1,14 @@
-//! Elimination of existentially bound unknowns from a condition without enumerating them: condition
-//! -> an equivalent one in which they do not occur.
+//! Quantifier elimination: removes existentially bound unknowns from a condition without
+//! enumerating them.
 //!
-//! Rules, until none fits: an equation `x == e` gives `x` its value (the one-point rule), also
-//! where the equation is linear in `x`; a number that is only bounded by linear comparisons is
-//! replaced by each of the least numbers that they allow (as in Cooper, "Theorem proving in
-//! arithmetic without multiplication", 1972, for coefficients of 1); what excludes finitely many
-//! elements of an infinite sort holds for some other; a disjunction is treated side by side. So
-//! `forall x: Nat. exists y: Nat. y == x + 1` becomes `forall x: Nat. 0 <= x + 1`. Cost: linear in
-//! the condition for each unknown, times the sides of disjunctions, which are limited.
+//! Rules, until none applies: an equation `x == e` gives `x` its value (the one-point rule), also
+//! if the equation is linear in `x`; a number that is only bounded by linear comparisons is
+//! replaced by each of its possible least values (as in Cooper, "Theorem proving in arithmetic
+//! without multiplication", 1972, for coefficients of 1); a condition that excludes finitely many
+//! elements of an infinite sort holds for another element; the sides of a disjunction are treated
+//! one by one. So `forall x: Nat. exists y: Nat. y == x + 1` becomes `forall x: Nat. 0 <= x + 1`.
+//! Cost: linear in the condition for each unknown, times the sides of disjunctions, which are
+//! limited.
 
 use super::branch::renew_condition;
 use super::{conjuncts, one_point};
@@ -21,19 +22,20 @@ use crate::sort::{SortKind, basic};
 use crate::value::Value;
 use mu_base::ids::SortId;
 
-/// Most cases (sides of disjunctions, least values) in one elimination.
+/// Limit on the cases (sides of disjunctions, least values) in one elimination; beyond it,
+/// elimination gives up.
 const MAX_CASES: u32 = 32;
 
-/// What the conjuncts with a number in them say of it.
+/// Bounds of a number by the conjuncts that contain it.
 struct Bounds {
     /// Least values allowed by one conjunct each.
     from: Vec<Value>,
-    /// Whether there is an upper bound.
+    /// True if there is an upper bound.
     above: bool,
 }
 
-/// The condition under which some values of `wanted` fulfil `condition`; `None` if no rule removes
-/// them.
+/// Returns the condition under which some values of `wanted` satisfy `condition`; `None` if no rule
+/// removes them.
 pub(super) fn eliminate<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -83,7 +85,7 @@ fn eliminate_all<T: Terms>(
         {
             let low = least(m.unknowns().sort(u));
             if !bounds.above || bounds.from.is_empty() && low.is_none() {
-                // Far enough from all that the conjuncts say, there is a value.
+                // Some value is beyond all bounds of the conjuncts.
                 let unknown = Value::Unknown(u);
                 rest = Value::Bool(true);
                 for part in parts.into_iter().filter(|part| !occurs(part, &unknown)) {
@@ -120,7 +122,7 @@ fn eliminate_all<T: Terms>(
     }
 }
 
-/// The disjunction of conditions, each for a value of an unknown if one is given, without the
+/// Returns the disjunction of conditions, each with an optional value of an unknown, without the
 /// wanted unknowns.
 fn any_of<T: Terms>(
     m: &mut T,
@@ -153,7 +155,7 @@ fn any_of<T: Terms>(
     Ok(Some(sum))
 }
 
-/// A condition once an unknown has a value, which must be of its sort.
+/// Returns a condition after an unknown gets a value, which must belong to its sort.
 pub(super) fn with_value<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -161,17 +163,17 @@ pub(super) fn with_value<T: Terms>(
     value: Value,
     condition: &Value,
 ) -> Outcome<Value> {
-    let fits = m.of_sort(p, m.unknowns().sort(u), &value)?;
-    if fits.is_false() {
-        return Ok(fits);
+    let in_sort = m.of_sort(p, m.unknowns().sort(u), &value)?;
+    if in_sort.is_false() {
+        return Ok(in_sort);
     }
     m.unknowns_mut().bind(u, value);
     let renewed = renew_condition(m, p, condition)?;
-    let fits = m.renew(p, &fits)?;
-    Ok(m.and(p, fits, renewed))
+    let in_sort = m.renew(p, &in_sort)?;
+    Ok(m.and(p, in_sort, renewed))
 }
 
-/// A conjunct that says what one of the unknowns is.
+/// Returns an unknown and its value, if a conjunct determines it.
 fn solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Option<(u32, Value)> {
     if let Some(found) = one_point(m, p, parts, &|u| open.contains(&u)) {
         return Some(found);
@@ -200,8 +202,8 @@ fn solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Optio
     })
 }
 
-/// What is said of an unknown, if it only occurs in linear comparisons with coefficient 1 and in
-/// what excludes one value of it.
+/// Returns the bounds of an unknown, if it occurs only in linear comparisons with coefficient 1 and
+/// in conjuncts that exclude one value of it.
 fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<Bounds> {
     let unknown = Value::Unknown(u);
     let sort_of = |u: u32| m.unknowns().sort(u);
@@ -234,10 +236,10 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<B
         form.constant = form.constant.checked_add(strict)?;
         let at = form.terms.iter().position(|t| t.0 == unknown)?;
         let k = form.terms[at].1;
-        let apart = |(j, t): (usize, &(Value, i64))| {
+        let excludes = |(j, t): (usize, &(Value, i64))| {
             j == at || !occurs(&t.0, &unknown) && numeric_sort(p, &sort_of, &t.0) != basic::REAL
         };
-        if !form.terms.iter().enumerate().all(apart) {
+        if !form.terms.iter().enumerate().all(excludes) {
             return None;
         }
         match k {
@@ -247,13 +249,12 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<B
             _ => bounds.from.push(unknown.clone()),
         }
     }
-    // Between bounds on both sides, excluded values matter, and a lower bound must be a value
-    // itself.
+    // With bounds on both sides, excluded values matter, and a lower bound must be a value itself.
     let between = bounds.above && (sort_of(u) != basic::INT || !bounds.from.is_empty());
     if between && (excluded || bounds.from.contains(&unknown)) { None } else { Some(bounds) }
 }
 
-/// Whether a sort has infinitely many elements, whatever equations say.
+/// True if a sort has infinitely many elements, independent of equations.
 fn unlimited(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
     if p.sort(sort).user_equal.is_some() {
         return false;

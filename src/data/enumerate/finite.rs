@@ -1,5 +1,5 @@
-//! Elements of finite sorts: constructors applied to elements in all ways, sets over a finite sort,
-//! functions between finite sorts. Listed once for each machine.
+//! Elements of finite sorts: all constructor terms, sets over a finite sort, functions between
+//! finite sorts. Cached per machine.
 
 use crate::engine::compile::Program;
 use crate::engine::machine::Outcome;
@@ -12,10 +12,10 @@ use mu_base::Span;
 use mu_base::ids::{SortId, VarId};
 use std::rc::Rc;
 
-/// Most functions of one sort that are listed.
+/// Limit on the functions of one listed sort; a larger sort counts as unlistable.
 const MAX_FUNCTIONS: usize = 1 << 14;
 
-/// All values of a finite sort, in the order of its constructors; `None` if it is infinite,
+/// Returns all values of a finite sort, in the order of its constructors; `None` if it is infinite,
 /// unknown, or larger than `limit`.
 pub(crate) fn values_of<T: Terms>(
     m: &mut T,
@@ -99,8 +99,8 @@ fn list_values<T: Terms>(
     Ok((out.len() <= limit).then_some(out))
 }
 
-/// All functions between finite sorts. With one argument each is a table over the constant function
-/// to the first value; with more it is a `lambda` that asks for one tuple of arguments after the
+/// Lists all functions between finite sorts. A unary function is a table over the constant function
+/// to the first value; other functions are a `lambda` that tests one tuple of arguments after the
 /// other.
 fn list_functions<T: Terms>(
     m: &mut T,
@@ -175,7 +175,7 @@ fn list_functions<T: Terms>(
     Ok(Some(out))
 }
 
-/// Whether a sort has infinitely many elements, or elements that cannot be listed.
+/// True if a sort has infinitely many elements, or elements that cannot be listed.
 pub(super) fn infinite(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
     match p.signature.sorts.kind(sort) {
         SortKind::Bool => false,

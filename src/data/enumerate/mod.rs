@@ -45,35 +45,36 @@ use mu_base::ids::{OpId, SortId};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Largest sort whose elements are listed to enumerate an unknown of it (sets over a finite sort).
+/// Largest sort with elements that are listed to enumerate an unknown of it (sets over a finite
+/// sort).
 const MAX_LISTED: usize = 1 << 20;
 
-/// Most constructors of growing terms on one path of the search.
+/// Limit on the constructors of growing terms on one path of the search.
 const MAX_GROWING: u32 = 1000;
 
-/// As how many options a disjunction counts: its sides overlap, so solutions may be found again,
-/// and often a few values of an unknown decide it.
+/// Weight of a disjunction in options: its sides overlap, so solutions may repeat, and often a few
+/// values of an unknown decide it.
 const EITHER: u64 = 9;
-/// The same for a conjunct that says that something exists: its variables are enumerated with the
-/// others, and solutions may be found again.
+/// Weight of an existential conjunct: its variables are enumerated with the others, and solutions
+/// may repeat.
 const WITNESS: u64 = 1 << 16;
-/// Most of these on one path of a search.
+/// Limit on existential conjuncts on one path of a search.
 const MAX_WITNESSES: u32 = 32;
 
-/// Candidates for unknowns of infinite sorts in one search, unless set.
+/// Default limit on candidates for unknowns of infinite sorts in one search.
 const MAX_CANDIDATES: u64 = 100_000;
 
-/// What receives solutions.
+/// Receiver of solutions.
 pub(crate) type Each<'a, T> = dyn FnMut(&mut T, &[Value]) -> Outcome<ControlFlow<()>> + 'a;
 
-/// What enumerations in one machine remember.
+/// Caches and limits of the enumerations in one machine.
 #[derive(Debug)]
 pub(crate) struct Listings {
-    /// Most candidates for unknowns of infinite sorts in one search.
+    /// Limit on candidates for unknowns of infinite sorts in one search.
     pub growth_limit: u64,
     /// Elements of sorts, by sort and limit.
     values: AHashMap<(SortId, usize), Option<Rc<[Value]>>>,
-    /// Sorts whose terms may grow.
+    /// Sorts with terms of unbounded size.
     recursive: AHashMap<SortId, bool>,
 }
 
@@ -87,30 +88,29 @@ impl Default for Listings {
     }
 }
 
-/// A search in progress.
+/// Search in progress.
 pub(crate) struct Search {
-    /// The unknowns asked for.
+    /// Wanted unknowns.
     wanted: Vec<u32>,
-    /// Whether numbers without an upper bound are tried one by one (for quantifiers: a solution
+    /// True if numbers without an upper bound are tried one by one (for quantifiers: a solution
     /// ends the search).
     unbounded: bool,
-    /// How many numbers without an upper bound are tried for one unknown; `cut` says that there
-    /// would be more.
+    /// Limit on the tries of numbers without an upper bound for one unknown; `cut` is true if it
+    /// was reached.
     span: u64,
     cut: bool,
-    /// Whether a condition that stays undecided is passed over and remembered here, instead of
-    /// refused.
+    /// Set if an undecided condition is skipped and recorded here; `None` if it is an error.
     lenient: Option<bool>,
     /// Solutions so far, once they may repeat.
     seen: Option<AHashSet<Vec<Value>>>,
     grown: u64,
-    /// Terms of infinite sorts that have grown on the way here.
+    /// Growing terms of infinite sorts on the current path.
     growing: u32,
-    /// Calls that were split into cases on the way here.
+    /// Calls split into cases on the current path.
     splits: Vec<Value>,
-    /// The condition before the first disjunction on the way here was taken apart.
+    /// Condition before the first split of a disjunction on the current path.
     whole: Option<Value>,
-    /// Conjuncts on the way here that said that something exists.
+    /// Existential conjuncts on the current path.
     witnesses: u32,
     binder: &'static str,
 }
@@ -123,13 +123,13 @@ enum Choice {
     List(u32, SortId),
     Values(u32, Rc<[Value]>),
     Upwards(u32, Option<i64>, Option<i64>),
-    /// The conjunct that says where an element occurs, the element, and its candidates.
+    /// A membership conjunct, its element, and the candidates.
     Member(Value, Value, SortId, Vec<Value>),
     Either(Value, Value),
     Cases(Split),
-    /// A conjunct that says that something exists.
+    /// An existential conjunct.
     Witness(Value),
-    /// A conjunct that says something of all elements of a small sort.
+    /// A universal conjunct over a small sort.
     Everywhere(Value),
 }
 
@@ -151,8 +151,7 @@ impl Search {
         }
     }
 
-    /// Searches on under a condition; ends early if `each` breaks. What is bound on the way is
-    /// unbound again.
+    /// Continues the search under a condition; ends early if `each` breaks. Bindings are undone.
     pub fn run<T: Terms>(
         &mut self,
         m: &mut T,
@@ -180,8 +179,8 @@ fn conjuncts<'v>(p: &Program, v: &'v Value, out: &mut Vec<&'v Value>) {
     }
 }
 
-/// If a comparison says that something unknown occurs in a bag: its sort, itself, and the elements
-/// of the bag.
+/// Returns sort, element, and elements of the bag, if a comparison implies that an unknown element
+/// occurs in a bag.
 fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, Value, Vec<Value>)> {
     let (builtin, _) = builtin_of(p, part)?;
     let sides = if builtin == Builtin::Equal { vec![(a, b), (b, a)] } else { vec![(a, b)] };
@@ -197,7 +196,7 @@ fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, V
     })
 }
 
-/// Simplifies a condition until only a branching helps.
+/// Simplifies a condition until a branching is necessary.
 fn step<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -223,7 +222,8 @@ fn step<T: Terms>(
         }
         if open.is_empty() {
             if !rest.is_true() {
-                // What has no value may not matter where another side of a disjunction holds.
+                // A conjunct without a value may be irrelevant if another side of a disjunction
+                // holds.
                 if let Some(whole) = s.whole.clone() {
                     let whole = m.renew(p, &whole)?;
                     if whole.is_true() || whole.is_false() {
@@ -249,7 +249,7 @@ fn step<T: Terms>(
     }
 }
 
-/// A conjunct that says what one of some unknowns is.
+/// Returns an unknown with its value, if a conjunct determines it.
 fn one_point<T: Terms>(
     m: &T,
     p: &Program,
@@ -310,7 +310,7 @@ fn solution<T: Terms>(
     each(m, &values)
 }
 
-/// The branching with the fewest options.
+/// Chooses the branching with the fewest options.
 fn choose<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -328,7 +328,7 @@ fn choose<T: Terms>(
     // Growing terms and counting upwards come last.
     const GROWING: u64 = 1 << 40;
     let bounds = bounds(m, p, open, parts);
-    // Of unknowns with as few options, which are the fewest.
+    // Unknowns with the fewest options.
     let mut fewest = u64::MAX;
     let mut equal: Vec<(u32, Choice)> = Vec::new();
     for (i, &u) in open.iter().enumerate() {
@@ -370,7 +370,7 @@ fn choose<T: Terms>(
         }
     }
     let at =
-        if equal.len() > 1 && fewest < GROWING { most_telling(m, p, &equal, parts) } else { 0 };
+        if equal.len() > 1 && fewest < GROWING { most_constrained(m, p, &equal, parts) } else { 0 };
     if at < equal.len() {
         best = Some((fewest, equal.swap_remove(at).1));
     }
@@ -431,9 +431,9 @@ fn choose<T: Terms>(
     }
 }
 
-/// Of unknowns, the one that occurs next to the fewest others in a conjunct that says more than a
+/// Returns the unknown that occurs together with the fewest others in a conjunct other than a
 /// bound: this conjunct is decided first.
-fn most_telling<T: Terms>(
+fn most_constrained<T: Terms>(
     m: &T,
     p: &Program,
     choices: &[(u32, Choice)],
@@ -479,7 +479,7 @@ fn unbounded<T: Terms>(
     let message =
         format!("cannot enumerate the values in {}: no bound for {}", s.binder, names.join(", "));
     let mut error = Diagnostic::new(Stage::Data, message);
-    // A sort without constructors has values that no text names, so there is no list of them.
+    // A sort without constructors has values without names, so they cannot be listed.
     let abstract_sort = open.iter().map(|u| m.unknowns().sort(*u)).find(
         |sort| matches!(p.signature.sorts.kind(*sort), SortKind::Named(n) if p.signature.sorts.named[*n as usize].constructors.is_empty()),
     );
@@ -488,7 +488,7 @@ fn unbounded<T: Terms>(
         error = error
             .note(format!("the sort `{sort}` has no constructors, so its values cannot be listed: declare them with `cons` or `struct`"));
     }
-    // The variable that is enumerated, or of whose values there are too many.
+    // The enumerated variable, or one with too many values.
     let declared = |u: &u32| {
         m.unknowns()
             .var(*u)
@@ -499,9 +499,9 @@ fn unbounded<T: Terms>(
         error = error.or_span(span);
     }
     let left = if rest.is_true() {
-        "no condition is left that says more".to_string()
+        "no remaining condition bounds it".to_string()
     } else {
-        format!("the condition that is left: {}", m.shown(p, rest))
+        format!("the remaining condition: {}", m.shown(p, rest))
     };
     let numeric = open
         .first()
@@ -520,6 +520,6 @@ fn undecided<T: Terms>(m: &T, p: &Program, s: &Search, rest: &Value) -> Box<Diag
     let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
     let message = format!("a condition{place} is neither true nor false: {}", m.shown(p, rest));
     let error = Diagnostic::new(Stage::Data, message)
-        .note("no equation says what this is: it lacks a case, or a condition of its equations stays open");
+        .note("no equation determines its value: a case is missing, or a condition of its equations is undecided");
     Box::new(Diagnostic { open: true, ..error })
 }

@@ -1,11 +1,11 @@
-//! The built-in operations as users overload them: a name gives a list of schemes, each a function
-//! sort over at most two sort variables. The numeric result sorts are the reference's.
+//! Overloads of the built-in operations: each name has a list of schemes, function sorts over at
+//! most two sort variables. The numeric result sorts are those of the reference.
 
 use super::super::signature::Builtin;
 use super::types::{Ty, TyKind, Types};
 use mu_syntax::ast::{BinaryOp, UnaryOp};
 
-/// A sort with variables 0 and 1.
+/// Sort with variables 0 and 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Pattern {
     Sort(Ty),
@@ -19,7 +19,7 @@ pub(super) enum Pattern {
     Function(usize, usize),
 }
 
-/// A built-in at a family of sorts.
+/// Built-in at a family of sorts.
 #[derive(PartialEq, Debug)]
 pub(super) struct Scheme {
     pub(super) builtin: Builtin,
@@ -28,8 +28,8 @@ pub(super) struct Scheme {
 }
 
 impl Pattern {
-    /// The variables in it, and whether each stands below a container or function (then its sort
-    /// must fit exactly).
+    /// Returns the variables of the pattern; true if the variable is below a container or function,
+    /// so that its sort must match exactly.
     pub(super) fn variables(self) -> impl Iterator<Item = (usize, bool)> {
         let (first, second) = match self {
             Pattern::Sort(_) => (None, None),
@@ -43,7 +43,7 @@ impl Pattern {
         };
         first.into_iter().chain(second)
     }
-    /// The type at given values of the variables.
+    /// Returns the type for given values of the variables.
     pub(super) fn at(self, types: &mut Types, vars: [Ty; 2]) -> Ty {
         match self {
             Pattern::Sort(ty) => ty,
@@ -56,7 +56,7 @@ impl Pattern {
             Pattern::Function(v, w) => types.intern(TyKind::Function([vars[v]].into(), vars[w])),
         }
     }
-    /// As text, with S and T for the variables.
+    /// Returns the pattern as text, with S and T for the variables.
     fn text(self) -> String {
         let name = |v: usize| if v == 0 { "S" } else { "T" };
         match self {
@@ -77,7 +77,7 @@ impl Pattern {
 }
 
 impl Scheme {
-    /// `S # List(S) -> Bool`, for messages.
+    /// Returns text such as `S # List(S) -> Bool` for messages.
     pub(super) fn text(&self) -> String {
         if self.params.is_empty() {
             return self.result.text();
@@ -85,13 +85,13 @@ impl Scheme {
         let params: Vec<String> = self.params.iter().map(|p| p.text()).collect();
         format!("{} -> {}", params.join(" # "), self.result.text())
     }
-    /// Whether it has sort variables.
+    /// True if it has sort variables.
     pub(super) fn is_polymorphic(&self) -> bool {
         self.params.iter().any(|p| !matches!(p, Pattern::Sort(_)))
     }
 }
 
-/// The name of a binary operator.
+/// Returns the name of a binary operator.
 pub(super) fn binary_name(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Implies => "=>",
@@ -117,7 +117,7 @@ pub(super) fn binary_name(op: BinaryOp) -> &'static str {
     }
 }
 
-/// The name of a prefix operator.
+/// Returns the name of a prefix operator.
 pub(super) fn unary_name(op: UnaryOp) -> &'static str {
     match op {
         UnaryOp::Not => "!",
@@ -133,8 +133,7 @@ macro_rules! schemes {
     };
 }
 
-/// The schemes of a name with that many arguments come from this list; empty if the name is no
-/// built-in.
+/// Returns all schemes of a name; empty if the name is not a built-in.
 pub(super) fn schemes(name: &str) -> &'static [Scheme] {
     use Pattern::{Bag, FBag, FSet, Function, List, Set, Sort, Var};
     const BOOL: Pattern = Sort(Ty::BOOL);

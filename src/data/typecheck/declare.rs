@@ -17,23 +17,23 @@ use mu_base::ids::{OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span};
 use mu_syntax::ast::{self, Section};
 
-/// What tells a structured sort from another: for each constructor its name, arguments with
-/// projection names, and recogniser.
+/// Identity of a structured sort: for each constructor its name, arguments with projection names,
+/// and recogniser.
 pub(super) type StructKey = Vec<(String, Vec<(Option<String>, SortId)>, Option<String>)>;
 
-/// Sorts of one specification while they are declared.
+/// Sorts of one specification during their declaration.
 #[derive(Default)]
 struct Pending<'a> {
     aliases: AHashMap<&'a str, &'a ast::Sort>,
-    /// Aliases that are being resolved: to meet one again is a cycle.
+    /// Aliases that are being resolved: a repetition is a cycle.
     resolving: Vec<&'a str>,
-    /// Structured sorts with an id whose constructors are not read yet.
+    /// Structured sorts with an id and unread constructors.
     structs: Vec<(SortId, &'a ast::Sort)>,
 }
 
 impl Checker {
-    /// Reads all data declarations of some sections; `headers` of other sections (sorts that occur
-    /// in them) come through [`Self::sort`] later.
+    /// Reads all data declarations of some sections. Sorts in other sections are declared by
+    /// [`Self::sort`] later.
     pub fn declare(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
         self.declare_sorts(sections)?;
         for section in sections {
@@ -55,7 +55,8 @@ impl Checker {
         self.check_inhabited(sections)
     }
 
-    /// Declares and binds the variables of the `glob` sections. Error: one that is declared twice.
+    /// Declares and binds the variables of the `glob` sections. Error: a variable is declared
+    /// twice.
     pub fn declare_globals(&mut self, sections: &[Section]) -> Result<Vec<VarId>, Diagnostic> {
         let mut globals = Vec::new();
         for section in sections {
@@ -75,7 +76,7 @@ impl Checker {
         Ok(globals)
     }
 
-    /// Type checks the equations of some sections (after all that they may speak of is declared).
+    /// Type checks the equations of some sections, after all declarations.
     pub fn check_equations(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
         for section in sections {
             let Section::Equations(decls, equations) = section else { continue };
@@ -95,7 +96,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Names and structures of the sorts that the signature already has.
+    /// Collects names and structures of the sorts that the signature already has.
     pub(super) fn recover_sorts(&mut self) {
         let signature = &self.data.signature;
         let sort_of = |i: usize| {
@@ -142,7 +143,8 @@ impl Checker {
         }
     }
 
-    /// The id of a sort expression; inline structured sorts are declared when met first.
+    /// Returns the id of a sort expression; inline structured sorts are declared at their first
+    /// occurrence.
     pub fn sort(&mut self, sort: &ast::Sort) -> Result<SortId, Diagnostic> {
         let mut pending = Pending::default();
         let id = self.resolve(&mut pending, sort)?;
@@ -178,7 +180,7 @@ impl Checker {
                     continue;
                 }
                 if let Some((first, before)) = seen.get(name.kind.as_str()) {
-                    // The same declaration once more adds nothing.
+                    // An identical repeated declaration adds nothing.
                     if *before == definition {
                         continue;
                     }
@@ -186,7 +188,7 @@ impl Checker {
                         name.span,
                         format!("sort `{}` is declared twice, differently", name.kind),
                     )
-                    .related(*first, "the other one"));
+                    .related(*first, "the other declaration"));
                 }
                 seen.insert(&name.kind, (name.span, definition));
                 if self.sorts.contains_key(&name.kind) {
@@ -207,7 +209,7 @@ impl Checker {
                 }
             }
         }
-        // Names of structured sorts first: everything may be recursive through them.
+        // Names of structured sorts first: other sorts may be recursive through them.
         for (name, definition) in &order {
             if let ast::SortKind::Struct(_) = definition.kind {
                 let id = self.data.signature.sorts.declare(name.kind.clone(), true);
@@ -246,7 +248,7 @@ impl Checker {
         let Some(&definition) = pending.aliases.get(name) else {
             let known =
                 self.sorts.keys().map(String::as_str).chain(pending.aliases.keys().copied());
-            return Err(super::expecting(
+            return Err(super::with_suggestions(
                 error(span, format!("sort `{name}` is not declared")),
                 name,
                 known,
@@ -296,9 +298,9 @@ impl Checker {
         })
     }
 
-    /// An inline `struct`: an equal one if there is any, else a new sort. The sorts of its
-    /// arguments may be under definition, so those that wait for their constructors are
-    /// compared by their text.
+    /// Resolves an inline `struct`: to an equal sort if there is one, else to a new sort. The sorts
+    /// of its arguments may be incomplete, so sorts without constructors so far are compared by
+    /// their text.
     fn resolve_struct<'a>(
         &mut self,
         pending: &mut Pending<'a>,
@@ -343,8 +345,7 @@ impl Checker {
         Ok(key)
     }
 
-    /// Reads the constructors of structured sorts that have an id only; more may turn up on the
-    /// way.
+    /// Reads the constructors of structured sorts that only have an id; this may add further ones.
     fn complete_structs(&mut self, pending: &mut Pending<'_>) -> Result<(), Diagnostic> {
         let mut next = 0;
         while next < pending.structs.len() {
@@ -403,7 +404,7 @@ impl Checker {
         }
     }
 
-    /// A projection: one operation for all constructors of the sort that name it.
+    /// Adds a projection: one operation for all constructors of the sort that name it.
     fn add_projection(
         &mut self,
         name: &ast::Ident,
@@ -452,7 +453,7 @@ impl Checker {
             let other = self.data.signature.op(op).sort;
             let other_constant =
                 !matches!(self.data.signature.sorts.kind(other), SortKind::Function(..));
-            // The same declaration once more adds nothing.
+            // An identical repeated declaration adds nothing.
             let again = matches!(
                 (&kind, &self.data.signature.op(op).kind),
                 (OpKind::Mapping, OpKind::Mapping)
@@ -500,7 +501,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Refuses sorts that have constructors but no finite term, and sorts recursive through a
+    /// Rejects sorts that have constructors but no finite term, and sorts recursive through a
     /// function, Set or Bag.
     fn check_inhabited(&self, sections: &[Section]) -> Result<(), Diagnostic> {
         let signature = &self.data.signature;
@@ -571,7 +572,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether a structured sort contains itself below a function sort, Set or Bag.
+    /// True if a structured sort contains itself below a function sort, Set or Bag.
     fn recursive_through_function(&self, start: u32) -> bool {
         let signature = &self.data.signature;
         let mut seen: AHashSet<(SortId, bool)> = AHashSet::new();
@@ -606,9 +607,9 @@ impl Checker {
         false
     }
 
-    /// An equation: the left-hand side at its own sort, the right-hand side lifted to it. Of
-    /// several readings the one counts in which the left-hand side by itself needs the fewest
-    /// coercions, then the right-hand side.
+    /// Checks an equation: the left-hand side at its own sort, the right-hand side lifted to it.
+    /// Among several readings, the one with the fewest coercions in the left-hand side counts, then
+    /// in the right-hand side.
     fn check_equation(&mut self, equation: &ast::Equation) -> Result<Equation, Diagnostic> {
         let condition = match &equation.condition {
             Some(c) => Some(self.check(c, Some(basic::BOOL))?),
@@ -622,8 +623,8 @@ impl Checker {
         let right: Vec<super::types::Ty> =
             inference.node(rhs).candidates.iter().map(|c| c.ty).collect();
         for c in inference.node(lhs).candidates.clone() {
-            // The left-hand side has its own sort; where that is open, as in `head([]) = 0`, the
-            // right-hand side fills it in.
+            // The left-hand side has its own sort; if that is open, as in `head([]) = 0`, the
+            // right-hand side completes it.
             let mut readings = vec![c.ty];
             if self.types.is_open(c.ty) {
                 for r in &right {
@@ -703,7 +704,7 @@ impl Checker {
     }
 }
 
-/// The text of a structured sort, for its name.
+/// Returns the text of a structured sort, for its name.
 fn struct_text(sort: &ast::Sort) -> String {
     let ast::SortKind::Struct(constructors) = &sort.kind else { return sort_text(sort) };
     let parts = constructors.iter().map(|c| {

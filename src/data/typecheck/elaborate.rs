@@ -12,7 +12,7 @@ use mu_base::ids::{OpId, SortId};
 use mu_base::{Diagnostic, Span};
 
 impl Checker {
-    /// The cheapest candidate of a node, for an expected type or for any.
+    /// Returns the cheapest candidate of a node, for an expected type or for any.
     pub(super) fn choose(
         &self,
         inference: &Inference,
@@ -83,7 +83,7 @@ impl Checker {
         diagnostic
     }
 
-    /// The expression of a node at a closed type.
+    /// Builds the expression of a node at a closed type.
     pub(super) fn elaborate(
         &mut self,
         inference: &Inference,
@@ -98,7 +98,8 @@ impl Checker {
         })
     }
 
-    /// The expression of a node at its own type: `natural` is the chosen candidate's type, closed.
+    /// Builds the expression of a node at its own type: `natural` is the chosen candidate's type,
+    /// closed.
     fn build(
         &mut self,
         inference: &Inference,
@@ -221,7 +222,7 @@ impl Checker {
         }
     }
 
-    /// The scheme's variables once the result type is known; what is still open becomes Bool.
+    /// Determines the scheme's variables from the result type; undetermined ones become Bool.
     fn close_vars(&mut self, scheme: &Scheme, mut vars: [Ty; 2], result: Ty) -> [Ty; 2] {
         self.read_vars(scheme.result, result, &mut vars);
         vars.map(|ty| self.types.close(ty))
@@ -243,8 +244,8 @@ impl Checker {
         }
     }
 
-    /// A built-in applied to all its arguments. Comparison of sets and bags is inclusion; `>` and
-    /// `>=` are turned around.
+    /// Applies a built-in to all its arguments. Comparison of sets and bags is inclusion; `>` and
+    /// `>=` swap their arguments.
     fn build_builtin(
         &mut self,
         scheme: &Scheme,
@@ -273,7 +274,7 @@ impl Checker {
         self.apply_builtin(builtin, args, sort, span)
     }
 
-    /// A built-in as a value.
+    /// Builds a built-in as a value.
     fn build_value(
         &mut self,
         scheme: &'static Scheme,
@@ -303,7 +304,8 @@ impl Checker {
         Ok(Expr::new(ExprKind::Op(op), sort, span))
     }
 
-    /// A literal as a chain of insertions, last element innermost; each takes `width` children.
+    /// Builds a literal as a chain of insertions, last element innermost; each takes `width`
+    /// children.
     #[allow(clippy::too_many_arguments)]
     fn build_chain(
         &mut self,
@@ -383,12 +385,12 @@ impl Checker {
         if args.is_empty() { head } else { Expr::new(ExprKind::Apply(head, args), sort, span) }
     }
 
-    /// The sort of a closed type.
+    /// Returns the sort of a closed type.
     pub(super) fn sort_of(&mut self, ty: Ty) -> SortId {
         self.types.sort_of(&mut self.data.signature.sorts, ty)
     }
 
-    /// The type of a sort.
+    /// Returns the type of a sort.
     pub(super) fn type_of(&mut self, sort: SortId) -> Ty {
         self.types.of_sort(&self.data.signature.sorts, sort)
     }

@@ -1,12 +1,12 @@
-//! Bottom-up pass: each subterm gets the set of types that it can have, with the cheapest way to
+//! Bottom-up pass: each subterm gets the set of its possible types, with the cheapest choice for
 //! each.
 //!
 //! A *candidate* is a type, its cost (implicit coercions below it, one for each step
 //! Pos-Nat-Int-Real, FSet-Set, FBag-Bag; one for an operation used as a function value) and the
-//! choice that leads there. Overloads are tried against the candidates of the arguments;
-//! a candidate that a cheaper one reaches by coercion is dropped, so operators over numbers keep
-//! one. Literals of lists, sets and bags may be read at each element sort that fits all elements.
-//! Names are resolved here, local variables first.
+//! choice that produces it. Overloads are tried against the candidates of the arguments; a
+//! candidate that a cheaper one reaches by coercion is dropped, so operators over numbers have one.
+//! Literals of lists, sets and bags have one candidate for each element sort that suits all
+//! elements. Names are resolved here, local variables first.
 //!
 //! Cost: linear in the size of the expression times the number of overloads and candidates; the
 //! latter is capped.
@@ -21,14 +21,15 @@ use mu_base::{Diagnostic, Span};
 use mu_syntax::ast::{self, DataKind};
 use num_bigint::BigInt;
 
-/// Most candidates that a node keeps; only nested literals of literals come near.
+/// Limit on the candidates of a node; further ones are dropped. Only nested literals of literals
+/// approach it.
 const MAX_CANDIDATES: usize = 64;
 
-/// A node of an [`Inference`].
+/// Number of a node of an [`Inference`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NodeId(u32);
 
-/// How a candidate comes about.
+/// Choice that produces a candidate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Choice {
     /// Variable or number.
@@ -45,17 +46,17 @@ pub(super) enum Choice {
     Body(Ty),
 }
 
-/// A type that a node can have.
+/// Possible type of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) ty: Ty,
     pub(super) cost: u32,
     pub(super) choice: Choice,
-    /// Another choice leads to the same type at the same cost.
+    /// True if another choice gives the same type at the same cost.
     pub(super) ambiguous: bool,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Debug)]
 pub(super) enum NodeKind {
     Var(VarId),
@@ -71,12 +72,12 @@ pub(super) enum NodeKind {
     /// Children alternate between elements and multiplicities.
     Bag,
     Bind(Binder, Vec<VarId>),
-    /// A set or a bag, as the body is a Bool or a number.
+    /// A set or a bag, depending on the sort of the body: Bool or a number.
     Comprehension(VarId),
     Where(Vec<(VarId, Expr)>),
 }
 
-/// A subterm.
+/// Subterm.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) span: Span,
@@ -85,14 +86,14 @@ pub(super) struct Node {
     pub(super) candidates: Vec<Candidate>,
 }
 
-/// The annotated tree of some expressions.
+/// Annotated tree of some expressions.
 #[derive(Default, Debug)]
 pub(crate) struct Inference {
     nodes: Vec<Node>,
 }
 
 impl Inference {
-    /// The node of an id.
+    /// Returns the node of an id.
     pub(super) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
@@ -109,12 +110,12 @@ impl Inference {
     }
 }
 
-/// Binding of scheme variables while arguments are matched.
+/// Constraints on scheme variables while arguments are matched.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Join of what stands bare at the variable.
+    /// Join of the argument types directly at the variable.
     lower: [Ty; 2],
-    /// What stands below a container.
+    /// Type required by an argument below a container.
     exact: [Option<Ty>; 2],
 }
 
@@ -206,7 +207,7 @@ impl Checker {
         }
     }
 
-    /// Elements with their multiplicities.
+    /// Annotates elements with their multiplicities.
     fn infer_bag(
         &mut self,
         inference: &mut Inference,
@@ -233,7 +234,7 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Bag, children, candidates))
     }
 
-    /// `{ x: S | body }`: a set if the body is a truth value, a bag if it is a number.
+    /// Annotates `{ x: S | body }`: a set if the body is a truth value, a bag if it is a number.
     fn infer_comprehension(
         &mut self,
         inference: &mut Inference,
@@ -271,7 +272,7 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Comprehension(vars[0]), vec![child], candidates))
     }
 
-    /// A function, for each sort that its body may have.
+    /// Annotates a function, with a candidate for each sort of its body.
     fn infer_lambda(
         &mut self,
         inference: &mut Inference,
@@ -301,7 +302,7 @@ impl Checker {
         ))
     }
 
-    /// `body whr x = e end`: the definitions do not see each other.
+    /// Annotates `body whr x = e end`: the definitions are not in scope of each other.
     fn infer_where(
         &mut self,
         inference: &mut Inference,
@@ -377,8 +378,8 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Name(name.into()), Vec::new(), candidates))
     }
 
-    /// Whether a variable stands for the name in an application to so many arguments: one that
-    /// cannot be applied to so many leaves the name to the operations.
+    /// True if a variable shadows the operations of this name in an application to `arguments`
+    /// arguments. A variable that cannot be applied to that number does not.
     fn hides_operation(&mut self, name: &str, arguments: usize) -> bool {
         let Some(var) = self.lookup_var(name) else { return false };
         let ty = self.var_type(var);
@@ -386,7 +387,7 @@ impl Checker {
             || !self.is_operation(name)
     }
 
-    /// An application of something that is no named operation.
+    /// Annotates an application of a head other than a named operation.
     fn infer_application(
         &mut self,
         inference: &mut Inference,
@@ -424,7 +425,7 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Apply, children, candidates))
     }
 
-    /// Range of a function type and the cost to fit the arguments to its domain.
+    /// Returns the range of a function type and the cost to coerce the arguments to its domain.
     fn function_cost(
         &self,
         inference: &Inference,
@@ -442,7 +443,7 @@ impl Checker {
         Some((*range, cost))
     }
 
-    /// Least cost to read a node at a type.
+    /// Returns the least cost to read a node at a type.
     pub(super) fn cost_at(&self, inference: &Inference, node: NodeId, ty: Ty) -> Option<u32> {
         let candidates = &inference.node(node).candidates;
         candidates
@@ -451,7 +452,7 @@ impl Checker {
             .min()
     }
 
-    /// As [`Self::cost_at`], an error that says what stands there if it does not fit.
+    /// As [`Self::cost_at`], with an error if the node does not have the type.
     fn require(
         &self,
         inference: &Inference,
@@ -470,8 +471,8 @@ impl Checker {
         })
     }
 
-    /// Names the function that makes a number of a wider sort one of the sort expected, if that is
-    /// what is wrong.
+    /// Adds a note with the conversion function from a wider number sort to the expected one, if
+    /// that is the problem.
     pub(super) fn with_conversion(
         &self,
         diagnostic: Diagnostic,
@@ -544,8 +545,8 @@ impl Checker {
         }
         let Pattern::Sort(ty) = scheme.result else { return };
         let choice = Choice::Builtin(scheme, [Ty::BOTTOM; 2]);
-        // Overloads that give one sort at one cost agree in their values; the narrower stands
-        // first, and the reference takes it.
+        // Overloads with one sort at one cost agree in their values; the narrower comes first, as
+        // in the reference.
         insert(out, Candidate { ty, cost, choice, ambiguous: false }, true);
     }
 
@@ -553,7 +554,7 @@ impl Checker {
         args.iter().any(|a| inference.node(*a).candidates.iter().any(|c| self.types.is_open(c.ty)))
     }
 
-    /// All instances of a polymorphic scheme that fit the arguments.
+    /// Adds all instances of a polymorphic scheme that match the arguments.
     fn instances(
         &mut self,
         inference: &Inference,
@@ -588,7 +589,7 @@ impl Checker {
         }
     }
 
-    /// Narrows the bounds by an argument type at a parameter; false if it cannot fit.
+    /// Narrows the bounds by an argument type at a parameter. False if they do not match.
     fn match_pattern(&mut self, pattern: Pattern, ty: Ty, bounds: &mut Bounds) -> bool {
         if let Pattern::Sort(sort) = pattern {
             return self.types.distance(ty, sort).is_some();
@@ -620,7 +621,7 @@ impl Checker {
         true
     }
 
-    /// Values of the scheme's variables within the bounds, each a candidate.
+    /// Adds a candidate for each solution of the scheme's variables within the bounds.
     fn solve(
         &mut self,
         inference: &Inference,
@@ -651,15 +652,15 @@ impl Checker {
             for &second in &values[1] {
                 let vars = [first, second];
                 let mut cost = 0u32;
-                let mut fits = true;
+                let mut matches = true;
                 for (c, pattern) in chosen.iter().zip(scheme.params) {
                     let param = pattern.at(&mut self.types, vars);
                     match self.types.distance(c.ty, param) {
                         Some(step) => cost = cost.saturating_add(c.cost).saturating_add(step),
-                        None => fits = false,
+                        None => matches = false,
                     }
                 }
-                if fits {
+                if matches {
                     let ty = scheme.result.at(&mut self.types, vars);
                     insert(
                         out,
@@ -676,7 +677,8 @@ impl Checker {
         }
     }
 
-    /// Candidates of a list, set or bag literal: one for each element type that fits all elements.
+    /// Returns the candidates of a list, set or bag literal: one for each element type that suits
+    /// all elements.
     fn literal(
         &mut self,
         inference: &Inference,
@@ -783,7 +785,7 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Bind(binder, vars), vec![child], vec![candidate]))
     }
 
-    /// Drops candidates that a cheaper one reaches by coercion, and all beyond the cap.
+    /// Drops candidates that a cheaper one reaches by coercion, and all beyond the limit.
     fn prune(&self, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
         if candidates.len() > 1 {
             candidates.sort_by_key(|c| c.cost);
@@ -802,7 +804,7 @@ impl Checker {
         candidates
     }
 
-    /// The type of a variable.
+    /// Returns the type of a variable.
     pub(super) fn var_type(&mut self, var: VarId) -> Ty {
         let signature = &self.data.signature;
         self.types.of_sort(&signature.sorts, signature.var(var).sort)
@@ -813,7 +815,7 @@ impl Checker {
         self.types.of_sort(&signature.sorts, signature.op(op).sort)
     }
 
-    /// The cheapest types of a node as text, joined by "or".
+    /// Returns the cheapest types of a node as text, joined by "or".
     pub(super) fn found_text(&self, inference: &Inference, node: NodeId) -> String {
         let candidates = &inference.node(node).candidates;
         let least = candidates.iter().map(|c| c.cost).min().unwrap_or(0);
@@ -825,7 +827,7 @@ impl Checker {
         texts.join(" or ")
     }
 
-    /// The types of some nodes, separated by commas.
+    /// Returns the types of some nodes as text, separated by commas.
     pub(super) fn arguments_text(&self, inference: &Inference, nodes: &[NodeId]) -> String {
         nodes.iter().map(|n| self.found_text(inference, *n)).collect::<Vec<_>>().join(", ")
     }
@@ -839,8 +841,8 @@ impl Checker {
     ) -> Diagnostic {
         let sorts = &self.data.signature.sorts;
         let shown = if name == "@func_update" { "[_ -> _]" } else { name };
-        // A single operation with the right number of arguments: name the argument that does not
-        // fit.
+        // For a single operation with the right number of arguments: names the mismatching
+        // argument.
         let mut fitting = self.operations(name).into_iter().filter_map(|op| {
             match sorts.kind(self.data.signature.op(op).sort) {
                 SortKind::Function(domain, _) if domain.len() == children.len() => Some(domain),
@@ -851,11 +853,11 @@ impl Checker {
             && schemes(name).is_empty()
         {
             for (i, (sort, child)) in domain.iter().zip(children).enumerate() {
-                let fits = inference.node(*child).candidates.iter().any(|c| {
+                let matches = inference.node(*child).candidates.iter().any(|c| {
                     let ty = self.types.known(*sort);
                     ty.is_some_and(|ty| self.types.distance(c.ty, ty).is_some())
                 });
-                if !fits {
+                if !matches {
                     let found = self.found_text(inference, *child);
                     let message = format!(
                         "argument {} of `{name}` has sort {found}, where {} is expected",
@@ -873,7 +875,7 @@ impl Checker {
         }
         let arguments = self.arguments_text(inference, children);
         self.with_candidates(
-            error(span, format!("no overload of `{shown}` fits arguments of sorts ({arguments})")),
+            error(span, format!("no overload of `{shown}` matches arguments of sorts ({arguments})")),
             name,
         )
     }
@@ -899,8 +901,8 @@ fn leaf(ty: Ty) -> Candidate {
     Candidate { ty, cost: 0, choice: Choice::Leaf, ambiguous: false }
 }
 
-/// Adds a candidate; of two with the same type the cheaper stays. Equal costs are ambiguous unless
-/// `first_wins`.
+/// Adds a candidate; the cheaper of two with the same type remains. Equal costs are ambiguous
+/// unless `first_wins`.
 fn insert(candidates: &mut Vec<Candidate>, new: Candidate, first_wins: bool) {
     match candidates.iter_mut().find(|c| c.ty == new.ty) {
         None => candidates.push(new),

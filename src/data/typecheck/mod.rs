@@ -2,17 +2,17 @@
 //! equations.
 //!
 //! Sorts are inferred in two passes over an expression: bottom-up sets of candidate types
-//! (`infer`), then top-down elaboration at the type that the context wants (`elaborate`), which
-//! makes every implicit coercion a node. No backtracking: the cost is linear in the expression for
-//! a bounded number of overloads, so chains of ten thousand operators and literals of a hundred
-//! thousand elements are no matter. Where two readings need the same least number of coercions the
-//! expression is refused as ambiguous.
+//! (`infer`), then top-down elaboration at the type that the context requires (`elaborate`), which
+//! makes every implicit coercion a node. There is no backtracking: the cost is linear in the
+//! expression for a bounded number of overloads, so chains of ten thousand operators and literals
+//! of a hundred thousand elements are feasible. If two readings need the same least number of
+//! coercions, the expression is rejected as ambiguous.
 //!
 //! Names resolve to the innermost variable, then to user operations and built-ins together, by
 //! argument sorts.
 //!
-//! Invariant: ids of sorts, operations and variables that the data specification had before stay
-//! what they were.
+//! Invariant: ids of sorts, operations and variables that the data specification had before do not
+//! change.
 
 mod builtins;
 mod declare;
@@ -33,9 +33,9 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_syntax::ast;
 use types::Types;
 
-/// Type checks an expression over a data specification (labels, simulator input): at sort
-/// `expected` if given. The specification gets the built-in operations and variables that the
-/// expression needs.
+/// Type checks an expression over a data specification (labels, simulator input), at sort
+/// `expected` if given. Adds the built-in operations and variables that the expression needs to the
+/// specification.
 pub fn check_expression(
     data: &ast::Data,
     spec: &mut DataSpec,
@@ -62,31 +62,31 @@ pub fn check_expression_with(
 }
 
 /// Type checks the data of a specification and its global variables; actions, processes and `init`
-/// are left alone. Errors: those of declarations and equations, with their places.
+/// are ignored. Errors: those of declarations and equations, with their places.
 pub fn check_data_specification(
     specification: &ast::Specification,
 ) -> Result<(DataSpec, Vec<VarId>), Diagnostic> {
     let mut checker = Checker::new(DataSpec::default());
     checker.declare(&specification.sections)?;
     let globals = checker.declare_globals(&specification.sections)?;
-    // Equations do not see global variables.
+    // Equations cannot use global variables.
     checker.close_scope(0, "glob", Span::default());
     checker.check_equations(&specification.sections)?;
     Ok((checker.data, globals))
 }
 
-/// An error of type checking.
+/// Creates a type error.
 pub fn error(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::at(Stage::Type, span, message)
 }
 
-/// A binder that is out of scope again, for messages.
-struct Closed {
+/// Binder that is out of scope, for messages.
+struct ClosedBinder {
     word: &'static str,
     span: Span,
 }
 
-/// A data specification under construction with the tables of its names.
+/// Data specification under construction with the tables of its names.
 pub struct Checker {
     /// The data specification.
     pub data: DataSpec,
@@ -96,9 +96,8 @@ pub struct Checker {
     structs: AHashMap<declare::StructKey, SortId>,
     scope: AHashMap<String, Vec<VarId>>,
     stack: Vec<String>,
-    closed: AHashMap<String, Closed>,
-    /// Whether declarations may repeat what is there already (a formula file that repeats its
-    /// model's).
+    closed: AHashMap<String, ClosedBinder>,
+    /// True if declarations may repeat existing ones (a formula file that repeats its model's).
     extending: bool,
 }
 
@@ -151,7 +150,7 @@ impl Checker {
                 if self.types.is_open(chosen.ty) {
                     let sort = self.types.text(&self.data.signature.sorts, chosen.ty);
                     return Err(error(data.span, format!("the sort of this expression, {sort}, is not determined"))
-                        .note("nothing says what its elements are; a variable or operation of a declared sort would"));
+                        .note("the sort of its elements is unknown; use a variable or operation of a declared sort"));
                 }
                 chosen.ty
             }
@@ -159,9 +158,9 @@ impl Checker {
         self.elaborate(&inference, root, ty)
     }
 
-    /// Type checks the arguments of one of several overloads (`candidates`: parameter sorts): the
-    /// index of the one that needs the fewest coercions, and the arguments at its sorts. `what`
-    /// names what is called, for messages: `action`, `process`.
+    /// Type checks the arguments of one of several overloads (`candidates`: parameter sorts).
+    /// Returns the index of the overload with the fewest coercions, and the arguments at its sorts.
+    /// `what` is the kind of the callee for messages: `action`, `process`.
     pub fn check_call(
         &mut self,
         what: &str,
@@ -216,7 +215,7 @@ impl Checker {
             Some(_) => {
                 let arguments = self.arguments_text(&inference, &nodes);
                 let message = format!(
-                    "{what} `{name}` is ambiguous: several declarations fit arguments of sorts ({arguments}) equally well"
+                    "{what} `{name}` is ambiguous: several declarations match arguments of sorts ({arguments}) equally well"
                 );
                 Err(notes(self, error(span, message)))
             }
@@ -256,14 +255,14 @@ impl Checker {
                     self,
                     error(
                         span,
-                        format!("no {what} `{name}` fits arguments of sorts ({arguments})"),
+                        format!("no {what} `{name}` matches arguments of sorts ({arguments})"),
                     ),
                 ))
             }
         }
     }
 
-    /// `: A # B` or nothing.
+    /// Returns `: A # B`, or nothing.
     pub fn parameters_text(&self, sorts: &[SortId]) -> String {
         if sorts.is_empty() {
             return " (without parameters)".into();
@@ -272,32 +271,32 @@ impl Checker {
         format!(": {}", texts.join(" # "))
     }
 
-    /// User operations of a name.
+    /// Returns the user operations of a name.
     fn operations(&self, name: &str) -> Vec<OpId> {
         self.ops.get(name).cloned().unwrap_or_default()
     }
 
-    /// Whether a name is a user operation or a built-in.
+    /// True if a name is a user operation or a built-in.
     fn is_operation(&self, name: &str) -> bool {
         self.ops.contains_key(name) || !builtins::schemes(name).is_empty()
     }
 
-    /// From now on declarations may repeat those that are there.
-    pub fn extend(&mut self) {
+    /// Allows later declarations to repeat existing ones.
+    pub fn allow_repeats(&mut self) {
         self.extending = true;
     }
 
-    /// Whether a name means a variable or an operation here.
+    /// True if a name is a variable or an operation in scope.
     pub fn is_name(&self, name: &str) -> bool {
         self.lookup_var(name).is_some() || self.is_operation(name)
     }
 
-    /// The innermost variable of a name.
+    /// Returns the innermost variable of a name.
     pub fn lookup_var(&self, name: &str) -> Option<VarId> {
         self.scope.get(name).and_then(|v| v.last().copied())
     }
 
-    /// A mark to give to [`Self::close_scope`].
+    /// Returns a mark for [`Self::close_scope`].
     pub fn open_scope(&self) -> usize {
         self.stack.len()
     }
@@ -308,8 +307,8 @@ impl Checker {
         self.stack.push(name.into());
     }
 
-    /// Takes all variables bound since the mark out of scope again; `word` and `span` say what
-    /// bound them.
+    /// Removes all variables bound since the mark from the scope; `word` and `span` describe the
+    /// binder.
     pub fn close_scope(&mut self, mark: usize, word: &'static str, span: Span) {
         for name in self.stack.drain(mark..) {
             if let Some(vars) = self.scope.get_mut(&name) {
@@ -318,12 +317,12 @@ impl Checker {
                     self.scope.remove(&name);
                 }
             }
-            self.closed.insert(name, Closed { word, span });
+            self.closed.insert(name, ClosedBinder { word, span });
         }
     }
 
-    /// Fresh variables for declarations that bind together; their names must differ. Does not bring
-    /// them into scope.
+    /// Creates variables for declarations that bind together; their names must differ. Does not
+    /// bring them into scope.
     pub fn declare_vars(&mut self, decls: &[ast::VarDecl]) -> Result<Vec<VarId>, Diagnostic> {
         let mut vars = Vec::with_capacity(decls.len());
         let mut seen = ahash::AHashSet::new();
@@ -344,7 +343,7 @@ impl Checker {
         Ok(vars)
     }
 
-    /// The error for a name that means nothing here.
+    /// Returns the error for an unknown name.
     fn undeclared(&self, name: &str, span: Span) -> Diagnostic {
         let mut diagnostic = error(span, format!("`{name}` is not declared"));
         if let Some(closed) = self.closed.get(name)
@@ -361,9 +360,9 @@ impl Checker {
                     end,
                     format!("the scope of the `{}` that binds `{name}` ends here", closed.word),
                 )
-                .note(format!("put parentheses around all that `{}` is to cover", closed.word));
+                .note(format!("put parentheses around the whole scope of `{}`", closed.word));
         }
-        expecting(
+        with_suggestions(
             diagnostic,
             name,
             self.ops.keys().chain(self.scope.keys()).map(String::as_str),
@@ -372,9 +371,9 @@ impl Checker {
     }
 }
 
-/// The error for a name that is none of the `declared` (`what`: in the plural), with those that
-/// come near it, or else with those that there are.
-pub fn expecting<'a>(
+/// Adds the similar names to an error for a name that is not `declared`, or else the first declared
+/// names. `what` is their kind, in the plural.
+pub fn with_suggestions<'a>(
     error: Diagnostic,
     name: &str,
     declared: impl Iterator<Item = &'a str>,
@@ -397,7 +396,7 @@ pub fn expecting<'a>(
     })
 }
 
-/// `1 parameter`, `2 parameters`.
+/// Returns text such as `1 parameter` or `2 parameters`.
 pub(crate) fn count(n: usize, what: &str) -> String {
     match n {
         0 => format!("no {what}s"),

@@ -1,4 +1,4 @@
-//! Tables of expressions with the sort or the error text that they must get.
+//! Tables of expressions with their expected sort or error text.
 
 use super::*;
 use crate::expr::ExprKind;
@@ -19,8 +19,8 @@ fn specification(text: &str) -> Result<Specification, Diagnostic> {
     Ok(Specification { data, globals })
 }
 
-/// The sort or the message of an expression over some declarations; `x: S` pairs are variables in
-/// scope.
+/// Returns the sort or the message of an expression over some declarations; `x: S` pairs are
+/// variables in scope.
 fn sort_of(declarations: &str, vars: &[(&str, &str)], expression: &str) -> String {
     let globals: String = vars.iter().map(|(x, s)| format!("glob {x}: {s};\n")).collect();
     let mut spec = match specification(&format!("{declarations}\n{globals}")) {
@@ -39,11 +39,11 @@ fn sort_of(declarations: &str, vars: &[(&str, &str)], expression: &str) -> Strin
 fn table(declarations: &str, vars: &[(&str, &str)], cases: &[(&str, &str)]) {
     for (expression, expected) in cases {
         let found = sort_of(declarations, vars, expression);
-        let fits = match expected.strip_prefix("error: ") {
+        let is_expected = match expected.strip_prefix("error: ") {
             Some(part) => found.starts_with("error: ") && found.contains(part),
             None => found == *expected,
         };
-        assert!(fits, "{expression}: expected {expected}, found {found}");
+        assert!(is_expected, "{expression}: expected {expected}, found {found}");
     }
 }
 
@@ -75,7 +75,7 @@ fn numbers() {
             ("p div p", "Nat"),
             ("i div p", "Int"),
             ("i mod p", "Nat"),
-            ("n div n", "error: no overload of `div` fits arguments of sorts (Nat, Nat)"),
+            ("n div n", "error: no overload of `div` is_expected arguments of sorts (Nat, Nat)"),
             ("exp(p, n)", "Pos"),
             ("exp(n, p)", "Nat"),
             ("exp(i, n)", "Int"),
@@ -104,7 +104,7 @@ fn numbers() {
             ("Nat2Pos(i)", "error: no overload of `Nat2Pos`"),
             ("p == n", "Bool"),
             ("i < r", "Bool"),
-            ("p == true", "error: no overload of `==` fits arguments of sorts (Pos, Bool)"),
+            ("p == true", "error: no overload of `==` is_expected arguments of sorts (Pos, Bool)"),
             ("if(true, p, n)", "Nat"),
             ("if(n > 3, n, -1)", "Int"),
             ("if(n, p, n)", "error: no overload of `if`"),
@@ -281,7 +281,7 @@ fn overloading() {
             ("f(1)", "Nat"),
             ("f(n)", "Pos"),
             ("f(p)", "Nat"),
-            ("f(-1)", "error: no overload of `f` fits arguments of sorts (Int)"),
+            ("f(-1)", "error: no overload of `f` matches arguments of sorts (Int)"),
         ],
     );
     let three =
@@ -411,7 +411,7 @@ fn elaboration() {
     let mut check = |text: &str| {
         check_expression(&parse_data(Default::default(), text).unwrap(), &mut spec, None).unwrap()
     };
-    // A literal number takes the sort that is wanted, without a coercion.
+    // A literal number gets the expected sort, without a coercion.
     let e = check("f(1)");
     let ExprKind::Apply(_, args) = &e.kind else { panic!() };
     assert_eq!((args[0].sort, &args[0].kind), (basic::NAT, &ExprKind::Number(1.into())));

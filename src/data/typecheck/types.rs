@@ -1,10 +1,10 @@
-//! Sorts under inference: the sorts of the language plus one *bottom* sort, the element sort of
-//! `[]`, `{}` and `{:}` before anything is known of it.
+//! Sorts under inference: the sorts of the language plus one *bottom* sort, the unknown element
+//! sort of `[]`, `{}` and `{:}`.
 //!
 //! Subsorting: Pos below Nat below Int below Real; FSet below Set, FBag below Bag at equal
-//! elements; bottom below everything, and a sort that contains bottom is below each sort that fills
-//! it in. Containers are otherwise invariant (a variable of sort List(Pos) is no List(Nat)); that
-//! *literals* may be read at several element sorts is the business of candidate sets.
+//! elements; bottom below everything, and a sort that contains bottom is below each of its
+//! instances. Containers are otherwise invariant (a variable of sort List(Pos) is not a List(Nat));
+//! candidate sets represent the several element sorts of *literals*.
 //!
 //! Types are interned; all operations are linear in the size of a sort and constant for the basic
 //! ones.
@@ -13,7 +13,7 @@ use super::super::sort::{SortKind, Sorts};
 use ahash::AHashMap;
 use mu_base::ids::SortId;
 
-/// An interned type.
+/// Interned type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Ty(u32);
 
@@ -25,13 +25,13 @@ impl Ty {
     pub(super) const INT: Ty = Ty(4);
     pub(super) const REAL: Ty = Ty(5);
 
-    /// Place in Pos, Nat, Int, Real, if it is one of them.
+    /// Returns the position in Pos, Nat, Int, Real, if it is one of them.
     fn rank(self) -> Option<u32> {
         (Ty::POS.0..=Ty::REAL.0).contains(&self.0).then(|| self.0 - Ty::POS.0)
     }
 }
 
-/// What a type is.
+/// Kind of a type.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum TyKind {
     Bottom,
@@ -49,7 +49,7 @@ pub(super) enum TyKind {
     Named(u32),
 }
 
-/// The table of types.
+/// Table of types.
 #[derive(Debug)]
 pub(super) struct Types {
     kinds: Vec<TyKind>,
@@ -78,7 +78,7 @@ impl Default for Types {
 }
 
 impl Types {
-    /// The type of a kind.
+    /// Returns the type of a kind.
     pub(super) fn intern(&mut self, kind: TyKind) -> Ty {
         if let Some(&ty) = self.ids.get(&kind) {
             return ty;
@@ -101,15 +101,15 @@ impl Types {
         self.ids.insert(kind, ty);
         ty
     }
-    /// What a type is.
+    /// Returns the kind of a type.
     pub(super) fn kind(&self, ty: Ty) -> &TyKind {
         &self.kinds[ty.0 as usize]
     }
-    /// Whether bottom occurs in it.
+    /// True if bottom occurs in the type.
     pub(super) fn is_open(&self, ty: Ty) -> bool {
         self.open[ty.0 as usize]
     }
-    /// The type of a sort.
+    /// Returns the type of a sort.
     pub(super) fn of_sort(&mut self, sorts: &Sorts, sort: SortId) -> Ty {
         if let Some(&ty) = self.from.get(&sort) {
             return ty;
@@ -136,7 +136,7 @@ impl Types {
         self.to.insert(ty, sort);
         ty
     }
-    /// The sort of a type; bottom, which nothing has determined, becomes Bool.
+    /// Returns the sort of a type; bottom becomes Bool.
     pub(super) fn sort_of(&mut self, sorts: &mut Sorts, ty: Ty) -> SortId {
         if let Some(&sort) = self.to.get(&ty) {
             return sort;
@@ -162,15 +162,15 @@ impl Types {
         self.to.insert(ty, sort);
         sort
     }
-    /// The type of a sort that was met before.
+    /// Returns the type of a sort that is already in the table.
     pub(super) fn known(&self, sort: SortId) -> Option<Ty> {
         self.from.get(&sort).copied()
     }
-    /// Bottom replaced by Bool everywhere.
+    /// Replaces bottom by Bool everywhere.
     pub(super) fn close(&mut self, ty: Ty) -> Ty {
         self.fill(ty, Ty::BOOL)
     }
-    /// How many steps up from `a` to `b`, if `a` is below `b`.
+    /// Returns the number of coercion steps from `a` to `b`, if `a` is below `b`.
     pub(super) fn distance(&self, a: Ty, b: Ty) -> Option<u32> {
         if a == b || a == Ty::BOTTOM {
             return Some(0);
@@ -185,7 +185,7 @@ impl Types {
             _ => self.instance(a, b).then_some(0),
         }
     }
-    /// Whether `b` is `a` with each bottom replaced by something.
+    /// True if `b` is `a` with each bottom replaced by some type.
     pub(super) fn instance(&self, a: Ty, b: Ty) -> bool {
         if a == b || a == Ty::BOTTOM {
             return true;
@@ -207,7 +207,7 @@ impl Types {
             _ => false,
         }
     }
-    /// Least type above both.
+    /// Returns the least type above both.
     pub(super) fn join(&mut self, a: Ty, b: Ty) -> Option<Ty> {
         if self.distance(a, b).is_some() {
             return Some(b);
@@ -227,7 +227,7 @@ impl Types {
             _ => self.unify(a, b),
         }
     }
-    /// Least common instance of both.
+    /// Returns the least common instance of both.
     pub(super) fn unify(&mut self, a: Ty, b: Ty) -> Option<Ty> {
         if self.instance(a, b) {
             return Some(b);
@@ -256,7 +256,7 @@ impl Types {
         };
         Some(self.intern(kind))
     }
-    /// All types above it that an implicit coercion reaches, itself first.
+    /// Returns all types that implicit coercions reach, the type itself first.
     pub(super) fn above(&mut self, ty: Ty) -> Vec<Ty> {
         if let Some(rank) = ty.rank() {
             return (Ty::POS.0 + rank..=Ty::REAL.0).map(Ty).collect();
@@ -269,8 +269,8 @@ impl Types {
         }
         out
     }
-    /// `open` with each bottom replaced by what stands there in `target` (which is above it); where
-    /// the target says nothing, by the target as a whole.
+    /// Replaces each bottom of `open` by the corresponding part of `target` (which is above it), or
+    /// by the whole target if there is no such part.
     pub(super) fn fill(&mut self, open: Ty, target: Ty) -> Ty {
         if !self.is_open(open) {
             return open;
@@ -302,7 +302,7 @@ impl Types {
         };
         self.intern(kind)
     }
-    /// The type as text; `?` where nothing is known.
+    /// Returns the type as text; `?` for unknown parts.
     pub(super) fn text(&self, sorts: &Sorts, ty: Ty) -> String {
         match self.kind(ty) {
             TyKind::Bottom => "?".into(),

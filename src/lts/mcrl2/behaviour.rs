@@ -1,47 +1,46 @@
-//! mCRL2's binary `.lps` files, and what `.pbes` files ([`super::equations`]) have alike: bits -> a
-//! specification as text, which means the same.
+//! Reader of mCRL2's binary `.lps` files, with the parts common to `.pbes` files
+//! ([`super::equations`]), to equivalent specifications as text.
 //!
-//! After the mark come the declarations as in an `.lts` file, then
+//! After the mark follow the declarations as in an `.lts` file, then
 //!
 //! | `linear_process_specification` | `parameterised_boolean_equation_system` |
 //! |---|---|
-//! | the list of actions | global variables: a count and so many |
-//! | global variables: a count and so many | equations: a count and for each the sign, the head, the right-hand side |
+//! | the list of actions | global variables: a count and the items |
+//! | global variables: a count and the items | equations: a count and for each the sign, the head, the right-hand side |
 //! | the list of parameters | the initial instance |
 //! | summands: a count and for each the distribution, variables, condition, actions, time, assignments | |
 //! | conditions of deadlock: a count and for each variables, condition, time | |
 //! | the initial values with a distribution | |
 //!
-//! Text goes through the same front end as what users write, so whatever it does not take (time,
-//! probabilities) is refused there by name and with its place. A deadlock without time says nothing
-//! and is left out. Cost: one pass, linear in the text; terms share their parts and texts do not:
-//! one expression has at most a megabyte.
+//! The text passes the same front end as specifications by users, which rejects unsupported
+//! constructs (time, probabilities) with their place. A deadlock without time has no effect and is
+//! omitted. Cost: one pass, linear in the text; terms share their parts and texts do not: one
+//! expression has at most a megabyte.
 
 use super::super::aterm::{Content, Item, Reader, Term};
-use super::super::declared::{Declarations, Printer, is_name};
+use super::super::declarations::{Declarations, Printer, is_name};
 use super::{Texts, data, expect_term, refuse};
 use mu_base::Diagnostic;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 
-/// All text together has no more characters than this.
-pub(super) const MOST: usize = 1 << 28;
+/// Limit on the total length of the text; beyond it, the file is rejected.
+pub(super) const MAX_TOTAL: usize = 1 << 28;
 
-/// A linear process as a specification.
+/// Reads a linear process as a specification.
 ///
-/// # Errors
-/// The file is damaged, or an expression in it has no text.
+/// # Errors The file is damaged, or an expression in it has no text.
 pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     let mut stream = start(input, "linear_process_specification", "linear process")?;
     let mut declarations = data(&mut stream)??;
-    let actions = kept(&mut stream)?;
+    let actions = next_term(&mut stream)?;
     let actions = Texts(&stream).list(actions)?;
     for action in &actions {
         declarations.add_action(&stream, *action)?;
     }
     let mut out = declarations.text().to_string();
     globals(&mut stream, &declarations, &mut out)?;
-    let parameters = kept(&mut stream)?;
+    let parameters = next_term(&mut stream)?;
     let mut name = String::from("P");
     while actions.iter().any(|a| action_name(&stream, *a) == Some(&name)) {
         name.push('_');
@@ -57,18 +56,18 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     for _ in 0..count(&mut stream, "summands")? {
         let mut parts = [0; 6];
         for part in &mut parts {
-            *part = kept(&mut stream)?;
+            *part = next_term(&mut stream)?;
         }
         before(&mut out);
         let printer =
             Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
         printer.summand(&parts, &mut out)?;
-        if out.len() > MOST {
-            return Err(refuse(format!("the text of the file has more than {MOST} characters")));
+        if out.len() > MAX_TOTAL {
+            return Err(refuse(format!("the text of the file has more than {MAX_TOTAL} characters")));
         }
     }
     for _ in 0..count(&mut stream, "conditions of deadlock")? {
-        let (vars, condition, time) = (kept(&mut stream)?, kept(&mut stream)?, kept(&mut stream)?);
+        let (vars, condition, time) = (next_term(&mut stream)?, next_term(&mut stream)?, next_term(&mut stream)?);
         let printer =
             Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
         if printer.is_untimed(time) {
@@ -82,7 +81,7 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     }
     before(&mut out);
     out.push_str("delta;\ninit ");
-    let start = kept(&mut stream)?;
+    let start = next_term(&mut stream)?;
     let Content::Apply("LinearProcessInit", &[values, distribution]) = stream.content(start) else {
         return Err(refuse("the file is damaged: the linear process has no initial values"));
     };
@@ -106,31 +105,31 @@ pub(super) fn start<R: Read>(
         Item::Apply(s, _) if stream.name(s) == mark => Ok(stream),
         Item::Apply(s, _) => {
             let found: String = stream.name(s).chars().take(60).collect();
-            Err(refuse(format!("this file of mCRL2 holds no {what}"))
+            Err(refuse(format!("this mCRL2 file contains no {what}"))
                 .note(format!("expected `{mark}`, found `{found}`")))
         }
-        _ => Err(refuse(format!("this file of mCRL2 holds no {what}"))
+        _ => Err(refuse(format!("this mCRL2 file contains no {what}"))
             .note(format!("expected `{mark}`"))),
     }
 }
 
-/// The next term.
-pub(super) fn kept<R: BufRead>(stream: &mut Reader<R>) -> Result<Term, Diagnostic> {
+/// Reads the next term.
+pub(super) fn next_term<R: BufRead>(stream: &mut Reader<R>) -> Result<Term, Diagnostic> {
     let (symbol, parts) = expect_term(stream)?;
-    stream.keep(symbol, parts).ok_or_else(|| refuse("the file has too many terms"))
+    stream.store(symbol, parts).ok_or_else(|| refuse("the file has too many terms"))
 }
 
 pub(super) fn count<R: BufRead>(stream: &mut Reader<R>, what: &str) -> Result<u64, Diagnostic> {
     match stream.item()? {
         Item::Int(count) => Ok(count),
-        _ => Err(refuse(format!("the file is damaged: it does not say how many {what} there are"))),
+        _ => Err(refuse(format!("the file is damaged: the number of {what} is missing"))),
     }
 }
 
 pub(super) fn end<R: BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> {
     match stream.item()? {
         Item::End => Ok(()),
-        _ => Err(refuse("the file is damaged: something stands after its end")),
+        _ => Err(refuse("the file is damaged: there is data after its end")),
     }
 }
 
@@ -140,7 +139,7 @@ pub(super) fn globals<R: BufRead>(
     out: &mut String,
 ) -> Result<(), Diagnostic> {
     for _ in 0..count(stream, "global variables")? {
-        let variable = kept(stream)?;
+        let variable = next_term(stream)?;
         out.push_str("glob ");
         declarations.printer(stream).variable(variable, out)?;
         out.push_str(";\n");
@@ -148,7 +147,7 @@ pub(super) fn globals<R: BufRead>(
     Ok(())
 }
 
-/// Parameters in brackets, if there are some.
+/// Prints parameters in brackets, if there are any.
 pub(super) fn head<R: BufRead>(
     printer: &Printer<'_, R>,
     parameters: Term,
@@ -172,12 +171,12 @@ fn action_name<R: BufRead>(stream: &Reader<R>, action: Term) -> Option<&str> {
     }
 }
 
-/// Prints summands and predicates.
+/// Printer of summands and predicates.
 struct Summands<'a, R> {
     printer: Printer<'a, R>,
     /// The declared actions.
     actions: &'a [Term],
-    /// The name of the process.
+    /// Name of the process.
     name: &'a str,
 }
 
@@ -186,7 +185,7 @@ impl<R: BufRead> Summands<'_, R> {
         match self.printer.texts.name(term) {
             name if is_name(name) => Ok(name),
             name => {
-                Err(refuse(format!("`{}` is no name", name.chars().take(60).collect::<String>())))
+                Err(refuse(format!("`{}` is not a name", name.chars().take(60).collect::<String>())))
             }
         }
     }
@@ -195,7 +194,7 @@ impl<R: BufRead> Summands<'_, R> {
         self.printer.texts.list(list)
     }
 
-    /// An expression; its length is its own.
+    /// Prints an expression; the limit on its length counts from its start.
     fn expression(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
         let mut text = String::new();
         self.printer.expression(term, &mut text)?;
@@ -217,7 +216,7 @@ impl<R: BufRead> Summands<'_, R> {
         Ok(())
     }
 
-    /// `(sum x: S. (condition) -> (`; two brackets are to be closed.
+    /// Prints `(sum x: S. (condition) -> (`; two brackets remain open.
     fn condition(&self, vars: Term, condition: Term, out: &mut String) -> Result<(), Diagnostic> {
         out.push('(');
         if !self.list(vars)?.is_empty() {
@@ -254,7 +253,7 @@ impl<R: BufRead> Summands<'_, R> {
         out.push('(');
         for (i, assignment) in self.list(assignments)?.into_iter().enumerate() {
             let Content::Apply(_, &[var, value]) = self.printer.texts.0.content(assignment) else {
-                return Err(refuse("the file is damaged: an assignment is none"));
+                return Err(refuse("the file is damaged: it has another term in place of an assignment"));
             };
             out.push_str(if i > 0 { ", " } else { "" });
             out.push_str(
@@ -283,12 +282,12 @@ impl<R: BufRead> Summands<'_, R> {
             _ => None,
         };
         let Some((name, sorts, arguments)) = parts else {
-            return Err(refuse("the file is damaged: an action is none"));
+            return Err(refuse("the file is damaged: it has another term in place of an action"));
         };
         let (name, sorts, arguments) =
             (self.name_of(name)?, self.list(sorts)?, self.list(arguments)?);
         out.push_str(name);
-        // Of several actions of a name the sorts of the arguments choose one.
+        // The sorts of the arguments select among several actions of a name.
         let overloaded = self
             .actions
             .iter()
@@ -308,12 +307,12 @@ impl<R: BufRead> Summands<'_, R> {
         Ok(())
     }
 
-    /// `dist x: S[weight] . `, if there are variables.
+    /// Prints `dist x: S[weight] . `, if there are variables.
     fn distribution(&self, distribution: Term, out: &mut String) -> Result<(), Diagnostic> {
         let Content::Apply("Distribution", &[vars, weight]) =
             self.printer.texts.0.content(distribution)
         else {
-            return Err(refuse("the file is damaged: a distribution is none"));
+            return Err(refuse("the file is damaged: it has another term in place of a distribution"));
         };
         if self.list(vars)?.is_empty() {
             return Ok(());
@@ -326,7 +325,7 @@ impl<R: BufRead> Summands<'_, R> {
         Ok(())
     }
 
-    /// Arguments in brackets, if there are some.
+    /// Prints arguments in brackets, if there are any.
     fn arguments(&self, values: Term, out: &mut String) -> Result<(), Diagnostic> {
         let values = self.list(values)?;
         for (i, value) in values.iter().enumerate() {

@@ -1,38 +1,37 @@
-//! mCRL2's binary `.pbes` files: bits -> an equation system as text, which means the same, and its
-//! outline.
+//! Reader of mCRL2's binary `.pbes` files to equivalent equation systems as text, with an outline.
 //!
-//! The outline says where the parts of the right-hand sides stand in the text. Terms of a file
-//! share their parts, texts do not: one that occurs again has the place where it stands first, so
-//! whoever goes by the outline reads each data expression once. The form of the file is told in
-//! [`super::behaviour`]. Cost: one pass, linear in the text, of which what occurs again is copied.
+//! The outline gives the positions of the parts of the right-hand sides in the text. Terms of a
+//! file share their parts, texts do not: a repeated term has the position of its first occurrence,
+//! so a reader of the outline parses each data expression once. The format of the file is described
+//! in [`super::behaviour`]. Cost: one pass, linear in the text; repeated parts are copied.
 
 use super::super::aterm::{Content, Term};
-use super::super::declared::{Printer, is_name};
-use super::behaviour::{MOST, count, end, globals, head, kept, start};
-use super::{MOST_TEXT, data, refuse};
+use super::super::declarations::{Printer, is_name};
+use super::behaviour::{MAX_TOTAL, count, end, globals, head, next_term, start};
+use super::{MAX_TEXT, data, refuse};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use std::io::{BufRead, Read};
 use std::ops::Range;
 
-/// A part of the text.
+/// Range of the text.
 pub type Place = Range<usize>;
 
-/// An equation system: its text, and where what stands in it.
+/// Equation system as text, with the positions of its parts.
 #[derive(Clone, Debug)]
 pub struct Outlined {
     /// The system in mCRL2.
     pub text: String,
     /// The equations in order.
     pub equations: Vec<OutlinedEquation>,
-    /// The instance that is asked for.
+    /// The requested instance.
     pub initial: Place,
 }
 
-/// An equation of an outline.
+/// Equation of an outline.
 #[derive(Clone, Debug)]
 pub struct OutlinedEquation {
-    /// Whether the fixed point is the least.
+    /// True if the fixed point is the least.
     pub least: bool,
     /// The variable with its parameters.
     pub head: Place,
@@ -40,7 +39,7 @@ pub struct OutlinedEquation {
     pub body: OutlinedPredicate,
 }
 
-/// A right-hand side, or a part of it.
+/// Right-hand side, or a part of it.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum OutlinedPredicate {
@@ -51,16 +50,15 @@ pub enum OutlinedPredicate {
     And(Box<[OutlinedPredicate; 2]>),
     Or(Box<[OutlinedPredicate; 2]>),
     Implies(Box<[OutlinedPredicate; 2]>),
-    /// Whether for all values, the variables with their sorts, the body.
+    /// Universal or existential, the variables with their sorts, the body.
     Quantifier(bool, Place, Box<OutlinedPredicate>),
     /// The name of a variable, and arguments.
     Call(Place, Vec<Place>),
 }
 
-/// An equation system as text, with its outline.
+/// Reads an equation system as text, with its outline.
 ///
-/// # Errors
-/// The file is damaged, or an expression in it has no text.
+/// # Errors The file is damaged, or an expression in it has no text.
 pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
     let mut stream = start(input, "parameterised_boolean_equation_system", "equation system")?;
     let declarations = data(&mut stream)??;
@@ -70,7 +68,7 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
     let mut equations = Vec::new();
     let mut known = AHashMap::new();
     for _ in 0..count(&mut stream, "equations")? {
-        let (sign, variable, body) = (kept(&mut stream)?, kept(&mut stream)?, kept(&mut stream)?);
+        let (sign, variable, body) = (next_term(&mut stream)?, next_term(&mut stream)?, next_term(&mut stream)?);
         let least = match stream.content(sign) {
             Content::Apply("Mu", []) => true,
             Content::Apply("Nu", []) => false,
@@ -92,11 +90,11 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
         predicates.out.push_str(";\n");
         Predicates { known, out, .. } = predicates;
         equations.push(OutlinedEquation { least, head, body });
-        if out.len() > MOST {
-            return Err(refuse(format!("the text of the file has more than {MOST} characters")));
+        if out.len() > MAX_TOTAL {
+            return Err(refuse(format!("the text of the file has more than {MAX_TOTAL} characters")));
         }
     }
-    let instance = kept(&mut stream)?;
+    let instance = next_term(&mut stream)?;
     out.push_str("init ");
     let start = out.len();
     let mut predicates = Predicates { printer: declarations.printer(&stream), known, out, start };
@@ -108,19 +106,19 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
     Ok(Outlined { text, equations, initial })
 }
 
-/// Prints predicates.
+/// Printer of predicates.
 struct Predicates<'a, R> {
     printer: Printer<'a, R>,
-    /// Where a data expression or a list of variables stands first.
+    /// First positions of data expressions and lists of variables.
     known: AHashMap<Term, Place>,
     /// The text so far.
     out: String,
-    /// Where the equation begins in it.
+    /// Start of the current equation in the text.
     start: usize,
 }
 
 impl<R: BufRead> Predicates<'_, R> {
-    /// A part that may have been printed before; the place where it stands first.
+    /// Prints a part and returns its first position; a repeated part is copied.
     fn shared(
         &mut self,
         term: Term,
@@ -130,7 +128,7 @@ impl<R: BufRead> Predicates<'_, R> {
             self.out.extend_from_within(place.clone());
             return Ok(place.clone());
         }
-        // Its length is its own.
+        // The limit on its length counts from its start.
         let mut text = String::new();
         print(&self.printer, &mut text)?;
         let place = self.out.len()..self.out.len() + text.len();
@@ -171,8 +169,8 @@ impl<R: BufRead> Predicates<'_, R> {
     }
 
     fn predicate(&mut self, term: Term) -> Result<OutlinedPredicate, Diagnostic> {
-        if self.out.len() - self.start > MOST_TEXT * 16 {
-            return Err(refuse(format!("an equation has more than {} characters", MOST_TEXT * 16)));
+        if self.out.len() - self.start > MAX_TEXT * 16 {
+            return Err(refuse(format!("an equation has more than {} characters", MAX_TEXT * 16)));
         }
         let stream = self.printer.texts.0;
         stacker::maybe_grow(64 << 10, 1 << 20, || {
@@ -198,8 +196,8 @@ impl<R: BufRead> Predicates<'_, R> {
                 Content::Apply(kind @ ("PBESForall" | "PBESExists"), &[vars, body]) => {
                     let all = kind == "PBESForall";
                     self.out.push_str(if all { "(forall " } else { "(exists " });
-                    // Each quantifier has its own place, also if its variables occur again: one may
-                    // be unrolled and the other not.
+                    // Each quantifier has its own position, even if its variables are repeated: one
+                    // may be unrolled and the other not.
                     let from = self.out.len();
                     self.shared(vars, |printer, out| printer.variables(vars, out))?;
                     let vars = from..self.out.len();

@@ -1,4 +1,4 @@
-//! Files of mCRL2's form: what is written is read, what is damaged is refused.
+//! Files in mCRL2's format: round trips and damaged files.
 
 use super::super::aterm::{Term, Writer};
 use super::super::typed::NumberSort;
@@ -50,7 +50,7 @@ const LABELS: [&str; 23] = [
 ];
 
 #[test]
-fn what_is_written_is_read() {
+fn systems_round_trip() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let states = 1 + random.below(9);
@@ -72,20 +72,20 @@ fn what_is_written_is_read() {
     }
 }
 
-/// A system as mCRL2 writes it, put together by hand: lists, sets and machine words in labels,
+/// A system as mCRL2 writes it, constructed by hand: lists, sets and machine words in labels,
 /// values of states.
 #[test]
 fn values_print_as_mcrl2_prints_them() {
     let mut bytes = Vec::new();
     let mut out = Writer::new(&mut bytes).unwrap();
     let mark = out.symbol("labelled_transition_system", 0).unwrap();
-    out.hand(mark, &[]).unwrap();
+    out.output(mark, &[]).unwrap();
     for _ in 0..5 {
-        out.hand_number(0).unwrap();
+        out.output_number(0).unwrap();
     }
     let empty = out.symbol("<empty_list>", 0).unwrap();
-    out.hand(empty, &[]).unwrap();
-    out.hand(empty, &[]).unwrap();
+    out.output(empty, &[]).unwrap();
+    out.output(empty, &[]).unwrap();
     let op = |out: &mut Writer<_>, name: &str| constant(out, name, "S").unwrap();
     let apply = |out: &mut Writer<&mut Vec<u8>>, name: &str, arguments: &[Term]| {
         let mut all = vec![constant(out, name, "S").unwrap()];
@@ -104,7 +104,7 @@ fn values_print_as_mcrl2_prints_them() {
     let no = op(&mut out, "@false_");
     let set = apply(&mut out, "@set", &[no, finite]);
     let minus = number(&mut out, &(-5).into(), NumberSort::Int).unwrap();
-    // Files of toolsets without machine numbers have numbers of bits.
+    // Files of toolsets without machine numbers have numbers of single bits.
     let (one, yes) = (op(&mut out, "@c1"), op(&mut out, "true"));
     let three = apply(&mut out, "@cDub", &[yes, one]);
     let half = apply(&mut out, "@cReal", &[minus, three]);
@@ -119,23 +119,23 @@ fn values_print_as_mcrl2_prints_them() {
     let time = out.share("DataVarId", &[undefined, real]).unwrap();
     let transition = out.symbol("transition", 0).unwrap();
     let label = out.symbol("TimedMultAct", 2).unwrap();
-    out.hand(transition, &[]).unwrap();
-    out.hand_number(0).unwrap();
-    out.hand(label, &[actions, time]).unwrap();
-    out.hand_number(1).unwrap();
+    out.output(transition, &[]).unwrap();
+    out.output_number(0).unwrap();
+    out.output(label, &[actions, time]).unwrap();
+    out.output_number(1).unwrap();
     let cell = out.symbol("<list_constructor>", 2).unwrap();
-    out.hand(cell, &[two, no_sorts]).unwrap();
+    out.output(cell, &[two, no_sorts]).unwrap();
     let start = out.symbol("initial_state", 0).unwrap();
-    out.hand(start, &[]).unwrap();
-    out.hand_number(1).unwrap();
-    out.hand_number(0).unwrap();
+    out.output(start, &[]).unwrap();
+    out.output_number(1).unwrap();
+    out.output_number(0).unwrap();
     out.finish().unwrap();
     let lts = read(&bytes[..]).unwrap();
     assert_eq!(rows(&lts), [(0, "send([2, x], {x}, -5 / 3)", 1)]);
 }
 
 #[test]
-fn damage_is_refused() {
+fn damage_is_rejected() {
     let mut table = Labels::default();
     table.texts.extend(["a(1, x)".to_string(), "b".into()]);
     let edges = [

@@ -1,14 +1,14 @@
-//! [`Lts`] -> mCRL2's binary `.lts`: with the declarations and typed labels of a [`Typed`], or with
-//! what the labels' texts tell.
+//! Writer of mCRL2's binary `.lts`: with the declarations and typed labels of a [`Typed`], or with
+//! types inferred from the labels' texts.
 //!
-//! With declarations: each sort and term that something needs is shared once, parts before wholes.
-//! Numbers are digits of 64 bits, conversions between sorts of numbers are constructors, as the
-//! toolset has them. Without: labels are read as multi-actions with arguments; numbers and truth
-//! values get their sorts, all other arguments become constants of a sort `Value` with their texts
-//! as names. A label that is no multi-action becomes an action without arguments of that name.
+//! With declarations: each required sort and term is shared once, parts before wholes. Numbers are
+//! digits of 64 bits, conversions between sorts of numbers are constructors, as in the toolset.
+//! Without: labels are parsed as multi-actions with arguments; numbers and truth values get their
+//! sorts, all other arguments become constants of a sort `Value` with their texts as names. A label
+//! that is not a multi-action becomes an action without arguments of that name.
 //!
-//! Cost: one pass over labels, terms and transitions. Invariant: reading what was written gives the
-//! same system.
+//! Cost: one pass over labels, terms and transitions. Invariant: reading the file gives the same
+//! system.
 
 use super::super::Lts;
 use super::super::aterm::{Term, Writer};
@@ -21,7 +21,8 @@ use num_bigint::BigInt;
 use num_bigint::Sign;
 use std::io::{BufWriter, Write};
 
-/// The actions of a label with the texts of their arguments; none if it is no multi-action.
+/// Returns the actions of a label with the texts of their arguments; `None` if it is not a
+/// multi-action.
 fn actions_of(label: &str) -> Option<Vec<(&str, Vec<&str>)>> {
     let is_name = |n: &str| {
         n.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -50,7 +51,7 @@ fn actions_of(label: &str) -> Option<Vec<(&str, Vec<&str>)>> {
     (actions.iter().map(shown).collect::<Vec<_>>().join("|") == label).then_some(actions)
 }
 
-/// Parts of a text between marks that are in no brackets; none if brackets do not match.
+/// Splits a text at marks outside brackets; `None` if brackets do not match.
 fn split(text: &str, mark: char) -> Option<Vec<&str>> {
     let (mut parts, mut from, mut open) = (Vec::new(), 0, Vec::new());
     for (i, c) in text.char_indices() {
@@ -70,7 +71,7 @@ fn split(text: &str, mark: char) -> Option<Vec<&str>> {
     open.is_empty().then_some(parts)
 }
 
-/// Sorts that arguments get.
+/// Inferred sorts of arguments.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Sort {
     Bool,
@@ -111,7 +112,7 @@ impl Sort {
     }
 }
 
-/// Writes a system, with declarations if there are some that know all its labels.
+/// Writes a system, with declarations if these cover all its labels.
 pub fn write(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> Result<(), Diagnostic> {
     if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
         return Err(refuse(format!("the label `{label}` has no typed form")));
@@ -123,7 +124,7 @@ pub fn write(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> Result<(),
 fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Result<()> {
     let mut out = Writer::new(BufWriter::with_capacity(1 << 20, output))?;
     let mark = out.symbol("labelled_transition_system", 0)?;
-    out.hand(mark, &[])?;
+    out.output(mark, &[])?;
     let lists = match typed {
         Some(typed) => declared(&mut out, lts, typed)?,
         None => inferred(&mut out, lts)?,
@@ -133,52 +134,53 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
     let time = out.share("DataVarId", &[undefined, real])?;
     let multi_action = out.symbol("TimedMultAct", 2)?;
     let start = out.symbol("initial_state", 0)?;
-    out.hand(start, &[])?;
-    out.hand_number(1)?;
-    out.hand_number(u64::from(lts.initial.0))?;
+    out.output(start, &[])?;
+    out.output_number(1)?;
+    out.output_number(u64::from(lts.initial.0))?;
     let transition = out.symbol("transition", 0)?;
     for s in 0..lts.state_count() {
         for (label, target) in lts.successors(StateId::new(s)) {
-            out.hand(transition, &[])?;
-            out.hand_number(s as u64)?;
-            out.hand(multi_action, &[lists[label.index()], time])?;
-            out.hand_number(u64::from(target.0))?;
+            out.output(transition, &[])?;
+            out.output_number(s as u64)?;
+            out.output(multi_action, &[lists[label.index()], time])?;
+            out.output_number(u64::from(target.0))?;
         }
     }
-    // A list for each state tells how many there are, also those that no transition names.
+    // A list for each state determines their number, including states without transitions.
     if unnamed(lts) {
         let empty_list = out.symbol("<empty_list>", 0)?;
         for _ in 0..lts.state_count() {
-            out.hand(empty_list, &[])?;
+            out.output(empty_list, &[])?;
         }
     }
     out.finish()
 }
 
-/// Hands out a list: all but its first cell are shared.
-pub(super) fn hand_list<W: Write>(out: &mut Writer<W>, items: &[Term]) -> std::io::Result<()> {
+/// Outputs a list: all cells except the first are shared.
+pub(super) fn output_list<W: Write>(out: &mut Writer<W>, items: &[Term]) -> std::io::Result<()> {
     match items.split_first() {
         None => {
             let empty = out.symbol("<empty_list>", 0)?;
-            out.hand(empty, &[])
+            out.output(empty, &[])
         }
         Some((first, rest)) => {
             let rest = out.share_list(rest)?;
             let cell = out.symbol("<list_constructor>", 2)?;
-            out.hand(cell, &[*first, rest])
+            out.output(cell, &[*first, rest])
         }
     }
 }
 
-/// Hands out no process parameters and these actions.
-fn hand_actions<W: Write>(out: &mut Writer<W>, actions: &[Term]) -> std::io::Result<()> {
-    hand_list(out, &[])?;
-    hand_list(out, actions)
+/// Outputs an empty list of process parameters and these actions.
+fn output_actions<W: Write>(out: &mut Writer<W>, actions: &[Term]) -> std::io::Result<()> {
+    output_list(out, &[])?;
+    output_list(out, actions)
 }
 
-/// Writes the declarations that the labels' texts tell; the list of actions of each label.
+/// Writes the declarations inferred from the labels' texts. Returns the list of actions of each
+/// label.
 fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Term>> {
-    // Label 0 is tau, the empty multi-action, whatever its text.
+    // Label 0 is tau, the empty multi-action, independent of its text.
     let labels: Vec<Vec<(&str, Vec<&str>)>> = (lts.table.texts.iter().enumerate())
         .map(|(i, t)| {
             if i == 0 {
@@ -205,20 +207,20 @@ fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Ter
     let sort_id = out.symbol("SortId", 1)?;
     let op_id = out.symbol("OpIdNoIndex", 2)?;
     let value = out.share("Value", &[])?;
-    out.hand_number(u64::from(!constants.is_empty()))?;
+    out.output_number(u64::from(!constants.is_empty()))?;
     if !constants.is_empty() {
-        out.hand(sort_id, &[value])?;
+        out.output(sort_id, &[value])?;
     }
     // No aliases; the constants are constructors; no mappings, no equations.
-    out.hand_number(0)?;
-    out.hand_number(constants.len() as u64)?;
+    out.output_number(0)?;
+    out.output_number(constants.len() as u64)?;
     let value_sort = out.share("SortId", &[value])?;
     for text in &constants {
         let name = out.share(text, &[])?;
-        out.hand(op_id, &[name, value_sort])?;
+        out.output(op_id, &[name, value_sort])?;
     }
-    out.hand_number(0)?;
-    out.hand_number(0)?;
+    out.output_number(0)?;
+    out.output_number(0)?;
     let mut declarations: AHashMap<(&str, usize), Term> = AHashMap::new();
     for key in &declared {
         let mut of = Vec::new();
@@ -229,7 +231,7 @@ fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Ter
         declarations.insert(*key, out.share("ActId", &[name, of])?);
     }
     let actions: Vec<Term> = declared.iter().map(|key| declarations[key]).collect();
-    hand_actions(out, &actions)?;
+    output_actions(out, &actions)?;
     let mut lists = Vec::new();
     for label in &labels {
         let mut actions = Vec::new();
@@ -247,7 +249,7 @@ fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Ter
     Ok(lists)
 }
 
-/// Writes declarations; the list of actions of each label, all of which are known.
+/// Writes declarations. Returns the list of actions of each label; all labels have typed forms.
 fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io::Result<Vec<Term>> {
     let label = |(i, text): (usize, &String)| {
         if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") }
@@ -256,7 +258,7 @@ fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io:
     let shared = share_needed(out, typed, labels.iter().flatten().flat_map(|p| &p.arguments))?;
     data_specification(out, typed, &shared)?;
     let actions = action_declarations(out, typed, &shared)?;
-    hand_actions(out, &actions)?;
+    output_actions(out, &actions)?;
     let mut lists = Vec::new();
     for label in labels {
         lists.push(multi_action(out, &actions, &shared, label.into_iter())?);
@@ -264,7 +266,7 @@ fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io:
     Ok(lists)
 }
 
-/// Shares the actions.
+/// Shares the declarations of actions.
 pub(super) fn action_declarations<W: Write>(
     out: &mut Writer<W>,
     typed: &Typed,
@@ -294,7 +296,7 @@ pub(super) fn multi_action<'p, W: Write>(
     out.share_list(&all)
 }
 
-/// Hands out the declarations of data.
+/// Outputs the declarations of data.
 pub(super) fn data_specification<W: Write>(
     out: &mut Writer<W>,
     typed: &Typed,
@@ -303,40 +305,40 @@ pub(super) fn data_specification<W: Write>(
     let sort = |s: &typed::SortRef| shared.sort(*s);
     let term = |t: &typed::TermRef| shared.term(*t);
     let sort_id = out.symbol("SortId", 1)?;
-    out.hand_number(typed.declared.len() as u64)?;
+    out.output_number(typed.declared.len() as u64)?;
     for s in &typed.declared {
         let typed::Sort::Named(name) = &typed.all_sorts()[s.index()] else {
             panic!("a declared sort has a name")
         };
         let name = out.share(name, &[])?;
-        out.hand(sort_id, &[name])?;
+        out.output(sort_id, &[name])?;
     }
     let alias = out.symbol("SortRef", 2)?;
-    out.hand_number(typed.aliases.len() as u64)?;
+    out.output_number(typed.aliases.len() as u64)?;
     for (name, of) in &typed.aliases {
-        out.hand(alias, &[sort(name), sort(of)])?;
+        out.output(alias, &[sort(name), sort(of)])?;
     }
     let op_id = out.symbol("OpIdNoIndex", 2)?;
     for operations in [&typed.constructors, &typed.mappings] {
-        out.hand_number(operations.len() as u64)?;
+        out.output_number(operations.len() as u64)?;
         for o in operations {
             let typed::Term::Operation(name, of) = &typed.all_terms()[o.index()] else {
-                panic!("what is declared is an operation")
+                panic!("only operations are declared")
             };
             let name = out.share(name, &[])?;
-            out.hand(op_id, &[name, sort(of)])?;
+            out.output(op_id, &[name, sort(of)])?;
         }
     }
-    out.hand_number(typed.equations.len() as u64)?;
+    out.output_number(typed.equations.len() as u64)?;
     for e in &typed.equations {
         let variables = out.share_list(&e.variables.iter().map(term).collect::<Vec<_>>())?;
         let equation = out.symbol("DataEqn", 4)?;
-        out.hand(equation, &[variables, term(&e.condition), term(&e.left), term(&e.right)])?;
+        out.output(equation, &[variables, term(&e.condition), term(&e.left), term(&e.right)])?;
     }
     Ok(())
 }
 
-/// Sorts and terms by their numbers in the file.
+/// Numbers of sorts and terms in the file.
 pub(super) struct Shared {
     sorts: Vec<Option<Term>>,
     terms: Vec<Option<Term>>,
@@ -354,7 +356,7 @@ impl Shared {
     }
 }
 
-/// Shares what declarations and these terms need.
+/// Shares the sorts and terms that the declarations and these terms need.
 pub(super) fn share_needed<'t, W: Write>(
     out: &mut Writer<W>,
     typed: &'t Typed,
@@ -511,7 +513,7 @@ fn share_term<W: Write>(
     }
 }
 
-/// The arguments of the sort `Value`, each once, in the order in which they occur.
+/// Returns the arguments of the sort `Value` without duplicates, in the order of occurrence.
 fn constants<'t>(
     labels: &[Vec<(&'t str, Vec<&'t str>)>],
     sorts: &AHashMap<(&str, usize), Vec<Sort>>,
@@ -527,7 +529,7 @@ fn constants<'t>(
     constants
 }
 
-/// Whether the last state is in no transition and not the initial one.
+/// True if the last state has no transition and is not the initial one.
 fn unnamed(lts: &Lts) -> bool {
     let last = StateId::new(lts.state_count() - 1);
     last != lts.initial && lts.successors(last).next().is_none() && !lts.targets.contains(&last)
@@ -538,7 +540,7 @@ pub(super) fn named_sort<W: Write>(out: &mut Writer<W>, name: &str) -> std::io::
     out.share("SortId", &[name])
 }
 
-/// An operation `from -> to`.
+/// Shares an operation `from -> to`.
 fn function<W: Write>(
     out: &mut Writer<W>,
     name: &str,
@@ -554,7 +556,7 @@ fn function<W: Write>(
     out.share("OpIdNoIndex", &[name, sort])
 }
 
-/// A constant of a named sort.
+/// Shares a constant of a named sort.
 pub(super) fn constant<W: Write>(
     out: &mut Writer<W>,
     name: &str,
@@ -564,7 +566,7 @@ pub(super) fn constant<W: Write>(
     out.share("OpIdNoIndex", &[name, sort])
 }
 
-/// An argument of a label at the sort that its text told.
+/// Shares an argument of a label at its inferred sort.
 fn argument<W: Write>(out: &mut Writer<W>, text: &str, sort: Sort) -> std::io::Result<Term> {
     let sort = match sort {
         Sort::Bool | Sort::Value => return constant(out, text, sort.name()),
@@ -574,7 +576,7 @@ fn argument<W: Write>(out: &mut Writer<W>, text: &str, sort: Sort) -> std::io::R
     number(out, &text.parse().map_err(std::io::Error::other)?, sort)
 }
 
-/// An integer at a sort of numbers.
+/// Shares an integer at a sort of numbers.
 pub(super) fn number<W: Write>(
     out: &mut Writer<W>,
     value: &BigInt,
@@ -604,8 +606,8 @@ pub(super) fn number<W: Write>(
     }
 }
 
-/// The magnitude as a positive or natural number: digits of 64 bits, from the most significant one
-/// on.
+/// Shares the magnitude as a positive or natural number: digits of 64 bits, from the most
+/// significant one on.
 fn digits<W: Write>(out: &mut Writer<W>, value: &BigInt, sort: &str) -> std::io::Result<Term> {
     let (_, words) = value.to_u64_digits();
     let (first, rest) = words.split_last().map_or((0, [].as_slice()), |(f, r)| (*f, r));

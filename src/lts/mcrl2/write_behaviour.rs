@@ -1,14 +1,14 @@
-//! A linear process or an equation system of typed terms -> mCRL2's binary `.lps` and `.pbes`; the
-//! form is that of [`super::behaviour`].
+//! Writer of mCRL2's binary `.lps` and `.pbes` files from typed terms; the format is that of
+//! [`super::behaviour`].
 //!
-//! Cost: one pass. Invariant: reading what was written gives a text that means the same.
+//! Cost: one pass. Invariant: reading the file gives a text with the same meaning.
 
 use super::super::aterm::{Term, Writer};
 use super::super::behaviour::{Equations, Predicate, Process};
 use super::super::typed::{NumberSort, TermRef};
 use super::refuse;
 use super::write::{
-    Shared, action_declarations, constant, data_specification, hand_list, multi_action, named_sort,
+    Shared, action_declarations, constant, data_specification, output_list, multi_action, named_sort,
     number, share_needed,
 };
 use mu_base::Diagnostic;
@@ -33,68 +33,68 @@ pub fn write_equations(equations: &Equations, output: impl Write) -> Result<(), 
 }
 
 fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> {
-    let mut out = Writer::remembering(BufWriter::with_capacity(1 << 16, output))?;
+    let mut out = Writer::with_contents(BufWriter::with_capacity(1 << 16, output))?;
     let mark = out.symbol("linear_process_specification", 0)?;
-    out.hand(mark, &[])?;
+    out.output(mark, &[])?;
     let shared = share_needed(&mut out, &process.typed, process.terms())?;
     data_specification(&mut out, &process.typed, &shared)?;
     let actions = action_declarations(&mut out, &process.typed, &shared)?;
-    hand_list(&mut out, &actions)?;
+    output_list(&mut out, &actions)?;
     globals(&mut out, &process.globals, &shared)?;
-    hand_list(&mut out, &shared.list(&process.parameters))?;
-    let certain = certainly(&mut out)?;
+    output_list(&mut out, &shared.list(&process.parameters))?;
+    let certain = point_distribution(&mut out)?;
     let untimed = untimed(&mut out)?;
-    out.hand_number(process.summands.len() as u64)?;
+    out.output_number(process.summands.len() as u64)?;
     for s in &process.summands {
         let distribution = out.symbol("Distribution", 2)?;
-        out.hand(distribution, &certain)?;
-        hand_list(&mut out, &shared.list(&s.variables))?;
-        out.hand_again(shared.term(s.condition))?;
+        out.output(distribution, &certain)?;
+        output_list(&mut out, &shared.list(&s.variables))?;
+        out.output_shared(shared.term(s.condition))?;
         let label = multi_action(&mut out, &actions, &shared, s.actions.iter())?;
-        out.hand_again(label)?;
-        out.hand_again(untimed)?;
+        out.output_shared(label)?;
+        out.output_shared(untimed)?;
         let mut assignments = Vec::new();
         for (var, value) in &s.assignments {
             assignments
                 .push(out.share("DataVarIdInit", &[shared.term(*var), shared.term(*value)])?);
         }
-        hand_list(&mut out, &assignments)?;
+        output_list(&mut out, &assignments)?;
     }
     // Untimed deadlock is possible everywhere: it adds nothing.
-    out.hand_number(1)?;
-    hand_list(&mut out, &[])?;
+    out.output_number(1)?;
+    output_list(&mut out, &[])?;
     let always = constant(&mut out, "true", "Bool")?;
-    out.hand_again(always)?;
-    out.hand_again(untimed)?;
+    out.output_shared(always)?;
+    out.output_shared(untimed)?;
     let values = out.share_list(&shared.list(&process.initial))?;
     let distribution = out.share("Distribution", &certain)?;
     let start = out.symbol("LinearProcessInit", 2)?;
-    out.hand(start, &[values, distribution])?;
+    out.output(start, &[values, distribution])?;
     out.finish()
 }
 
 fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<()> {
-    let mut out = Writer::remembering(BufWriter::with_capacity(1 << 16, output))?;
+    let mut out = Writer::with_contents(BufWriter::with_capacity(1 << 16, output))?;
     let mark = out.symbol("parameterised_boolean_equation_system", 0)?;
-    out.hand(mark, &[])?;
+    out.output(mark, &[])?;
     let shared = share_needed(&mut out, &system.typed, system.terms().into_iter())?;
     data_specification(&mut out, &system.typed, &shared)?;
     globals(&mut out, &system.globals, &shared)?;
-    out.hand_number(system.equations.len() as u64)?;
+    out.output_number(system.equations.len() as u64)?;
     for e in &system.equations {
         let sign = out.symbol(if e.least { "Mu" } else { "Nu" }, 0)?;
-        out.hand(sign, &[])?;
+        out.output(sign, &[])?;
         let (name, parameters) =
             (out.share(&e.name, &[])?, out.share_list(&shared.list(&e.parameters))?);
         let head = out.symbol("PropVarDecl", 2)?;
-        out.hand(head, &[name, parameters])?;
+        out.output(head, &[name, parameters])?;
         let body = predicate(&mut out, &e.body, &shared)?;
-        out.hand_again(body)?;
+        out.output_shared(body)?;
     }
     let (name, values) =
         (out.share(&system.initial.0, &[])?, out.share_list(&shared.list(&system.initial.1))?);
     let start = out.symbol("PropVarInst", 2)?;
-    out.hand(start, &[name, values])?;
+    out.output(start, &[name, values])?;
     out.finish()
 }
 
@@ -134,7 +134,7 @@ fn predicate<W: Write>(
     })
 }
 
-/// A constant: the toolset takes those of data only.
+/// Shares a constant predicate: the toolset accepts only data constants.
 fn truth<W: Write>(out: &mut Writer<W>, value: bool) -> std::io::Result<Term> {
     constant(out, if value { "true" } else { "false" }, "Bool")
 }
@@ -144,16 +144,16 @@ fn globals<W: Write>(
     globals: &[TermRef],
     shared: &Shared,
 ) -> std::io::Result<()> {
-    out.hand_number(globals.len() as u64)?;
-    globals.iter().try_for_each(|g| out.hand_again(shared.term(*g)))
+    out.output_number(globals.len() as u64)?;
+    globals.iter().try_for_each(|g| out.output_shared(shared.term(*g)))
 }
 
-/// The distribution that is one value for certain.
-fn certainly<W: Write>(out: &mut Writer<W>) -> std::io::Result<[Term; 2]> {
+/// Shares the distribution of a single value.
+fn point_distribution<W: Write>(out: &mut Writer<W>) -> std::io::Result<[Term; 2]> {
     Ok([out.share_list(&[])?, number(out, &1.into(), NumberSort::Real)?])
 }
 
-/// The time of what has none.
+/// Shares the time of untimed terms.
 fn untimed<W: Write>(out: &mut Writer<W>) -> std::io::Result<Term> {
     let (real, undefined) = (named_sort(out, "Real")?, out.share("@undefined_real", &[])?);
     out.share("DataVarId", &[undefined, real])

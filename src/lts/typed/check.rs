@@ -1,11 +1,11 @@
-//! Type checker of typed terms: what a file holds is checked before it is written.
+//! Type checker of typed terms, run before a file is written.
 //!
 //! Input: a [`Process`], [`Equations`], or the declarations and labels of a transition system
 //! ([`Typed`]). Output: nothing, or an internal error with the first term that is not well typed. A
 //! reader of the file applies rewrite rules by sort, so a term of the sort `Pos` where `Nat` is
 //! expected matches no rule, and nothing else reports that.
 //!
-//! Sorts are equal if they are the same. Each operation is declared or one of [`OPERATIONS`], at a
+//! Sorts are equal only if identical. Each operation is declared or one of [`OPERATIONS`], at a
 //! sort that it has. Each variable is in scope. The table is written by hand from the language
 //! definition and shares no code with the type checker of specifications. Cost: linear in the
 //! shared terms, once for each scope that holds them.
@@ -18,7 +18,7 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use num_bigint::Sign;
 
-/// A pattern of sorts over the variables `S` and `T`.
+/// Pattern of sorts over the variables `S` and `T`.
 #[derive(Clone, Copy)]
 enum Pattern {
     Basic(&'static str),
@@ -45,10 +45,10 @@ const BAG: Pattern = Of(Container::Bag);
 const FSET: Pattern = Of(Container::FSet);
 const FBAG: Pattern = Of(Container::FBag);
 
-/// An operation: its name, its domain, its range.
+/// Operation: its name, its domain, its range.
 type Operation = (&'static str, &'static [Pattern], Pattern);
 
-/// The operations that the language has without declaration, by the names in files.
+/// Built-in operations of the language, by their names in files.
 const OPERATIONS: &[Operation] = &[
     ("true", &[], BOOL),
     ("false", &[], BOOL),
@@ -181,15 +181,15 @@ const OPERATIONS: &[Operation] = &[
     ("@func_update_stable", &[Function, S, T], Function),
 ];
 
-/// The sorts that the language has without declaration.
+/// Built-in sorts of the language.
 const BASIC: [&str; 5] = ["Bool", "Pos", "Nat", "Int", "Real"];
 
-/// A type checker with the variables of the present scope.
+/// Type checker with the variables of the current scope.
 struct Checker<'t> {
     typed: &'t Typed,
     /// All sorts: those of the declarations, then those of abstractions.
     table: Table<Sort>,
-    /// The sorts of all terms, once they are known.
+    /// Sorts of all terms checked so far.
     sorts: Vec<SortRef>,
     /// Declared operations: their names and sorts.
     operations: AHashSet<(String, SortRef)>,
@@ -198,14 +198,14 @@ struct Checker<'t> {
     basic: Vec<SortRef>,
     /// Variables in scope, each with the number of binders that hold it.
     scope: AHashMap<TermRef, u32>,
-    /// The scope in which a term was last looked at.
+    /// Scope in which each term was last checked.
     seen: Vec<u32>,
-    /// The present scope, and how many there were.
+    /// Current scope, and the number of scopes so far.
     now: u32,
     scopes: u32,
 }
 
-/// A result; the error is the fault as text.
+/// Result of a check; the error is a text.
 type Checked<T> = Result<T, String>;
 
 impl Typed {
@@ -291,7 +291,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Prints a term, cut below a depth.
+    /// Prints a term, truncated below a depth.
     fn text(&self, term: TermRef, depth: u32) -> String {
         let list = |all: &[TermRef]| {
             all.iter().map(|t| self.text(*t, depth + 1)).collect::<Vec<_>>().join(", ")
@@ -366,7 +366,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// True if a sort is an instance of a pattern; notes what the variables stand for.
+    /// True if a sort is an instance of a pattern; records the values of the variables.
     fn matches(&self, pattern: Pattern, sort: SortRef, of: &mut [Option<SortRef>; 2]) -> bool {
         let mut is = |at: usize, sort: SortRef| *of[at].get_or_insert(sort) == sort;
         match (pattern, &self.table.all[sort.index()]) {
@@ -419,7 +419,7 @@ impl<'t> Checker<'t> {
                 if is_in {
                     Ok(self.basic[at])
                 } else {
-                    Err(format!("{value} is no number of the sort {}", BASIC[at]))
+                    Err(format!("{value} is not a number of the sort {}", BASIC[at]))
                 }
             }
             Term::Apply(head, arguments) => {
@@ -464,7 +464,7 @@ impl<'t> Checker<'t> {
 
     fn variables(&self, all: &[TermRef]) -> Checked<()> {
         match all.iter().find(|v| !matches!(self.typed.terms.all[v.index()], Term::Variable(..))) {
-            Some(other) => Err(format!("`{}` is bound, and is no variable", self.text(*other, 0))),
+            Some(other) => Err(format!("`{}` is bound, but is not a variable", self.text(*other, 0))),
             None => Ok(()),
         }
     }
@@ -476,7 +476,7 @@ impl<'t> Checker<'t> {
         }
         let (own, sort) = (self.sort_text(own), self.sort_text(sort));
         Err(format!(
-            "{what}, `{}`, has the sort {own} where {sort} is expected",
+            "{what}, `{}`, has the sort {own}; expected {sort}",
             self.text(term, 0)
         ))
     }
@@ -491,7 +491,7 @@ impl<'t> Checker<'t> {
         self.at(term, self.bool(), what)
     }
 
-    /// Runs a check where more variables are in scope.
+    /// Runs a check with more variables in scope.
     fn scoped<R>(
         &mut self,
         variables: &[TermRef],
@@ -512,8 +512,7 @@ impl<'t> Checker<'t> {
         result
     }
 
-    /// Checks that the free variables of a term are in scope. A term is looked at once in each
-    /// scope.
+    /// Checks that the free variables of a term are in scope. A term is visited once in each scope.
     fn in_scope(&mut self, term: TermRef) -> Checked<()> {
         if std::mem::replace(&mut self.seen[term.index()], self.now) == self.now {
             return Ok(());
@@ -542,7 +541,7 @@ impl<'t> Checker<'t> {
     fn values(&mut self, variables: &[SortRef], values: &[TermRef], what: &str) -> Checked<()> {
         if variables.len() != values.len() {
             return Err(format!(
-                "{what}: {} values, and {} are expected",
+                "{what}: found {} values, expected {}",
                 values.len(),
                 variables.len()
             ));
@@ -571,7 +570,7 @@ impl<'t> Checker<'t> {
                         for (parameter, value) in &s.assignments {
                             if !process.parameters.contains(parameter) {
                                 return Err(format!(
-                                    "`{}` is assigned, and is no parameter",
+                                    "`{}` is assigned, but is not a parameter",
                                     it.text(*parameter, 0)
                                 ));
                             }

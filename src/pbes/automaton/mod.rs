@@ -197,7 +197,7 @@ impl Automaton {
     /// is met.
     #[must_use]
     pub fn limited(mut self, budget: &Budget) -> Self {
-        self.engine = self.engine.limited(budget);
+        self.engine = self.engine.with_budget(budget);
         self
     }
 

@@ -24,7 +24,7 @@ impl Automaton {
             }
         }
         let values: Vec<(&Expr, Option<SortId>)> = values.iter().map(|(v, s)| (v, *s)).collect();
-        let mut texts = text::faithful(&self.kept_data(), &values)?.into_iter();
+        let mut texts = text::round_trip_texts(&self.kept_data(), &values)?.into_iter();
         let one = |(node, own): &super::Key| {
             std::iter::once(node.0.to_string()).chain(texts.by_ref().take(own.len())).collect()
         };

@@ -2,11 +2,11 @@
 //! location is entered, so that no location starts with a `dist`.
 //!
 //! In: the continuation and the values of its variables. Out: the continuation without leading
-//! `dist`s, whose variables become free in it, and their distribution. A `dist` below `+` and `c ->
-//! p <> q` is pulled out: probabilistic choices precede nondeterministic ones (Groote, Rivera
-//! Verduzco, de Vink, "An efficient algorithm to determine probabilistic bisimulation", 2018, and
-//! the reference's linear form). If a condition excludes a `dist`, its variables have one value
-//! with probability 1, so that states do not multiply.
+//! `dist`s, and the distribution of their variables, which become free in it. A `dist` below `+`
+//! and `c -> p <> q` is pulled out: probabilistic choices precede nondeterministic ones (Groote,
+//! Rivera Verduzco, de Vink, "An efficient algorithm to determine probabilistic bisimulation",
+//! 2018, and the reference's linear form). If a condition excludes a `dist`, its variables have one
+//! value with probability 1, so that states do not multiply.
 //!
 //! Cost: linear in the terms up to the first actions. Invariant: the free variables of the weights
 //! are those of the values and the chosen variables.

@@ -438,7 +438,7 @@ fn merge_complements(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> 
     rows
 }
 
-/// Returns the condition of `a` whose negation is in `b`, if all other conditions are equal.
+/// Returns a condition of `a` with its negation in `b`, if all other conditions are equal.
 fn opposite(signature: &mut Signature, a: &[Expr], b: &[Expr]) -> Option<Expr> {
     let only = |xs: &[Expr], ys: &[Expr]| {
         let mut rest = xs.iter().filter(|x| !ys.contains(x));

@@ -108,8 +108,8 @@ impl Options {
         self
     }
 
-    /// Returns options for processes whose sorts may stand for sorts of any size: the result names
-    /// no values that the specification does not name.
+    /// Returns options for processes with sorts that may stand for sorts of any size: the result
+    /// names no values that the specification does not name.
     pub fn of_any_size() -> Self {
         Self { positions: false, ..Self::default() }
     }
@@ -564,7 +564,7 @@ fn not_sequential(proc: &Proc) -> Diagnostic {
 }
 
 /// Returns a copy of an automaton with fresh variables, so that two copies of one process can be
-/// compose. Sum variables become different from all variables of locations: in the source, a sum
+/// composed. Sum variables become different from all variables of locations: in the source, a sum
 /// variable that is then stored is one variable.
 fn with_fresh_variables(mut automaton: Automaton, signature: &mut Signature) -> Automaton {
     let mut map: AHashMap<VarId, VarId> = AHashMap::new();

@@ -94,7 +94,7 @@ struct Frame {
     projections: Vec<OpId>,
 }
 
-/// Locations whose sequences have one shape.
+/// Locations with sequences of one shape.
 #[derive(Clone, Copy)]
 enum ShapeLocations {
     /// One so far, which is not in `by_sequence`.
@@ -151,7 +151,7 @@ pub(super) struct Builder<'a> {
     pub signature: &'a mut Signature,
     /// Converted bodies, by process.
     pub bodies: Vec<Option<Rc<Term>>>,
-    /// True for processes whose calls use a stack, see [`non_regular`].
+    /// True for each process with calls that use a stack, see [`non_regular`].
     pub uses_stack: Vec<bool>,
     /// True for processes that may start with a probabilistic choice.
     pub(super) starts_with_dist: Vec<bool>,
@@ -692,8 +692,8 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Adds the edges of a term whose first action happens at a given time; if it has its own time,
-    /// both must be equal.
+    /// Adds the edges of a term with its first action at a given time; if the action has its own
+    /// time, both must be equal.
     fn unfold_at(
         &mut self,
         term: &Rc<Term>,

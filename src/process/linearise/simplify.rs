@@ -328,7 +328,7 @@ pub(super) fn dead(automaton: &mut Automaton) {
         vars
     };
     // Dependencies of each variable.
-    let asked: Vec<Vec<(VarId, Vec<VarId>)>> = automaton
+    let needed: Vec<Vec<(VarId, Vec<VarId>)>> = automaton
         .edges
         .iter()
         .map(|edge| edge.assigns.iter().map(|(v, e)| (*v, free(e))).collect())
@@ -347,8 +347,8 @@ pub(super) fn dead(automaton: &mut Automaton) {
     }
     loop {
         let before = used.len();
-        for (edge, asked) in automaton.edges.iter().zip(&asked) {
-            for (v, of) in asked {
+        for (edge, needed) in automaton.edges.iter().zip(&needed) {
+            for (v, of) in needed {
                 if used.contains(&(edge.to, *v)) {
                     used.extend(
                         of.iter()

@@ -20,7 +20,7 @@ fn accepted_and_refused() {
         ("act a: Nat; init a(1);", ""),
         ("act a: Nat; init a(-1);", "argument 1 of action `a` has sort Int, where Nat is expected"),
         ("act a: Nat; init a;", "action `a` has 1 parameter, but none is given"),
-        ("act a: Nat; a: Bool; init a([]);", "no action `a` fits arguments of sorts (List(?))"),
+        ("act a: Nat; a: Bool; init a([]);", "no action `a` matches arguments of sorts (List(?))"),
         ("act a: Nat; a: Nat;  init a(1);", "action `a`: Nat is declared twice"),
         ("act a; proc a = delta; init a;", "`a` is declared as an action and as a process"),
         ("act a; init a();", "action `a` is written without parentheses"),

@@ -1,8 +1,8 @@
 //! Value range analysis of a parameter: follows its updates from its initial value.
 //!
-//! In: a linear process and a parameter. Out: a superset of its values in reachable states. A
-//! summand whose condition is false for a value, independent of the other parameters, adds no
-//! successor of it: this bounds a position to its board. Sum variables must be bound by the
+//! In: a linear process and a parameter. Out: a superset of its values in reachable states. If the
+//! condition of a summand is false for a value, independent of the other parameters, the summand
+//! adds no successor of it: this bounds a position to its board. Sum variables must be bound by the
 //! condition on them alone. Cost: for each value an evaluation of each summand that changes the
 //! parameter, for each value of its sums.
 

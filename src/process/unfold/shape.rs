@@ -252,7 +252,7 @@ impl ShapeBuilder<'_> {
 }
 
 impl Shape {
-    /// True if the shape contains a list, whose length is a guess.
+    /// True if the shape contains a list, so that its length is a guess.
     pub fn has_lists(&self) -> bool {
         match self {
             Shape::Field(_) => false,

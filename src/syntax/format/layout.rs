@@ -1,21 +1,21 @@
-//! Indentation, and the breaks of long lines.
+//! Indentation, and breaks of long lines.
 //!
-//! A line stands where its innermost open group puts it: a section, a declaration, a bracket, the
-//! body of a directive. A group whose first line is an operand and other lines start with operators
-//! puts the operands further in, by the width of the operators.
+//! The innermost open group determines the position of a line: a section, a declaration, a bracket,
+//! the body of a directive. If the first line of a group is an operand and other lines start with
+//! operators, operands are indented further, by the width of the operators.
 
 use super::Piece;
 use super::spaces::Role;
 use crate::tokens::{Kind, SECTIONS};
 
-/// How far in a level stands.
+/// Indentation of one level.
 const STEP: usize = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum GroupKind {
     Bracket,
-    /// A body of a directive; holds the section and the column of declarations around it, if it
-    /// holds declarations.
+    /// A body of a directive; contains the columns of the section and of the declarations around
+    /// it, if it contains declarations.
     Block(Option<(usize, usize)>),
     Declaration,
     /// A formula without sections.
@@ -24,11 +24,11 @@ enum GroupKind {
 
 struct Group {
     kind: GroupKind,
-    /// The piece that opened it.
+    /// Piece that opened it.
     id: usize,
-    /// Where its closing bracket stands if that starts a line.
+    /// Column of its closing bracket if that starts a line.
     close: usize,
-    /// Where its lines stand.
+    /// Column of its lines.
     content: usize,
 }
 
@@ -36,21 +36,20 @@ struct Layout<'p, 'a> {
     pieces: &'p [Piece<'a>],
     formula: bool,
     stack: Vec<Group>,
-    /// Where sections and their declarations stand.
+    /// Column of sections.
     base: usize,
     column: usize,
-    /// The section's word, and whether a declaration may stand on its line.
+    /// Keyword of the section, and true if a declaration may follow on its line.
     section: (&'a str, bool),
-    /// Between the word of a directive and its brace.
+    /// True between the keyword of a directive and its brace.
     header: bool,
-    /// Width of the operators that lines of a group start with, by the piece that opened the
-    /// group.
+    /// Width of the operators at the start of a group's lines, by the piece that opened the group.
     hang: Vec<usize>,
-    /// The piece that the first line within a group starts with.
+    /// First piece of the first line within a group.
     first: Vec<Option<usize>>,
 }
 
-/// The operators before which operands stand further in.
+/// Returns the width of an operator that indents operands further.
 fn hangs(piece: &Piece) -> Option<usize> {
     (piece.token.kind == Kind::Sign
         && piece.role == Role::Other
@@ -58,7 +57,7 @@ fn hangs(piece: &Piece) -> Option<usize> {
     .then(|| piece.text.len() + 1)
 }
 
-/// The indentation of each piece that starts a line; zero for others.
+/// Returns the indentation of each piece that starts a line; zero for others.
 pub(super) fn indents(pieces: &[Piece], formula: bool) -> Vec<usize> {
     let run = |hang| {
         let mut layout = Layout {
@@ -75,10 +74,10 @@ pub(super) fn indents(pieces: &[Piece], formula: bool) -> Vec<usize> {
         let indents = layout.run();
         (indents, layout.hang)
     };
-    // The first run finds the operators that lines start with, the second places the lines.
+    // The first run finds the operators at the start of lines, the second computes the positions.
     let (_, hang) = run(vec![0; pieces.len()]);
     let (mut indents, _) = run(hang);
-    // Comments stand where the line below does, within what is open.
+    // Comments have the position of the line below, within the open groups.
     let mut below: Option<(usize, bool)> = None;
     for i in (0..pieces.len()).rev() {
         if i > 0 && pieces[i].breaks == 0 {
@@ -105,13 +104,13 @@ impl Layout<'_, '_> {
     fn run(&mut self) -> Vec<usize> {
         let pieces = self.pieces;
         let mut indents = vec![0; pieces.len()];
-        // Of the line: where it stands, and where what opens on it counts from.
+        // Position of the line, and the reference column of groups opened on it.
         let (mut line, mut operand) = (0, 0);
         for (i, piece) in pieces.iter().enumerate() {
             if piece.is_comment() {
                 continue;
             }
-            // A comment of several lines may stand between.
+            // A comment of several lines may intervene.
             if i == 0 || piece.breaks > 0 {
                 line = self.indent(i);
                 indents[i] = line;
@@ -127,7 +126,7 @@ impl Layout<'_, '_> {
             && !(self.formula && self.section.0.is_empty())
     }
 
-    /// Where a line that starts with this piece stands.
+    /// Returns the column of a line that starts with this piece.
     fn indent(&mut self, i: usize) -> usize {
         let piece = &self.pieces[i];
         if is_close(piece) {
@@ -172,7 +171,7 @@ impl Layout<'_, '_> {
         }
     }
 
-    /// Whether the body of a directive starts with a section, or the directive is a parameter.
+    /// True if the body of a directive starts with a section, or the directive is a parameter.
     fn holds_sections(&self, i: usize) -> bool {
         if self.pieces[i].text == "$param" {
             return true;
@@ -186,7 +185,7 @@ impl Layout<'_, '_> {
         self.stack.push(Group { kind, id, close, content });
     }
 
-    /// Takes a piece on a line.
+    /// Processes a piece on a line.
     fn step(&mut self, i: usize, line: usize, operand: usize) {
         let pieces = self.pieces;
         let piece = &pieces[i];
@@ -235,7 +234,7 @@ impl Layout<'_, '_> {
         }
     }
 
-    /// Closes the innermost bracket or body, with a declaration that is not complete.
+    /// Closes the innermost bracket or body, with an incomplete declaration.
     fn close(&mut self) {
         let Some(at) = self
             .stack
@@ -251,7 +250,7 @@ impl Layout<'_, '_> {
     }
 }
 
-/// Breaks lines that are longer than the width. Whether any was.
+/// Breaks lines that are longer than the width. True if there were any.
 pub(super) fn break_long_lines(pieces: &mut [Piece], indents: &[usize], width: usize) -> bool {
     let mut broken = false;
     let mut start = 0;
@@ -261,10 +260,11 @@ pub(super) fn break_long_lines(pieces: &mut [Piece], indents: &[usize], width: u
         while let Some(at) = place_to_break(&pieces[from..end], indent, width) {
             pieces[from + at].breaks = 1;
             from += at;
-            // A guess: the next round knows, and breaks what is still too long.
+            // An estimate: the next round has the exact position, and breaks lines that are still
+            // too long.
             indent = indents[start] + STEP;
             broken = true;
-            // The comment behind follows the last part.
+            // The comment at the end follows the last part.
             pieces[from..end].iter_mut().filter(|p| p.is_comment()).for_each(|p| p.column = 0);
         }
         start = end;
@@ -272,8 +272,8 @@ pub(super) fn break_long_lines(pieces: &mut [Piece], indents: &[usize], width: u
     broken
 }
 
-/// The piece of a line before which it is best broken, if it is too long and there is any: at the
-/// least depth of brackets, as late as fits.
+/// Returns the piece before which a line that is too long is broken best: at the least depth of
+/// brackets, as late as possible. `None` if there is no such piece.
 fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> {
     let code = line.iter().position(Piece::is_comment).unwrap_or(line.len());
     let line = &line[..code];
@@ -283,7 +283,7 @@ fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> 
         return None;
     }
     let (mut depth, mut column, mut header) = (0i32, indent, false);
-    // Parts of a multi-action stay together if they can.
+    // Parts of a multi-action stay on one line if possible.
     let rank = |depth: i32, piece: &Piece| 2 * depth + i32::from(piece.is("|"));
     let mut best: Option<(i32, usize)> = None;
     for (i, piece) in line.iter().enumerate() {

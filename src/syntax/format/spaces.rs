@@ -1,16 +1,16 @@
-//! Which neighbours on a line have a space between them.
+//! Spaces between neighbouring tokens on a line.
 //!
-//! A stack of the open brackets tells what a sign is: `<` and `[` are modalities where a state
-//! formula stands and operators or lists where data stands, `*` repeats in a regular formula, a dot
-//! ends a binder or puts processes in sequence.
+//! A stack of the open brackets determines the role of a symbol: `<` and `[` are modalities in a
+//! state formula and operators or lists in data, `*` is repetition in a regular formula, a dot ends
+//! a binder or composes processes.
 
 use super::{Piece, ends_operand};
 use crate::tokens::{BINDERS, Kind, SECTIONS, SORTS, is_reserved, tokens};
 
-/// What a sign is, where its text alone does not say it.
+/// Role of a symbol, if its text alone does not determine it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// What it looks like.
+    /// The role that the text suggests.
     Other,
     /// The dot after bound variables.
     BinderDot,
@@ -28,7 +28,7 @@ pub(super) enum Role {
     DirectiveClose,
 }
 
-/// What stands between two brackets.
+/// Language between two brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Language {
     State,
@@ -41,17 +41,17 @@ struct Open {
     bracket: char,
     language: Language,
     role: Role,
-    /// Binders whose dot is still to come.
+    /// Number of binders without a dot so far.
     binders: usize,
 }
 
-/// Decides roles and spaces of all pieces.
+/// Determines roles and spaces of all pieces.
 pub(super) fn decide(pieces: &mut [Piece], formula: bool) {
     let sections =
         formula && pieces.iter().find(|p| !p.is_comment()).is_some_and(|p| p.is_word(&SECTIONS));
     let outer = if formula && !sections { Language::State } else { Language::Data };
     let mut open = vec![Open { bracket: ' ', language: outer, role: Role::Other, binders: 0 }];
-    // After a directive's word: the next brace is the directive's.
+    // After the keyword of a directive: the next brace belongs to the directive.
     let mut header = false;
     let mut last: Option<usize> = None;
     for i in 0..pieces.len() {
@@ -102,7 +102,7 @@ fn starts_operand(piece: &Piece) -> bool {
     }
 }
 
-/// The role of a sign; opens and closes brackets.
+/// Returns the role of a symbol; opens and closes brackets.
 fn role(
     text: &str,
     open: &mut Vec<Open>,
@@ -131,7 +131,7 @@ fn role(
         "{" if header => push('}', language, Role::DirectiveOpen),
         "{" => push('}', Language::Data, Role::Other),
         "(" => {
-            // Arguments of a name, and what `val` holds, are data.
+            // Arguments of a name, and of `val`, are data.
             let applied = last.is_some_and(|l| {
                 l.token.kind == Kind::Word && (!is_reserved(l.text) || l.text == "val")
             });
@@ -153,14 +153,13 @@ fn role(
     }
 }
 
-/// Whether two signs would be another one without a space.
+/// True if two symbols would become another one without a space.
 fn joins(first: &str, second: &str) -> bool {
     let text = format!("{first}{second}");
     tokens(&text).first().is_some_and(|t| t.range.end > first.len())
 }
 
-/// Whether there is a space between two tokens on a line. `operand`: whether the first ends an
-/// operand.
+/// True if there is a space between two tokens on a line. `operand`: the first ends an operand.
 fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
     let had = second.space;
     let words =
@@ -168,7 +167,7 @@ fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
     match (first.role, second.role) {
         (Role::DirectiveOpen, Role::DirectiveClose) => return had,
         (Role::DirectiveOpen, _) | (_, Role::DirectiveClose | Role::DirectiveOpen) => return true,
-        // What stands here may join what the directive gives.
+        // This text may be joined with the result of the directive.
         (Role::DirectiveClose, _) => return had || second.text == "$else",
         _ => {}
     }
@@ -207,8 +206,8 @@ fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
         "(" | "[" if operand => return had,
         _ => {}
     }
-    // Signs that are written both ways, `a|b` and `a | b`, and one that is cut differently in data
-    // and in processes.
+    // Symbols with two common styles, `a|b` and `a | b`, and one that is tokenised differently in
+    // data and in processes.
     let as_written =
         |p: &Piece| p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/");
     if as_written(first) || as_written(second) {
@@ -222,7 +221,7 @@ fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
     infix(first) || infix(second) || had
 }
 
-/// Whether a word stands directly before the parenthesis of its arguments.
+/// True if a word comes directly before the parenthesis of its arguments.
 fn applies(word: &str) -> bool {
     !is_reserved(word)
         || SORTS.contains(&word)

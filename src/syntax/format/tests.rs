@@ -1,4 +1,4 @@
-//! Formatting: what it does, and that it changes nothing but white space.
+//! Formatting: results, and preservation of everything except white space.
 
 use super::*;
 use mu_base::random::Random;
@@ -7,7 +7,7 @@ fn lines(text: &str) -> String {
     format(text, Options { width: 60 })
 }
 
-/// Formats, and checks what holds of every text.
+/// Formats, and checks the general properties.
 fn checked(text: &str, width: usize) -> String {
     let once = format(text, Options { width });
     assert!(is_same(text, &once), "{text}\n---\n{once}");
@@ -73,7 +73,7 @@ fn long_lines_are_broken() {
 }
 
 #[test]
-fn line_ends_stay_what_they_are() {
+fn line_ends_are_preserved() {
     assert_eq!(lines("act a;\r\n\r\ninit a;"), "act a;\r\n\r\ninit a;\r\n");
     assert_eq!(
         (lines(""), lines(" \n\n"), lines("%")),
@@ -81,7 +81,7 @@ fn line_ends_stay_what_they_are() {
     );
 }
 
-/// Whatever the text: nothing is lost, and formatting twice is formatting once.
+/// For any text: nothing is lost, and formatting is idempotent.
 #[test]
 fn any_text() {
     let seed = 20_261_123;

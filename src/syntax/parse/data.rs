@@ -7,7 +7,7 @@ use crate::ast::*;
 use crate::precedence::data as level;
 use mu_base::{Diagnostic, Span};
 
-/// Operators that wait on the stack.
+/// Operators on the stack.
 pub(super) enum DataOp {
     Unary(UnaryOp, Span),
     Binder(Binder, Vec<VarDecl>, Span),
@@ -54,7 +54,7 @@ impl Operator for DataOp {
 impl Builder {
     // ---- sorts
 
-    /// A sort that is not a product.
+    /// Builds a sort that is not a product.
     pub(super) fn sort(&self, pair: P) -> Built<Sort> {
         let span = self.span(&pair);
         self.single_sort(self.sort_product(pair)?, span)
@@ -69,7 +69,7 @@ impl Builder {
         }
     }
 
-    /// `A # B # …`: a product, of length one if it is a plain sort.
+    /// Builds `A # B # …`: a product, of length one for a plain sort.
     pub(super) fn sort_product(&self, pair: P) -> Built<Vec<Sort>> {
         // Segments between arrows, each a product.
         let mut segments: Vec<Vec<Sort>> = vec![Vec::new()];
@@ -151,7 +151,7 @@ impl Builder {
 
     // ---- declarations
 
-    /// `ids_decl`: names and their common sort.
+    /// Builds `ids_decl`: names and their common sort.
     pub(super) fn ids_decl(&self, pair: P) -> Built<Vec<(Ident, Sort)>> {
         let mut inner = self.parts(pair);
         let ids = self.idents(self.next(&mut inner));
@@ -159,7 +159,7 @@ impl Builder {
         Ok(ids.into_iter().map(|id| (id, sort.clone())).collect())
     }
 
-    /// `var_decls`
+    /// Builds `var_decls`.
     pub(super) fn var_decls(&self, pair: P) -> Built<Vec<VarDecl>> {
         let mut vars = Vec::new();
         for group in self.parts(pair) {
@@ -172,13 +172,13 @@ impl Builder {
 
     // ---- expressions
 
-    /// A `data` or `instant` pair.
+    /// Builds a `data` or `instant` pair.
     pub(super) fn data(&self, pair: P) -> Built<Data> {
         self.data_sequence(self.parts(pair))
     }
 
-    /// A flat list of operands and operators; also one that was read as a `proc` and turns out to
-    /// be data.
+    /// Builds a flat list of operands and operators; also one that was parsed as a `proc` and turns
+    /// out to be data.
     pub(super) fn data_sequence<'i>(&self, pairs: impl Iterator<Item = P<'i>>) -> Built<Data> {
         let mut pairs = pairs.peekable();
         let mut stack = OperatorStack::<DataOp>::new();
@@ -241,7 +241,7 @@ impl Builder {
         Ok((binder, self.var_decls(self.next(&mut inner))?))
     }
 
-    /// `x = e`
+    /// Builds `x = e`.
     pub(super) fn assignment(&self, pair: P) -> Built<(Ident, Data)> {
         let mut inner = self.parts(pair);
         let name = self.ident(self.next(&mut inner));
@@ -309,7 +309,7 @@ impl Builder {
                     let first = self.next(&mut parts);
                     if parts.next().is_some() {
                         return Err(self
-                            .refuse(span, "an assignment stands in a data expression")
+                            .refuse(span, "an assignment is not a data expression")
                             .note(
                                 "`x = e` assigns in a process instance; equality is written `==`",
                             ));
@@ -318,7 +318,7 @@ impl Builder {
                 }
                 if args.is_empty() {
                     return Err(self
-                        .refuse(place, "a function is applied to nothing")
+                        .refuse(place, "a function is applied without arguments")
                         .note("a constant is written without `()`"));
                 }
                 DataKind::Apply(Box::new(operand), args)
@@ -328,7 +328,7 @@ impl Builder {
         Ok(Node::new(kind, span))
     }
 
-    /// `args`
+    /// Builds `args`.
     pub(super) fn args(&self, pair: P) -> Built<Vec<Data>> {
         self.parts(pair).map(|e| self.data(e)).collect()
     }
@@ -365,7 +365,7 @@ impl Builder {
         })
     }
 
-    /// Something of the process language where data is needed.
+    /// Returns the error for a process construct in place of data.
     fn not_data(&self, pair: &P) -> Diagnostic {
         let word =
             pair.as_str().split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
@@ -373,6 +373,6 @@ impl Builder {
             self.first_token(pair),
             format!("`{word}` belongs to a process, and this is a data expression"),
         )
-        .note("left of `->` and right of `@` stands a data expression")
+        .note("a data expression is expected left of `->` and right of `@`")
     }
 }

@@ -1,9 +1,9 @@
-//! Syntax errors in words a user knows.
+//! Readable syntax errors.
 //!
-//! Input: the text that the grammar refused. Output: a [`Diagnostic`] at the offending token, with
-//! what was expected there. The text is read once more, this time with the grammar keeping account
-//! of the tokens that it tried at the farthest place; that account is what makes errors slow and
-//! success fast. Cost: linear in the text.
+//! Input: the text that the grammar rejected. Output: a [`Diagnostic`] at the offending token, with
+//! the expected tokens. The text is parsed once more, with the grammar recording the tokens that it
+//! tried at the farthest position; recording makes this second parse slow, and the first one is
+//! fast without it. Cost: linear in the text.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -16,10 +16,10 @@ use super::{Builder, Grammar, Rule};
 use crate::tokens::SECTIONS;
 use mu_base::Diagnostic;
 
-/// Reading with account is switched on by a flag of the whole program.
+/// Recording is switched on by a global flag of the parser library.
 static ACCOUNT: Mutex<()> = Mutex::new(());
 
-/// Why the grammar refuses `text` (which it does).
+/// Explains why the grammar rejects `text`.
 pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
     let refusal = {
         let _guard = ACCOUNT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -32,8 +32,8 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
         Some(error) => farthest(error),
         None => (text.len(), BTreeSet::new()),
     };
-    // In the middle of a word: the word is what offends, and what could continue it is not what was
-    // expected.
+    // In the middle of a word: the word is the offending token, and its possible continuations are
+    // not the expected tokens.
     let bytes = text.as_bytes();
     let word_start = at - bytes[..at].iter().rev().take_while(|&&b| is_word(b)).count();
     if word_start < at {
@@ -43,7 +43,7 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
         } else {
             tokens.retain(|t| !matches!(t.as_str(), NAME | "A..Z" | DIGIT | DIGIT_1 | "'" | "_"));
             if tokens.is_empty() {
-                // Nothing could follow the word: it is a reserved one where a name should be.
+                // Nothing could follow the word: it is a reserved one in place of a name.
                 at = word_start;
                 tokens.insert(NAME.to_owned());
             }
@@ -56,7 +56,7 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
         format!("unexpected `{token}`")
     };
     let mut diagnostic = builder.refuse(builder.range(at, at + token.len()), message);
-    let expected = in_words(tokens.clone());
+    let expected = describe(tokens.clone());
     if let Some((last, others)) = expected.split_last() {
         let list = if others.is_empty() {
             last.clone()
@@ -75,7 +75,7 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
     diagnostic
 }
 
-/// Whether a word that begins a declaration stands where the one before it has not ended.
+/// True if a word that begins a declaration occurs before the end of the previous declaration.
 fn unfinished(text: &str, at: usize, token: &str) -> bool {
     let begins = SECTIONS.contains(&token);
     let before = text[..at]
@@ -90,8 +90,8 @@ const NAME: &str = "a..z";
 const DIGIT: &str = "0..9";
 const DIGIT_1: &str = "1..9";
 
-/// The farthest place the grammar came to, and the tokens it tried there; ranges of characters
-/// appear as above.
+/// Returns the farthest position of the grammar, and the tokens it tried there; ranges of
+/// characters appear as above.
 fn farthest(error: Error<Rule>) -> (usize, BTreeSet<String>) {
     if let Some(attempts) = error.parse_attempts() {
         let tokens = attempts.expected_tokens().into_iter().map(|token| token.to_string());
@@ -107,8 +107,8 @@ fn farthest(error: Error<Rule>) -> (usize, BTreeSet<String>) {
     }
 }
 
-/// Kinds of phrase by the tokens that they may start with: a name, the tokens that give the kind
-/// away, and all its tokens.
+/// Kinds of phrase by the tokens that they may start with: a name, the tokens that identify the
+/// kind, and all its tokens.
 const PHRASES: &[(&str, &[&str], &[&str])] = &[
     (
         "a declaration (`sort`, `map`, `proc`, …)",
@@ -170,8 +170,8 @@ const PHRASES: &[(&str, &[&str], &[&str])] = &[
     ("a number", &[DIGIT_1], &[DIGIT_1, "0"]),
 ];
 
-/// What is expected, phrase by phrase; single tokens come first.
-fn in_words(mut tokens: BTreeSet<String>) -> Vec<String> {
+/// Describes the expected tokens phrase by phrase; single tokens come first.
+fn describe(mut tokens: BTreeSet<String>) -> Vec<String> {
     let mut phrases = Vec::new();
     for (phrase, signs, all) in PHRASES {
         if signs.iter().all(|s| tokens.contains(*s)) {
@@ -183,7 +183,7 @@ fn in_words(mut tokens: BTreeSet<String>) -> Vec<String> {
     tokens.into_iter().map(|t| format!("`{t}`")).chain(phrases).collect()
 }
 
-/// What the user may have meant.
+/// Returns hints at the probable intention of the user.
 fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec<String> {
     let mut hints = Vec::new();
     let name_expected = expected.contains(NAME);
@@ -202,7 +202,7 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
         _ => {}
     }
     if name_expected && token.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        hints.push(format!("`{token}` is a word of the language and cannot be a name"));
+        hints.push(format!("`{token}` is a keyword and cannot be a name"));
     }
     if token.len() > 1 && token.starts_with('0') && token.bytes().all(|b| b.is_ascii_digit()) {
         hints.push("a number has no leading zeros".to_owned());
@@ -213,7 +213,7 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
     hints
 }
 
-/// The bracket that is still open at the end of `text`, if `token` does not close it, with the text
+/// Returns the unclosed bracket at the end of `text`, if `token` does not close it, with the text
 /// around it.
 fn unclosed(text: &str, token: &str) -> Option<String> {
     let mut open: Vec<(usize, char)> = Vec::new();
@@ -251,12 +251,12 @@ fn unclosed(text: &str, token: &str) -> Option<String> {
     ))
 }
 
-/// Whether a byte belongs to a word or a number.
+/// True if a byte belongs to a word or a number.
 pub(super) fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'\''
 }
 
-/// The word, number or sign that starts at a place.
+/// Returns the word, number or symbol that starts at a position.
 pub(super) fn token_at(text: &str, at: usize) -> &str {
     let rest = text.get(at..).unwrap_or("");
     let word = rest.bytes().take_while(|&b| is_word(b)).count();

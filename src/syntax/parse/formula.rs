@@ -1,8 +1,8 @@
 //! State, regular and action formulas: from grammar pairs to trees. Cost: linear in the pairs.
 //!
 //! A regular formula and an action formula share their parentheses in the grammar. Both are built
-//! as regular formulas; an operator of action formulas takes the action formula out of its
-//! operands, or refuses them.
+//! as regular formulas; an operator of action formulas extracts the action formula from its
+//! operands, or rejects them.
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
@@ -121,7 +121,7 @@ fn lift(kind: ActionFormulaKind, span: Span) -> RegularFormula {
     Node::new(RegularKind::Action(Box::new(Node::new(kind, span))), span)
 }
 
-/// The action formula that a regular formula consists of.
+/// Returns the action formula that a regular formula consists of. Error: it is not a single one.
 fn as_action(formula: RegularFormula, operator: &str) -> Built<ActionFormula> {
     let span = formula.span;
     let mut kind = formula.kind;
@@ -129,11 +129,11 @@ fn as_action(formula: RegularFormula, operator: &str) -> Built<ActionFormula> {
         return Ok(std::mem::replace(&mut **action, Node::new(ActionFormulaKind::True, span)));
     }
     Err(Diagnostic::at(Stage::Syntax, span, format!("`{operator}` is applied to a regular formula"))
-        .note("`!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which speak of one step, not of `.`, `+` or `*`"))
+        .note("`!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which describe one step, without `.`, `+` and `*`"))
 }
 
 impl Builder {
-    /// A `state` pair.
+    /// Builds a `state` pair.
     pub(super) fn state(&self, pair: P) -> Built<StateFormula> {
         let mut pairs = self.parts(pair).peekable();
         let mut stack = OperatorStack::<StateOperator>::new();
@@ -173,8 +173,8 @@ impl Builder {
                     stack.prefix(state::FIX, self.fix(p)?);
                     continue;
                 }
-                // A number binds to what it multiplies whatever is before it, except to a last
-                // number: that multiplies all that is before it.
+                // A number multiplies its direct operand independent of preceding operators, except
+                // before a last number: that multiplies everything before it.
                 Rule::val if is_factor(pairs.clone()) => {
                     stack.prefix(state::MODALITY, StateOperator::Scale(self.state_primary(p)?));
                     pairs.next();
@@ -238,7 +238,7 @@ impl Builder {
         self.parts(pair).next().map(|t| self.data(t).map(Box::new)).transpose()
     }
 
-    /// A name with arguments.
+    /// Builds a name with arguments.
     pub(super) fn action(&self, pair: P) -> Built<(Ident, Vec<Data>)> {
         let mut inner = self.parts(pair);
         let name = self.ident(self.next(&mut inner));
@@ -246,7 +246,7 @@ impl Builder {
         Ok((name, args))
     }
 
-    /// A `regular` pair.
+    /// Builds a `regular` pair.
     pub(super) fn regular(&self, pair: P) -> Built<RegularFormula> {
         let mut pairs = self.parts(pair).peekable();
         let mut stack = OperatorStack::<RegularOperator>::new();
@@ -323,7 +323,7 @@ impl Builder {
         Ok(lift(kind, span))
     }
 
-    /// Actions between bars.
+    /// Builds actions between bars.
     pub(super) fn multi_action<'i>(
         &self,
         pairs: impl Iterator<Item = P<'i>>,
@@ -332,7 +332,7 @@ impl Builder {
     }
 }
 
-/// Whether what follows a number is `*` with something that this number multiplies.
+/// True if a number is followed by `*` and an operand that it multiplies.
 fn is_factor<'i>(mut rest: impl Iterator<Item = P<'i>>) -> bool {
     let times = |p: Option<P<'i>>| p.is_some_and(|p| state_op(&p) == StateOp::Multiply);
     times(rest.next())

@@ -1,10 +1,9 @@
-//! Text to syntax tree: a `pest` grammar (`mcrl2.pest`) and builders that give its flat expressions
-//! their shape.
+//! Parser: a `pest` grammar (`mcrl2.pest`) and builders that turn its flat expressions into trees.
 //!
 //! Input: a text and the id of its source. Output: a tree of [`ast`](super::ast), or a
 //! [`Diagnostic`] at the first offending token. Cost: near linear in the text; the machine stack
-//! grows with the depth of brackets, for which it is enlarged beforehand. Invariant: a builder
-//! meets only what the grammar lets through, so `unreachable!` here would be a fault of ours.
+//! grows with the depth of brackets, for which it is enlarged beforehand. Invariant: a builder gets
+//! only pairs that the grammar allows, so reaching `unreachable!` here is an internal error.
 
 mod data;
 mod error;
@@ -42,8 +41,8 @@ pub fn parse_formula(source: SourceId, text: &str) -> Result<ast::FormulaFile, D
     run(source, text, Rule::formula_file, |b, p| b.formula_file(p))
 }
 
-/// Parses a state formula that is a part of a text; places are those in the text. It costs what the
-/// part costs.
+/// Parses a state formula that is a part of a text; places refer to the text. The cost is that of
+/// the part.
 pub fn parse_formula_in(
     source: SourceId,
     text: &str,
@@ -58,7 +57,7 @@ pub fn parse_formula_in(
 }
 
 /// Parses a name with parameters, such as the left-hand side of an equation, that is a part of a
-/// text; the same holds.
+/// text; places and cost likewise.
 pub fn parse_head_in(
     source: SourceId,
     text: &str,
@@ -67,7 +66,7 @@ pub fn parse_head_in(
     head_in(source, text, part, ["", ""]).map(|head| (head.name, head.params))
 }
 
-/// Parses variables with their sorts that are a part of a text; the same holds.
+/// Parses variables with their sorts that are a part of a text; places and cost likewise.
 pub fn parse_variables_in(
     source: SourceId,
     text: &str,
@@ -76,7 +75,7 @@ pub fn parse_variables_in(
     head_in(source, text, part, ["X(", ")"]).map(|head| head.params)
 }
 
-/// The head of a process, of which a part of a text is a part.
+/// Parses a part of a text as part of the head of a process.
 fn head_in(
     source: SourceId,
     text: &str,
@@ -99,7 +98,7 @@ fn head_in(
     })
 }
 
-/// Parses a data expression that is a part of a text; the same holds.
+/// Parses a data expression that is a part of a text; places and cost likewise.
 pub fn parse_data_in(
     source: SourceId,
     text: &str,
@@ -136,7 +135,7 @@ pub fn parse_multi_action(
     run(source, text, Rule::multi_action_file, |b, p| b.multi_action(b.parts(p)))
 }
 
-/// Deepest nesting of brackets that is accepted.
+/// Limit on the nesting of brackets; beyond it, the text is rejected.
 const MAX_DEPTH: usize = 50_000;
 /// Machine stack for one level of brackets, and for the rest.
 const STACK_PER_LEVEL: usize = 16 << 10;
@@ -180,7 +179,8 @@ fn run_shifted<T>(
     )
 }
 
-/// How deep brackets and `whr … end` nest at most; the place where that passes [`MAX_DEPTH`].
+/// Returns the maximum nesting of brackets and `whr … end`, or as error the position where it
+/// exceeds [`MAX_DEPTH`].
 fn bracket_depth(text: &str) -> Result<usize, usize> {
     let bytes = text.as_bytes();
     let (mut brackets, mut wheres, mut deepest, mut i) = (0usize, 0usize, 0usize, 0usize);
@@ -221,10 +221,10 @@ fn is_part(pair: &P) -> bool {
     !keyword
 }
 
-/// Turns pairs into trees.
+/// Builder of trees from pairs.
 struct Builder {
     source: SourceId,
-    /// Where the parsed text begins in the source.
+    /// Start of the parsed text in the source.
     shift: i64,
 }
 
@@ -237,19 +237,19 @@ impl Builder {
         let span = pair.as_span();
         self.range(span.start(), span.end())
     }
-    /// Where the first word or sign of a pair stands.
+    /// Returns the place of the first word or symbol of a pair.
     fn first_token(&self, pair: &P) -> Span {
         let start = pair.as_span().start();
         self.range(start, start + self.first_word(pair).len())
     }
-    /// The first word or sign of a pair.
+    /// Returns the first word or symbol of a pair.
     fn first_word<'i>(&self, pair: &P<'i>) -> &'i str {
         error::token_at(pair.as_str(), 0)
     }
     fn refuse(&self, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(Stage::Syntax, span, message)
     }
-    /// The parts of a pair that mean something: keywords and `=` are left out.
+    /// Returns the parts of a pair without keywords and `=`.
     fn parts<'i>(&self, pair: P<'i>) -> Parts<'i> {
         pair.into_inner().filter(is_part as fn(&P<'i>) -> bool)
     }

@@ -1,21 +1,21 @@
-//! From a flat list of operands and operators to a tree: an operator-precedence stack.
+//! Operator-precedence stack: builds a tree from a flat list of operands and operators.
 //!
 //! Input: operands, prefix, infix and postfix operators in text order with their levels. Output:
-//! one tree, built bottom up. Departs from the textbook (Pratt 1973; Dijkstra's shunting yard) in
-//! one point, which the mCRL2 language asks for: a pending prefix operator inherits the level of
-//! the operators around it, so that nothing looser than any pending operator is drawn into
-//! an operand (see [`precedence`](crate::precedence)). That, and chains of any length without
+//! one tree, built bottom up. Differs from the textbook (Pratt 1973; Dijkstra's shunting yard) in
+//! one point, which the mCRL2 language requires: a pending prefix operator inherits the level of
+//! the operators around it, so that an operand contains no operator looser than any pending
+//! operator (see [`precedence`](crate::precedence)). That, and chains of any length without
 //! recursion, are why pest's own `PrattParser` is not used. Cost: O(1) amortised a symbol, no
 //! recursion. Invariant: `effective` never falls from the bottom of the stack to its top, except
 //! across a barrier.
 
 use crate::precedence::Assoc;
 
-/// How a pending operator consumes operands.
+/// Pending operator that consumes operands.
 pub(crate) trait Operator {
-    /// The tree.
+    /// Type of the tree.
     type Tree;
-    /// Takes what it needs from the end of `operands` and puts back the result.
+    /// Takes its operands from the end of `operands` and pushes the result.
     fn reduce(self, operands: &mut Operands<Self::Tree>);
 }
 
@@ -23,11 +23,11 @@ pub(crate) trait Operator {
 pub(crate) struct Operands<T>(Vec<T>);
 
 impl<T> Operands<T> {
-    /// The last operand. The grammar alternates operands and operators, so there is one.
+    /// Removes the last operand. The grammar alternates operands and operators, so there is one.
     pub(crate) fn pop(&mut self) -> T {
-        self.0.pop().expect("the grammar puts an operand on each side of an operator")
+        self.0.pop().expect("an operator has an operand on each side")
     }
-    /// Adds one.
+    /// Adds an operand.
     pub(crate) fn push(&mut self, operand: T) {
         self.0.push(operand);
     }
@@ -39,7 +39,7 @@ struct Pending<O> {
     barrier: bool,
 }
 
-/// The stack.
+/// Operator-precedence stack.
 pub(crate) struct OperatorStack<O: Operator> {
     operands: Operands<O::Tree>,
     pending: Vec<Pending<O>>,
@@ -52,8 +52,8 @@ impl<O: Operator> OperatorStack<O> {
     pub(crate) fn operand(&mut self, operand: O::Tree) {
         self.operands.push(operand);
     }
-    /// A prefix operator: looser or equal operators than it, or than what it stands in, end its
-    /// operand.
+    /// Pushes a prefix operator: its operand ends at operators that are as loose as it or looser,
+    /// or looser than its context.
     pub(crate) fn prefix(&mut self, level: u8, operator: O) {
         let outer = self.pending.last().map_or(0, |p| p.effective);
         self.pending.push(Pending { operator, effective: level.max(outer), barrier: false });
@@ -62,17 +62,17 @@ impl<O: Operator> OperatorStack<O> {
         self.reduce_tighter(level, assoc);
         self.pending.push(Pending { operator, effective: level, barrier: false });
     }
-    /// A postfix operator: applied to all that binds at least as tight.
+    /// Applies a postfix operator to everything that binds at least as tightly.
     pub(crate) fn postfix(&mut self, level: u8, apply: impl FnOnce(O::Tree) -> O::Tree) {
         self.reduce_tighter(level, Assoc::Left);
         let operand = self.operands.pop();
         self.operands.push(apply(operand));
     }
-    /// A bracket-like operator: all up to [`close`](Self::close) is its operand.
+    /// Opens a bracket-like operator: everything up to [`close`](Self::close) is its operand.
     pub(crate) fn open(&mut self, operator: O) {
         self.pending.push(Pending { operator, effective: 0, barrier: true });
     }
-    /// Ends the innermost [`open`](Self::open): the operator and what stood in it.
+    /// Ends the innermost [`open`](Self::open). Returns the operator and its operand.
     pub(crate) fn close(&mut self) -> Option<(O, O::Tree)> {
         while let Some(p) = self.pending.pop() {
             if p.barrier {
@@ -83,7 +83,7 @@ impl<O: Operator> OperatorStack<O> {
         }
         None
     }
-    /// The whole tree.
+    /// Returns the whole tree.
     pub(crate) fn finish(mut self) -> O::Tree {
         while let Some(p) = self.pending.pop() {
             p.operator.reduce(&mut self.operands);

@@ -1,8 +1,8 @@
 //! Process expressions: from the flat `proc` pairs to [`Process`] trees.
 //!
-//! Conditions and processes share their parentheses in the grammar; what stands left of a `->` is
-//! data, all else a process. A `<>` belongs to the nearest `->` before it that has none yet, in the
-//! same parentheses. Cost: linear in the pairs.
+//! Conditions and processes share their parentheses in the grammar; the text left of a `->` is
+//! data, everything else a process. A `<>` belongs to the nearest preceding `->` without one, in
+//! the same parentheses. Cost: linear in the pairs.
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
@@ -10,7 +10,7 @@ use crate::ast::*;
 use crate::precedence::{Assoc, process as level};
 use mu_base::{Diagnostic, Span};
 
-/// Makes an infix expression of its two sides.
+/// Function that makes an infix expression of its two sides.
 type Combine = fn(Box<Process>, Box<Process>) -> ProcessKind;
 
 enum ProcessOp {
@@ -53,7 +53,7 @@ impl Operator for ProcessOp {
 }
 
 impl Builder {
-    /// A `proc` pair.
+    /// Builds a `proc` pair.
     pub(super) fn process(&self, pair: P) -> Built<Process> {
         let pairs: Vec<P> = self.parts(pair).collect();
         let with_else = self.match_else(&pairs)?;
@@ -137,7 +137,7 @@ impl Builder {
         }
     }
 
-    /// Which `->` have a `<>`, by index.
+    /// Returns for each `->` whether it has a `<>`, by index.
     fn match_else(&self, pairs: &[P]) -> Built<Vec<bool>> {
         let mut with_else = vec![false; pairs.len()];
         let mut open = Vec::new();
@@ -159,7 +159,7 @@ impl Builder {
             .note("a choice by condition is written `c -> p <> q`")
     }
 
-    /// A primary with its arguments.
+    /// Builds a primary with its arguments.
     fn process_primary(&self, pairs: &[P]) -> Built<Process> {
         let Some((first, postfixes)) = pairs.split_first() else {
             unreachable!("a primary is not empty")
@@ -276,27 +276,28 @@ impl Builder {
         Node::new(names, span)
     }
 
-    /// A condition that is not in parentheses, if the operand at `start` seems to begin one.
+    /// Returns the error for a condition without parentheses, if the operand at `start` seems to
+    /// begin one.
     fn bare_condition(&self, pairs: &[P], start: usize, end: usize) -> Option<Diagnostic> {
         let arrow = end + pairs[end..].iter().position(|p| p.as_rule() == Rule::arrow)?;
         let span = self.span(&pairs[start]).to(self.span(&pairs[arrow - 1]));
         let text = &pairs[start].get_input()
             [pairs[start].as_span().start()..pairs[arrow - 1].as_span().end()];
         Some(self.refuse(span, format!("the condition `{text}` needs parentheses")).note(
-            "only a name, an application or a negation of those can do without: `(x == y) -> p`",
+            "only a name, an application or a negation of those needs none: `(x == y) -> p`",
         ))
     }
 
-    /// Something of the data language where a process is needed.
+    /// Returns the error for a data construct in place of a process.
     fn not_process(&self, pair: &P) -> Diagnostic {
         let span = self.first_token(pair);
         let word = self.first_word(pair);
         self.refuse(span, format!("`{word}` belongs to a data expression, and this is a process"))
-            .note("data stands in arguments, after `@`, and as a condition before `->`")
+            .note("data occurs in arguments, after `@`, and as a condition before `->`")
     }
 }
 
-/// The end of the unit (prefixes, a primary, its arguments) that starts at `i`.
+/// Returns the end of the unit (prefixes, a primary, its arguments) that starts at `i`.
 fn unit_end(pairs: &[P], mut i: usize) -> usize {
     while matches!(pairs.get(i).map(|p| p.as_rule()), Some(Rule::not | Rule::minus | Rule::size)) {
         i += 1;

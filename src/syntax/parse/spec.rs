@@ -5,7 +5,7 @@ use super::{Builder, Built, P, Rule};
 use crate::ast::*;
 
 impl Builder {
-    /// The sections of a `specification` pair.
+    /// Builds the sections of a `specification` pair.
     pub(super) fn specification(&self, pair: P) -> Built<Specification> {
         let mut sections = Vec::new();
         let mut init = false;
@@ -20,7 +20,7 @@ impl Builder {
         Ok(Specification { sections })
     }
 
-    /// The sections and the formula of a `formula_file` pair.
+    /// Builds the sections and the formula of a `formula_file` pair.
     pub(super) fn formula_file(&self, pair: P) -> Built<FormulaFile> {
         let mut sections = Vec::new();
         let mut formula = None;
@@ -45,7 +45,7 @@ impl Builder {
             Some(formula) => Ok(FormulaFile { sections, formula }),
             None => Err(self
                 .refuse(mu_base::Span { start: end.end, ..end }, "the formula is missing")
-                .note("after the declarations of a formula file comes `form F;`")),
+                .note("a formula file ends with `form F;` after its declarations")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Precedence: each text reads as its fully parenthesised twin.
+//! Precedence and errors: each text has the same tree as its fully parenthesised form.
 
 use super::*;
 use crate::print;
@@ -198,12 +198,12 @@ fn too_deep_is_refused() {
     assert_eq!(error.span.map(|s| s.start as usize), Some(MAX_DEPTH));
 }
 
-/// Renders what the parser says of a specification.
-fn said(result: Built<()>, text: &str) -> String {
+/// Renders the errors of the parser for a specification.
+fn rendered(result: Built<()>, text: &str) -> String {
     let mut sources = mu_base::SourceMap::new();
     sources.add("t", text);
     let rendered = result.unwrap_err().render(&sources);
-    // The excerpt is left out.
+    // The excerpt is omitted.
     rendered.lines().filter(|l| !l.contains(" | ")).collect::<Vec<_>>().join("\n")
 }
 
@@ -230,7 +230,7 @@ fn errors_in_specifications() {
         ),
         (
             "init true == true -> tau;",
-            "t:1:6: error: the condition `true == true` needs parentheses\n  note: only a name, an application or a negation of those can do without: `(x == y) -> p`",
+            "t:1:6: error: the condition `true == true` needs parentheses\n  note: only a name, an application or a negation of those needs none: `(x == y) -> p`",
         ),
         (
             "init a <> b;",
@@ -242,7 +242,7 @@ fn errors_in_specifications() {
         ),
         (
             "map end: Nat; init a;",
-            "t:1:5: error: unexpected `end`\n  note: expected a name\n  note: `end` is a word of the language and cannot be a name",
+            "t:1:5: error: unexpected `end`\n  note: expected a name\n  note: `end` is a keyword and cannot be a name",
         ),
         (
             "sort S = List(Nat;",
@@ -255,7 +255,7 @@ fn errors_in_specifications() {
         ),
         (
             "init (a . delta) -> b;",
-            "t:1:11: error: `delta` belongs to a process, and this is a data expression\n  note: left of `->` and right of `@` stands a data expression",
+            "t:1:11: error: `delta` belongs to a process, and this is a data expression\n  note: a data expression is expected left of `->` and right of `@`",
         ),
         (
             "init a; init b;",
@@ -273,7 +273,7 @@ fn errors_in_specifications() {
         ),
         ("init hide(a, b);", "t:1:11: error: unexpected `a`\n  note: expected `{`"),
     ] {
-        let got = said(parse_specification(source(), text).map(drop), text);
+        let got = rendered(parse_specification(source(), text).map(drop), text);
         assert_eq!(got, expected, "{text}");
     }
 }
@@ -286,7 +286,7 @@ fn errors_in_formulas() {
         ("nu X [a]X", "t:1:6: error: unexpected `[`\n  note: expected `(` or `.`"),
         (
             "[!(a . b)]true",
-            "t:1:4: error: `!` is applied to a regular formula\n  note: `!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which speak of one step, not of `.`, `+` or `*`",
+            "t:1:4: error: `!` is applied to a regular formula\n  note: `!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which describe one step, without `.`, `+` and `*`",
         ),
         (
             "val(x = 1)",
@@ -302,7 +302,7 @@ fn errors_in_formulas() {
         ),
         (
             "act a;",
-            "t:1:7: error: the formula is missing\n  note: after the declarations of a formula file comes `form F;`",
+            "t:1:7: error: the formula is missing\n  note: a formula file ends with `form F;` after its declarations",
         ),
         (
             "",
@@ -322,7 +322,7 @@ fn errors_in_formulas() {
             "t:1:12: error: unexpected `)`\n  note: expected `=` or an operator",
         ),
     ] {
-        let got = said(parse_formula(source(), text).map(drop), text);
+        let got = rendered(parse_formula(source(), text).map(drop), text);
         assert_eq!(got, expected, "{text}");
     }
     for (text, expected) in [
@@ -342,14 +342,14 @@ fn errors_in_formulas() {
             "t:1:6: error: unexpected end of the text\n  note: expected `,`, `]` or an operator\n  note: the `[` in `[1, 2` is not closed",
         ),
     ] {
-        let got = said(parse_data(source(), text).map(drop), text);
+        let got = rendered(parse_data(source(), text).map(drop), text);
         assert_eq!(got, expected, "{text}");
     }
 }
 
-/// Whatever is done to a text, it parses or is refused at a place within it.
+/// A damaged text parses, or is rejected at a place within it.
 #[test]
-fn damaged_texts_are_refused_not_fatal() {
+fn damaged_texts_are_rejected_without_panic() {
     use mu_base::random::Random;
     let specification = "sort D = struct d1(p: Nat)?is_d1 | d2; E; cons c: D; map f, g: D # List(Nat) -> Set(D); glob dc: D; var x, y: D, n: Nat; \
         eqn n > 0 -> f(x, [n, 1]) = {z: D | z != x} + {y} whr y = g(x, [])(d1(n)) end; f(x, []) = {:}[d2 -> -n div 2]; % comment\n \

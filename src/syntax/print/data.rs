@@ -1,6 +1,7 @@
-//! Sorts, variable declarations and data expressions. See the module above for the rules.
+//! Printer of sorts, variable declarations and data expressions. See the parent module for the
+//! rules.
 
-use super::{Place, Printer, deep};
+use super::{Context, Printer, deep};
 use crate::ast::*;
 use crate::precedence::data as level;
 
@@ -42,14 +43,14 @@ impl Printer {
         self.word(")");
     }
 
-    /// A sort beside `#`, `->` or `|`.
+    /// Prints a sort next to `#`, `->` or `|`.
     fn sort_operand(&mut self, sort: &Sort) {
         let opened = self.open(matches!(sort.kind, SortKind::Function(..) | SortKind::Struct(_)));
         self.sort(sort);
         self.close(opened);
     }
 
-    /// `A # B`, as in the declaration of an action.
+    /// Prints `A # B`, as in the declaration of an action.
     pub(super) fn sort_product(&mut self, sorts: &[Sort]) {
         match sorts {
             [sort] => self.sort(sort),
@@ -76,7 +77,7 @@ impl Printer {
         }
     }
 
-    /// `x, y: S, z: T`
+    /// Prints `x, y: S, z: T`.
     pub(super) fn var_decls(&mut self, vars: &[VarDecl]) {
         for (i, group) in vars.chunk_by(|a, b| a.sort == b.sort).enumerate() {
             if i > 0 {
@@ -90,7 +91,7 @@ impl Printer {
 
     // ---- expressions
 
-    pub(super) fn data(&mut self, e: &Data, place: Place) {
+    pub(super) fn data(&mut self, e: &Data, context: Context) {
         deep(|| match &e.kind {
             DataKind::Name(text) | DataKind::Number(text) => self.word(text),
             DataKind::List(elements) => {
@@ -107,9 +108,9 @@ impl Printer {
             DataKind::Bag(elements) => {
                 self.word("{");
                 self.list(elements, ", ", |p, (element, count)| {
-                    p.data(element, Place::TOP);
+                    p.data(element, Context::TOP);
                     p.word(": ");
-                    p.data(count, Place::TOP);
+                    p.data(count, Context::TOP);
                 });
                 self.word("}");
             }
@@ -119,7 +120,7 @@ impl Printer {
                 self.word(": ");
                 self.sort_operand(&var.sort);
                 self.word(" | ");
-                self.data(body, Place::TOP);
+                self.data(body, Context::TOP);
                 self.word("}");
             }
             DataKind::Apply(head, args) => {
@@ -131,41 +132,41 @@ impl Printer {
             DataKind::Update(head, at, value) => {
                 self.data_head(head);
                 self.word("[");
-                self.data(at, Place::TOP);
+                self.data(at, Context::TOP);
                 self.word(" -> ");
-                self.data(value, Place::TOP);
+                self.data(value, Context::TOP);
                 self.word("]");
             }
             DataKind::Unary(op, operand) => {
-                let opened = self.open(level::UNARY < place.before);
+                let opened = self.open(level::UNARY < context.before);
                 self.word(op.symbol());
-                self.data(operand, self.inside(opened, place).after_prefix(level::UNARY));
+                self.data(operand, self.inside(opened, context).after_prefix(level::UNARY));
                 self.close(opened);
             }
             DataKind::Binary(op, left, right) => {
                 let (level, assoc) = op.level();
-                let opened = self.open(level < place.least);
-                let place = self.inside(opened, place);
+                let opened = self.open(level < context.least);
+                let context = self.inside(opened, context);
                 let left_opened = self.open(ends_in_looser_prefix(left, level));
-                self.data(left, self.inside(left_opened, Place::left_of(level, assoc)));
+                self.data(left, self.inside(left_opened, Context::left_of(level, assoc)));
                 self.close(left_opened);
                 self.word(" ");
                 self.word(op.symbol());
                 self.word(" ");
-                self.data(right, place.right_of(level, assoc));
+                self.data(right, context.right_of(level, assoc));
                 self.close(opened);
             }
-            DataKind::Lambda(vars, body) => self.binder("lambda ", vars, body, place),
-            DataKind::Forall(vars, body) => self.binder("forall ", vars, body, place),
-            DataKind::Exists(vars, body) => self.binder("exists ", vars, body, place),
+            DataKind::Lambda(vars, body) => self.binder("lambda ", vars, body, context),
+            DataKind::Forall(vars, body) => self.binder("forall ", vars, body, context),
+            DataKind::Exists(vars, body) => self.binder("exists ", vars, body, context),
             DataKind::Where(body, definitions) => {
-                let opened = self.open(level::WHERE < place.least || level::WHERE < place.before);
-                self.data(body, Place::TOP);
+                let opened = self.open(level::WHERE < context.least || level::WHERE < context.before);
+                self.data(body, Context::TOP);
                 self.word(" whr ");
                 self.list(definitions, ", ", |p, (name, value)| {
                     p.word(&name.kind);
                     p.word(" = ");
-                    p.data(value, Place::TOP);
+                    p.data(value, Context::TOP);
                 });
                 self.word(" end");
                 self.close(opened);
@@ -173,25 +174,25 @@ impl Printer {
         });
     }
 
-    /// The place within, where a parenthesis was opened or not.
-    pub(super) fn inside(&self, opened: bool, place: Place) -> Place {
-        if opened { Place::TOP } else { place }
+    /// Returns the context inside, depending on whether a parenthesis was opened.
+    pub(super) fn inside(&self, opened: bool, context: Context) -> Context {
+        if opened { Context::TOP } else { context }
     }
 
     pub(super) fn data_list(&mut self, elements: &[Data]) {
-        self.list(elements, ", ", |p, e| p.data(e, Place::TOP));
+        self.list(elements, ", ", |p, e| p.data(e, Context::TOP));
     }
 
-    fn binder(&mut self, word: &str, vars: &[VarDecl], body: &Data, place: Place) {
-        let opened = self.open(level::BINDER < place.before);
+    fn binder(&mut self, word: &str, vars: &[VarDecl], body: &Data, context: Context) {
+        let opened = self.open(level::BINDER < context.before);
         self.word(word);
         self.var_decls(vars);
         self.word(". ");
-        self.data(body, self.inside(opened, place).after_prefix(level::BINDER));
+        self.data(body, self.inside(opened, context).after_prefix(level::BINDER));
         self.close(opened);
     }
 
-    /// What is applied or updated.
+    /// Prints the head of an application or update.
     fn data_head(&mut self, head: &Data) {
         let plain = !matches!(
             head.kind,
@@ -203,15 +204,15 @@ impl Printer {
                 | DataKind::Where(..)
         );
         let opened = self.open(!plain);
-        self.data(head, Place::TOP);
+        self.data(head, Context::TOP);
         self.close(opened);
     }
 
-    /// A condition of a process or a time: what is not a name, a number, an application or a prefix
-    /// of those gets parentheses.
+    /// Prints a condition of a process or a time. Parentheses enclose everything except a name, a
+    /// number, an application or a prefix of those.
     pub(super) fn data_unit(&mut self, e: &Data) {
         let opened = self.open(!is_unit(e));
-        self.data(e, Place::TOP);
+        self.data(e, Context::TOP);
         self.close(opened);
     }
 }
@@ -229,10 +230,10 @@ fn is_unit(mut e: &Data) -> bool {
     }
 }
 
-/// Whether the text of `e` ends in the operand of a prefix operator looser than `level`, without
+/// True if the text of `e` ends in the operand of a prefix operator looser than `level`, without
 /// parentheses around it.
 fn ends_in_looser_prefix(mut e: &Data, level: u8) -> bool {
-    // The first step is left out: a prefix operator right before the infix one gets its parentheses
+    // Skips the first step: a prefix operator directly before the infix one gets its parentheses
     // anyway.
     let mut within = false;
     loop {

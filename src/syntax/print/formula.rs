@@ -1,15 +1,15 @@
-//! State, regular and action formulas. See the module above for the rules.
+//! Printer of state, regular and action formulas. See the parent module for the rules.
 
-use super::{Place, Printer, deep};
+use super::{Context, Printer, deep};
 use crate::ast::*;
 use crate::precedence::{Assoc, action, regular, state};
 
 impl Printer {
-    pub(super) fn state(&mut self, f: &StateFormula, place: Place) {
-        deep(|| self.state_step(f, place));
+    pub(super) fn state(&mut self, f: &StateFormula, context: Context) {
+        deep(|| self.state_step(f, context));
     }
 
-    fn state_step(&mut self, f: &StateFormula, place: Place) {
+    fn state_step(&mut self, f: &StateFormula, context: Context) {
         match &f.kind {
             StateFormulaKind::True => self.word("true"),
             StateFormulaKind::False => self.word("false"),
@@ -18,20 +18,20 @@ impl Printer {
             StateFormulaKind::Delay(time) => self.timed("delay", time.as_deref()),
             StateFormulaKind::Yaled(time) => self.timed("yaled", time.as_deref()),
             StateFormulaKind::Not(inner) => {
-                self.state_prefix(state::UNARY, place, inner, |p| p.word("!"))
+                self.state_prefix(state::UNARY, context, inner, |p| p.word("!"))
             }
             StateFormulaKind::Minus(inner) => {
-                self.state_prefix(state::UNARY, place, inner, |p| p.word("-"))
+                self.state_prefix(state::UNARY, context, inner, |p| p.word("-"))
             }
-            StateFormulaKind::Must(r, inner) => self.modality("[", r, "]", place, inner),
-            StateFormulaKind::May(r, inner) => self.modality("<", r, ">", place, inner),
+            StateFormulaKind::Must(r, inner) => self.modality("[", r, "]", context, inner),
+            StateFormulaKind::May(r, inner) => self.modality("<", r, ">", context, inner),
             StateFormulaKind::Quantified(quantifier, vars, inner) => {
-                self.state_prefix(state::QUANTIFIER, place, inner, |p| {
+                self.state_prefix(state::QUANTIFIER, context, inner, |p| {
                     p.quantifier(*quantifier, vars)
                 });
             }
             StateFormulaKind::Fix { least, name, params, body } => {
-                self.state_prefix(state::FIX, place, body, |p| {
+                self.state_prefix(state::FIX, context, body, |p| {
                     p.word(if *least { "mu " } else { "nu " });
                     p.word(&name.kind);
                     if !params.is_empty() {
@@ -41,7 +41,7 @@ impl Printer {
                             p.word(": ");
                             p.sort(&var.sort);
                             p.word(" = ");
-                            p.data(value, Place::TOP);
+                            p.data(value, Context::TOP);
                         });
                         p.word(")");
                     }
@@ -50,18 +50,18 @@ impl Printer {
             }
             StateFormulaKind::Binary(op, left, right) => {
                 let (level, assoc) = op.state_level();
-                let opened = self.open(level < place.least);
-                let place = self.inside(opened, place);
+                let opened = self.open(level < context.least);
+                let context = self.inside(opened, context);
                 let left_opened = self.open(
                     ends_in_looser_prefix(left, level)
                         || *op == StateOp::Multiply && ends_in_factor(left),
                 );
-                self.state(left, self.inside(left_opened, Place::left_of(level, assoc)));
+                self.state(left, self.inside(left_opened, Context::left_of(level, assoc)));
                 self.close(left_opened);
                 self.word(" ");
                 self.word(op.symbol());
                 self.word(" ");
-                self.state(right, place.right_of(level, assoc));
+                self.state(right, context.right_of(level, assoc));
                 self.close(opened);
             }
         }
@@ -70,13 +70,13 @@ impl Printer {
     fn state_prefix(
         &mut self,
         level: u8,
-        place: Place,
+        context: Context,
         inner: &StateFormula,
         head: impl FnOnce(&mut Self),
     ) {
-        let opened = self.open(level < place.before);
+        let opened = self.open(level < context.before);
         head(self);
-        self.state(inner, self.inside(opened, place).after_prefix(level));
+        self.state(inner, self.inside(opened, context).after_prefix(level));
         self.close(opened);
     }
 
@@ -85,12 +85,12 @@ impl Printer {
         left: &str,
         r: &RegularFormula,
         right: &str,
-        place: Place,
+        context: Context,
         inner: &StateFormula,
     ) {
-        self.state_prefix(state::MODALITY, place, inner, |p| {
+        self.state_prefix(state::MODALITY, context, inner, |p| {
             p.word(left);
-            p.regular(r, Place::TOP);
+            p.regular(r, Context::TOP);
             p.word(right);
             if matches!(inner.kind, StateFormulaKind::Quantified(..) | StateFormulaKind::Fix { .. })
             {
@@ -113,7 +113,7 @@ impl Printer {
 
     fn val(&mut self, e: &Data) {
         self.word("val(");
-        self.data(e, Place::TOP);
+        self.data(e, Context::TOP);
         self.word(")");
     }
 
@@ -134,19 +134,19 @@ impl Printer {
         }
     }
 
-    pub(super) fn regular(&mut self, f: &RegularFormula, place: Place) {
+    pub(super) fn regular(&mut self, f: &RegularFormula, context: Context) {
         deep(|| match &f.kind {
             RegularKind::Action(a) => {
-                // Not needed, but `a || b . c` is easily misread.
-                let opened = self.open(place.least > 0 && !is_step(a));
-                self.action(a, Place::TOP);
+                // Not necessary, but `a || b . c` is easily misread.
+                let opened = self.open(context.least > 0 && !is_step(a));
+                self.action(a, Context::TOP);
                 self.close(opened);
             }
             RegularKind::Seq(left, right) => {
-                self.regular_infix(regular::SEQUENCE, Assoc::Right, " . ", left, right, place)
+                self.regular_infix(regular::SEQUENCE, Assoc::Right, " . ", left, right, context)
             }
             RegularKind::Alt(left, right) => {
-                self.regular_infix(regular::ALTERNATIVE, Assoc::Left, " + ", left, right, place)
+                self.regular_infix(regular::ALTERNATIVE, Assoc::Left, " + ", left, right, context)
             }
             RegularKind::Star(inner) => self.repeat(inner, "*"),
             RegularKind::Plus(inner) => self.repeat(inner, "+"),
@@ -160,22 +160,22 @@ impl Printer {
         symbol: &str,
         left: &RegularFormula,
         right: &RegularFormula,
-        place: Place,
+        context: Context,
     ) {
-        let opened = self.open(level < place.least);
-        let place = self.inside(opened, place);
-        self.regular(left, Place::left_of(level, assoc));
+        let opened = self.open(level < context.least);
+        let context = self.inside(opened, context);
+        self.regular(left, Context::left_of(level, assoc));
         self.word(symbol);
-        self.regular(right, place.right_of(level, assoc));
+        self.regular(right, context.right_of(level, assoc));
         self.close(opened);
     }
 
     fn repeat(&mut self, inner: &RegularFormula, symbol: &str) {
-        self.regular(inner, Place::left_of(regular::REPEAT, Assoc::Left));
+        self.regular(inner, Context::left_of(regular::REPEAT, Assoc::Left));
         self.word(symbol);
     }
 
-    fn action(&mut self, f: &ActionFormula, place: Place) {
+    fn action(&mut self, f: &ActionFormula, context: Context) {
         deep(|| match &f.kind {
             ActionFormulaKind::True => self.word("true"),
             ActionFormulaKind::False => self.word("false"),
@@ -185,40 +185,40 @@ impl Printer {
                 self.list(actions, "|", |p, (name, args)| p.named(name, args))
             }
             ActionFormulaKind::Not(inner) => {
-                let opened = self.open(action::NOT < place.before);
+                let opened = self.open(action::NOT < context.before);
                 self.word("!");
-                self.action(inner, self.inside(opened, place).after_prefix(action::NOT));
+                self.action(inner, self.inside(opened, context).after_prefix(action::NOT));
                 self.close(opened);
             }
             ActionFormulaKind::Quantified(quantifier, vars, inner) => {
-                let opened = self.open(action::QUANTIFIER < place.before);
+                let opened = self.open(action::QUANTIFIER < context.before);
                 self.quantifier(*quantifier, vars);
-                self.action(inner, self.inside(opened, place).after_prefix(action::QUANTIFIER));
+                self.action(inner, self.inside(opened, context).after_prefix(action::QUANTIFIER));
                 self.close(opened);
             }
             ActionFormulaKind::At(inner, time) => {
-                let opened = self.open(action::AT < place.least);
-                self.action(inner, Place::left_of(action::AT, Assoc::Left));
+                let opened = self.open(action::AT < context.least);
+                self.action(inner, Context::left_of(action::AT, Assoc::Left));
                 self.word(" @ ");
                 self.data_unit(time);
                 self.close(opened);
             }
             ActionFormulaKind::Binary(op, left, right) => {
                 let level = op.action_level().unwrap_or(action::IMPLIES);
-                let opened = self.open(level < place.least);
-                let place = self.inside(opened, place);
-                self.action(left, Place::left_of(level, Assoc::Right));
+                let opened = self.open(level < context.least);
+                let context = self.inside(opened, context);
+                self.action(left, Context::left_of(level, Assoc::Right));
                 self.word(" ");
                 self.word(op.symbol());
                 self.word(" ");
-                self.action(right, place.right_of(level, Assoc::Right));
+                self.action(right, context.right_of(level, Assoc::Right));
                 self.close(opened);
             }
         });
     }
 }
 
-/// Whether an action formula is read as one step at a glance.
+/// True if an action formula is short enough to be readable as one step.
 fn is_step(f: &ActionFormula) -> bool {
     !matches!(
         f.kind,
@@ -228,7 +228,7 @@ fn is_step(f: &ActionFormula) -> bool {
     )
 }
 
-/// Whether the text of `f` ends in the operand of a prefix operator looser than `level`, without
+/// True if the text of `f` ends in the operand of a prefix operator looser than `level`, without
 /// parentheses around it.
 fn ends_in_looser_prefix(mut f: &StateFormula, level: u8) -> bool {
     let mut within = false;
@@ -253,7 +253,7 @@ fn ends_in_looser_prefix(mut f: &StateFormula, level: u8) -> bool {
     }
 }
 
-/// Whether a number at the end would multiply what follows, in place of the whole.
+/// True if a number at the end would multiply the following text instead of the whole.
 fn ends_in_factor(formula: &StateFormula) -> bool {
     let mut last = match &formula.kind {
         StateFormulaKind::Val(_) => return false,

@@ -1,10 +1,10 @@
-//! Syntax tree to text, such that parsing the text gives the tree back.
+//! Printer of syntax trees: parsing its output gives the same tree.
 //!
-//! Input: a tree. Output: text with the parentheses that the levels of `precedence.rs` ask for, and
-//! a few more where a looser prefix operator ends a left operand (`(a && forall x: S. b) || c`),
-//! since readers take such text either way. Declarations stand one a line. Cost: linear in the
-//! tree; the machine stack is enlarged where the tree is deep. Invariant: `parse(print(t)) == t`
-//! for every tree that the parser can make.
+//! Input: a tree. Output: text with the parentheses that the levels of `precedence.rs` require, and
+//! a few more if a looser prefix operator ends a left operand (`(a && forall x: S. b) || c`), since
+//! readers misread such text. There is one declaration per line. Cost: linear in the tree; the
+//! machine stack is enlarged for deep trees. Invariant: `parse(print(t)) == t` for every tree that
+//! the parser can make.
 
 mod data;
 mod formula;
@@ -13,78 +13,78 @@ mod spec;
 
 use super::ast;
 
-/// A whole specification, one declaration a line.
+/// Prints a whole specification, one declaration per line.
 pub fn specification(spec: &ast::Specification) -> String {
     let mut p = Printer::default();
     p.sections(&spec.sections);
     p.out
 }
 
-/// A formula file; a formula without declarations is printed bare.
+/// Prints a formula file; a formula without declarations is printed alone.
 pub fn formula(file: &ast::FormulaFile) -> String {
     let mut p = Printer::default();
     if file.sections.is_empty() {
-        p.state(&file.formula, Place::TOP);
+        p.state(&file.formula, Context::TOP);
         p.out.push('\n');
     } else {
         p.sections(&file.sections);
         p.out.push_str("\nform\n  ");
-        p.state(&file.formula, Place::TOP);
+        p.state(&file.formula, Context::TOP);
         p.out.push_str(";\n");
     }
     p.out
 }
 
-/// A data expression.
+/// Prints a data expression.
 pub fn data(expression: &ast::Data) -> String {
     let mut p = Printer::default();
-    p.data(expression, Place::TOP);
+    p.data(expression, Context::TOP);
     p.out
 }
 
-/// A process expression.
+/// Prints a process expression.
 pub fn process(process: &ast::Process) -> String {
     let mut p = Printer::default();
-    p.process(process, Place::TOP, false);
+    p.process(process, Context::TOP, false);
     p.out
 }
 
-/// A sort expression.
+/// Prints a sort expression.
 pub fn sort(sort: &ast::Sort) -> String {
     let mut p = Printer::default();
     p.sort(sort);
     p.out
 }
 
-/// What surrounds an expression, as far as parentheses depend on it.
+/// Context of an expression, as far as parentheses depend on it.
 #[derive(Clone, Copy)]
-struct Place {
+struct Context {
     /// Infix and postfix operators below this level need parentheses.
     least: u8,
     /// The level of the operator that follows; prefix operators below it need parentheses.
     before: u8,
 }
 
-impl Place {
+impl Context {
     /// Within brackets, or alone.
-    const TOP: Place = Place { least: 0, before: 0 };
-    /// Left of an infix or postfix operator.
-    fn left_of(level: u8, assoc: super::precedence::Assoc) -> Place {
+    const TOP: Context = Context { least: 0, before: 0 };
+    /// Returns the context left of an infix or postfix operator.
+    fn left_of(level: u8, assoc: super::precedence::Assoc) -> Context {
         let least = if assoc == super::precedence::Assoc::Left { level } else { level + 1 };
-        Place { least, before: level }
+        Context { least, before: level }
     }
-    /// Right of an infix operator.
-    fn right_of(self, level: u8, assoc: super::precedence::Assoc) -> Place {
+    /// Returns the context right of an infix operator.
+    fn right_of(self, level: u8, assoc: super::precedence::Assoc) -> Context {
         let least = if assoc == super::precedence::Assoc::Left { level + 1 } else { level };
-        Place { least, before: self.before }
+        Context { least, before: self.before }
     }
-    /// After a prefix operator.
-    fn after_prefix(self, level: u8) -> Place {
-        Place { least: self.least.max(level), before: self.before }
+    /// Returns the context after a prefix operator.
+    fn after_prefix(self, level: u8) -> Context {
+        Context { least: self.least.max(level), before: self.before }
     }
 }
 
-/// The text so far.
+/// Text so far.
 #[derive(Default)]
 struct Printer {
     out: String,
@@ -102,7 +102,7 @@ impl Printer {
             each(self, item);
         }
     }
-    /// Opens a parenthesis if one is needed, and says so for [`close`](Self::close).
+    /// Opens a parenthesis if needed; the result is an argument of [`close`](Self::close).
     fn open(&mut self, needed: bool) -> bool {
         if needed {
             self.out.push('(');

@@ -1,18 +1,18 @@
-//! Process expressions. See the module above for the rules; besides, a `c -> p` without `<>` is put
-//! in parentheses within the text between a `->` and its `<>`, which would else be taken for its
-//! own.
+//! Printer of process expressions. See the parent module for the rules. In addition, a `c -> p`
+//! without `<>` is in parentheses within the text between a `->` and its `<>`, which would
+//! otherwise belong to it.
 
-use super::{Place, Printer, deep};
+use super::{Context, Printer, deep};
 use crate::ast::*;
 use crate::precedence::{Assoc, process as level};
 
 impl Printer {
-    /// `closed`: a `<>` follows in the same brackets.
-    pub(super) fn process(&mut self, p: &Process, place: Place, closed: bool) {
-        deep(|| self.process_step(p, place, closed));
+    /// Prints a process; `closed`: a `<>` follows in the same brackets.
+    pub(super) fn process(&mut self, p: &Process, context: Context, closed: bool) {
+        deep(|| self.process_step(p, context, closed));
     }
 
-    fn process_step(&mut self, p: &Process, place: Place, closed: bool) {
+    fn process_step(&mut self, p: &Process, context: Context, closed: bool) {
         match &p.kind {
             ProcessKind::Call { name, args, parens } => {
                 self.word(&name.kind);
@@ -28,14 +28,14 @@ impl Printer {
                 self.list(assignments, ", ", |p, (var, value)| {
                     p.word(&var.kind);
                     p.word(" = ");
-                    p.data(value, Place::TOP);
+                    p.data(value, Context::TOP);
                 });
                 self.word(")");
             }
             ProcessKind::Delta => self.word("delta"),
             ProcessKind::Tau => self.word("tau"),
             ProcessKind::At(inner, time) => {
-                let opened = self.open(level::AT < place.least);
+                let opened = self.open(level::AT < context.least);
                 let closed = closed && !opened;
                 self.left(inner, level::AT, Assoc::Left, closed);
                 self.word(" @ ");
@@ -44,44 +44,44 @@ impl Printer {
             }
             ProcessKind::If(condition, then, otherwise) => {
                 let opened =
-                    self.open(level::CONDITION < place.before || closed && otherwise.is_none());
-                let place = self.inside(opened, place);
+                    self.open(level::CONDITION < context.before || closed && otherwise.is_none());
+                let context = self.inside(opened, context);
                 let closed = closed && !opened;
                 self.data_unit(condition);
                 self.word(" -> ");
                 let last = match otherwise {
                     None => then,
                     Some(otherwise) => {
-                        self.process(then, Place::TOP, true);
+                        self.process(then, Context::TOP, true);
                         self.word(" <> ");
                         otherwise
                     }
                 };
-                self.process(last, place.after_prefix(level::CONDITION), closed);
+                self.process(last, context.after_prefix(level::CONDITION), closed);
                 self.close(opened);
             }
             ProcessKind::Sum(vars, body) => {
-                let opened = self.open(level::SUM < place.before);
+                let opened = self.open(level::SUM < context.before);
                 self.word("sum ");
                 self.var_decls(vars);
                 self.word(". ");
                 self.process(
                     body,
-                    self.inside(opened, place).after_prefix(level::SUM),
+                    self.inside(opened, context).after_prefix(level::SUM),
                     closed && !opened,
                 );
                 self.close(opened);
             }
             ProcessKind::Dist(vars, weight, body) => {
-                let opened = self.open(level::SUM < place.before);
+                let opened = self.open(level::SUM < context.before);
                 self.word("dist ");
                 self.var_decls(vars);
                 self.word("[");
-                self.data(weight, Place::TOP);
+                self.data(weight, Context::TOP);
                 self.word("]. ");
                 self.process(
                     body,
-                    self.inside(opened, place).after_prefix(level::SUM),
+                    self.inside(opened, context).after_prefix(level::SUM),
                     closed && !opened,
                 );
                 self.close(opened);
@@ -118,31 +118,31 @@ impl Printer {
                 });
                 self.operator_body(body);
             }
-            _ => self.infix(p, place, closed),
+            _ => self.infix(p, context, closed),
         }
     }
 
-    fn infix(&mut self, p: &Process, place: Place, closed: bool) {
+    fn infix(&mut self, p: &Process, context: Context, closed: bool) {
         let Some((level, assoc, symbol, left, right)) = infix_parts(p) else { return };
-        let opened = self.open(level < place.least);
-        let place = self.inside(opened, place);
+        let opened = self.open(level < context.least);
+        let context = self.inside(opened, context);
         let closed = closed && !opened;
         self.left(left, level, assoc, closed);
         self.word(symbol);
-        self.process(right, place.right_of(level, assoc), closed);
+        self.process(right, context.right_of(level, assoc), closed);
         self.close(opened);
     }
 
-    /// What stands left of an infix or postfix operator.
+    /// Prints the left side of an infix or postfix operator.
     fn left(&mut self, p: &Process, level: u8, assoc: Assoc, closed: bool) {
         let opened = self.open(ends_in_looser_prefix(p, level));
-        self.process(p, self.inside(opened, Place::left_of(level, assoc)), closed && !opened);
+        self.process(p, self.inside(opened, Context::left_of(level, assoc)), closed && !opened);
         self.close(opened);
     }
 
     fn operator_body(&mut self, body: &Process) {
         self.word("}, ");
-        self.process(body, Place::TOP, false);
+        self.process(body, Context::TOP, false);
         self.word(")");
     }
 
@@ -151,7 +151,7 @@ impl Printer {
     }
 }
 
-/// Level, grouping, text and sides of an infix expression.
+/// Returns level, associativity, symbol and sides of an infix expression.
 pub(super) fn infix_parts(p: &Process) -> Option<(u8, Assoc, &'static str, &Process, &Process)> {
     Some(match &p.kind {
         ProcessKind::Choice(a, b) => (level::CHOICE, Assoc::Left, " + ", a, b),
@@ -164,7 +164,7 @@ pub(super) fn infix_parts(p: &Process) -> Option<(u8, Assoc, &'static str, &Proc
     })
 }
 
-/// Whether the text of `p` ends in the operand of a prefix operator looser than `level`, without
+/// True if the text of `p` ends in the operand of a prefix operator looser than `level`, without
 /// parentheses around it.
 fn ends_in_looser_prefix(mut p: &Process, level: u8) -> bool {
     let mut within = false;

@@ -1,4 +1,4 @@
-//! Sections, one declaration a line. See the module above.
+//! Printer of sections, one declaration per line. See the parent module.
 
 use super::{Place, Printer};
 use crate::ast::*;
@@ -84,7 +84,7 @@ impl Printer {
         self.sort(sort);
     }
 
-    /// A process with its outermost summands a line each.
+    /// Prints a process with its outermost summands on separate lines.
     fn summands(&mut self, process: &Process) {
         let mut rest = process;
         let mut summands = Vec::new();

@@ -1,4 +1,4 @@
-//! Parsing what was printed gives the tree back: on random trees, from printed seeds.
+//! Round trips of printer and parser, on random trees from printed seeds.
 
 use super::*;
 use crate::ast::*;
@@ -6,7 +6,7 @@ use crate::{parse_data, parse_formula, parse_process, parse_sort, parse_specific
 use mu_base::random::Random;
 use mu_base::{SourceId, Span};
 
-/// A generator of trees that the parser can make.
+/// Generator of trees that the parser can produce.
 struct Trees {
     random: Random,
 }
@@ -269,7 +269,7 @@ impl Trees {
 const SEED: u64 = 0x5eed_0001;
 const SOURCE: SourceId = SourceId(0);
 
-/// Prints and parses `count` trees; the seed of the first that differs is printed.
+/// Prints and parses `count` trees; prints the seed of the first difference.
 fn identity<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(
     count: u64,
     make: impl Fn(&mut Trees) -> T,

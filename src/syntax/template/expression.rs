@@ -1,24 +1,24 @@
-//! Expressions of the parameter layer: text -> tree -> value. Integers (64 bits, checked) and
+//! Expressions of the parameter layer: parser and evaluator. Integers (64 bits, checked) and
 //! booleans over parameters and loop variables, with the operators and precedences of mCRL2 data
-//! expressions. Linear in the text; nesting is limited, not the length.
+//! expressions. Linear in the text; nesting is limited, but not the length.
 
 use std::fmt;
 
 use super::{Fault, MAX_NESTING};
 use mu_base::Stage;
 
-/// A parameter's value, or what an expression yields.
+/// Value of a parameter or expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Value {
     /// A number.
     Int(i64),
     /// A truth value.
     Bool(bool),
-    /// A number that has no value: that of a parameter set to `any`, plus a number.
+    /// An unknown number: that of a parameter set to `any`, plus a number.
     Any {
         /// The parameter's position among the parameters.
         param: u32,
-        /// What is added to it; not negative.
+        /// Number added to it; not negative.
         plus: i64,
     },
 }
@@ -34,7 +34,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A reader of one text. Inside directives white space and `%` comments separate tokens.
+/// Cursor in a text. Inside directives white space and `%` comments separate tokens.
 pub(super) struct Cursor<'a> {
     pub text: &'a str,
     pub at: usize,
@@ -60,7 +60,7 @@ impl<'a> Cursor<'a> {
             self.at += blank.find('\n').unwrap_or(blank.len());
         }
     }
-    /// The identifier or number at the cursor, not consumed; empty if there is none.
+    /// Returns the identifier or number at the cursor without consuming it; empty if there is none.
     pub fn peek_word(&self) -> &'a str {
         let rest = self.rest();
         &rest[..rest
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
         }
         found
     }
-    /// Consumes `$word` if it stands right here.
+    /// Consumes `$word` directly at the cursor.
     pub fn eat_directive(&mut self, word: &str) -> bool {
         let found =
             self.rest().strip_prefix('$').is_some_and(|rest| Cursor::new(rest).peek_word() == word);
@@ -89,11 +89,11 @@ impl<'a> Cursor<'a> {
         }
         found
     }
-    /// Consumes `token` or refuses.
+    /// Consumes `token`. Error: another text is next.
     pub fn expect(&mut self, token: &str, context: &str) -> Result<(), Fault> {
         if self.eat(token) { Ok(()) } else { Err(self.unexpected(&format!("`{token}` {context}"))) }
     }
-    /// A name: letters, digits, `_`, not starting with a digit.
+    /// Consumes a name: letters, digits, `_`, not starting with a digit.
     pub fn name(&mut self, what: &str) -> Result<(&'a str, usize), Fault> {
         self.skip();
         let (word, start) = (self.peek_word(), self.at);
@@ -105,13 +105,13 @@ impl<'a> Cursor<'a> {
                 Stage::Syntax,
                 start,
                 start + word.len(),
-                format!("`{word}` is a word of the parameter layer, not a name"),
+                format!("`{word}` is a keyword of the parameter layer, not a name"),
             ));
         }
         self.at += word.len();
         Ok((word, start))
     }
-    /// The fault "expected … but here is …" at the cursor.
+    /// Returns the error "expected … but here is …" at the cursor.
     pub fn unexpected(&self, expected: &str) -> Fault {
         let word = self.peek_word();
         let (found, length) = match self.rest().chars().next() {
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
             format!("expected {expected}, but {found}"),
         )
     }
-    /// Runs `f` one level deeper; refuses nesting beyond the limit, so that no input exhausts the
+    /// Runs `f` one level deeper; rejects nesting beyond the limit, so that no input exhausts the
     /// stack.
     pub fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.depth == MAX_NESTING {
@@ -167,8 +167,8 @@ pub(super) enum Op {
     Negate,
 }
 
-/// Binary operators: token, operator, level. Longer tokens before their prefixes. All associate to
-/// the left but `=>`.
+/// Binary operators: token, operator, level. Tokens precede their prefixes. All except `=>` are
+/// left associative.
 const BINARY: [(&str, Op, u8); 14] = [
     ("=>", Op::Implies, 2),
     ("||", Op::Or, 3),
@@ -196,13 +196,13 @@ impl Op {
     }
 }
 
-/// An expression with its place.
+/// Expression with its place.
 #[derive(Clone, Debug)]
 pub(super) struct Expr {
     kind: Kind,
     pub start: usize,
     pub end: usize,
-    /// Height of the tree, at most [`MAX_NESTING`]: what evaluation needs of the stack.
+    /// Height of the tree, at most [`MAX_NESTING`], which bounds the stack for evaluation.
     height: usize,
 }
 
@@ -214,7 +214,7 @@ enum Kind {
     Binary(Op, Box<Expr>, Box<Expr>),
 }
 
-/// Reads the longest expression at the cursor.
+/// Parses the longest expression at the cursor.
 pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Expr, Fault> {
     binary(cursor, 0)
 }
@@ -240,7 +240,7 @@ fn binary(cursor: &mut Cursor<'_>, least: u8) -> Result<Expr, Fault> {
                 Stage::Syntax,
                 start,
                 end,
-                format!("an expression of more than {MAX_NESTING} operators inside each other"),
+                format!("an expression with operators nested more than {MAX_NESTING} deep"),
             ));
         }
         left = Expr { kind: Kind::Binary(op, Box::new(left), Box::new(right)), start, end, height };
@@ -297,7 +297,7 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<Expr, Fault> {
 }
 
 impl Expr {
-    /// The value in a scope of names, innermost last.
+    /// Evaluates in a scope of names, innermost last.
     pub fn value(&self, scope: &[(String, Value)]) -> Result<Value, Fault> {
         match &self.kind {
             Kind::Literal(v) => Ok(*v),
@@ -404,7 +404,7 @@ impl Expr {
         number.map(Value::Int).ok_or_else(|| self.overflow())
     }
 
-    /// The value as a number.
+    /// Evaluates to a number.
     pub fn integer(&self, scope: &[(String, Value)], user: &str) -> Result<i64, Fault> {
         match self.value(scope)? {
             Value::Int(n) => Ok(n),
@@ -415,7 +415,7 @@ impl Expr {
         }
     }
 
-    /// How two numbers compare if one has no value: by what is added, if both are the same
+    /// Compares two numbers of which one is unknown: by the added numbers, if both are the same
     /// parameter's.
     fn without_value(&self, x: Value, y: Value) -> Result<Option<std::cmp::Ordering>, Fault> {
         match (x, y) {
@@ -433,10 +433,10 @@ impl Expr {
         let message =
             format!("`{user}` needs a value, but this is a parameter that is set to `any`");
         Fault::at(Stage::Unsupported, self.start, self.end, message)
-            .note("with `any` a parameter may stand in `${name}`, `${name + 1}` and the like only: the text must not depend on its value")
+            .note("a parameter with the value `any` may only occur in expressions such as `${name}` and `${name + 1}`: the text must not depend on its value")
     }
 
-    /// The value as a truth value.
+    /// Evaluates to a truth value.
     pub fn boolean(&self, scope: &[(String, Value)], user: &str) -> Result<bool, Fault> {
         match self.value(scope)? {
             Value::Bool(b) => Ok(b),

@@ -1,16 +1,16 @@
-//! Specification text -> directives and the plain text between them. Linear; comments are plain
-//! text, braces in plain text nest.
+//! Parser of templates: splits a specification text into directives and plain text. Linear;
+//! comments are plain text, braces in plain text nest.
 
 use super::expression::{self, Cursor, Expr};
 use super::{Fault, Sort};
 use mu_base::Stage;
 
-/// A stretch of a template.
+/// Part of a template.
 #[derive(Debug)]
 pub(super) enum Item {
-    /// Copied as it stands: bytes `.0 .. .1`.
+    /// Plain text: bytes `.0 .. .1`.
     Text(usize, usize),
-    /// `${expr}`, with the place of the `$`.
+    /// `${expr}`, with the position of the `$`.
     Value(usize, Expr),
     /// `$param …;` up to and with the semicolon.
     Param(ParamItem),
@@ -39,15 +39,15 @@ pub(super) struct ForItem {
     pub from: Expr,
     pub to: Expr,
     pub inclusive: bool,
-    /// The text between two copies: as given, and after it a line break with the body's
-    /// indentation if the body is a block.
+    /// Separator of copies: as given, followed by a line break with the body's indentation if the
+    /// body is a block.
     pub separator: String,
     pub body: Body,
     pub start: usize,
     pub end: usize,
 }
 
-/// What stands between the braces of a directive, white space at both ends removed.
+/// Contents of the braces of a directive, without white space at both ends.
 #[derive(Debug)]
 pub(super) struct Body {
     pub items: Vec<Item>,
@@ -56,13 +56,13 @@ pub(super) struct Body {
 const DIRECTIVES: &str =
     "directives are `${expression}`, `$param`, `$for … { … }`, `$if … { … } $else { … }`";
 
-/// Reads a whole file.
+/// Parses a whole file.
 pub(super) fn parse(text: &str) -> Result<Vec<Item>, Fault> {
     let mut cursor = Cursor::new(text);
     items(&mut cursor, false)
 }
 
-/// Reads plain text and directives, to the end of the file or to the brace that closes a body.
+/// Parses plain text and directives, to the end of the file or to the brace that closes a body.
 fn items(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Vec<Item>, Fault> {
     let mut found = Vec::new();
     let mut braces = 0usize;
@@ -115,7 +115,7 @@ fn directive(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Item, Fault> {
     cursor.at += word.len();
     match word {
         "param" if in_body => {
-            Err(Fault::at(Stage::Syntax, place.0, place.1, "`$param` stands inside a directive")
+            Err(Fault::at(Stage::Syntax, place.0, place.1, "`$param` is inside a directive")
                 .note("parameters are declared outside of `$for` and `$if`"))
         }
         "param" => Ok(Item::Param(param(cursor, start)?)),
@@ -153,7 +153,7 @@ fn param(cursor: &mut Cursor<'_>, start: usize) -> Result<ParamItem, Fault> {
         None => {
             let at = end + line.len() - line.trim_start().len();
             return Err(Fault::at(Stage::Syntax, at, end + line.trim_end().len(), "text after a `$param` on its line")
-                .note("a `$param` is the last thing on its line, but for a comment, which becomes its help text"));
+                .note("only a comment may follow a `$param` on its line; it becomes the help text"));
         }
     };
     Ok(ParamItem { name: name.to_string(), sort, default, constraint, doc, start, end })
@@ -165,7 +165,7 @@ fn for_loop(cursor: &mut Cursor<'_>, start: usize) -> Result<ForItem, Fault> {
     let from = expression::parse(cursor)?;
     cursor.expect(
         "..",
-        "between the bounds of the loop (`a .. b` leaves out `b`, `a ..= b` has it)",
+        "between the bounds of the loop (`a .. b` excludes `b`, `a ..= b` includes it)",
     )?;
     let inclusive = cursor.rest().starts_with('=');
     cursor.at += usize::from(inclusive);
@@ -173,8 +173,8 @@ fn for_loop(cursor: &mut Cursor<'_>, start: usize) -> Result<ForItem, Fault> {
     let join = if cursor.eat("join") { Some(string(cursor)?) } else { None };
     let end = cursor.at;
     let (body, indent) = body(cursor)?;
-    // Copies of a block stand under the `$for` if that opens its line, else where the body's first
-    // line stands.
+    // Copies of a block are indented like the `$for` if that opens its line, else like the body's
+    // first line.
     let line = &cursor.text[cursor.text[..start].rfind('\n').map_or(0, |i| i + 1)..start];
     let separator = match indent {
         Some(_) if line.trim().is_empty() => format!("{}\n{line}", join.unwrap_or_default()),
@@ -204,8 +204,8 @@ fn conditional(cursor: &mut Cursor<'_>) -> Result<Item, Fault> {
     }
 }
 
-/// `{ … }`. The second part is the indentation of the first line if the body starts on a line of
-/// its own (a block).
+/// Parses `{ … }`. The second result is the indentation of the first line if the body starts on a
+/// line of its own (a block).
 fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), Fault> {
     cursor.expect("{", "and the body of the directive")?;
     let open = cursor.at - 1;
@@ -223,7 +223,7 @@ fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), Fault> {
     Ok((Body { items }, indent))
 }
 
-/// Removes white space at both ends; a comment at the end keeps its line break, which ends it.
+/// Removes white space at both ends; a comment at the end retains its line break, which ends it.
 fn trim(text: &str, items: &mut Vec<Item>) {
     if let Some(Item::Text(from, to)) = items.first_mut() {
         let piece = &text[*from..*to];
@@ -231,15 +231,16 @@ fn trim(text: &str, items: &mut Vec<Item>) {
     }
     if let Some(Item::Text(from, to)) = items.last_mut() {
         let piece = &text[*from..*to];
-        let kept = piece.trim_end();
-        let comment = kept[kept.rfind('\n').map_or(0, |i| i + 1)..].contains('%');
-        let break_end = piece[kept.len()..].find('\n').map_or(piece.len(), |i| kept.len() + i + 1);
-        *to = *from + if comment { break_end } else { kept.len() };
+        let trimmed = piece.trim_end();
+        let comment = trimmed[trimmed.rfind('\n').map_or(0, |i| i + 1)..].contains('%');
+        let break_end = piece[trimmed.len()..].find('\n').map_or(piece.len(), |i| trimmed.len() + i + 1);
+        *to = *from + if comment { break_end } else { trimmed.len() };
     }
     items.retain(|i| !matches!(i, Item::Text(from, to) if from >= to));
 }
 
-/// `"text"` with the escapes `\n`, `\t`, `\"`, `\\`.
+/// Parses `"text"` with the escapes `
+/// `, `\t`, `\"`, `\\`.
 fn string(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
     cursor.expect("\"", "and the text between two copies")?;
     let open = cursor.at - 1;

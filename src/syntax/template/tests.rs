@@ -1,4 +1,4 @@
-//! Tables of expansions and of errors, and the way back from expanded text to the file.
+//! Tables of expansions and of errors, and the map from expanded text to the file.
 
 use super::*;
 
@@ -165,7 +165,7 @@ fn table_of_errors() {
             &["expected `in` and the range of the loop, but here is `of`"],
         ),
         ("$for i in 0 { a }", Syntax, &["expected `..` between the bounds"]),
-        ("$for in in 0 .. 1 { a }", Syntax, &["`in` is a word of the parameter layer"]),
+        ("$for in in 0 .. 1 { a }", Syntax, &["`in` is a keyword of the parameter layer"]),
         ("$for i in 0 .. true { a }", Type, &["`$for` needs a number"]),
         (
             "$for i in 0 .. 2 join { a }",
@@ -178,7 +178,7 @@ fn table_of_errors() {
         (
             "$for i in 0 .. 1 { $param n: Nat = 1; }",
             Syntax,
-            &["`$param` stands inside a directive"],
+            &["`$param` is inside a directive"],
         ),
         ("$param n: Nat = 1;\n$param n: Nat = 2;", Type, &["2:1: error: `n` is already the name"]),
         (
@@ -204,7 +204,7 @@ fn table_of_errors() {
         (
             "$for i in 0 .. 1000000000000 { a }",
             Usage,
-            &["more than 1000000 copies", "this loop asks for 1000000000000"],
+            &["more than 1000000 copies", "this loop makes 1000000000000"],
         ),
         ("$for i in 0 .. 1000 { $for j in 0 .. 1001 {} }", Usage, &["more than 1000000 copies"]),
     ];
@@ -267,7 +267,7 @@ fn table_of_bad_defines() {
 }
 
 #[test]
-fn places_lead_back_to_the_file() {
+fn places_map_to_the_file() {
     let text = "$param n: Pos = 2;\nsort A = struct $for i in 0 .. n join \" | \" {\n  c_${i} ? is_${i}\n};\nact bad;\ninit µ ${n} wrong;\n";
     let (result, sources) = run(text, &[("n", "3")]);
     let e = result.unwrap();
@@ -291,9 +291,9 @@ fn places_lead_back_to_the_file() {
     assert!(back.windows(2).all(|w| w[0].0 < w[1].0));
 }
 
-/// Every byte of copied text maps to a byte of the same value.
+/// Every byte of copied text maps to an equal byte.
 #[test]
-fn copied_bytes_are_found_again() {
+fn copied_bytes_map_to_equal_bytes() {
     let text = include_str!("../../../specs/arcx.spec");
     let (result, sources) = run(text, &[("num_cores", "3"), ("nr_wb_buffers", "2")]);
     let e = result.unwrap();
@@ -306,7 +306,7 @@ fn copied_bytes_are_found_again() {
 }
 
 #[test]
-fn deep_and_long_inputs_are_refused_not_fatal() {
+fn deep_and_long_inputs_are_rejected_without_panic() {
     let deep = 100_000;
     for text in [
         format!("${{{}1{}}}", "(".repeat(deep), ")".repeat(deep)),
@@ -324,10 +324,9 @@ fn deep_and_long_inputs_are_refused_not_fatal() {
     assert!(stage == Stage::Usage && message.contains("longer than 64 MiB"), "{message}");
 }
 
-/// A parameter without a value is a constant that nothing in the file can bind, and no part of a
-/// word.
+/// A parameter without a value is a constant that the file cannot bind, and not a part of a word.
 #[test]
-fn constants_stand_for_parameters_without_a_value() {
+fn constants_represent_parameters_without_a_value() {
     let text = "$param n: Nat = 2;\nmap n, n_any: Nat; proc C(n: Nat) = (n < ${n} && n > ${n + 2}) -> a.C(n);";
     let expanded = run(text, &[("n", "any")]).0.unwrap();
     assert_eq!(expanded.constants, [("n".to_string(), "n_any_".to_string())]);

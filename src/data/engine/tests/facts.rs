@@ -1,5 +1,4 @@
-//! Facts that hold for every number, condition and collection, on terms that no equation gives a
-//! value.
+//! Rules for undecided terms: facts that hold for every number, condition and collection.
 
 use super::table;
 

@@ -1,4 +1,4 @@
-//! Terms with the normal forms that they must have, solutions of conditions, and limits.
+//! Normal forms of terms, solutions of conditions, and limits.
 
 mod facts;
 mod random;
@@ -30,7 +30,7 @@ impl Fixture {
         check_expression_with(&data, &mut self.spec, &self.vars, sort)
             .unwrap_or_else(|e| panic!("{text}: {e:?}"))
     }
-    /// The normal form as text, or the error's message.
+    /// Returns the normal form as text, or the error's message.
     pub fn normal(&mut self, text: &str) -> String {
         let e = self.expr(text, None);
         let mut engine =
@@ -46,8 +46,8 @@ impl Fixture {
             Err(e) => format!("error: {}", e.message),
         }
     }
-    /// All solutions of a condition for the named unknowns, sorted, as text; the other variables do
-    /// not occur.
+    /// Returns all solutions of a condition for the named unknowns, sorted, as text; the other
+    /// variables must not occur.
     pub fn solutions(
         &mut self,
         unknowns: &[&str],

@@ -46,8 +46,8 @@ struct Generator {
 }
 
 impl Generator {
-    /// An expression of a sort: b Bool, n Nat, d D, t T, l List(Nat), s FSet(Nat), p P, f Nat ->
-    /// Bool, e List(D).
+    /// Returns an expression of a sort: b Bool, n Nat, d D, t T, l List(Nat), s FSet(Nat), p P, f
+    /// Nat -> Bool, e List(D).
     fn expression(&mut self, sort: char, depth: usize) -> String {
         let known: Vec<String> =
             self.vars.iter().filter(|v| v.1 == sort).map(|v| v.0.clone()).collect();
@@ -171,7 +171,7 @@ impl Generator {
         let scope = self.vars.len();
         let mut out = String::new();
         let mut chars = template.chars().peekable();
-        // `whr` binds what stands before it: its variable is made first.
+        // `whr` binds in the preceding expression: its variable is created first.
         let local = template.contains("WN").then(|| self.name('n'));
         let mut definition = None;
         if local.is_some() {
@@ -224,7 +224,7 @@ impl Generator {
     }
 }
 
-/// Whether an expression is built from constructors and literals.
+/// True if an expression consists of constructors and literals.
 fn is_data(signature: &crate::signature::Signature, e: &Expr) -> bool {
     use crate::expr::ExprKind;
     use crate::signature::{Builtin, OpKind};

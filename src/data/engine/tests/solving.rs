@@ -56,7 +56,7 @@ fn membership_of_patterns() {
 }
 
 #[test]
-fn membership_of_what_only_its_argument_decides() {
+fn membership_of_undecided_calls() {
     for where_it_is in ["in {a0, a1}", "in [a0, a1, a0]", "in {a0: 1, a1: 2}"] {
         solve(&["i"], &format!("i < 3 && late(i) {where_it_is}"), &["0", "1", "2"]);
     }
@@ -127,7 +127,7 @@ const CASES: &str = "
         ite(b, n, m) = if(b, n, m); fib(n) = ite(n < 2, n, fib(Int2Nat(n - 1)) + fib(Int2Nat(n - 2)));
     glob k, k1: Nat; z: Int; q: Bool;";
 
-/// Bounds that the equations of a function give.
+/// Bounds from the equations of a function.
 #[test]
 fn cases_of_functions() {
     let solve = solver(CASES);
@@ -158,7 +158,7 @@ fn cases_of_functions() {
     assert!(refused("gap(k) == 1").contains("neither true nor false"));
 }
 
-/// Lazy arguments of which an unknown decides whether they are used.
+/// Lazy arguments that are used depending on an unknown.
 #[test]
 fn lazy_arguments_over_unknowns() {
     let solve = solver(CASES);
@@ -176,14 +176,14 @@ fn lazy_arguments_over_unknowns() {
     );
 }
 
-/// What a function's equations bound is what a bound in the condition bounds.
+/// Bounds by equations and bounds in the condition give the same solutions.
 #[test]
 fn random_cases() {
-    let (mut all, mut telling) = (0, 0);
+    let (mut all, mut solvable) = (0, 0);
     for seed in 0..if cfg!(miri) { 2 } else { 300u64 } {
         let mut random = Random::new(seed);
         let mut equations = String::new();
-        // Two functions of two numbers; each says 0 wherever a number is large.
+        // Two functions of two numbers; each is 0 for all large numbers.
         for f in ["f", "g"] {
             for _ in 0..random.below(3) + 1 {
                 let (a, b, c) = (random.below(5), random.below(5), random.below(4));
@@ -230,9 +230,9 @@ fn random_cases() {
         let expected = solutions(&format!("k < 12 && k1 < 12 && {condition}"));
         assert_eq!(solutions(condition), expected, "seed {seed}\n{equations}{condition}");
         all += 1;
-        telling += u32::from(expected.is_ok_and(|found| !found.is_empty()));
+        solvable += u32::from(expected.is_ok_and(|found| !found.is_empty()));
     }
-    assert!(telling > all / 3, "{telling} of {all} conditions have solutions");
+    assert!(solvable > all / 3, "{solvable} of {all} conditions have solutions");
 }
 
 #[test]
@@ -260,7 +260,7 @@ const WITNESSES: &str = "
     eqn f(d1) = 1; f(d2) = 7; f(d3) = 1; rev([]) = []; rev(d |> l) = rev(l) <| d;
     glob k, n, m: Nat; z: Int; p: Pos; x, y: D; u: Maybe; l, r: List(Nat); q: List(Bool); b: Bool;";
 
-/// Bounds that stand inside of a quantifier.
+/// Bounds inside a quantifier.
 #[test]
 fn bounds_inside_of_quantifiers() {
     let solve = solver(WITNESSES);
@@ -286,7 +286,7 @@ fn bounds_inside_of_quantifiers() {
     assert!(refused.message.contains("no bound"), "{refused:?}");
 }
 
-/// A side of a disjunction that has no value does not matter where another one holds.
+/// A disjunct without a value is irrelevant if another one holds.
 #[test]
 fn disjunctions_with_sides_without_value() {
     let solve = solver(WITNESSES);
@@ -311,8 +311,7 @@ fn disjunctions_with_sides_without_value() {
     assert!(stuck.message.contains("neither true nor false"), "{stuck:?}");
 }
 
-/// Bounds by way of conversions, absolute values, greatest and least; lists that end in something
-/// unknown.
+/// Bounds by conversions, absolute values, minima and maxima; lists that end in an unknown.
 #[test]
 fn bounds_of_numbers_and_lists() {
     let solve = solver(WITNESSES);
@@ -324,7 +323,7 @@ fn bounds_of_numbers_and_lists() {
     solve(&["z"], "z >= 0 && Int2Nat(z) < 2", &["0", "1"]);
     solve(&["z"], "z > 0 && Int2Pos(z) < 3", &["1", "2"]);
     solve(&["k"], "k > 0 && Nat2Pos(k) < 3", &["1", "2"]);
-    // What the conversion is of a number that is outside of the sort bounds nothing.
+    // The conversion of a number outside the sort gives no bound.
     let refused =
         Fixture::new(WITNESSES).solutions(&["z"], "z >= -1 && Int2Nat(z) < 2").unwrap_err();
     assert!(refused.message.contains("no bound"), "{refused:?}");
@@ -343,8 +342,7 @@ fn bounds_of_numbers_and_lists() {
     solve(&["q"], "#(q <| true) < 2", &["[]"]);
 }
 
-/// Conditions behind many that stay open are looked at all the same: the lists that do not ascend
-/// are given up.
+/// Conjuncts behind many open ones are evaluated all the same: lists that do not ascend are pruned.
 #[test]
 fn conjuncts_behind_many_open_ones() {
     let text = "sort S = struct s1 | s2 | s3;

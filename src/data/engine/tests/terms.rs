@@ -309,15 +309,15 @@ fn deep_terms_and_limits() {
     assert_eq!(f.normal("up(100000) == up(100000) && peano(100000) == peano(100000)"), "true");
     let text = f.normal("grow(0)");
     assert!(text.contains("rewriting does not end") && text.contains("grow"), "{text}");
-    // A call that is replaced by another is not nested: it is the number of steps that ends it.
+    // A call that is replaced by another is not nested: the limit on steps ends it.
     assert_eq!(
         f.normal("spin(7)"),
         "error: rewriting does not end: more than 1000000 steps, the last of `spin`"
     );
 }
 
-/// A tree of depth 100 whose halves are the same: 2^100 leaves. It goes from one engine to another
-/// and back, is compared with one that was built apart from it, and hashed.
+/// A tree of depth 100 with equal halves: 2^100 leaves. It is moved from one engine to another and
+/// back, compared with a separately built tree, and hashed.
 #[test]
 fn values_that_share_their_parts() {
     let mut f = Fixture::new(
@@ -334,17 +334,17 @@ fn values_that_share_their_parts() {
         let program = Program::compile(&f.spec).unwrap();
         let [mut one, mut other] = [0; 2].map(|_| Engine::new(program.clone()));
         let value = one.from_expr(&e).unwrap();
-        let told = one.to_expr_at(&value, e.sort);
-        let there = other.from_normal(&told).unwrap();
-        let apart = other.from_expr(&e).unwrap();
-        assert!(value == there && there == apart, "{name}");
+        let exported = one.to_expr_at(&value, e.sort);
+        let imported = other.from_normal(&exported).unwrap();
+        let rebuilt = other.from_expr(&e).unwrap();
+        assert!(value == imported && imported == rebuilt, "{name}");
         assert_eq!(
-            ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(&there),
-            ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(&apart)
+            ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(&imported),
+            ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(&rebuilt)
         );
-        assert_ne!(there, other.from_expr(&longer).unwrap());
-        let back = other.to_expr_at(&apart, e.sort);
-        assert!(back == told, "{name}");
+        assert_ne!(imported, other.from_expr(&longer).unwrap());
+        let back = other.to_expr_at(&rebuilt, e.sort);
+        assert!(back == exported, "{name}");
         assert!(!value.is_within(1_000_000));
         assert!(one.from_expr(&same).unwrap().is_true(), "{name}");
     }
@@ -354,8 +354,7 @@ fn values_that_share_their_parts() {
     assert!(small.is_within(9) && !small.is_within(4));
 }
 
-/// What constructors build is evaluated below them, and only a normal expression stands for its
-/// value.
+/// Arguments of constructors are evaluated, and only a normal expression represents its value.
 #[test]
 fn constructors_over_expressions_that_are_not_normal() {
     let mut f = Fixture::new("sort P = struct pair(Bool, Nat);");
@@ -367,9 +366,9 @@ fn constructors_over_expressions_that_are_not_normal() {
     assert_eq!(engine.from_normal(&normal).unwrap(), first);
 }
 
-/// The sort of an equation's left-hand side may be known from the right-hand side only.
+/// The sort of an equation's left-hand side may be determined by the right-hand side only.
 #[test]
-fn equations_whose_right_side_tells_the_sort() {
+fn equations_with_the_sort_of_the_right_side() {
     table(
         "sort D = struct d1 | d2; map e: List(Nat); f: List(D);
          eqn head([]) = 0; e = []; head([]) = d2; f = []; tail([]) = [d1]; rhead([]) = if(true, 3, 2);",
@@ -377,8 +376,8 @@ fn equations_whose_right_side_tells_the_sort() {
     );
 }
 
-/// An argument that only some equations use is evaluated where one that does is chosen: without
-/// that, these would not end.
+/// An argument that only some equations use is evaluated only if such an equation is chosen:
+/// otherwise these terms would not terminate.
 #[test]
 fn lazy_arguments() {
     table(
@@ -423,7 +422,7 @@ fn lazy_arguments() {
     );
 }
 
-/// Laziness goes through functions of one equation, however these are put together.
+/// Laziness extends to functions of one equation, also if these are composed.
 #[test]
 fn lazy_arguments_of_one_equation() {
     table(
@@ -464,7 +463,7 @@ fn lazy_arguments_of_one_equation() {
             ("closed(2, true, fac(3))", "6"),
             ("closed(5, loop(0) > 1, loop(0))", "5"),
             ("search(3, lambda i: Nat. i * i > 50)", "8"),
-            // Under a binder: evaluated before.
+            // Under a binder the argument is evaluated first.
             ("within(fac(2), true)", "1"),
             ("within(fac(4), true)", "2"),
             ("within(fac(4), false)", "0"),
@@ -482,8 +481,8 @@ fn lazy_arguments_of_one_equation() {
     );
 }
 
-/// Functions that arise by abstraction over another one are equal to those that arise by updates,
-/// and come back to what they were.
+/// Abstractions over another function are equal to the corresponding updates, and can return to the
+/// original function.
 #[test]
 fn abstractions_that_are_updates() {
     table(
@@ -506,9 +505,9 @@ fn abstractions_that_are_updates() {
             ("twice(d2, 1, 4, ins(d1, 4, none)) == ins(d2, 1, none)", "true"),
             // The first condition that holds decides.
             ("twice(d2, 4, 4, none)(4)", "data(d2)"),
-            // What has no end is not evaluated before it is asked for.
+            // A nonterminating argument is not evaluated before it is needed.
             ("late(3, none)(4)", "empty"),
-            // A key that depends on the argument is no key.
+            // A key that depends on the argument is not a key.
             ("own(lambda j: Nat. j)(5)", "5"),
         ],
     );

@@ -1,15 +1,14 @@
-//! The declarations of a binary `.lts` file as mCRL2 text: sorts, constructors, mappings,
-//! equations, actions.
+//! Printer of the declarations of a binary `.lts` file as mCRL2 text: sorts, constructors,
+//! mappings, equations, actions.
 //!
-//! The file holds them as typed terms: conversions between sorts of numbers are explicit there,
-//! numbers are built of constructors, and an operator is a function like any other. The text has
-//! conversions by their names in the language (`Nat2Int`), digits, and operators between their
-//! arguments. Terms that no text stands for (functions of the tool's own) are refused by name.
-//! Cost: linear in the text; terms share their parts and texts do not, so that a declaration beyond
-//! a megabyte is refused.
+//! The file contains them as typed terms: conversions between sorts of numbers are explicit,
+//! numbers consist of constructors, and an operator is a function like any other. The text has
+//! conversions by their names in the language (`Nat2Int`), digits, and infix operators. Terms
+//! without text (functions of the toolset's own) are rejected by name. Cost: linear in the text;
+//! terms share their parts and texts do not, so a declaration beyond a megabyte is rejected.
 
 use super::aterm::{Content, Reader, Term};
-use super::mcrl2::{MOST_TEXT, Texts, refuse};
+use super::mcrl2::{MAX_TEXT, Texts, refuse};
 use ahash::AHashSet;
 use mu_base::Diagnostic;
 use std::fmt::Write;
@@ -17,15 +16,15 @@ use std::io::BufRead;
 
 mod internal;
 
-/// Operators that stand between two arguments.
+/// Infix operators.
 const INFIX: [&str; 22] = [
     "&&", "||", "=>", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "div", "mod",
     ".", "++", "|>", "<|", "&", "|",
 ];
-/// Operators that stand before one.
+/// Prefix operators.
 const PREFIX: [&str; 3] = ["!", "-", "#"];
 
-/// The text so far.
+/// Text so far.
 #[derive(Default)]
 pub(super) struct Declarations {
     text: String,
@@ -40,30 +39,30 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 impl Declarations {
-    /// The whole as a specification without behaviour.
+    /// Returns the whole text as a specification without behaviour.
     pub fn finish(mut self) -> String {
         self.text += "init delta;\n";
         self.text
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// A printer of what is not declared here, which knows what is.
+    /// Returns a printer that uses these declarations.
     pub fn printer<'a, R: BufRead>(&'a self, stream: &'a Reader<R>) -> Printer<'a, R> {
         Printer { texts: Texts(stream), overloaded: Some(&self.overloaded), enumerates: false }
     }
 
-    /// Notes an operation.
+    /// Records an operation.
     fn operation(&mut self, name: &str) {
         if !self.known.insert(name.into()) {
             self.overloaded.insert(name.into());
         }
     }
 
-    /// Adds a declaration, of the data or of the actions.
+    /// Adds a declaration of data or actions.
     pub fn add<R: BufRead>(
         &mut self,
         stream: &Reader<R>,
@@ -101,14 +100,14 @@ impl Declarations {
                     line += &given;
                     line += " -> ";
                 }
-                // A left-hand side is a pattern: nothing is put around its parts.
+                // A left-hand side is a pattern: its parts are printed without sort ascriptions.
                 Printer { texts: Texts(stream), overloaded: None, enumerates: false }
                     .expression(*left, &mut line)?;
                 line += " = ";
                 printer.expression(*right, &mut line)?;
                 line += ";\n";
             }
-            _ => return Err(refuse(format!("the declaration `{name}` is not known"))),
+            _ => return Err(refuse(format!("the declaration `{name}` is unknown"))),
         }
         self.text += &line;
         Ok(())
@@ -127,7 +126,7 @@ impl Declarations {
         };
         let name = texts.name(*name);
         if !is_name(name) {
-            return Err(refuse(format!("the operation `{name}` is no name")));
+            return Err(refuse(format!("the operation `{name}` is not a name")));
         }
         let mut of = String::new();
         self.printer(stream).sort(*sort, false, &mut of)?;
@@ -144,7 +143,7 @@ impl Declarations {
     ) -> Result<(), Diagnostic> {
         let printer = self.printer(stream);
         let Content::Apply("ActId", &[name, sorts]) = stream.content(action) else {
-            return Err(refuse("the file is damaged: an action is none"));
+            return Err(refuse("the file is damaged: it has another term in place of an action"));
         };
         let mut line = format!("act {}", printer.texts.name(name));
         for (i, sort) in printer.texts.list(sorts)?.into_iter().enumerate() {
@@ -161,17 +160,17 @@ fn write_line(out: &mut String, parts: &[&str]) {
     out.push_str(";\n");
 }
 
-/// Sorts, variables and expressions as text.
+/// Printer of sorts, variables and expressions.
 pub(super) struct Printer<'a, R> {
     pub texts: Texts<'a, R>,
-    /// Names that several operations have.
+    /// Names of several operations.
     overloaded: Option<&'a AHashSet<String>>,
     /// True if finite lists, sets, and bags are written as enumerations, as in labels.
     enumerates: bool,
 }
 
-/// The text of a value that only an expression stands for: a function, a set of all that fulfil a
-/// condition.
+/// Returns the text of a value that only an expression represents: a function, or a set
+/// comprehension.
 pub(super) fn value<R: BufRead>(stream: &Reader<R>, term: Term) -> Result<String, Diagnostic> {
     let mut out = String::new();
     Printer { texts: Texts(stream), overloaded: None, enumerates: true }
@@ -180,7 +179,7 @@ pub(super) fn value<R: BufRead>(stream: &Reader<R>, term: Term) -> Result<String
 }
 
 impl<R: BufRead> Printer<'_, R> {
-    /// A sort; a function sort in brackets if it is `inner`.
+    /// Prints a sort; a function sort in brackets if it is `inner`.
     pub fn sort(&self, term: Term, inner: bool, out: &mut String) -> Result<(), Diagnostic> {
         match self.texts.0.content(term) {
             Content::Apply("SortId", &[name]) if is_name(self.texts.name(name)) => {
@@ -212,7 +211,7 @@ impl<R: BufRead> Printer<'_, R> {
                 return Err(refuse(format!("the sort `{name}` has no text")));
             }
             Content::Int(_) => {
-                return Err(refuse("the file is damaged: a number stands for a sort"));
+                return Err(refuse("the file is damaged: it has a number in place of a sort"));
             }
         }
         Ok(())
@@ -222,14 +221,14 @@ impl<R: BufRead> Printer<'_, R> {
         let Content::Apply("StructCons", &[name, projections, recogniser]) =
             self.texts.0.content(term)
         else {
-            return Err(refuse("the file is damaged: a constructor is none"));
+            return Err(refuse("the file is damaged: it has another term in place of a constructor"));
         };
         out.push_str(self.texts.name(name));
         let projections = self.texts.list(projections)?;
         for (i, p) in projections.iter().enumerate() {
             out.push_str(if i > 0 { ", " } else { "(" });
             let Content::Apply("StructProj", &[name, sort]) = self.texts.0.content(*p) else {
-                return Err(refuse("the file is damaged: an argument of a constructor is none"));
+                return Err(refuse("the file is damaged: it has another term in place of an argument of a constructor"));
             };
             if !self.texts.name(name).is_empty() {
                 _ = write!(out, "{}: ", self.texts.name(name));
@@ -243,22 +242,22 @@ impl<R: BufRead> Printer<'_, R> {
         Ok(())
     }
 
-    /// A variable with its sort.
+    /// Prints a variable with its sort.
     pub fn variable(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
         let Content::Apply("DataVarId" | "DataVarIdNoIndex", &[name, sort, ..]) =
             self.texts.0.content(term)
         else {
-            return Err(refuse("the file is damaged: a variable is none"));
+            return Err(refuse("the file is damaged: it has another term in place of a variable"));
         };
         let name = self.texts.name(name);
         if !is_name(name) {
-            return Err(refuse(format!("the variable `{name}` is no name")));
+            return Err(refuse(format!("the variable `{name}` is not a name")));
         }
         _ = write!(out, "{name}: ");
         self.sort(sort, false, out)
     }
 
-    /// Variables with their sorts, as they stand in brackets.
+    /// Prints variables with their sorts, in brackets.
     pub fn variables(&self, list: Term, out: &mut String) -> Result<(), Diagnostic> {
         for (i, var) in self.texts.list(list)?.into_iter().enumerate() {
             out.push_str(if i > 0 { ", " } else { "" });
@@ -267,7 +266,7 @@ impl<R: BufRead> Printer<'_, R> {
         Ok(())
     }
 
-    /// An expression whose sort shows.
+    /// Prints an expression with an explicit sort.
     pub fn expression_at(
         &self,
         term: Term,
@@ -282,10 +281,10 @@ impl<R: BufRead> Printer<'_, R> {
         Ok(())
     }
 
-    /// An expression.
+    /// Prints an expression.
     pub fn expression(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        if out.len() > MOST_TEXT {
-            return Err(refuse(format!("a declaration has more than {MOST_TEXT} characters")));
+        if out.len() > MAX_TEXT {
+            return Err(refuse(format!("a declaration has more than {MAX_TEXT} characters")));
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || self.expression_of(term, out))
     }
@@ -318,7 +317,7 @@ impl<R: BufRead> Printer<'_, R> {
                 for (i, d) in self.texts.list(definitions)?.into_iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { " whr " });
                     let Content::Apply(_, &[var, value]) = self.texts.0.content(d) else {
-                        return Err(refuse("the file is damaged: a definition is none"));
+                        return Err(refuse("the file is damaged: it has another term in place of a definition"));
                     };
                     _ = write!(out, "{} = ", self.texts.operation(var).unwrap_or_default());
                     self.expression(value, out)?;
@@ -343,7 +342,7 @@ impl<R: BufRead> Printer<'_, R> {
             "Forall" => ("(forall ", ". ", ")"),
             "Exists" => ("(exists ", ". ", ")"),
             "SetComp" | "BagComp" => ("{ ", " | ", " }"),
-            _ => return Err(refuse(format!("the binder `{kind}` is not known"))),
+            _ => return Err(refuse(format!("the binder `{kind}` is unknown"))),
         };
         out.push_str(open);
         self.variables(vars, out)?;
@@ -372,7 +371,7 @@ impl<R: BufRead> Printer<'_, R> {
                 between(out, "Int2Real(", &[(*x, ")")])
             }
             (Some("@cReal"), [x, y]) => between(out, "(", &[(*x, " / "), (*y, ")")]),
-            // Finite sets and bags, and those that are finite though their sort says nothing of it.
+            // Finite sets and bags, even if their sort is a general one.
             (Some("@fset_cons" | "@fset_insert"), [x, rest]) => {
                 between(out, "({", &[(*x, "} + "), (*rest, ")")])
             }
@@ -404,8 +403,8 @@ impl<R: BufRead> Printer<'_, R> {
                 let sorts = self.ambiguous(head)?;
                 for (i, a) in args.iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { "(" });
-                    // Of several operations of a name the sorts of the arguments choose one: those
-                    // of digits and of empty collections are told.
+                    // The sorts of arguments select among several operations of a name: those of
+                    // digits and of empty collections are made explicit.
                     let sort = sorts
                         .get(i)
                         .filter(|_| self.texts.numeral(*a).is_some() || self.is_empty(*a));
@@ -424,7 +423,7 @@ impl<R: BufRead> Printer<'_, R> {
         self.texts.operation(term).is_some_and(|name| ["[]", "{}", "{:}"].contains(&name))
     }
 
-    /// The sorts of the arguments of an operation, if others have its name.
+    /// Returns the sorts of the arguments of an operation, if others have its name.
     fn ambiguous(&self, head: Term) -> Result<Vec<Term>, Diagnostic> {
         let (Some(overloaded), Some(name)) = (self.overloaded, self.texts.operation(head)) else {
             return Ok(Vec::new());
@@ -440,7 +439,7 @@ impl<R: BufRead> Printer<'_, R> {
         }
     }
 
-    /// The parts of the sort of an operation that is a function.
+    /// Splits the sort of an operation that is a function.
     fn arrow(&self, operation: Term) -> Result<(Vec<Term>, Term), Diagnostic> {
         let sort = match self.texts.0.content(operation) {
             Content::Apply(_, &[_, sort, ..]) => sort,
@@ -448,7 +447,7 @@ impl<R: BufRead> Printer<'_, R> {
         };
         match self.texts.0.content(sort) {
             Content::Apply("SortArrow", &[domain, range]) => Ok((self.texts.list(domain)?, range)),
-            _ => Err(refuse("the file is damaged: an operation that is applied is no function")),
+            _ => Err(refuse("the file is damaged: it applies an operation that is not a function")),
         }
     }
 }

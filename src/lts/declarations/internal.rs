@@ -1,23 +1,23 @@
-//! Operations that only mCRL2's binary files name, as expressions of the language that mean the
-//! same.
+//! Translation of internal operations of mCRL2's binary files to expressions of the language with
+//! the same meaning.
 //!
-//! The toolset rewrites what it writes: half evaluated numbers, sets and bags have operations of
-//! its own, whose names start with `@`. Here are those of which the meaning is told by their
-//! equations in the toolset's data library (Groote and Mousavi, "Modeling and Analysis of
-//! Communicating Systems", appendix B); all others are refused by name. Cost: that of the text.
-//! Invariant: each operand stands in brackets, and more than once only where it must.
+//! The toolset rewrites its output: partially evaluated numbers, sets and bags contain operations
+//! of its own, with names that start with `@`. Supported are those that equations in the toolset's
+//! data library define (Groote and Mousavi, "Modeling and Analysis of Communicating Systems",
+//! appendix B); all others are rejected by name. Cost: that of the text. Invariant: each operand is
+//! in brackets, and duplicated only if necessary.
 
 use super::Printer;
 use crate::aterm::{Content, Term};
-use crate::mcrl2::{MOST_TEXT, refuse};
+use crate::mcrl2::{MAX_TEXT, refuse};
 use mu_base::Diagnostic;
 use std::fmt::Write;
 use std::io::BufRead;
 
-/// The variable of functions that are written out: one that no other expression mentions.
+/// Variable of printed functions: no other expression contains it.
 const X: &str = "x'";
 
-/// Forms of operations on numbers and finite collections: `%1` stands for the first operand.
+/// Templates of operations on numbers and finite collections: `%1` is the first operand.
 const FORMS: [(&str, usize, &str); 22] = [
     ("@monus", 2, "if(%1 <= %2, 0, Int2Nat(%1 - %2))"),
     ("@redfrac", 2, "(%1 / %2)"),
@@ -43,8 +43,7 @@ const FORMS: [(&str, usize, &str); 22] = [
     ("@fset2fbag", 1, "Set2Bag(%1)"),
 ];
 
-/// What functions of one argument that are made of others give: `%1` stands for the first of these,
-/// applied.
+/// Templates of pointwise operations on unary functions: `%1` is the first function, applied.
 const POINTWISE: [(&str, usize, &str); 12] = [
     ("@true_", 0, "true"),
     ("@false_", 0, "false"),
@@ -61,11 +60,11 @@ const POINTWISE: [(&str, usize, &str); 12] = [
 ];
 
 fn too_long() -> Diagnostic {
-    refuse(format!("an expression has more than {MOST_TEXT} characters"))
+    refuse(format!("an expression has more than {MAX_TEXT} characters"))
 }
 
-/// A form with its operands put in.
-fn filled(form: &str, operands: &[String], out: &mut String) {
+/// Substitutes operands into a template.
+fn instantiate(form: &str, operands: &[String], out: &mut String) {
     let mut parts = form.split('%');
     out.push_str(parts.next().unwrap_or_default());
     for part in parts {
@@ -77,7 +76,7 @@ fn filled(form: &str, operands: &[String], out: &mut String) {
 }
 
 impl<R: BufRead> Printer<'_, R> {
-    /// An operation of the toolset's own, with its arguments.
+    /// Prints an operation of the toolset's own, with its arguments.
     pub(super) fn internal(
         &self,
         head: Term,
@@ -91,8 +90,8 @@ impl<R: BufRead> Printer<'_, R> {
             ("@setcomp" | "@bagcomp", [f]) => return self.comprehension(head, *f, |f| f, out),
             _ => {}
         }
-        // Where all or nothing is in the functions, of the collections beside them: what is in one
-        // of them, in the functions or in the collections but not in both.
+        // If the functions contain everything or nothing, the result is determined by the
+        // collections: elements in exactly one of functions and collections.
         if let ("@fset_union" | "@fset_inter", [f, g, s, t]) = (name, args)
             && let (Some(f), Some(g)) = (self.constantly(*f), self.constantly(*g))
             && (f || g)
@@ -104,10 +103,9 @@ impl<R: BufRead> Printer<'_, R> {
                 (false, true, true) => "(%1 + %2)",
             };
             filled(form, &[self.operand(*s)?, self.operand(*t)?], out);
-            return if out.len() > MOST_TEXT { Err(too_long()) } else { Ok(()) };
+            return if out.len() > MAX_TEXT { Err(too_long()) } else { Ok(()) };
         }
-        // Of functions and of finite collections beside them: where nothing is in the functions,
-        // what is said of the collections.
+        // If the functions contain nothing, the result is that of the collections.
         let args = match args {
             [f, g, rest @ ..] if rest.len() == 2 && self.is_nothing(*f) && self.is_nothing(*g) => {
                 rest
@@ -119,8 +117,8 @@ impl<R: BufRead> Printer<'_, R> {
         {
             let operands = args.iter().map(|a| self.operand(*a)).collect::<Result<Vec<_>, _>>()?;
             filled(form, &operands, out);
-            // Operands that stand twice grow fast.
-            return if out.len() > MOST_TEXT { Err(too_long()) } else { Ok(()) };
+            // Operands that occur twice grow fast.
+            return if out.len() > MAX_TEXT { Err(too_long()) } else { Ok(()) };
         }
         if POINTWISE.iter().any(|(n, count, _)| *n == name && *count == args.len()) {
             let sort = self.element(head, args)?;
@@ -141,7 +139,7 @@ impl<R: BufRead> Printer<'_, R> {
         Ok(text)
     }
 
-    /// The value of a function that has the same one everywhere.
+    /// Returns the value of a constant function.
     fn constantly(&self, function: Term) -> Option<bool> {
         match self.texts.operation(function)? {
             "@false_" => Some(false),
@@ -150,12 +148,12 @@ impl<R: BufRead> Printer<'_, R> {
         }
     }
 
-    /// A function that is false or zero everywhere.
+    /// True for a function that is false or zero everywhere.
     fn is_nothing(&self, function: Term) -> bool {
         matches!(self.texts.operation(function), Some("@false_" | "@zero_"))
     }
 
-    /// The sort of the arguments of a function that is made of others.
+    /// Returns the argument sort of a pointwise operation.
     fn element(&self, head: Term, args: &[Term]) -> Result<Term, Diagnostic> {
         let (domain, range) = self.arrow(head)?;
         let of = if args.is_empty() { Some(domain) } else { None };
@@ -163,13 +161,13 @@ impl<R: BufRead> Printer<'_, R> {
             Some(domain) => domain,
             None => match self.texts.0.content(range) {
                 Content::Apply("SortArrow", &[domain, _]) => self.texts.list(domain)?,
-                _ => return Err(refuse("the file is damaged: a function is none")),
+                _ => return Err(refuse("the file is damaged: it has another term in place of a function")),
             },
         };
         of.first().copied().ok_or_else(|| refuse("the file is damaged: a function has no argument"))
     }
 
-    /// A function applied to the variable [`X`].
+    /// Prints a function applied to the variable [`X`].
     fn applied_to_x(&self, function: Term) -> Result<String, Diagnostic> {
         let (name, args) = match self.texts.0.content(function) {
             Content::Apply("DataAppl", [head, args @ ..]) => (self.texts.operation(*head), args),
@@ -182,20 +180,20 @@ impl<R: BufRead> Printer<'_, R> {
         }
     }
 
-    /// A function that is made of others, applied to the variable [`X`].
+    /// Prints a pointwise operation applied to the variable [`X`].
     fn at(&self, name: &str, args: &[Term]) -> Result<String, Diagnostic> {
         let operands = args.iter().map(|a| self.applied_to_x(*a)).collect::<Result<Vec<_>, _>>()?;
         let form = POINTWISE.iter().find(|p| p.0 == name).map_or("", |p| p.2);
         let mut out = String::new();
         filled(form, &operands, &mut out);
-        if out.len() > MOST_TEXT {
+        if out.len() > MAX_TEXT {
             return Err(too_long());
         }
         Ok(out)
     }
 
-    /// The set or bag that a function describes; `change` gives the body from what the function
-    /// gives for [`X`].
+    /// Prints the set or bag that a function describes; `change` maps the function's value at [`X`]
+    /// to the body.
     fn comprehension(
         &self,
         head: Term,
@@ -222,8 +220,7 @@ impl<R: BufRead> Printer<'_, R> {
         Ok(())
     }
 
-    /// A set of what fulfils a condition, and of finitely many elements of which the contrary is
-    /// true; a bag likewise.
+    /// Prints a comprehension with finitely many exceptions; a bag likewise.
     fn collection(
         &self,
         head: Term,
@@ -238,7 +235,7 @@ impl<R: BufRead> Printer<'_, R> {
             out.push(')');
             return Ok(());
         }
-        // A condition that is written down keeps its variable.
+        // A comprehension in the source has its own variable.
         if let Content::Apply("Binder", &[kind, vars, body]) = self.texts.0.content(function)
             && self.texts.name(kind) == "Lambda"
             && let [var] = self.texts.list(vars)?[..]
@@ -264,7 +261,8 @@ impl<R: BufRead> Printer<'_, R> {
             |f| match (empty, is_set) {
                 (true, _) => f,
                 (false, true) => format!("{f} != ({X} in {given})"),
-                // A count that the finite part has instead of that of the function, and none where they are the same.
+                // The count in the finite part replaces that of the function, and equal counts give
+                // none.
                 (false, false) => format!("if(count({X}, {given}) == 0, {f}, if({f} == count({X}, {given}), 0, count({X}, {given})))"),
             },
             out,
