@@ -367,7 +367,7 @@ fn terms_that_are_not_well_typed_are_refused() {
         ("no operation `plus` has the sort Nat", |p, s| {
             p.initial[0] = p.typed.term(Term::Operation("plus".into(), s.nat))
         }),
-        ("a condition, `1: Nat`, has the sort Nat where Bool is expected", |p, _| {
+        ("a condition, `1: Nat`, has the sort Nat; expected Bool", |p, _| {
             p.summands[0].condition = p.initial[0]
         }),
         ("the variable `m` is not in scope", |p, s| {
@@ -377,7 +377,7 @@ fn terms_that_are_not_well_typed_are_refused() {
         ("-1 is not a number of the sort Nat", |p, _| {
             p.initial[0] = p.typed.term(Term::Number((-1).into(), NumberSort::Nat))
         }),
-        ("0 values, and 1 are expected", |p, _| p.initial.clear()),
+        ("found 0 values, expected 1", |p, _| p.initial.clear()),
         ("is assigned, but is not a parameter", |p, s| {
             let b = p.typed.term(Term::Variable("b".into(), s.bool));
             p.summands[0].assignments[0].0 = b;

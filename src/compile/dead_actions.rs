@@ -53,9 +53,9 @@ impl DeadlockAnalysis<'_> {
         }
         let doers = self.doers(name);
         if let Some(&(c, _, place)) = doers.first() {
-            let fate = self.fate(c, vec![name.to_string()], &[], 0, None);
-            if !fate.passes {
-                return Ok(Some(Absence::Stopped(without_expected_blocks(fate.obstacles))));
+            let result = self.pass_operators(c, vec![name.to_string()], &[], 0, None);
+            if !result.passes {
+                return Ok(Some(Absence::Stopped(without_expected_blocks(result.obstacles))));
             }
             return Ok(Some(
                 self.value_mismatch(c, name)?
@@ -99,7 +99,7 @@ impl DeadlockAnalysis<'_> {
         }
         let Some((c, partner)) = first else { return Ok(None) };
         let at = self.anatomy.above[c].iter().position(|o| *o == operator).unwrap_or(0);
-        let after = self.fate(c, rule.1.iter().cloned().collect(), &[], at + 1, None);
+        let after = self.pass_operators(c, rule.1.iter().cloned().collect(), &[], at + 1, None);
         if !after.passes {
             return Ok(after.obstacles.into_iter().next());
         }
@@ -219,11 +219,11 @@ impl DeadlockAnalysis<'_> {
                     continue;
                 }
                 let name = self.name(act.action).to_string();
-                let fate = self.fate(c, vec![name.clone()], &[], 0, None);
-                let obstacles = if fate.passes {
+                let result = self.pass_operators(c, vec![name.clone()], &[], 0, None);
+                let obstacles = if result.passes {
                     self.value_mismatch(c, &name)?.into_iter().collect()
                 } else {
-                    without_expected_blocks(fate.obstacles)
+                    without_expected_blocks(result.obstacles)
                 };
                 if obstacles.is_empty() {
                     continue;

@@ -11,7 +11,7 @@
 //! is cached by them: each of many states without steps costs a lookup per component.
 
 use super::Compiled;
-use super::offers::{Argument, Local, LocalOffer, Offers};
+use super::offers::{Argument, LocalOffers, LocalOffer, Offers};
 use super::terminal_conditions::TerminalConditions;
 use super::termination::TerminationAnalysis;
 use ahash::{AHashMap, AHashSet};
@@ -29,7 +29,7 @@ pub(super) type Rule = (Vec<String>, Option<String>);
 
 /// Result of passing an action through the operators: whether it becomes a step, and its obstacles.
 #[derive(Default)]
-pub(super) struct Fate {
+pub(super) struct PassResult {
     pub obstacles: Vec<Obstacle>,
     pub passes: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct DeadlockAnalysis<'m> {
 }
 
 /// Offers of the components in the current state; `None` for the offers in any state.
-pub(super) type Now<'a> = Option<&'a [Rc<Local>]>;
+pub(super) type Now<'a> = Option<&'a [Rc<LocalOffers>]>;
 
 impl<'m> DeadlockAnalysis<'m> {
     /// Creates the explainer. Errors: a text is neither the name of an action nor a condition on
@@ -164,15 +164,15 @@ impl<'m> DeadlockAnalysis<'m> {
 
     /// Passes a multi-action of a component through the operators from position `from` upward.
     /// `args`: arguments of its first action.
-    pub(super) fn fate(
+    pub(super) fn pass_operators(
         &mut self,
         component: usize,
         mut names: Vec<String>,
         args: &[Argument],
         from: usize,
         now: Now,
-    ) -> Fate {
-        let mut fate = Fate::default();
+    ) -> PassResult {
+        let mut result = PassResult::default();
         let above = &self.anatomy.above[component];
         for (at, &o) in above.iter().enumerate().skip(from) {
             let operator = &self.anatomy.operators[o];
@@ -180,8 +180,8 @@ impl<'m> DeadlockAnalysis<'m> {
             match &operator.kind {
                 OperatorKind::Block(set) => {
                     if let Some(action) = names.iter().find(|n| set.contains(n)).cloned() {
-                        fate.obstacles.push(Obstacle::Blocked { action, place });
-                        return fate;
+                        result.obstacles.push(Obstacle::Blocked { action, place });
+                        return result;
                     }
                 }
                 OperatorKind::Hide(set) => names.retain(|n| !set.contains(n)),
@@ -199,26 +199,26 @@ impl<'m> DeadlockAnalysis<'m> {
                             b.len() > names.len() && names.iter().all(|n| b.contains(n))
                         });
                         let only_with = more.map(|b| b.join("|")).collect();
-                        fate.obstacles.push(Obstacle::NotAllowed {
+                        result.obstacles.push(Obstacle::NotAllowed {
                             action: names.join("|"),
                             place,
                             only_with,
                         });
-                        return fate;
+                        return result;
                     }
                 }
                 OperatorKind::Comm(rules) => {
                     for rule in rules.iter().filter(|r| names.iter().any(|n| r.0.contains(n))) {
                         match self.meeting(component, at, rule, &names, args, now) {
-                            Some(obstacle) => fate.obstacles.push(obstacle),
-                            None => fate.passes = true,
+                            Some(obstacle) => result.obstacles.push(obstacle),
+                            None => result.passes = true,
                         }
                     }
                 }
             }
         }
-        fate.passes = true;
-        fate
+        result.passes = true;
+        result
     }
 
     /// Returns the obstacle of a communication; `None` if it can happen.
@@ -280,7 +280,7 @@ impl<'m> DeadlockAnalysis<'m> {
             return Some(Obstacle::ValueMismatch { rule: text, place, offers });
         }
         let to = rule.1.as_ref()?;
-        let after = self.fate(component, vec![to.clone()], args, at + 1, now);
+        let after = self.pass_operators(component, vec![to.clone()], args, at + 1, now);
         if !after.passes {
             let by = Box::new(after.obstacles.into_iter().next()?);
             return Some(Obstacle::Stopped { rule: text, place, offers, by });
@@ -297,11 +297,11 @@ impl<'m> DeadlockAnalysis<'m> {
         &mut self,
         component: usize,
         offer: &LocalOffer,
-        now: &[Rc<Local>],
+        now: &[Rc<LocalOffers>],
     ) -> Vec<Obstacle> {
         let names = offer.acts.iter().map(|(a, _)| self.name(*a).to_string()).collect();
         let args = offer.acts.first().map_or(&[][..], |a| &a.1[..]);
-        let mut all = self.fate(component, names, args, 0, Some(now)).obstacles;
+        let mut all = self.pass_operators(component, names, args, 0, Some(now)).obstacles;
         all.dedup();
         // That an action cannot occur alone is expected if it communicates.
         if all.len() > 1 {
@@ -334,7 +334,7 @@ impl<'m> DeadlockAnalysis<'m> {
 
     /// Adds the components that a terminal action declares terminated to those that a condition
     /// declares.
-    fn declared(&self, now: &[Rc<Local>], mut ended: Vec<u32>) -> Vec<u32> {
+    fn declared(&self, now: &[Rc<LocalOffers>], mut ended: Vec<u32>) -> Vec<u32> {
         ended.extend(
             (0..now.len()).filter(|c| self.after_terminal(*c, now[*c].location)).map(|c| c as u32),
         );
@@ -345,7 +345,7 @@ impl<'m> DeadlockAnalysis<'m> {
     /// that are declared terminated.
     fn postures(
         &mut self,
-        now: &[Rc<Local>],
+        now: &[Rc<LocalOffers>],
         ended: &[u32],
     ) -> (Vec<Posture>, Vec<Vec<Vec<Obstacle>>>) {
         let mut obstacles = Vec::new();
@@ -449,7 +449,7 @@ impl DeadlockExplainer for DeadlockAnalysis<'_> {
         if let Some(&known) = self.ends.get(&key) {
             return Ok(known);
         }
-        let now: Vec<Rc<Local>> =
+        let now: Vec<Rc<LocalOffers>> =
             key.0.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
         let declared = self.declared(&now, key.1.clone());
         let end = end_of(&self.postures(&now, &declared).0, &declared);
@@ -459,7 +459,7 @@ impl DeadlockExplainer for DeadlockAnalysis<'_> {
 
     fn report(&mut self, state: &[u32]) -> Result<DeadlockReport, Diagnostic> {
         let key = self.locals(state)?;
-        let now: Vec<Rc<Local>> =
+        let now: Vec<Rc<LocalOffers>> =
             key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
         let declared = self.conditions.ended(state)?;
         let declared = self.declared(&now, declared);

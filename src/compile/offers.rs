@@ -39,7 +39,7 @@ pub(super) struct LocalOffer {
 
 /// Component in one of its local states.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Local {
+pub(super) struct LocalOffers {
     /// The component.
     pub component: usize,
     /// Its location; `None` after the successful termination of the whole process.
@@ -62,9 +62,9 @@ pub(super) struct Offers<'m> {
     /// By component: its slots, and the one that is its control location.
     slots: Vec<(Vec<Slot>, Option<Slot>)>,
     codes: AHashMap<(usize, usize), Rc<EdgeCode>>,
-    numbers: AHashMap<Local, u32>,
+    numbers: AHashMap<LocalOffers, u32>,
     /// Offers by number.
-    pub all: Vec<Rc<Local>>,
+    pub all: Vec<Rc<LocalOffers>>,
     seen: AHashMap<(usize, Vec<u32>), u32>,
 }
 
@@ -132,7 +132,7 @@ impl<'m> Offers<'m> {
         Ok(number)
     }
 
-    fn compute(&mut self, component: usize, state: &[u32]) -> Result<Local, Diagnostic> {
+    fn compute(&mut self, component: usize, state: &[u32]) -> Result<LocalOffers, Diagnostic> {
         let model = self.model;
         let automaton = &model.process.anatomy.components[component];
         let location = match self.slots[component].1 {
@@ -140,7 +140,7 @@ impl<'m> Offers<'m> {
             Some(slot) => self.location(slot, state[slot as usize]),
         };
         let location = location.filter(|l| *l < automaton.locations.len());
-        let mut local = Local { component, location, offers: Vec::new(), closed: Vec::new() };
+        let mut local = LocalOffers { component, location, offers: Vec::new(), closed: Vec::new() };
         let Some(location) = location else { return Ok(local) };
         let mut env = Vec::new();
         for slot in self.slots[component].0.clone() {

@@ -17,7 +17,7 @@ use super::decision_tree::{DecisionTree, LookupResult, OpenLeaf};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::{SortId, VarId};
-use mu_data::engine::{Code, Engine, Partly, Value};
+use mu_data::engine::{Code, Engine, PartialValue, Value};
 use mu_data::expr::Expr;
 use mu_data::signature::{Builtin, OpKind, Signature};
 
@@ -237,13 +237,13 @@ impl SharedConditions {
         let mut given: Vec<Option<Value>> = vec![None; sorts.len()];
         self.seen.iter().for_each(|&i| given[i] = Some(env[q.positions[i]].clone()));
         loop {
-            match engine.partly(&known.code, &given, sorts) {
-                Partly::Known(value) if value.is_true() || value.is_false() => {
+            match engine.evaluate_partially(&known.code, &given, sorts) {
+                PartialValue::Known(value) if value.is_true() || value.is_false() => {
                     decisions.answer(at, value.is_true());
                     decisions.judge();
                     return Some(value.is_true());
                 }
-                Partly::Needs(i) if given[i].is_none() => {
+                PartialValue::Needs(i) if given[i].is_none() => {
                     let position = q.positions[i];
                     given[i] = Some(env[position].clone());
                     at = decisions.look(at, i, numbers[position]);

@@ -195,7 +195,7 @@ impl Shard {
 
 /// Terms that are stored as expressions.
 #[derive(Default)]
-struct Others {
+struct ExpressionTable {
     places: AHashMap<Expr, u32>,
     all: Vec<Expr>,
 }
@@ -255,7 +255,7 @@ impl TermNumbers {
 /// Table of shared terms.
 pub struct Terms {
     shards: Vec<Mutex<Shard>>,
-    others: Mutex<Others>,
+    others: Mutex<ExpressionTable>,
 }
 
 impl Default for Terms {

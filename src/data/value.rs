@@ -162,7 +162,7 @@ pub struct Cell {
     pub(crate) term: Slot<u32>,
 }
 
-/// Node of a rarer kind.
+/// CodeNode of a rarer kind.
 pub struct RichNode {
     pub(crate) flags: Flags,
     pub(crate) kind: Rich,
@@ -206,7 +206,7 @@ pub struct Lambda {
     /// Free variables, in the order of the captured values.
     pub free: Vec<VarId>,
     /// The body: its frame is the bound variables, then the captured values.
-    pub(crate) body: super::engine::code::Node,
+    pub(crate) body: super::engine::code::CodeNode,
     /// The expression.
     pub expr: Expr,
     /// A hash of the expression that is the same in every thread.

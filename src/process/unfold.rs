@@ -25,7 +25,7 @@ mod range;
 mod shape;
 
 use self::range::combinations;
-use self::shape::{Keys, Parts, Shape, ShapeBuilder};
+use self::shape::{Keys, SplitFields, Shape, ShapeBuilder};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
 use ahash::{AHashMap, AHashSet};
@@ -275,7 +275,7 @@ impl Unfolding<'_> {
         let mut inits = Substitution::new();
         let params: Vec<usize> = self.candidates.keys().copied().collect();
         for p in params {
-            let mut parts = Parts::default();
+            let mut parts = SplitFields::default();
             let split = self.init(p).and_then(|e| {
                 self.candidates[&p].shape.split(&mut self.process.data.signature, &e, &mut parts)
             });
@@ -495,7 +495,7 @@ impl Unfolding<'_> {
                     }
                     continue;
                 }
-                let mut parts = Parts::default();
+                let mut parts = SplitFields::default();
                 if self.split(*p, &value, &mut parts).is_none() {
                     if parts.unknown.is_empty() {
                         return Err(*p);
@@ -538,7 +538,7 @@ impl Unfolding<'_> {
 
     /// Returns the new values of a candidate's fields. If it is not live, any values are correct;
     /// the initial ones are used.
-    fn split(&mut self, param: usize, value: &Expr, parts: &mut Parts) -> Option<()> {
+    fn split(&mut self, param: usize, value: &Expr, parts: &mut SplitFields) -> Option<()> {
         let candidate = self.candidates.get(&param)?;
         if candidate.shape.is_built()
             && value.head().is_some_and(|op| self.process.anatomy.unused.contains(&op))

@@ -44,7 +44,7 @@ impl Default for Options {
 }
 
 /// Token with its layout.
-struct Piece<'a> {
+struct LayoutToken<'a> {
     token: Token,
     text: &'a str,
     /// Number of line breaks before it.
@@ -57,7 +57,7 @@ struct Piece<'a> {
     column: usize,
 }
 
-impl Piece<'_> {
+impl LayoutToken<'_> {
     fn is(&self, sign: &str) -> bool {
         self.token.kind == Kind::Sign && self.text == sign
     }
@@ -109,7 +109,7 @@ pub fn format(text: &str, options: Options) -> String {
     out
 }
 
-fn pieces(text: &str, tokens: Vec<Token>) -> Vec<Piece<'_>> {
+fn pieces(text: &str, tokens: Vec<Token>) -> Vec<LayoutToken<'_>> {
     let (mut end, mut line) = (0, 0);
     let mut pieces = Vec::with_capacity(tokens.len());
     for token in tokens {
@@ -123,7 +123,7 @@ fn pieces(text: &str, tokens: Vec<Token>) -> Vec<Piece<'_>> {
         }
         let column = text[line..token.range.start].chars().count();
         end = token.range.end;
-        pieces.push(Piece {
+        pieces.push(LayoutToken {
             text: token.text(text),
             // At most two blank lines remain.
             breaks: breaks.min(3),
@@ -165,7 +165,7 @@ pub fn is_same(before: &str, after: &str) -> bool {
 }
 
 /// True if a token ends an operand, so that a following operator is not a prefix.
-fn ends_operand(piece: &Piece) -> bool {
+fn ends_operand(piece: &LayoutToken) -> bool {
     match piece.token.kind {
         Kind::Word => {
             !is_reserved(piece.text)

@@ -6,7 +6,7 @@
 //! compiler knows the height at every point, so a variable is one index. Everything here is `Send +
 //! Sync`.
 
-use super::quick::Quick;
+use super::fast_path::Quick;
 use crate::signature::Builtin;
 use crate::value::{Flags, Lambda, Rich, Value};
 use mu_base::Span;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Code of an expression.
 #[derive(Debug)]
-pub enum Node {
+pub enum CodeNode {
     /// The value in a slot.
     Local(u32),
     /// `true`, `false`.
@@ -36,83 +36,83 @@ pub enum Node {
     /// The empty bag of a sort.
     EmptyBag(SortId),
     /// Applies an operation that has no rules.
-    Make(OpId, Flags, Box<[Node]>),
+    Make(OpId, Flags, Box<[CodeNode]>),
     /// Calls a function that has rules, by its index.
-    Call(u32, Box<[Node]>),
+    Call(u32, Box<[CodeNode]>),
     /// The same, with the positions of arguments that are evaluated after the equation is chosen
     /// (see [`Func`]).
-    LazyCall(u32, Box<[Node]>, u64),
+    LazyCall(u32, Box<[CodeNode]>, u64),
     /// `if`, lazy.
-    If(OpId, Box<[Node; 3]>),
+    If(OpId, Box<[CodeNode; 3]>),
     /// `&&`, lazy.
-    And(Box<[Node; 2]>),
+    And(Box<[CodeNode; 2]>),
     /// `||`, lazy.
-    Or(Box<[Node; 2]>),
+    Or(Box<[CodeNode; 2]>),
     /// `=>`, lazy.
-    Implies(Box<[Node; 2]>),
+    Implies(Box<[CodeNode; 2]>),
     /// A built-in with one argument.
-    Prim1(Builtin, OpId, Box<Node>),
+    Prim1(Builtin, OpId, Box<CodeNode>),
     /// A built-in with two arguments.
-    Prim2(Builtin, OpId, Box<[Node; 2]>),
+    Prim2(Builtin, OpId, Box<[CodeNode; 2]>),
     /// Function update.
-    Update(OpId, Box<[Node; 3]>),
+    Update(OpId, Box<[CodeNode; 3]>),
     /// A built-in on three arguments that inserts into a bag.
-    BagInsert(OpId, Box<[Node; 3]>),
+    BagInsert(OpId, Box<[CodeNode; 3]>),
     /// A projection or recogniser.
-    Select(OpId, Box<Node>),
+    Select(OpId, Box<CodeNode>),
     /// Elements prepended to a list.
-    List(Box<[Node]>, Box<Node>),
+    List(Box<[CodeNode]>, Box<CodeNode>),
     /// Applies a function value.
-    Apply(Box<Node>, Box<[Node]>),
+    Apply(Box<CodeNode>, Box<[CodeNode]>),
     /// A binder, with the slots of its free variables.
     Bind(Arc<Lambda>, Box<[u32]>),
     /// Pushes values, then evaluates the body.
-    Let(Box<[Node]>, Box<Node>),
+    Let(Box<[CodeNode]>, Box<CodeNode>),
     /// A closed expression with its value cached under an index.
-    Shared(u32, Box<Node>),
+    Shared(u32, Box<CodeNode>),
     /// An expression that needs no heap values, with its general code.
     Quick(Box<Quick>),
 }
 
-impl Node {
+impl CodeNode {
     /// True if laziness may pay: the code contains a call.
     pub fn is_costly(&self) -> bool {
         match self {
-            Node::Call(..)
-            | Node::LazyCall(..)
-            | Node::Shared(..)
-            | Node::Apply(..)
-            | Node::Bind(..) => true,
-            Node::Make(_, _, args) => args.iter().any(Node::is_costly),
-            Node::If(_, args) | Node::Update(_, args) | Node::BagInsert(_, args) => {
-                args.iter().any(Node::is_costly)
+            CodeNode::Call(..)
+            | CodeNode::LazyCall(..)
+            | CodeNode::Shared(..)
+            | CodeNode::Apply(..)
+            | CodeNode::Bind(..) => true,
+            CodeNode::Make(_, _, args) => args.iter().any(CodeNode::is_costly),
+            CodeNode::If(_, args) | CodeNode::Update(_, args) | CodeNode::BagInsert(_, args) => {
+                args.iter().any(CodeNode::is_costly)
             }
-            Node::And(args) | Node::Or(args) | Node::Implies(args) | Node::Prim2(_, _, args) => {
-                args.iter().any(Node::is_costly)
+            CodeNode::And(args) | CodeNode::Or(args) | CodeNode::Implies(args) | CodeNode::Prim2(_, _, args) => {
+                args.iter().any(CodeNode::is_costly)
             }
-            Node::Prim1(_, _, arg) | Node::Select(_, arg) => arg.is_costly(),
-            Node::Quick(quick) => quick.plain.is_costly(),
-            Node::List(heads, tail) => heads.iter().any(Node::is_costly) || tail.is_costly(),
-            Node::Let(values, body) => values.iter().any(Node::is_costly) || body.is_costly(),
-            Node::Local(_)
-            | Node::Bool(_)
-            | Node::Int(_)
-            | Node::Big(_)
-            | Node::Con(_)
-            | Node::Sym(_) => false,
-            Node::Nil(_) | Node::EmptySet(_) | Node::EmptyBag(_) => false,
+            CodeNode::Prim1(_, _, arg) | CodeNode::Select(_, arg) => arg.is_costly(),
+            CodeNode::Quick(quick) => quick.plain.is_costly(),
+            CodeNode::List(heads, tail) => heads.iter().any(CodeNode::is_costly) || tail.is_costly(),
+            CodeNode::Let(values, body) => values.iter().any(CodeNode::is_costly) || body.is_costly(),
+            CodeNode::Local(_)
+            | CodeNode::Bool(_)
+            | CodeNode::Int(_)
+            | CodeNode::Big(_)
+            | CodeNode::Con(_)
+            | CodeNode::Sym(_) => false,
+            CodeNode::Nil(_) | CodeNode::EmptySet(_) | CodeNode::EmptyBag(_) => false,
         }
     }
     /// True if its evaluation costs nothing.
     pub fn is_trivial(&self) -> bool {
         matches!(
             self,
-            Node::Local(_)
-                | Node::Bool(_)
-                | Node::Int(_)
-                | Node::Con(_)
-                | Node::Sym(_)
-                | Node::Nil(_)
+            CodeNode::Local(_)
+                | CodeNode::Bool(_)
+                | CodeNode::Int(_)
+                | CodeNode::Con(_)
+                | CodeNode::Sym(_)
+                | CodeNode::Nil(_)
         )
     }
 }
@@ -158,9 +158,9 @@ pub struct Leaf {
     /// Checks beyond constructor patterns.
     pub checks: Box<[Check]>,
     /// The condition, if any.
-    pub condition: Option<Node>,
+    pub condition: Option<CodeNode>,
     /// The right-hand side.
-    pub rhs: Node,
+    pub rhs: CodeNode,
     /// The first 64 arguments that the right-hand side uses.
     pub uses: u64,
     /// Continuation if a check or the condition fails.

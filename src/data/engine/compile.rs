@@ -4,10 +4,10 @@
 //! equation has. Closed subexpressions are evaluated once and cached. Coercions that widen numbers
 //! vanish. Cost: linear in the expressions, except for the matching trees (see `matching`).
 
-use super::code::{Func, Node, has};
+use super::code::{Func, CodeNode, has};
 use super::inline::{Inline, Inliner};
 use super::matching;
-use super::quick::quicken;
+use super::fast_path::quicken;
 use super::updates::as_update;
 use crate::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
 use crate::signature::{Builtin, OpKind, Signature};
@@ -99,12 +99,12 @@ pub struct Sharing {
 /// Locations of variables.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    slots: AHashMap<VarId, Place>,
+    slots: AHashMap<VarId, VariableLocation>,
     height: u32,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum VariableLocation {
     Slot(u32),
     /// An argument of an inlined call, with the scope of the call.
     Argument(Arc<(Expr, Scope)>),
@@ -113,19 +113,19 @@ enum Place {
 impl Scope {
     /// Creates the scope of variables in slots, with the height of the frame.
     pub fn new(slots: &[(VarId, u32)], height: u32) -> Self {
-        Self { slots: slots.iter().map(|&(v, slot)| (v, Place::Slot(slot))).collect(), height }
+        Self { slots: slots.iter().map(|&(v, slot)| (v, VariableLocation::Slot(slot))).collect(), height }
     }
     /// Creates the scope of variables that form the frame in their order.
     pub fn of(vars: &[VarId]) -> Self {
         Self {
-            slots: vars.iter().enumerate().map(|(i, v)| (*v, Place::Slot(i as u32))).collect(),
+            slots: vars.iter().enumerate().map(|(i, v)| (*v, VariableLocation::Slot(i as u32))).collect(),
             height: vars.len() as u32,
         }
     }
     /// Returns the argument, with its scope, that a parameter of an inlined function stands for.
     pub(super) fn argument(&self, v: VarId) -> Option<(&Expr, &Scope)> {
         match self.slots.get(&v) {
-            Some(Place::Argument(argument)) => Some((&argument.0, &argument.1)),
+            Some(VariableLocation::Argument(argument)) => Some((&argument.0, &argument.1)),
             _ => None,
         }
     }
@@ -417,18 +417,18 @@ impl<'a> Compiler<'a> {
         Self { signature: &program.signature, ops: &program.ops, sorts: &program.sorts, sharing }
     }
     /// Compiles a whole expression.
-    pub fn root(&mut self, e: &Expr, scope: &Scope) -> Result<Node, Diagnostic> {
+    pub fn root(&mut self, e: &Expr, scope: &Scope) -> Result<CodeNode, Diagnostic> {
         let (node, closed) = self.node(e, scope, scope.height)?;
         Ok(quicken(self.share(node, closed), self.signature))
     }
-    fn share(&mut self, node: Node, closed: bool) -> Node {
-        if !closed || !self.sharing.enabled || node.is_trivial() || matches!(node, Node::Shared(..))
+    fn share(&mut self, node: CodeNode, closed: bool) -> CodeNode {
+        if !closed || !self.sharing.enabled || node.is_trivial() || matches!(node, CodeNode::Shared(..))
         {
             return node;
         }
         let id = self.sharing.next;
         self.sharing.next += 1;
-        Node::Shared(id, Box::new(node))
+        CodeNode::Shared(id, Box::new(node))
     }
     /// Compiles several expressions, the i-th at `height + i * step`; closed ones are shared unless
     /// all are.
@@ -438,7 +438,7 @@ impl<'a> Compiler<'a> {
         scope: &Scope,
         height: u32,
         step: u32,
-    ) -> Result<(Vec<Node>, bool), Diagnostic> {
+    ) -> Result<(Vec<CodeNode>, bool), Diagnostic> {
         let mut nodes = Vec::with_capacity(es.len());
         for (i, e) in es.iter().enumerate() {
             nodes.push(self.node(e, scope, height + i as u32 * step)?);
@@ -454,7 +454,7 @@ impl<'a> Compiler<'a> {
         scope: &Scope,
         height: u32,
         span: Span,
-    ) -> Result<(Box<[Node; N]>, bool), Diagnostic> {
+    ) -> Result<(Box<[CodeNode; N]>, bool), Diagnostic> {
         let (nodes, closed) = self.nodes(es, scope, height, 0)?;
         match nodes.try_into() {
             Ok(nodes) => Ok((Box::new(nodes), closed)),
@@ -466,11 +466,11 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn node(&mut self, e: &Expr, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+    fn node(&mut self, e: &Expr, scope: &Scope, height: u32) -> Result<(CodeNode, bool), Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(v) => match scope.slots.get(v) {
-                Some(Place::Slot(slot)) => Ok((Node::Local(*slot), false)),
-                Some(Place::Argument(argument)) => self.node(&argument.0, &argument.1, height),
+                Some(VariableLocation::Slot(slot)) => Ok((CodeNode::Local(*slot), false)),
+                Some(VariableLocation::Argument(argument)) => self.node(&argument.0, &argument.1, height),
                 None => {
                     let name = if v.index() < self.signature.var_count() {
                         self.signature.var(*v).name.clone()
@@ -485,7 +485,7 @@ impl<'a> Compiler<'a> {
                 }
             },
             ExprKind::Number(n) => {
-                Ok((n.to_i64().map_or_else(|| Node::Big(Box::new(n.clone())), Node::Int), true))
+                Ok((n.to_i64().map_or_else(|| CodeNode::Big(Box::new(n.clone())), CodeNode::Int), true))
             }
             ExprKind::Op(op) => Ok((self.constant(*op, e)?, true)),
             ExprKind::Apply(head, args) => self.apply(e, head, args, scope, height),
@@ -503,11 +503,11 @@ impl<'a> Compiler<'a> {
                 let (nodes, closed) = self.nodes(&rights, scope, height, 1)?;
                 let mut inner = scope.clone();
                 for (i, (v, _)) in defs.iter().enumerate() {
-                    inner.slots.insert(*v, Place::Slot(height + i as u32));
+                    inner.slots.insert(*v, VariableLocation::Slot(height + i as u32));
                 }
                 let (body, body_closed) = self.node(body, &inner, height + defs.len() as u32)?;
                 let body = self.share(body, body_closed);
-                Ok((Node::Let(nodes.into(), Box::new(body)), closed && body_closed))
+                Ok((CodeNode::Let(nodes.into(), Box::new(body)), closed && body_closed))
             }
         })
     }
@@ -522,19 +522,19 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn constant(&mut self, op: OpId, e: &Expr) -> Result<Node, Diagnostic> {
+    fn constant(&mut self, op: OpId, e: &Expr) -> Result<CodeNode, Diagnostic> {
         let info = self.known(op, e)?;
         if let Some(func) = info.funcs[0] {
-            return Ok(Node::Call(func, Box::new([])));
+            return Ok(CodeNode::Call(func, Box::new([])));
         }
         Ok(match self.signature.op(op).kind {
-            OpKind::Builtin(Builtin::True) => Node::Bool(true),
-            OpKind::Builtin(Builtin::False) => Node::Bool(false),
-            OpKind::Builtin(Builtin::EmptyList) => Node::Nil(info.range),
-            OpKind::Builtin(Builtin::EmptySet) => Node::EmptySet(info.range),
-            OpKind::Builtin(Builtin::EmptyBag) => Node::EmptyBag(info.range),
-            OpKind::Constructor(_) if info.flags == 0 && info.levels.len() == 1 => Node::Con(op),
-            _ => Node::Sym(op),
+            OpKind::Builtin(Builtin::True) => CodeNode::Bool(true),
+            OpKind::Builtin(Builtin::False) => CodeNode::Bool(false),
+            OpKind::Builtin(Builtin::EmptyList) => CodeNode::Nil(info.range),
+            OpKind::Builtin(Builtin::EmptySet) => CodeNode::EmptySet(info.range),
+            OpKind::Builtin(Builtin::EmptyBag) => CodeNode::EmptyBag(info.range),
+            OpKind::Constructor(_) if info.flags == 0 && info.levels.len() == 1 => CodeNode::Con(op),
+            _ => CodeNode::Sym(op),
         })
     }
 
@@ -545,7 +545,7 @@ impl<'a> Compiler<'a> {
         args: &[Expr],
         scope: &Scope,
         height: u32,
-    ) -> Result<(Node, bool), Diagnostic> {
+    ) -> Result<(CodeNode, bool), Diagnostic> {
         // An operation with rules for exactly this number of applications is called with all
         // arguments at once.
         let mut groups: Vec<&[Expr]> = vec![args];
@@ -591,7 +591,7 @@ impl<'a> Compiler<'a> {
                         return self.lazy_call(func, &all, info.lazy[level], scope, height);
                     }
                     let (nodes, closed) = self.nodes(&all, scope, height, 1)?;
-                    return Ok((Node::Call(func, nodes.into()), closed));
+                    return Ok((CodeNode::Call(func, nodes.into()), closed));
                 }
                 _ if level == 1 && info.funcs[0].is_none() => {
                     return self.operation(e, op, args, scope, height);
@@ -602,7 +602,7 @@ impl<'a> Compiler<'a> {
         let (function, c1) = self.node(head, scope, height)?;
         let (nodes, c2) = self.nodes(args, scope, height, 1)?;
         let function = if c2 { function } else { self.share(function, c1) };
-        Ok((Node::Apply(Box::new(function), nodes.into()), c1 && c2))
+        Ok((CodeNode::Apply(Box::new(function), nodes.into()), c1 && c2))
     }
 
     /// Inlines a call; the arguments in `waiting` are evaluated on demand, the others first.
@@ -613,21 +613,21 @@ impl<'a> Compiler<'a> {
         waiting: u64,
         scope: &Scope,
         height: u32,
-    ) -> Result<(Node, bool), Diagnostic> {
+    ) -> Result<(CodeNode, bool), Diagnostic> {
         let mut inner = Scope { slots: AHashMap::new(), height: scope.height };
         let mut rights: Vec<Expr> = Vec::new();
         for (i, (v, arg)) in f.params.iter().zip(args).enumerate() {
             let place = if has(waiting, i) {
-                Place::Argument(Arc::new((arg.clone(), scope.clone())))
+                VariableLocation::Argument(Arc::new((arg.clone(), scope.clone())))
             } else {
                 rights.push(arg.clone());
-                Place::Slot(height + rights.len() as u32 - 1)
+                VariableLocation::Slot(height + rights.len() as u32 - 1)
             };
             inner.slots.insert(*v, place);
         }
         let (nodes, _) = self.nodes(&rights, scope, height, 1)?;
         let (body, _) = self.node(&f.body, &inner, height + rights.len() as u32)?;
-        Ok((Node::Let(nodes.into(), Box::new(body)), false))
+        Ok((CodeNode::Let(nodes.into(), Box::new(body)), false))
     }
 
     /// Compiles a call of a function with lazy arguments. Costly arguments are evaluated above the
@@ -639,7 +639,7 @@ impl<'a> Compiler<'a> {
         lazy: u64,
         scope: &Scope,
         height: u32,
-    ) -> Result<(Node, bool), Diagnostic> {
+    ) -> Result<(CodeNode, bool), Diagnostic> {
         let (mut nodes, mut waiting) = (Vec::with_capacity(args.len()), 0);
         for (i, arg) in args.iter().enumerate() {
             if has(lazy, i) {
@@ -653,13 +653,13 @@ impl<'a> Compiler<'a> {
             nodes.push(self.node(arg, scope, height + i as u32)?);
         }
         let closed = nodes.iter().all(|n| n.1);
-        let nodes: Box<[Node]> =
+        let nodes: Box<[CodeNode]> =
             nodes.into_iter().map(|(n, c)| if closed { n } else { self.share(n, c) }).collect();
         Ok((
             if waiting == 0 {
-                Node::Call(func, nodes)
+                CodeNode::Call(func, nodes)
             } else {
-                Node::LazyCall(func, nodes, waiting)
+                CodeNode::LazyCall(func, nodes, waiting)
             },
             closed,
         ))
@@ -673,18 +673,18 @@ impl<'a> Compiler<'a> {
         args: &[Expr],
         scope: &Scope,
         height: u32,
-    ) -> Result<(Node, bool), Diagnostic> {
+    ) -> Result<(CodeNode, bool), Diagnostic> {
         use Builtin::*;
         let info = self.known(op, e)?;
         let builtin = match &self.signature.op(op).kind {
             OpKind::Builtin(b) => *b,
             OpKind::Projection(_) | OpKind::Recogniser(_) if args.len() == 1 => {
                 let (arg, closed) = self.node(&args[0], scope, height)?;
-                return Ok((Node::Select(op, Box::new(arg)), closed));
+                return Ok((CodeNode::Select(op, Box::new(arg)), closed));
             }
             _ => {
                 let (nodes, closed) = self.nodes(args, scope, height, 0)?;
-                return Ok((Node::Make(op, info.flags, nodes.into()), closed));
+                return Ok((CodeNode::Make(op, info.flags, nodes.into()), closed));
             }
         };
         match (builtin, args.len()) {
@@ -701,26 +701,26 @@ impl<'a> Compiler<'a> {
                 heads.push(tail.clone());
                 let (mut nodes, closed) = self.nodes(&heads, scope, height, 1)?;
                 let tail = nodes.pop().expect("the tail is the last one");
-                Ok((Node::List(nodes.into(), Box::new(tail)), closed))
+                Ok((CodeNode::List(nodes.into(), Box::new(tail)), closed))
             }
-            (If, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::If(op, n), c)),
-            (And, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::And(n), c)),
-            (Or, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Or(n), c)),
+            (If, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::If(op, n), c)),
+            (And, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::And(n), c)),
+            (Or, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::Or(n), c)),
             (Implies, 2) => {
-                self.array(args, scope, height, e.span).map(|(n, c)| (Node::Implies(n), c))
+                self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::Implies(n), c))
             }
             (Update, 3) => {
-                self.array(args, scope, height, e.span).map(|(n, c)| (Node::Update(op, n), c))
+                self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::Update(op, n), c))
             }
             (BagInsert, 3) => {
-                self.array(args, scope, height, e.span).map(|(n, c)| (Node::BagInsert(op, n), c))
+                self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::BagInsert(op, n), c))
             }
             (_, 2) => self
                 .array(args, scope, height, e.span)
-                .map(|(n, c)| (Node::Prim2(builtin, op, n), c)),
+                .map(|(n, c)| (CodeNode::Prim2(builtin, op, n), c)),
             (_, 1) => {
                 let (arg, closed) = self.node(&args[0], scope, height)?;
-                Ok((Node::Prim1(builtin, op, Box::new(arg)), closed))
+                Ok((CodeNode::Prim1(builtin, op, Box::new(arg)), closed))
             }
             _ => Err(Diagnostic::at(
                 Stage::Internal,
@@ -737,7 +737,7 @@ impl<'a> Compiler<'a> {
         vars: &[VarId],
         body: &Expr,
         scope: &Scope,
-    ) -> Result<(Node, bool), Diagnostic> {
+    ) -> Result<(CodeNode, bool), Diagnostic> {
         let lambda = match self.sharing.lambdas.get(e) {
             Some(lambda) => lambda.clone(),
             None => {
@@ -746,7 +746,7 @@ impl<'a> Compiler<'a> {
                 let mut inner =
                     Scope { slots: AHashMap::new(), height: (free.len() + vars.len()) as u32 };
                 for (i, v) in vars.iter().chain(&free).enumerate() {
-                    inner.slots.insert(*v, Place::Slot(i as u32));
+                    inner.slots.insert(*v, VariableLocation::Slot(i as u32));
                 }
                 let code = self.root(body, &inner)?;
                 let sorts = match self.signature.sorts.kind(e.sort) {
@@ -774,7 +774,7 @@ impl<'a> Compiler<'a> {
         let mut slots = Vec::with_capacity(lambda.free.len());
         for v in &lambda.free {
             match self.node(&Expr::new(ExprKind::Var(*v), basic::BOOL, e.span), scope, 0)?.0 {
-                Node::Local(slot) => slots.push(slot),
+                CodeNode::Local(slot) => slots.push(slot),
                 _ => {
                     return Err(Diagnostic::at(
                         Stage::Internal,
@@ -785,7 +785,7 @@ impl<'a> Compiler<'a> {
             }
         }
         let closed = slots.is_empty();
-        Ok((Node::Bind(lambda, slots.into()), closed))
+        Ok((CodeNode::Bind(lambda, slots.into()), closed))
     }
 }
 

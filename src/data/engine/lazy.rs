@@ -10,10 +10,10 @@
 //! Invariant: neither a pattern nor a condition inspects a deferred argument, so its slot may hold
 //! anything meanwhile.
 
-use super::code::{Leaf, Node, has};
+use super::code::{Leaf, CodeNode, has};
 use super::compile::Program;
 use super::machine::{MAX_DEPTH, Machine, Outcome, Selected};
-use super::pause::CallState;
+use super::polling::CallState;
 use crate::value::Value;
 use mu_base::ids::OpId;
 
@@ -34,7 +34,7 @@ impl Machine {
         &mut self,
         p: &'a Program,
         index: u32,
-        args: &[Node],
+        args: &[CodeNode],
         state: CallState,
         base: usize,
         floor: usize,
@@ -62,7 +62,7 @@ impl Machine {
             self.pause(p, func, frame, leaf.span, state)?;
         }
         let wanted = lazy & leaf.uses;
-        if let Node::Local(slot) = leaf.rhs
+        if let CodeNode::Local(slot) = leaf.rhs
             && has(wanted, slot as usize)
         {
             self.stack.truncate(end);
@@ -79,14 +79,14 @@ impl Machine {
         Ok(Answer::Rule(leaf))
     }
 
-    fn evaluate_at(&mut self, p: &Program, arg: &Node, base: usize, slot: usize) -> Outcome<()> {
+    fn evaluate_at(&mut self, p: &Program, arg: &CodeNode, base: usize, slot: usize) -> Outcome<()> {
         self.stack[slot] = self.eval(p, arg, base)?;
         Ok(())
     }
 
-    fn renew_at(&mut self, p: &Program, slot: usize) -> Outcome<()> {
+    fn reevaluate_at(&mut self, p: &Program, slot: usize) -> Outcome<()> {
         let v = self.stack[slot].clone();
-        self.stack[slot] = self.renew(p, &v)?;
+        self.stack[slot] = self.reevaluate(p, &v)?;
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl Machine {
 
     /// Re-evaluates a call with the current values of unknowns; `None` if the operation has no lazy
     /// arguments at this number of them.
-    pub(super) fn renew_lazy(
+    pub(super) fn reevaluate_lazy(
         &mut self,
         p: &Program,
         op: OpId,
@@ -118,7 +118,7 @@ impl Machine {
         let func = &p.funcs[index as usize];
         let frame = self.stack.len();
         for (i, a) in args.iter().enumerate() {
-            let v = if has(lazy, i) { a.clone() } else { self.renew(p, a)? };
+            let v = if has(lazy, i) { a.clone() } else { self.reevaluate(p, a)? };
             self.stack.push(v);
         }
         let end = frame + args.len();
@@ -127,7 +127,7 @@ impl Machine {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
             self.suspended(undecided, |m| {
-                (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.renew_at(p, frame + i))
+                (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.reevaluate_at(p, frame + i))
             })?;
             let args: Vec<Value> = self.stack.drain(frame..).collect();
             return Ok(Some(self.no_rule(p, func, args, undecided)?));
@@ -137,7 +137,7 @@ impl Machine {
         }
         (0..args.len())
             .filter(|i| has(lazy & leaf.uses, *i))
-            .try_for_each(|i| self.renew_at(p, frame + i))?;
+            .try_for_each(|i| self.reevaluate_at(p, frame + i))?;
         let value = self.eval(p, &leaf.rhs, frame)?;
         self.stack.truncate(frame);
         Ok(Some(value))

@@ -7,13 +7,13 @@
 //! unevaluated if its arguments do not determine the rule, or if it is behind too many undecided
 //! conditions, so that recursion over an unknown ends.
 
-use super::code::{Check, Func, Leaf, Node, Tree};
+use super::code::{Check, Func, Leaf, CodeNode, Tree};
 use super::compile::Program;
 use super::lazy::Answer;
 use super::meter::Meter;
-use super::partly::Watch;
-use super::pause::CallState;
-use super::quick::ReadContext;
+use super::partial_evaluation::Watch;
+use super::polling::CallState;
+use super::fast_path::ReadContext;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
 use crate::enumerate::{self, Listings};
@@ -85,14 +85,14 @@ impl Machine {
 
     /// Evaluates code with a frame that starts at `base`; the height of the frame is the stack's.
     #[inline]
-    pub(crate) fn eval(&mut self, p: &Program, node: &Node, base: usize) -> Outcome<Value> {
+    pub(crate) fn eval(&mut self, p: &Program, node: &CodeNode, base: usize) -> Outcome<Value> {
         match node {
-            Node::Local(slot) => Ok(self.stack[base + *slot as usize].clone()),
-            Node::Int(n) => Ok(Value::Int(*n)),
-            Node::Con(op) => Ok(Value::Con(*op)),
-            Node::Bool(b) => Ok(Value::Bool(*b)),
-            Node::Nil(sort) => Ok(Value::Nil(*sort)),
-            Node::Quick(quick) => {
+            CodeNode::Local(slot) => Ok(self.stack[base + *slot as usize].clone()),
+            CodeNode::Int(n) => Ok(Value::Int(*n)),
+            CodeNode::Con(op) => Ok(Value::Con(*op)),
+            CodeNode::Bool(b) => Ok(Value::Bool(*b)),
+            CodeNode::Nil(sort) => Ok(Value::Nil(*sort)),
+            CodeNode::Quick(quick) => {
                 match quick.value(ReadContext { frame: &self.stack[base..], kept: &self.shared }) {
                     Some(value) => Ok(value),
                     None => self.eval(p, &quick.plain, base),
@@ -111,13 +111,13 @@ impl Machine {
         }
     }
 
-    fn run<'a>(&mut self, p: &'a Program, mut node: &'a Node, mut base: usize) -> Outcome<Value> {
+    fn run<'a>(&mut self, p: &'a Program, mut node: &'a CodeNode, mut base: usize) -> Outcome<Value> {
         let floor = self.stack.len();
         // Consecutive equations in this frame.
         let mut turns = 0u64;
         let value = loop {
             match node {
-                Node::Call(index, args) => {
+                CodeNode::Call(index, args) => {
                     let func = &p.funcs[*index as usize];
                     let frame = self.frame(p, args, base, floor)?;
                     match self.select_rule(p, func, frame)? {
@@ -143,7 +143,7 @@ impl Machine {
                         }
                     }
                 }
-                Node::LazyCall(index, args, lazy) => {
+                CodeNode::LazyCall(index, args, lazy) => {
                     turns += 1;
                     match self.lazy_call(
                         p,
@@ -161,14 +161,14 @@ impl Machine {
                         }
                     }
                 }
-                Node::If(op, parts) => match self.eval(p, &parts[0], base)? {
+                CodeNode::If(op, parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => node = &parts[2],
                     condition => {
                         break self.undecided_if(p, *op, condition, &parts[1], &parts[2], base)?;
                     }
                 },
-                Node::And(parts) => match self.eval(p, &parts[0], base)? {
+                CodeNode::And(parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => break Value::Bool(false),
                     a => {
@@ -176,7 +176,7 @@ impl Machine {
                         break self.and(p, a, b);
                     }
                 },
-                Node::Or(parts) => match self.eval(p, &parts[0], base)? {
+                CodeNode::Or(parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(false) => node = &parts[1],
                     Value::Bool(true) => break Value::Bool(true),
                     a => {
@@ -184,7 +184,7 @@ impl Machine {
                         break self.or(p, a, b);
                     }
                 },
-                Node::Implies(parts) => match self.eval(p, &parts[0], base)? {
+                CodeNode::Implies(parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => break Value::Bool(true),
                     a => {
@@ -193,7 +193,7 @@ impl Machine {
                         break self.or(p, not_a, b);
                     }
                 },
-                Node::Let(values, body) => {
+                CodeNode::Let(values, body) => {
                     // Another frame's variables stay below: heights are relative to the frame.
                     for v in values {
                         let v = self.eval(p, v, base)?;
@@ -201,30 +201,30 @@ impl Machine {
                     }
                     node = body;
                 }
-                Node::Shared(id, body) => break self.shared_value(p, *id as usize, body, base)?,
-                Node::Prim2(builtin, op, args) => {
+                CodeNode::Shared(id, body) => break self.shared_value(p, *id as usize, body, base)?,
+                CodeNode::Prim2(builtin, op, args) => {
                     let a = self.eval(p, &args[0], base)?;
                     let b = self.eval(p, &args[1], base)?;
                     break self.prim2(p, *builtin, *op, a, b)?;
                 }
-                Node::Prim1(builtin, op, arg) => {
+                CodeNode::Prim1(builtin, op, arg) => {
                     let a = self.eval(p, arg, base)?;
                     break self.prim1(p, *builtin, *op, a)?;
                 }
-                Node::Select(op, arg) => {
+                CodeNode::Select(op, arg) => {
                     break self.eval(p, arg, base).map(|a| self.select_part(p, *op, a))?;
                 }
-                Node::Make(op, flags, args) => break self.make(p, *op, *flags, args, base)?,
-                Node::List(heads, tail) => break self.list(p, heads, tail, base)?,
-                Node::Local(_)
-                | Node::Int(_)
-                | Node::Con(_)
-                | Node::Bool(_)
-                | Node::Nil(_)
-                | Node::Quick(_) => {
+                CodeNode::Make(op, flags, args) => break self.make(p, *op, *flags, args, base)?,
+                CodeNode::List(heads, tail) => break self.list(p, heads, tail, base)?,
+                CodeNode::Local(_)
+                | CodeNode::Int(_)
+                | CodeNode::Con(_)
+                | CodeNode::Bool(_)
+                | CodeNode::Nil(_)
+                | CodeNode::Quick(_) => {
                     break self.eval(p, node, base)?;
                 }
-                Node::Sym(op) => break Value::Sym(*op),
+                CodeNode::Sym(op) => break Value::Sym(*op),
                 _ => break self.rare(p, node, base)?,
             }
         };
@@ -235,7 +235,7 @@ impl Machine {
     /// Evaluates arguments to the top of the stack, replacing the frame that began at `floor`.
     /// Returns their base.
     #[inline]
-    fn frame(&mut self, p: &Program, args: &[Node], base: usize, floor: usize) -> Outcome<usize> {
+    fn frame(&mut self, p: &Program, args: &[CodeNode], base: usize, floor: usize) -> Outcome<usize> {
         let frame = self.stack.len();
         for a in args {
             let v = self.eval(p, a, base)?;
@@ -248,7 +248,7 @@ impl Machine {
     }
 
     /// Returns the cached value of a shared expression, evaluating it at first use.
-    fn shared_value(&mut self, p: &Program, id: usize, body: &Node, base: usize) -> Outcome<Value> {
+    fn shared_value(&mut self, p: &Program, id: usize, body: &CodeNode, base: usize) -> Outcome<Value> {
         if let Some(Some(v)) = self.shared.get(id) {
             return Ok(v.clone());
         }
@@ -269,7 +269,7 @@ impl Machine {
         p: &Program,
         op: OpId,
         flags: u8,
-        args: &[Node],
+        args: &[CodeNode],
         base: usize,
     ) -> Outcome<Value> {
         Ok(match args {
@@ -293,7 +293,7 @@ impl Machine {
         })
     }
 
-    fn list(&mut self, p: &Program, heads: &[Node], tail: &Node, base: usize) -> Outcome<Value> {
+    fn list(&mut self, p: &Program, heads: &[CodeNode], tail: &CodeNode, base: usize) -> Outcome<Value> {
         if let [head] = heads {
             let head = self.eval(p, head, base)?;
             self.stack.push(head);
@@ -314,24 +314,24 @@ impl Machine {
     }
 
     #[inline(never)]
-    fn rare(&mut self, p: &Program, node: &Node, base: usize) -> Outcome<Value> {
+    fn rare(&mut self, p: &Program, node: &CodeNode, base: usize) -> Outcome<Value> {
         match node {
-            Node::Big(n) => Ok(Value::integer((**n).clone())),
-            Node::EmptySet(sort) => Ok(Value::rich(Rich::Set(*sort, Rc::new([])))),
-            Node::EmptyBag(sort) => Ok(Value::rich(Rich::Bag(*sort, Rc::new([])))),
-            Node::Update(op, args) => {
+            CodeNode::Big(n) => Ok(Value::integer((**n).clone())),
+            CodeNode::EmptySet(sort) => Ok(Value::rich(Rich::Set(*sort, Rc::new([])))),
+            CodeNode::EmptyBag(sort) => Ok(Value::rich(Rich::Bag(*sort, Rc::new([])))),
+            CodeNode::Update(op, args) => {
                 let f = self.eval(p, &args[0], base)?;
                 let k = self.eval(p, &args[1], base)?;
                 let v = self.eval(p, &args[2], base)?;
                 self.update(p, *op, f, k, v)
             }
-            Node::BagInsert(op, args) => {
+            CodeNode::BagInsert(op, args) => {
                 let a = self.eval(p, &args[0], base)?;
                 let b = self.eval(p, &args[1], base)?;
                 let c = self.eval(p, &args[2], base)?;
                 self.bag_insert(p, *op, a, b, c)
             }
-            Node::Apply(function, args) => {
+            CodeNode::Apply(function, args) => {
                 // The arguments are on the stack during their evaluation, as the compiler assumed.
                 let function = self.eval(p, function, base)?;
                 let frame = self.stack.len();
@@ -348,38 +348,38 @@ impl Machine {
                 let args: Vec<Value> = self.stack.drain(frame..).collect();
                 self.apply_value(p, function, args)
             }
-            Node::Bind(lambda, slots) => {
+            CodeNode::Bind(lambda, slots) => {
                 let captures =
                     slots.iter().map(|&s| self.stack[base + s as usize].clone()).collect();
                 self.binder(p, Closure { lambda: lambda.clone(), captures })
             }
-            Node::Local(_)
-            | Node::Int(_)
-            | Node::Con(_)
-            | Node::Bool(_)
-            | Node::Nil(_)
-            | Node::Sym(_)
-            | Node::Call(..)
-            | Node::LazyCall(..)
-            | Node::If(..)
-            | Node::And(_)
-            | Node::Or(_)
-            | Node::Implies(_)
-            | Node::Let(..)
-            | Node::Shared(..)
-            | Node::Quick(_)
-            | Node::Prim1(..)
-            | Node::Prim2(..)
-            | Node::Select(..)
-            | Node::Make(..)
-            | Node::List(..) => Err(Box::new(Diagnostic::internal(
+            CodeNode::Local(_)
+            | CodeNode::Int(_)
+            | CodeNode::Con(_)
+            | CodeNode::Bool(_)
+            | CodeNode::Nil(_)
+            | CodeNode::Sym(_)
+            | CodeNode::Call(..)
+            | CodeNode::LazyCall(..)
+            | CodeNode::If(..)
+            | CodeNode::And(_)
+            | CodeNode::Or(_)
+            | CodeNode::Implies(_)
+            | CodeNode::Let(..)
+            | CodeNode::Shared(..)
+            | CodeNode::Quick(_)
+            | CodeNode::Prim1(..)
+            | CodeNode::Prim2(..)
+            | CodeNode::Select(..)
+            | CodeNode::Make(..)
+            | CodeNode::List(..) => Err(Box::new(Diagnostic::internal(
                 "`rare` got code that `run` evaluates",
             ))),
         }
     }
 
     /// Evaluates a closure's body in the frame on top of the stack, and drops the frame.
-    pub(crate) fn enter(&mut self, p: &Program, body: &Node, frame: usize) -> Outcome<Value> {
+    pub(crate) fn enter(&mut self, p: &Program, body: &CodeNode, frame: usize) -> Outcome<Value> {
         if self.depth > MAX_DEPTH {
             return Err(Box::new(Diagnostic::new(
                 Stage::Data,
@@ -421,7 +421,7 @@ impl Machine {
 
     /// Evaluates the second operand of a connective with an undecided first operand.
     #[inline(never)]
-    fn behind(&mut self, p: &Program, first: &Value, second: &Node, base: usize) -> Outcome<Value> {
+    fn behind(&mut self, p: &Program, first: &Value, second: &CodeNode, base: usize) -> Outcome<Value> {
         self.needs(first)?;
         let open = u32::from(first.is_open());
         // The first operand stays in the caller; heights are relative to the frame, so nothing is
@@ -438,8 +438,8 @@ impl Machine {
         p: &Program,
         op: OpId,
         condition: Value,
-        then: &Node,
-        other: &Node,
+        then: &CodeNode,
+        other: &CodeNode,
         base: usize,
     ) -> Outcome<Value> {
         let a = self.behind(p, &condition, then, base)?;
@@ -543,7 +543,7 @@ impl Machine {
         &mut self,
         p: &Program,
         checks: &[Check],
-        condition: Option<&Node>,
+        condition: Option<&CodeNode>,
         base: usize,
     ) -> Outcome<Option<bool>> {
         for check in checks {

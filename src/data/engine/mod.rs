@@ -19,13 +19,13 @@ mod lazy;
 pub mod machine;
 pub mod matching;
 mod meter;
-mod partly;
-mod pause;
-mod places;
-mod quick;
+mod partial_evaluation;
+mod polling;
+mod error_context;
+mod fast_path;
 pub mod reflect;
-mod renew;
-mod share;
+mod reevaluate;
+mod term_conversion;
 pub(crate) mod terms;
 pub mod text;
 pub(crate) mod unknowns;
@@ -48,14 +48,14 @@ use machine::Machine;
 use mu_base::diagnostic::Diagnostic;
 use mu_base::ids::{SortId, VarId};
 use mu_base::{Budget, Span};
-pub use partly::Partly;
+pub use partial_evaluation::PartialValue;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// A compiled expression over an environment; belongs to the engine that made it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Code(Rc<(code::Node, usize, Span)>);
+pub struct Code(Rc<(code::CodeNode, usize, Span)>);
 
 /// A compiled condition with unknowns.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ pub struct Engine {
     /// Cached values of shared expressions; the entries hold the expressions, so that addresses
     /// stay valid.
     built: AHashMap<*const ExprNode, (Expr, Value)>,
-    sharer: share::TermConverter,
+    sharer: term_conversion::TermConverter,
     total_steps: u64,
 }
 
@@ -113,7 +113,7 @@ impl Engine {
             spare: None,
             sharing,
             built: AHashMap::new(),
-            sharer: share::TermConverter::default(),
+            sharer: term_conversion::TermConverter::default(),
             total_steps: 0,
         }
     }
@@ -224,7 +224,7 @@ impl Engine {
     }
 
     /// Compiles an expression that is evaluated once, so that none of its parts is cached.
-    fn code_for_once(&mut self, expr: &Expr, scope: &Scope) -> Result<code::Node, Diagnostic> {
+    fn code_for_once(&mut self, expr: &Expr, scope: &Scope) -> Result<code::CodeNode, Diagnostic> {
         self.sharing.enabled = false;
         let node = Compiler::new(&self.program, &mut self.sharing).root(expr, scope);
         self.sharing.enabled = true;

@@ -27,7 +27,7 @@ pub(crate) trait Terms: Sized {
     fn count_branch(&mut self) -> Outcome<()>;
 
     /// Re-evaluates a value with the current bindings of unknowns.
-    fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value>;
+    fn reevaluate(&mut self, p: &Program, v: &Value) -> Outcome<Value>;
     /// Evaluates under the assumption that a call has a value.
     fn taking<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R;
     /// Evaluates the body of a binder for these values of its variables.
@@ -123,8 +123,8 @@ impl Terms for Machine {
         self.meter.branch()
     }
 
-    fn renew(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
-        Machine::renew(self, p, v)
+    fn reevaluate(&mut self, p: &Program, v: &Value) -> Outcome<Value> {
+        Machine::reevaluate(self, p, v)
     }
 
     fn taking<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R {

@@ -5,7 +5,7 @@
 //! needs no search; otherwise the quantifier waits until the unknown has a value, as a
 //! comprehension does. Cost: that of the search.
 
-use super::Search;
+use super::SolutionSearch;
 use super::eliminate::eliminate;
 use super::finite::values_of;
 use crate::builtins::compare::builtin_of;
@@ -128,7 +128,7 @@ fn quantify_by_search<T: Terms>(
     // Unbounded numbers are tried up to increasing limits, so that one unknown does not starve
     // another.
     for span in SPANS {
-        let mut search = Search::new(
+        let mut search = SolutionSearch::new(
             relevant(m, &condition, &wanted),
             true,
             true,
@@ -209,7 +209,7 @@ fn set_of_solutions<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outc
     let mark = m.mark();
     let (body, wanted) = body_of_unknowns(m, p, closure);
     let mut elements = Vec::new();
-    let mut search = Search::new(wanted, false, true, "a set comprehension");
+    let mut search = SolutionSearch::new(wanted, false, true, "a set comprehension");
     let mut each = |_: &mut T, values: &[Value]| {
         elements.extend(values.iter().cloned());
         Ok(if elements.len() > MAX_COMPREHENSION {
@@ -257,7 +257,7 @@ fn counted_elements<T: Terms>(
     let (body, wanted) = body_of_unknowns(m, p, closure);
     let condition = m.apply_op(p, p.sort(basic::NAT).less, vec![Value::Int(0), body?])?;
     let mut elements = Vec::new();
-    let mut search = Search::new(wanted, false, true, "a bag comprehension");
+    let mut search = SolutionSearch::new(wanted, false, true, "a bag comprehension");
     let mut each = |_: &mut T, values: &[Value]| {
         elements.extend(values.iter().cloned());
         Ok(if elements.len() > MAX_COMPREHENSION {
@@ -289,7 +289,7 @@ pub(crate) fn search_difference<T: Terms>(
     place: &'static str,
 ) -> Outcome<Option<Value>> {
     let mut different = false;
-    let mut search = Search::new(wanted, true, true, place);
+    let mut search = SolutionSearch::new(wanted, true, true, place);
     search.span = SPANS[1];
     let flow = search.run(m, p, differ, &mut |_, _| {
         different = true;

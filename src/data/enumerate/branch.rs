@@ -1,7 +1,7 @@
 //! Branches of a search: for each choice, the condition with one more assumption.
 //!
 //! Invariant: branches exclude each other, except for disjunctions and `exists`, after which
-//! repeated solutions are dropped (`Search::seen`). Unknowns that a branch creates are removed
+//! repeated solutions are dropped (`SolutionSearch::seen`). Unknowns that a branch creates are removed
 //! after it. Cost: one evaluation of the remaining condition for each branch.
 
 use super::super::builtins::compare::builtin_of;
@@ -12,7 +12,7 @@ use super::super::signature::Builtin;
 use super::super::value::Value;
 use super::binders::{for_each_element, opened};
 use super::cases::Split;
-use super::{Choice, Each, MAX_GROWING, Search, conjuncts, finite, unbounded};
+use super::{Choice, Each, MAX_GROWING, SolutionSearch, conjuncts, finite, unbounded};
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId};
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ fn upwards(low: Option<i64>, high: Option<i64>, i: i64) -> i64 {
 pub(super) fn branch<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     choice: Choice,
     rest: &Value,
     each: &mut Each<T>,
@@ -115,7 +115,7 @@ fn with_element<T: Terms>(
 fn branch_values<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     u: u32,
     values: &[Value],
     rest: &Value,
@@ -132,7 +132,7 @@ fn branch_values<T: Terms>(
 fn branch_constructors<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     u: u32,
     constructors: &[OpId],
     rest: &Value,
@@ -168,7 +168,7 @@ fn branch_constructors<T: Terms>(
 fn branch_list<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     u: u32,
     element: SortId,
     rest: &Value,
@@ -191,7 +191,7 @@ fn branch_list<T: Terms>(
 fn branch_cases<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     split: Split,
     rest: &Value,
     each: &mut Each<T>,
@@ -200,7 +200,7 @@ fn branch_cases<T: Terms>(
     s.splits.push(call.clone());
     for (given, value) in cases {
         let rest = match value {
-            Some(value) => m.taking(&call, value, |m| renew_condition(m, p, rest))?,
+            Some(value) => m.taking(&call, value, |m| reevaluate_condition(m, p, rest))?,
             None => rest.clone(),
         };
         let condition = m.and(p, given, rest);
@@ -215,7 +215,7 @@ fn branch_cases<T: Terms>(
 fn branch_witness<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     part: &Value,
     rest: &Value,
     each: &mut Each<T>,
@@ -235,7 +235,7 @@ fn branch_witness<T: Terms>(
 fn branch_either<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     sides: [&Value; 2],
     rest: &Value,
     each: &mut Each<T>,
@@ -251,7 +251,7 @@ fn branch_either<T: Terms>(
     let first = s.whole.is_none();
     s.whole.get_or_insert_with(|| rest.clone());
     for side in sides {
-        let side = m.renew(p, side)?;
+        let side = m.reevaluate(p, side)?;
         let condition = m.and(p, side, others.clone());
         if s.run(m, p, condition, each)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -283,7 +283,7 @@ fn without<T: Terms>(
 
 /// Re-evaluates a condition: each conjunct is evaluated as if it stood alone, independent of open
 /// ones before it.
-pub(super) fn renew_condition<T: Terms>(
+pub(super) fn reevaluate_condition<T: Terms>(
     m: &mut T,
     p: &Program,
     condition: &Value,
@@ -292,7 +292,7 @@ pub(super) fn renew_condition<T: Terms>(
     conjuncts(p, condition, &mut parts);
     let mut all = Value::Bool(true);
     for part in parts {
-        let part = m.renew(p, part)?;
+        let part = m.reevaluate(p, part)?;
         if part.is_false() {
             return Ok(part);
         }
@@ -304,7 +304,7 @@ pub(super) fn renew_condition<T: Terms>(
 fn bind<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     u: u32,
     v: Value,
     rest: &Value,
@@ -312,7 +312,7 @@ fn bind<T: Terms>(
 ) -> Outcome<ControlFlow<()>> {
     let mark = m.mark();
     m.unknowns_mut().bind(u, v);
-    let result = renew_condition(m, p, rest).and_then(|rest| s.run(m, p, rest, each));
+    let result = reevaluate_condition(m, p, rest).and_then(|rest| s.run(m, p, rest, each));
     m.undo(mark);
     result
 }
@@ -320,7 +320,7 @@ fn bind<T: Terms>(
 fn count_growth<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     u: u32,
     rest: &Value,
     allowance: u64,

@@ -12,7 +12,7 @@
 //! Compare narrowing with conditional rules (Hanus, 1994).
 
 use super::bounds::{Bounds, bounds};
-use super::{Search, conjuncts, one_point};
+use super::{SolutionSearch, conjuncts, one_point};
 use crate::builtins::compare::builtin_of;
 use crate::engine::cases::user_function;
 use crate::engine::compile::Program;
@@ -40,7 +40,7 @@ pub(super) struct Split {
 pub(super) fn split<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &Search,
+    s: &SolutionSearch,
     open: &[u32],
     parts: &[&Value],
     known: &[Bounds],

@@ -10,7 +10,7 @@
 //! Cost: linear in the condition for each unknown, times the sides of disjunctions, which are
 //! limited.
 
-use super::branch::renew_condition;
+use super::branch::reevaluate_condition;
 use super::{conjuncts, one_point};
 use crate::builtins::compare::builtin_of;
 use crate::builtins::linear::{Linear, least, numeric_sort, occurs};
@@ -168,8 +168,8 @@ pub(super) fn with_value<T: Terms>(
         return Ok(in_sort);
     }
     m.unknowns_mut().bind(u, value);
-    let renewed = renew_condition(m, p, condition)?;
-    let in_sort = m.renew(p, &in_sort)?;
+    let renewed = reevaluate_condition(m, p, condition)?;
+    let in_sort = m.reevaluate(p, &in_sort)?;
     Ok(m.and(p, in_sort, renewed))
 }
 

@@ -88,8 +88,8 @@ impl Default for Listings {
     }
 }
 
-/// Search in progress.
-pub(crate) struct Search {
+/// SolutionSearch in progress.
+pub(crate) struct SolutionSearch {
     /// Wanted unknowns.
     wanted: Vec<u32>,
     /// True if numbers without an upper bound are tried one by one (for quantifiers: a solution
@@ -133,9 +133,9 @@ enum Choice {
     Everywhere(Value),
 }
 
-impl Search {
+impl SolutionSearch {
     pub fn new(wanted: Vec<u32>, unbounded: bool, lenient: bool, binder: &'static str) -> Self {
-        Search {
+        SolutionSearch {
             wanted,
             unbounded,
             span: u64::MAX,
@@ -200,7 +200,7 @@ fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, V
 fn step<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     condition: Value,
     each: &mut Each<T>,
 ) -> Outcome<ControlFlow<()>> {
@@ -225,7 +225,7 @@ fn step<T: Terms>(
                 // A conjunct without a value may be irrelevant if another side of a disjunction
                 // holds.
                 if let Some(whole) = s.whole.clone() {
-                    let whole = m.renew(p, &whole)?;
+                    let whole = m.reevaluate(p, &whole)?;
                     if whole.is_true() || whole.is_false() {
                         rest = whole;
                         continue;
@@ -291,12 +291,12 @@ fn one_point<T: Terms>(
 fn solution<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     each: &mut Each<T>,
 ) -> Outcome<ControlFlow<()>> {
     let mut values = Vec::with_capacity(s.wanted.len());
     for &w in &s.wanted {
-        let v = m.renew(p, &Value::Unknown(w))?;
+        let v = m.reevaluate(p, &Value::Unknown(w))?;
         if v.is_number() && !number::in_sort(&v, m.unknowns().sort(w)) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -314,7 +314,7 @@ fn solution<T: Terms>(
 fn choose<T: Terms>(
     m: &mut T,
     p: &Program,
-    s: &mut Search,
+    s: &mut SolutionSearch,
     open: &[u32],
     parts: &[&Value],
     rest: &Value,
@@ -463,7 +463,7 @@ fn most_constrained<T: Terms>(
 fn unbounded<T: Terms>(
     m: &T,
     p: &Program,
-    s: &Search,
+    s: &SolutionSearch,
     open: &[u32],
     rest: &Value,
 ) -> Box<Diagnostic> {
@@ -516,7 +516,7 @@ fn unbounded<T: Terms>(
     Box::new(Diagnostic { open: true, ..error.note(left).note(help) })
 }
 
-fn undecided<T: Terms>(m: &T, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
+fn undecided<T: Terms>(m: &T, p: &Program, s: &SolutionSearch, rest: &Value) -> Box<Diagnostic> {
     let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
     let message = format!("a condition{place} is neither true nor false: {}", m.shown(p, rest));
     let error = Diagnostic::new(Stage::Data, message)

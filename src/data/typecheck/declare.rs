@@ -23,7 +23,7 @@ pub(super) type StructKey = Vec<(String, Vec<(Option<String>, SortId)>, Option<S
 
 /// Sorts of one specification during their declaration.
 #[derive(Default)]
-struct Pending<'a> {
+struct PendingSorts<'a> {
     aliases: AHashMap<&'a str, &'a ast::Sort>,
     /// Aliases that are being resolved: a repetition is a cycle.
     resolving: Vec<&'a str>,
@@ -146,14 +146,14 @@ impl Checker {
     /// Returns the id of a sort expression; inline structured sorts are declared at their first
     /// occurrence.
     pub fn sort(&mut self, sort: &ast::Sort) -> Result<SortId, Diagnostic> {
-        let mut pending = Pending::default();
+        let mut pending = PendingSorts::default();
         let id = self.resolve(&mut pending, sort)?;
         self.complete_structs(&mut pending)?;
         Ok(id)
     }
 
     fn declare_sorts(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
-        let mut pending = Pending::default();
+        let mut pending = PendingSorts::default();
         let mut order: Vec<(&ast::Ident, &ast::Sort)> = Vec::new();
         let mut repeated: Vec<(&ast::Ident, &ast::Sort)> = Vec::new();
         let mut seen: AHashMap<&str, (Span, &Option<ast::Sort>)> = AHashMap::new();
@@ -238,7 +238,7 @@ impl Checker {
 
     fn resolve_alias<'a>(
         &mut self,
-        pending: &mut Pending<'a>,
+        pending: &mut PendingSorts<'a>,
         name: &'a str,
         span: Span,
     ) -> Result<SortId, Diagnostic> {
@@ -269,7 +269,7 @@ impl Checker {
 
     fn resolve<'a>(
         &mut self,
-        pending: &mut Pending<'a>,
+        pending: &mut PendingSorts<'a>,
         sort: &'a ast::Sort,
     ) -> Result<SortId, Diagnostic> {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
@@ -303,7 +303,7 @@ impl Checker {
     /// their text.
     fn resolve_struct<'a>(
         &mut self,
-        pending: &mut Pending<'a>,
+        pending: &mut PendingSorts<'a>,
         sort: &'a ast::Sort,
     ) -> Result<SortId, Diagnostic> {
         if let Some((id, _)) = pending.structs.iter().find(|(_, s)| **s == *sort) {
@@ -323,7 +323,7 @@ impl Checker {
 
     fn struct_key<'a>(
         &mut self,
-        pending: &mut Pending<'a>,
+        pending: &mut PendingSorts<'a>,
         sort: &'a ast::Sort,
     ) -> Result<StructKey, Diagnostic> {
         let ast::SortKind::Struct(constructors) = &sort.kind else { return Ok(Vec::new()) };
@@ -346,7 +346,7 @@ impl Checker {
     }
 
     /// Reads the constructors of structured sorts that only have an id; this may add further ones.
-    fn complete_structs(&mut self, pending: &mut Pending<'_>) -> Result<(), Diagnostic> {
+    fn complete_structs(&mut self, pending: &mut PendingSorts<'_>) -> Result<(), Diagnostic> {
         let mut next = 0;
         while next < pending.structs.len() {
             let (id, sort) = pending.structs[next];

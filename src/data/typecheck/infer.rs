@@ -79,7 +79,7 @@ pub(super) enum NodeKind {
 
 /// Subterm.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct InferenceNode {
     pub(super) span: Span,
     pub(super) kind: NodeKind,
     pub(super) children: Vec<NodeId>,
@@ -89,12 +89,12 @@ pub(super) struct Node {
 /// Annotated tree of some expressions.
 #[derive(Default, Debug)]
 pub(crate) struct Inference {
-    nodes: Vec<Node>,
+    nodes: Vec<InferenceNode>,
 }
 
 impl Inference {
     /// Returns the node of an id.
-    pub(super) fn node(&self, id: NodeId) -> &Node {
+    pub(super) fn node(&self, id: NodeId) -> &InferenceNode {
         &self.nodes[id.0 as usize]
     }
     fn add(
@@ -105,7 +105,7 @@ impl Inference {
         candidates: Vec<Candidate>,
     ) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).expect("more than 2^32 subterms"));
-        self.nodes.push(Node { span, kind, children, candidates });
+        self.nodes.push(InferenceNode { span, kind, children, candidates });
         id
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
 use mu_base::{Diagnostic, SourceId, Span};
-use mu_lts::mcrl2::{Outlined, OutlinedPredicate, Place};
+use mu_lts::mcrl2::{Outlined, OutlinedPredicate, TextRange};
 use mu_syntax::ast::{Data, Node, VarDecl};
 use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
 
@@ -45,13 +45,13 @@ pub fn read_outlined(
 struct Parts<'a> {
     source: SourceId,
     text: &'a str,
-    data: AHashMap<Place, Data>,
+    data: AHashMap<TextRange, Data>,
     /// By their text, with the place where they were met.
     variables: AHashMap<&'a str, (usize, Vec<VarDecl>)>,
 }
 
 impl Parts<'_> {
-    fn data(&mut self, place: &Place) -> Result<Data, Diagnostic> {
+    fn data(&mut self, place: &TextRange) -> Result<Data, Diagnostic> {
         if let Some(known) = self.data.get(place) {
             return Ok(known.clone());
         }
@@ -60,7 +60,7 @@ impl Parts<'_> {
         Ok(data)
     }
 
-    fn variables(&mut self, place: &Place) -> Result<Vec<VarDecl>, Diagnostic> {
+    fn variables(&mut self, place: &TextRange) -> Result<Vec<VarDecl>, Diagnostic> {
         let text = &self.text[place.clone()];
         if let Some((start, known)) = self.variables.get(text) {
             let mut variables = known.clone();

@@ -15,7 +15,7 @@ use std::io::{BufRead, Read};
 use std::ops::Range;
 
 /// Range of the text.
-pub type Place = Range<usize>;
+pub type TextRange = Range<usize>;
 
 /// Equation system as text, with the positions of its parts.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Outlined {
     /// The equations in order.
     pub equations: Vec<OutlinedEquation>,
     /// The requested instance.
-    pub initial: Place,
+    pub initial: TextRange,
 }
 
 /// Equation of an outline.
@@ -34,7 +34,7 @@ pub struct OutlinedEquation {
     /// True if the fixed point is the least.
     pub least: bool,
     /// The variable with its parameters.
-    pub head: Place,
+    pub head: TextRange,
     /// The right-hand side.
     pub body: OutlinedPredicate,
 }
@@ -45,15 +45,15 @@ pub struct OutlinedEquation {
 pub enum OutlinedPredicate {
     Constant(bool),
     /// A condition.
-    Data(Place),
+    Data(TextRange),
     Not(Box<OutlinedPredicate>),
     And(Box<[OutlinedPredicate; 2]>),
     Or(Box<[OutlinedPredicate; 2]>),
     Implies(Box<[OutlinedPredicate; 2]>),
     /// Universal or existential, the variables with their sorts, the body.
-    Quantifier(bool, Place, Box<OutlinedPredicate>),
+    Quantifier(bool, TextRange, Box<OutlinedPredicate>),
     /// The name of a variable, and arguments.
-    Call(Place, Vec<Place>),
+    Call(TextRange, Vec<TextRange>),
 }
 
 /// Reads an equation system as text, with its outline.
@@ -110,7 +110,7 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
 struct Predicates<'a, R> {
     printer: Printer<'a, R>,
     /// First positions of data expressions and lists of variables.
-    known: AHashMap<Term, Place>,
+    known: AHashMap<Term, TextRange>,
     /// The text so far.
     out: String,
     /// Start of the current equation in the text.
@@ -123,7 +123,7 @@ impl<R: BufRead> Predicates<'_, R> {
         &mut self,
         term: Term,
         print: impl FnOnce(&Printer<'_, R>, &mut String) -> Result<(), Diagnostic>,
-    ) -> Result<Place, Diagnostic> {
+    ) -> Result<TextRange, Diagnostic> {
         if let Some(place) = self.known.get(&term) {
             self.out.extend_from_within(place.clone());
             return Ok(place.clone());
@@ -137,11 +137,11 @@ impl<R: BufRead> Predicates<'_, R> {
         Ok(place)
     }
 
-    fn expression(&mut self, term: Term) -> Result<Place, Diagnostic> {
+    fn expression(&mut self, term: Term) -> Result<TextRange, Diagnostic> {
         self.shared(term, |printer, out| printer.expression(term, out))
     }
 
-    fn name(&mut self, term: Term) -> Result<Place, Diagnostic> {
+    fn name(&mut self, term: Term) -> Result<TextRange, Diagnostic> {
         let name = self.printer.texts.name(term);
         if !is_name(name) {
             return Err(refuse(format!(

@@ -27,7 +27,7 @@ impl Sequence {
     }
 }
 
-struct Node {
+struct SequenceNode {
     first: Rc<Term>,
     rest: Sequence,
     /// Free variables in order of first occurrence.
@@ -56,7 +56,7 @@ struct Facts {
 /// Table of all sequences.
 pub(super) struct Sequences {
     /// Nodes by number. The empty sequence has number 0; its first term is unused.
-    nodes: Vec<Node>,
+    nodes: Vec<SequenceNode>,
     /// By the hash of the first term, and the rest.
     by_parts: AHashMap<(u64, Sequence), Vec<Sequence>>,
     /// Properties of terms by address.
@@ -70,7 +70,7 @@ pub(super) struct Sequences {
 
 impl Sequences {
     pub(super) fn new() -> Self {
-        let empty = Node {
+        let empty = SequenceNode {
             first: Rc::new(Term::Delta),
             rest: Sequence::EMPTY,
             vars: Rc::from([]),
@@ -137,7 +137,7 @@ impl Sequences {
         let vars = union(&vars, &after.vars);
         let sequence = Sequence(self.nodes.len() as u32);
         let shape = hashed(|h| (shape, after.shape).hash(h));
-        self.nodes.push(Node { first, rest, vars, shape });
+        self.nodes.push(SequenceNode { first, rest, vars, shape });
         self.by_parts.entry((digest, rest)).or_default().push(sequence);
         sequence
     }
@@ -215,7 +215,7 @@ impl Sequences {
         if let Some(&known) = self.renamed.get(&key) {
             return known;
         }
-        let Node { first, rest, vars, .. } = &self.nodes[sequence.0 as usize];
+        let SequenceNode { first, rest, vars, .. } = &self.nodes[sequence.0 as usize];
         let (first, rest) = (first.clone(), *rest);
         let by: Substitution =
             vars.iter().zip(to).map(|(v, w)| (*v, Expr::var(signature, *w))).collect();

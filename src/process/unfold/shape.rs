@@ -47,7 +47,7 @@ pub(super) type Keys = Vec<(SortId, Expr)>;
 
 /// New values of fields.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct SplitFields {
     pub values: Vec<(VarId, Expr)>,
     /// Arguments at which functions change that their shapes do not include.
     pub unknown: Keys,
@@ -311,7 +311,7 @@ impl Shape {
     }
 
     /// Computes the new value of each field; `None` if the expression does not have this shape.
-    pub fn split(&self, signature: &mut Signature, e: &Expr, out: &mut Parts) -> Option<()> {
+    pub fn split(&self, signature: &mut Signature, e: &Expr, out: &mut SplitFields) -> Option<()> {
         match self {
             Shape::Field(v) => {
                 out.values.push((*v, e.clone()));
@@ -341,7 +341,7 @@ fn split_list(
     elements: &[Shape],
     signature: &mut Signature,
     e: &Expr,
-    out: &mut Parts,
+    out: &mut SplitFields,
 ) -> Option<()> {
     match (e.as_builtin(signature), elements) {
         (Some((Builtin::Cons, [head, tail])), [first, rest @ ..]) => {
@@ -359,7 +359,7 @@ fn split_function(
     shape: &Function,
     signature: &mut Signature,
     e: &Expr,
-    out: &mut Parts,
+    out: &mut SplitFields,
 ) -> Option<()> {
     let Function { base, entries, unused, .. } = shape;
     if matches!(e.kind, ExprKind::Op(op) if Some(op) == *unused) && e != base {
@@ -385,17 +385,17 @@ fn split_function(
 }
 
 /// Function that splits one branch of a conditional.
-type Splitter<'a> = dyn FnMut(&mut Signature, &Expr, &mut Parts) -> Option<()> + 'a;
+type Splitter<'a> = dyn FnMut(&mut Signature, &Expr, &mut SplitFields) -> Option<()> + 'a;
 
 /// Splits a conditional: each field becomes a conditional of the branches' fields.
 fn split_choice(
     signature: &mut Signature,
     e: &Expr,
-    out: &mut Parts,
+    out: &mut SplitFields,
     split: &mut Splitter<'_>,
 ) -> Option<()> {
     let Some((Builtin::If, [condition, a, b])) = e.as_builtin(signature) else { return None };
-    let (mut yes, mut no) = (Parts::default(), Parts::default());
+    let (mut yes, mut no) = (SplitFields::default(), SplitFields::default());
     let both = (split(signature, a, &mut yes), split(signature, b, &mut no));
     out.unknown.append(&mut yes.unknown);
     out.unknown.append(&mut no.unknown);

@@ -4,7 +4,7 @@
 //! the body of a directive. If the first line of a group is an operand and other lines start with
 //! operators, operands are indented further, by the width of the operators.
 
-use super::Piece;
+use super::LayoutToken;
 use super::spaces::Role;
 use crate::tokens::{Kind, SECTIONS};
 
@@ -24,7 +24,7 @@ enum GroupKind {
 
 struct Group {
     kind: GroupKind,
-    /// Piece that opened it.
+    /// LayoutToken that opened it.
     id: usize,
     /// Column of its closing bracket if that starts a line.
     close: usize,
@@ -33,7 +33,7 @@ struct Group {
 }
 
 struct Layout<'p, 'a> {
-    pieces: &'p [Piece<'a>],
+    pieces: &'p [LayoutToken<'a>],
     formula: bool,
     stack: Vec<Group>,
     /// Column of sections.
@@ -50,7 +50,7 @@ struct Layout<'p, 'a> {
 }
 
 /// Returns the width of an operator that indents operands further.
-fn hangs(piece: &Piece) -> Option<usize> {
+fn hangs(piece: &LayoutToken) -> Option<usize> {
     (piece.token.kind == Kind::Sign
         && piece.role == Role::Other
         && matches!(piece.text, "+" | "||" | "|" | "&&" | "||_" | "<<"))
@@ -58,7 +58,7 @@ fn hangs(piece: &Piece) -> Option<usize> {
 }
 
 /// Returns the indentation of each piece that starts a line; zero for others.
-pub(super) fn indents(pieces: &[Piece], formula: bool) -> Vec<usize> {
+pub(super) fn indents(pieces: &[LayoutToken], formula: bool) -> Vec<usize> {
     let run = |hang| {
         let mut layout = Layout {
             pieces,
@@ -93,7 +93,7 @@ pub(super) fn indents(pieces: &[Piece], formula: bool) -> Vec<usize> {
     indents
 }
 
-fn is_close(piece: &Piece) -> bool {
+fn is_close(piece: &LayoutToken) -> bool {
     match piece.role {
         Role::ModalityClose | Role::DirectiveClose => true,
         _ => piece.token.kind == Kind::Sign && matches!(piece.text, ")" | "]" | "}"),
@@ -251,7 +251,7 @@ impl Layout<'_, '_> {
 }
 
 /// Breaks lines that are longer than the width. True if there were any.
-pub(super) fn break_long_lines(pieces: &mut [Piece], indents: &[usize], width: usize) -> bool {
+pub(super) fn break_long_lines(pieces: &mut [LayoutToken], indents: &[usize], width: usize) -> bool {
     let mut broken = false;
     let mut start = 0;
     while start < pieces.len() {
@@ -274,17 +274,17 @@ pub(super) fn break_long_lines(pieces: &mut [Piece], indents: &[usize], width: u
 
 /// Returns the piece before which a line that is too long is broken best: at the least depth of
 /// brackets, as late as possible. `None` if there is no such piece.
-fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> {
-    let code = line.iter().position(Piece::is_comment).unwrap_or(line.len());
+fn place_to_break(line: &[LayoutToken], indent: usize, width: usize) -> Option<usize> {
+    let code = line.iter().position(LayoutToken::is_comment).unwrap_or(line.len());
     let line = &line[..code];
-    if indent + line.iter().map(Piece::width).sum::<usize>() <= width
+    if indent + line.iter().map(LayoutToken::width).sum::<usize>() <= width
         || line.first().is_some_and(|p| p.text == "$param")
     {
         return None;
     }
     let (mut depth, mut column, mut header) = (0i32, indent, false);
     // Parts of a multi-action stay on one line if possible.
-    let rank = |depth: i32, piece: &Piece| 2 * depth + i32::from(piece.is("|"));
+    let rank = |depth: i32, piece: &LayoutToken| 2 * depth + i32::from(piece.is("|"));
     let mut best: Option<(i32, usize)> = None;
     for (i, piece) in line.iter().enumerate() {
         if is_close(piece) {
@@ -315,13 +315,13 @@ fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> 
     best.map(|b| b.1)
 }
 
-fn may_break(first: &Piece, second: &Piece) -> bool {
+fn may_break(first: &LayoutToken, second: &LayoutToken) -> bool {
     if second.token.kind == Kind::Directive
         || matches!(second.role, Role::DirectiveOpen | Role::DirectiveClose)
     {
         return false;
     }
-    let sign = |p: &Piece, list: &[&str]| {
+    let sign = |p: &LayoutToken, list: &[&str]| {
         p.token.kind == Kind::Sign && p.role == Role::Other && list.contains(&p.text)
     };
     first.role == Role::BinderDot

@@ -4,7 +4,7 @@
 //! state formula and operators or lists in data, `*` is repetition in a regular formula, a dot ends
 //! a binder or composes processes.
 
-use super::{Piece, ends_operand};
+use super::{LayoutToken, ends_operand};
 use crate::tokens::{BINDERS, Kind, SECTIONS, SORTS, is_reserved, tokens};
 
 /// Role of a symbol, if its text alone does not determine it.
@@ -37,7 +37,7 @@ enum Language {
     Data,
 }
 
-struct Open {
+struct OpenBracket {
     bracket: char,
     language: Language,
     role: Role,
@@ -46,11 +46,11 @@ struct Open {
 }
 
 /// Determines roles and spaces of all pieces.
-pub(super) fn decide(pieces: &mut [Piece], formula: bool) {
+pub(super) fn decide(pieces: &mut [LayoutToken], formula: bool) {
     let sections =
         formula && pieces.iter().find(|p| !p.is_comment()).is_some_and(|p| p.is_word(&SECTIONS));
     let outer = if formula && !sections { Language::State } else { Language::Data };
-    let mut open = vec![Open { bracket: ' ', language: outer, role: Role::Other, binders: 0 }];
+    let mut open = vec![OpenBracket { bracket: ' ', language: outer, role: Role::Other, binders: 0 }];
     // After the keyword of a directive: the next brace belongs to the directive.
     let mut header = false;
     let mut last: Option<usize> = None;
@@ -94,7 +94,7 @@ pub(super) fn decide(pieces: &mut [Piece], formula: bool) {
     }
 }
 
-fn starts_operand(piece: &Piece) -> bool {
+fn starts_operand(piece: &LayoutToken) -> bool {
     match piece.token.kind {
         Kind::Word | Kind::Number | Kind::Value => true,
         Kind::Sign => matches!(piece.text, "(" | "!" | "[" | "{" | "{:}" | "#"),
@@ -105,17 +105,17 @@ fn starts_operand(piece: &Piece) -> bool {
 /// Returns the role of a symbol; opens and closes brackets.
 fn role(
     text: &str,
-    open: &mut Vec<Open>,
+    open: &mut Vec<OpenBracket>,
     header: bool,
     operand: bool,
     next_starts: bool,
-    last: Option<&Piece>,
+    last: Option<&LayoutToken>,
 ) -> Role {
-    let Some(&Open { bracket, language, role: opened, binders }) = open.last() else {
+    let Some(&OpenBracket { bracket, language, role: opened, binders }) = open.last() else {
         return Role::Other;
     };
     let mut push = |bracket, language, role| {
-        open.push(Open { bracket, language, role, binders: 0 });
+        open.push(OpenBracket { bracket, language, role, binders: 0 });
         role
     };
     match text {
@@ -160,10 +160,10 @@ fn joins(first: &str, second: &str) -> bool {
 }
 
 /// True if there is a space between two tokens on a line. `operand`: the first ends an operand.
-fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
+fn space(first: &LayoutToken, second: &LayoutToken, operand: bool) -> bool {
     let had = second.space;
     let words =
-        |p: &Piece| matches!(p.token.kind, Kind::Word | Kind::Number | Kind::Value | Kind::Unknown);
+        |p: &LayoutToken| matches!(p.token.kind, Kind::Word | Kind::Number | Kind::Value | Kind::Unknown);
     match (first.role, second.role) {
         (Role::DirectiveOpen, Role::DirectiveClose) => return had,
         (Role::DirectiveOpen, _) | (_, Role::DirectiveClose | Role::DirectiveOpen) => return true,
@@ -209,11 +209,11 @@ fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
     // Symbols with two common styles, `a|b` and `a | b`, and one that is tokenised differently in
     // data and in processes.
     let as_written =
-        |p: &Piece| p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/");
+        |p: &LayoutToken| p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/");
     if as_written(first) || as_written(second) {
         return had;
     }
-    let infix = |p: &Piece| {
+    let infix = |p: &LayoutToken| {
         p.token.kind == Kind::Sign
             && p.role == Role::Other
             && !matches!(p.text, "(" | ")" | "[" | "]" | "{" | "}" | "!" | "{:}")

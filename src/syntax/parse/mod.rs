@@ -209,7 +209,7 @@ fn bracket_depth(text: &str) -> Result<usize, usize> {
     Ok(deepest)
 }
 
-type Parts<'i> = std::iter::Filter<Pairs<'i, Rule>, fn(&P<'i>) -> bool>;
+type RelevantPairs<'i> = std::iter::Filter<Pairs<'i, Rule>, fn(&P<'i>) -> bool>;
 
 fn is_part(pair: &P) -> bool {
     use Rule as R;
@@ -250,7 +250,7 @@ impl Builder {
         Diagnostic::at(Stage::Syntax, span, message)
     }
     /// Returns the parts of a pair without keywords and `=`.
-    fn parts<'i>(&self, pair: P<'i>) -> Parts<'i> {
+    fn parts<'i>(&self, pair: P<'i>) -> RelevantPairs<'i> {
         pair.into_inner().filter(is_part as fn(&P<'i>) -> bool)
     }
     fn next<'i>(&self, pairs: &mut impl Iterator<Item = P<'i>>) -> P<'i> {

@@ -11,7 +11,7 @@
 
 use crate::precedence::Assoc;
 
-/// Pending operator that consumes operands.
+/// PendingOperator operator that consumes operands.
 pub(crate) trait Operator {
     /// Type of the tree.
     type Tree;
@@ -33,7 +33,7 @@ impl<T> Operands<T> {
     }
 }
 
-struct Pending<O> {
+struct PendingOperator<O> {
     operator: O,
     effective: u8,
     barrier: bool,
@@ -42,7 +42,7 @@ struct Pending<O> {
 /// Operator-precedence stack.
 pub(crate) struct OperatorStack<O: Operator> {
     operands: Operands<O::Tree>,
-    pending: Vec<Pending<O>>,
+    pending: Vec<PendingOperator<O>>,
 }
 
 impl<O: Operator> OperatorStack<O> {
@@ -56,11 +56,11 @@ impl<O: Operator> OperatorStack<O> {
     /// or looser than its context.
     pub(crate) fn prefix(&mut self, level: u8, operator: O) {
         let outer = self.pending.last().map_or(0, |p| p.effective);
-        self.pending.push(Pending { operator, effective: level.max(outer), barrier: false });
+        self.pending.push(PendingOperator { operator, effective: level.max(outer), barrier: false });
     }
     pub(crate) fn infix(&mut self, level: u8, assoc: Assoc, operator: O) {
         self.reduce_tighter(level, assoc);
-        self.pending.push(Pending { operator, effective: level, barrier: false });
+        self.pending.push(PendingOperator { operator, effective: level, barrier: false });
     }
     /// Applies a postfix operator to everything that binds at least as tightly.
     pub(crate) fn postfix(&mut self, level: u8, apply: impl FnOnce(O::Tree) -> O::Tree) {
@@ -70,7 +70,7 @@ impl<O: Operator> OperatorStack<O> {
     }
     /// Opens a bracket-like operator: everything up to [`close`](Self::close) is its operand.
     pub(crate) fn open(&mut self, operator: O) {
-        self.pending.push(Pending { operator, effective: 0, barrier: true });
+        self.pending.push(PendingOperator { operator, effective: 0, barrier: true });
     }
     /// Ends the innermost [`open`](Self::open). Returns the operator and its operand.
     pub(crate) fn close(&mut self) -> Option<(O, O::Tree)> {

@@ -11,7 +11,7 @@
 //! equations, a missing value) the general code is evaluated. Cost: linear in the code; a failed
 //! attempt costs only the part up to the first term without an answer.
 
-use super::code::Node;
+use super::code::CodeNode;
 use crate::signature::{Builtin, OpKind, Signature};
 use crate::value::Value;
 use mu_base::ids::OpId;
@@ -24,30 +24,30 @@ const MAX_NESTED: u32 = 48;
 pub struct Quick {
     what: QuickForm,
     /// The general code.
-    pub plain: Node,
+    pub plain: CodeNode,
 }
 
 #[derive(Debug)]
 enum QuickForm {
     Truth(Truth),
     Number(Number),
-    Part(Part),
+    ValuePath(ValuePath),
     Constant(OpId),
 }
 
 #[derive(Debug)]
 enum Truth {
     Constant(bool),
-    Part(Part),
+    ValuePath(ValuePath),
     Not(Box<Truth>),
     All(Vec<Truth>),
     Any(Vec<Truth>),
     Implies(Box<[Truth; 2]>),
     If(Box<[Truth; 3]>),
     Compare(Comparison, Box<[Number; 2]>),
-    Same(Box<[Part; 2]>),
-    Is(Part, OpId),
-    Made(Part, Box<[OpId]>),
+    Same(Box<[ValuePath; 2]>),
+    Is(ValuePath, OpId),
+    Made(ValuePath, Box<[OpId]>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ enum Comparison {
 #[derive(Debug)]
 enum Number {
     Constant(i64),
-    Part(Part),
+    ValuePath(ValuePath),
     Unary(Builtin, Box<Number>),
     Binary(Builtin, Box<[Number; 2]>),
     If(Box<(Truth, Number, Number)>),
@@ -68,9 +68,9 @@ enum Number {
 
 /// Value in the frame or among the cached ones, or a part of one.
 #[derive(Debug)]
-struct Part {
+struct ValuePath {
     root: Root,
-    path: Vec<Step>,
+    path: Vec<PathStep>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ enum Root {
 }
 
 #[derive(Debug)]
-enum Step {
+enum PathStep {
     Field(OpId, u32),
     Head,
     Tail,
@@ -101,7 +101,7 @@ impl Quick {
         match &self.what {
             QuickForm::Truth(t) => t.of(seen).map(Value::Bool),
             QuickForm::Number(n) => n.of(seen).map(Value::Int),
-            QuickForm::Part(part) => part.of(seen).cloned(),
+            QuickForm::ValuePath(part) => part.of(seen).cloned(),
             QuickForm::Constant(op) => Some(Value::Con(*op)),
         }
     }
@@ -111,7 +111,7 @@ impl Truth {
     fn of(&self, seen: ReadContext) -> Option<bool> {
         match self {
             Truth::Constant(b) => Some(*b),
-            Truth::Part(part) => match part.of(seen)? {
+            Truth::ValuePath(part) => match part.of(seen)? {
                 Value::Bool(b) => Some(*b),
                 _ => None,
             },
@@ -171,7 +171,7 @@ impl Number {
     fn of(&self, seen: ReadContext) -> Option<i64> {
         match self {
             Number::Constant(n) => Some(*n),
-            Number::Part(part) => match part.of(seen)? {
+            Number::ValuePath(part) => match part.of(seen)? {
                 Value::Int(n) => Some(*n),
                 _ => None,
             },
@@ -215,7 +215,7 @@ impl Number {
     }
 }
 
-impl Part {
+impl ValuePath {
     #[inline]
     fn of<'v>(&self, seen: ReadContext<'v>) -> Option<&'v Value> {
         let mut value = match self.root {
@@ -224,16 +224,16 @@ impl Part {
         };
         for step in &self.path {
             value = match (step, value) {
-                (Step::Field(op, at), value) => {
+                (PathStep::Field(op, at), value) => {
                     let (made_by, args) = value.as_app()?;
                     if made_by != *op {
                         return None;
                     }
                     args.get(*at as usize)?
                 }
-                (Step::Head, Value::Cons(cell)) => &cell.head,
-                (Step::Tail, Value::Cons(cell)) => &cell.tail,
-                (Step::At(n), mut list) => {
+                (PathStep::Head, Value::Cons(cell)) => &cell.head,
+                (PathStep::Tail, Value::Cons(cell)) => &cell.tail,
+                (PathStep::At(n), mut list) => {
                     let mut n = n.of(seen)?;
                     loop {
                         let Value::Cons(cell) = list else { return None };
@@ -256,80 +256,80 @@ impl Part {
 struct Candidate {
     what: Option<QuickForm>,
     nested: u32,
-    plain: Node,
+    plain: CodeNode,
 }
 
-/// Returns the same code, in which the largest expressions with a quick form are [`Node::Quick`].
-pub(super) fn quicken(node: Node, signature: &Signature) -> Node {
+/// Returns the same code, in which the largest expressions with a quick form are [`CodeNode::Quick`].
+pub(super) fn quicken(node: CodeNode, signature: &Signature) -> CodeNode {
     transform(node, signature).finished()
 }
 
-fn transform(node: Node, signature: &Signature) -> Candidate {
+fn transform(node: CodeNode, signature: &Signature) -> Candidate {
     stacker::maybe_grow(64 << 10, 1 << 20, || match node {
-        Node::Local(slot) => {
-            Candidate::leaf(QuickForm::Part(Part { root: Root::Slot(slot), path: Vec::new() }), node)
+        CodeNode::Local(slot) => {
+            Candidate::leaf(QuickForm::ValuePath(ValuePath { root: Root::Slot(slot), path: Vec::new() }), node)
         }
-        Node::Bool(b) => Candidate::leaf(QuickForm::Truth(Truth::Constant(b)), node),
-        Node::Int(n) => Candidate::leaf(QuickForm::Number(Number::Constant(n)), node),
-        Node::Con(op) => Candidate::leaf(QuickForm::Constant(op), node),
-        Node::Shared(id, body) => {
-            let plain = Node::Shared(id, Box::new(quicken(*body, signature)));
-            Candidate::leaf(QuickForm::Part(Part { root: Root::Kept(id), path: Vec::new() }), plain)
+        CodeNode::Bool(b) => Candidate::leaf(QuickForm::Truth(Truth::Constant(b)), node),
+        CodeNode::Int(n) => Candidate::leaf(QuickForm::Number(Number::Constant(n)), node),
+        CodeNode::Con(op) => Candidate::leaf(QuickForm::Constant(op), node),
+        CodeNode::Shared(id, body) => {
+            let plain = CodeNode::Shared(id, Box::new(quicken(*body, signature)));
+            Candidate::leaf(QuickForm::ValuePath(ValuePath { root: Root::Kept(id), path: Vec::new() }), plain)
         }
-        Node::Select(op, arg) => combined(
+        CodeNode::Select(op, arg) => combined(
             [transform(*arg, signature)],
-            |[arg]| Node::Select(op, Box::new(arg)),
+            |[arg]| CodeNode::Select(op, Box::new(arg)),
             |[arg]| selected(signature, op, arg),
         ),
-        Node::Prim1(b, op, arg) => combined(
+        CodeNode::Prim1(b, op, arg) => combined(
             [transform(*arg, signature)],
-            |[arg]| Node::Prim1(b, op, Box::new(arg)),
+            |[arg]| CodeNode::Prim1(b, op, Box::new(arg)),
             |[arg]| unary(b, arg),
         ),
-        Node::Prim2(b, op, parts) => combined(
+        CodeNode::Prim2(b, op, parts) => combined(
             parts.map(|n| transform(n, signature)),
-            |p| Node::Prim2(b, op, Box::new(p)),
+            |p| CodeNode::Prim2(b, op, Box::new(p)),
             |p| binary(b, p),
         ),
-        Node::And(parts) => combined(
+        CodeNode::And(parts) => combined(
             parts.map(|n| transform(n, signature)),
-            |p| Node::And(Box::new(p)),
+            |p| CodeNode::And(Box::new(p)),
             |p| connective(Builtin::And, p),
         ),
-        Node::Or(parts) => combined(
+        CodeNode::Or(parts) => combined(
             parts.map(|n| transform(n, signature)),
-            |p| Node::Or(Box::new(p)),
+            |p| CodeNode::Or(Box::new(p)),
             |p| connective(Builtin::Or, p),
         ),
-        Node::Implies(parts) => combined(
+        CodeNode::Implies(parts) => combined(
             parts.map(|n| transform(n, signature)),
-            |p| Node::Implies(Box::new(p)),
+            |p| CodeNode::Implies(Box::new(p)),
             |p| connective(Builtin::Implies, p),
         ),
-        Node::If(op, parts) => {
-            combined(parts.map(|n| transform(n, signature)), |p| Node::If(op, Box::new(p)), conditional)
+        CodeNode::If(op, parts) => {
+            combined(parts.map(|n| transform(n, signature)), |p| CodeNode::If(op, Box::new(p)), conditional)
         }
         other => Candidate { what: None, nested: 0, plain: inside(other, signature) },
     })
 }
 
 /// Transforms the parts of an expression without a quick form.
-fn inside(node: Node, signature: &Signature) -> Node {
-    let each = |nodes: Box<[Node]>| {
-        nodes.into_iter().map(|n| quicken(n, signature)).collect::<Box<[Node]>>()
+fn inside(node: CodeNode, signature: &Signature) -> CodeNode {
+    let each = |nodes: Box<[CodeNode]>| {
+        nodes.into_iter().map(|n| quicken(n, signature)).collect::<Box<[CodeNode]>>()
     };
-    let three = |nodes: Box<[Node; 3]>| Box::new(nodes.map(|n| quicken(n, signature)));
+    let three = |nodes: Box<[CodeNode; 3]>| Box::new(nodes.map(|n| quicken(n, signature)));
     match node {
-        Node::Make(op, flags, args) => Node::Make(op, flags, each(args)),
-        Node::Call(func, args) => Node::Call(func, each(args)),
-        Node::LazyCall(func, args, lazy) => Node::LazyCall(func, each(args), lazy),
-        Node::Update(op, args) => Node::Update(op, three(args)),
-        Node::BagInsert(op, args) => Node::BagInsert(op, three(args)),
-        Node::List(heads, tail) => Node::List(each(heads), Box::new(quicken(*tail, signature))),
-        Node::Apply(function, args) => {
-            Node::Apply(Box::new(quicken(*function, signature)), each(args))
+        CodeNode::Make(op, flags, args) => CodeNode::Make(op, flags, each(args)),
+        CodeNode::Call(func, args) => CodeNode::Call(func, each(args)),
+        CodeNode::LazyCall(func, args, lazy) => CodeNode::LazyCall(func, each(args), lazy),
+        CodeNode::Update(op, args) => CodeNode::Update(op, three(args)),
+        CodeNode::BagInsert(op, args) => CodeNode::BagInsert(op, three(args)),
+        CodeNode::List(heads, tail) => CodeNode::List(each(heads), Box::new(quicken(*tail, signature))),
+        CodeNode::Apply(function, args) => {
+            CodeNode::Apply(Box::new(quicken(*function, signature)), each(args))
         }
-        Node::Let(values, body) => Node::Let(each(values), Box::new(quicken(*body, signature))),
+        CodeNode::Let(values, body) => CodeNode::Let(each(values), Box::new(quicken(*body, signature))),
         other => other,
     }
 }
@@ -338,40 +338,40 @@ fn inside(node: Node, signature: &Signature) -> Node {
 /// none; otherwise each part stands alone.
 fn combined<const N: usize>(
     mut parts: [Candidate; N],
-    node: impl FnOnce([Node; N]) -> Node,
+    node: impl FnOnce([CodeNode; N]) -> CodeNode,
     quick: impl FnOnce(&mut [Candidate; N]) -> Option<QuickForm>,
 ) -> Candidate {
     let nested = 1 + parts.iter().map(|p| p.nested).max().unwrap_or(0);
     if nested <= MAX_NESTED
         && let Some(what) = quick(&mut parts)
     {
-        let nested = if matches!(what, QuickForm::Part(_)) { nested - 1 } else { nested };
+        let nested = if matches!(what, QuickForm::ValuePath(_)) { nested - 1 } else { nested };
         return Candidate { what: Some(what), nested, plain: node(parts.map(|p| p.plain)) };
     }
     Candidate { what: None, nested: 0, plain: node(parts.map(Candidate::finished)) }
 }
 
 impl Candidate {
-    fn leaf(what: QuickForm, plain: Node) -> Candidate {
+    fn leaf(what: QuickForm, plain: CodeNode) -> Candidate {
         Candidate { what: Some(what), nested: 0, plain }
     }
 
     fn is_truth(&self) -> bool {
-        matches!(self.what, Some(QuickForm::Truth(_) | QuickForm::Part(_)))
+        matches!(self.what, Some(QuickForm::Truth(_) | QuickForm::ValuePath(_)))
     }
 
     fn is_number(&self) -> bool {
-        matches!(self.what, Some(QuickForm::Number(_) | QuickForm::Part(_)))
+        matches!(self.what, Some(QuickForm::Number(_) | QuickForm::ValuePath(_)))
     }
 
     fn is_part(&self) -> bool {
-        matches!(self.what, Some(QuickForm::Part(_)))
+        matches!(self.what, Some(QuickForm::ValuePath(_)))
     }
 
     fn truth(&mut self) -> Option<Truth> {
         match self.what.take()? {
             QuickForm::Truth(t) => Some(t),
-            QuickForm::Part(part) => Some(Truth::Part(part)),
+            QuickForm::ValuePath(part) => Some(Truth::ValuePath(part)),
             _ => None,
         }
     }
@@ -379,19 +379,19 @@ impl Candidate {
     fn number(&mut self) -> Option<Number> {
         match self.what.take()? {
             QuickForm::Number(n) => Some(n),
-            QuickForm::Part(part) => Some(Number::Part(part)),
+            QuickForm::ValuePath(part) => Some(Number::ValuePath(part)),
             _ => None,
         }
     }
 
-    fn part(&mut self) -> Option<Part> {
+    fn part(&mut self) -> Option<ValuePath> {
         match self.what.take()? {
-            QuickForm::Part(part) => Some(part),
+            QuickForm::ValuePath(part) => Some(part),
             _ => None,
         }
     }
 
-    fn finished(self) -> Node {
+    fn finished(self) -> CodeNode {
         match self.what {
             // These are as fast already.
             Some(
@@ -400,8 +400,8 @@ impl Candidate {
                 | QuickForm::Constant(_),
             )
             | None => self.plain,
-            Some(QuickForm::Part(part)) if part.path.is_empty() => self.plain,
-            Some(what) => Node::Quick(Box::new(Quick { what, plain: self.plain })),
+            Some(QuickForm::ValuePath(part)) if part.path.is_empty() => self.plain,
+            Some(what) => CodeNode::Quick(Box::new(Quick { what, plain: self.plain })),
         }
     }
 }
@@ -411,8 +411,8 @@ fn selected(signature: &Signature, op: OpId, arg: &mut Candidate) -> Option<Quic
         OpKind::Projection(parts) if arg.is_part() => {
             let [(constructor, at)] = parts[..] else { return None };
             let mut part = arg.part()?;
-            part.path.push(Step::Field(constructor, at));
-            Some(QuickForm::Part(part))
+            part.path.push(PathStep::Field(constructor, at));
+            Some(QuickForm::ValuePath(part))
         }
         OpKind::Recogniser(constructors) if arg.is_part() => {
             Some(QuickForm::Truth(Truth::Made(arg.part()?, constructors.clone().into())))
@@ -427,8 +427,8 @@ fn unary(builtin: Builtin, arg: &mut Candidate) -> Option<QuickForm> {
         Not if arg.is_truth() => Some(QuickForm::Truth(Truth::Not(Box::new(arg.truth()?)))),
         Head | Tail if arg.is_part() => {
             let mut part = arg.part()?;
-            part.path.push(if builtin == Head { Step::Head } else { Step::Tail });
-            Some(QuickForm::Part(part))
+            part.path.push(if builtin == Head { PathStep::Head } else { PathStep::Tail });
+            Some(QuickForm::ValuePath(part))
         }
         Negate | Abs | Succ | Pred | NatToPos | IntToPos | RealToPos | IntToNat | RealToNat
         | RealToInt
@@ -463,8 +463,8 @@ fn binary(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm> {
         }
         At if parts[0].is_part() && parts[1].is_number() => {
             let mut part = parts[0].part()?;
-            part.path.push(Step::At(Box::new(parts[1].number()?)));
-            Some(QuickForm::Part(part))
+            part.path.push(PathStep::At(Box::new(parts[1].number()?)));
+            Some(QuickForm::ValuePath(part))
         }
         _ => None,
     }
@@ -472,12 +472,12 @@ fn binary(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm> {
 
 fn equal([a, b]: &mut [Candidate; 2]) -> Option<Truth> {
     match (&a.what, &b.what) {
-        (Some(QuickForm::Part(_)), Some(QuickForm::Part(_))) => {
+        (Some(QuickForm::ValuePath(_)), Some(QuickForm::ValuePath(_))) => {
             Some(Truth::Same(Box::new([a.part()?, b.part()?])))
         }
-        (Some(QuickForm::Part(_)), Some(QuickForm::Constant(op))) => Some(Truth::Is(a.part()?, *op)),
-        (Some(QuickForm::Constant(op)), Some(QuickForm::Part(_))) => Some(Truth::Is(b.part()?, *op)),
-        (Some(QuickForm::Part(_) | QuickForm::Number(_)), Some(QuickForm::Part(_) | QuickForm::Number(_))) => {
+        (Some(QuickForm::ValuePath(_)), Some(QuickForm::Constant(op))) => Some(Truth::Is(a.part()?, *op)),
+        (Some(QuickForm::Constant(op)), Some(QuickForm::ValuePath(_))) => Some(Truth::Is(b.part()?, *op)),
+        (Some(QuickForm::ValuePath(_) | QuickForm::Number(_)), Some(QuickForm::ValuePath(_) | QuickForm::Number(_))) => {
             Some(Truth::Compare(Comparison::Equal, Box::new([a.number()?, b.number()?])))
         }
         _ => None,

@@ -14,7 +14,7 @@ use mu_base::ids::VarId;
 /// Number of steps after which a part of a condition counts as the nonterminating one.
 const TRIAL: u64 = 200_000;
 /// Limit on the text of a condition in a note; longer text is truncated.
-const LONGEST: usize = 200;
+const MAX_TEXT: usize = 200;
 
 impl Engine {
     /// Extends an error of the enumeration of a problem by the conjuncts of the condition and the
@@ -50,7 +50,7 @@ impl Engine {
             let text = expression(&self.program.signature, part);
             if own.is_empty() {
                 error = error.within(part.span, STARTED);
-            } else if part.span.is_somewhere() && text.len() <= LONGEST {
+            } else if part.span.is_somewhere() && text.len() <= MAX_TEXT {
                 error = error.related(part.span, format!("the condition on it: {text}"));
             }
         }
@@ -63,7 +63,7 @@ impl Engine {
         let values: Vec<String> = (problem.env.iter().zip(env))
             .filter(|(v, _)| used.contains(v) && v.index() < self.program.signature.var_count())
             .map(|(v, value)| {
-                format!("{} = {}", self.program.signature.var(*v).name, self.text(value, LONGEST))
+                format!("{} = {}", self.program.signature.var(*v).name, self.text(value, MAX_TEXT))
             })
             .collect();
         if values.is_empty() { error } else { error.note(format!("here {}", values.join(", "))) }

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// Result of a partial evaluation.
 #[derive(Debug)]
-pub enum Partly {
+pub enum PartialValue {
     /// A value.
     Known(Value),
     /// The variable at this position is needed.
@@ -58,7 +58,7 @@ impl Machine {
 
 impl Engine {
     /// Evaluates as far as the given values determine; the others have these sorts.
-    pub fn partly(&mut self, code: &Code, env: &[Option<Value>], sorts: &[SortId]) -> Partly {
+    pub fn evaluate_partially(&mut self, code: &Code, env: &[Option<Value>], sorts: &[SortId]) -> PartialValue {
         let program = self.program.clone();
         let mark = self.machine.unknowns.mark();
         let mut withheld = Vec::new();
@@ -83,13 +83,13 @@ impl Engine {
         let position =
             |u: u32| u.checked_sub(numbers.start).and_then(|at| withheld.get(at as usize)).copied();
         let partly = match value {
-            Ok(v) if !v.is_open() => Partly::Known(v),
+            Ok(v) if !v.is_open() => PartialValue::Known(v),
             Ok(v) => {
                 let mut open = Vec::new();
                 self.machine.unknowns.occurring(&v, &mut open);
-                open.into_iter().find_map(position).map_or(Partly::Unclear, Partly::Needs)
+                open.into_iter().find_map(position).map_or(PartialValue::Unclear, PartialValue::Needs)
             }
-            Err(_) => needed.and_then(position).map_or(Partly::Unclear, Partly::Needs),
+            Err(_) => needed.and_then(position).map_or(PartialValue::Unclear, PartialValue::Needs),
         };
         self.machine.unknowns.undo(mark);
         partly
