@@ -492,12 +492,6 @@ fn a_terminal_action_has_no_arguments() {
     for path in [&path, &stored] {
         let output = run(&["explore", path, "--deadlock", "--terminal", "a(1)"]);
         assert_eq!(output.status.code(), Some(2), "{path}");
-        expect(
-            &text(&output),
-            &[
-                "a(1)`",
-                "expected the name of an action without arguments, `a`",
-            ],
-        );
+        expect(&text(&output), &["a(1)`", "expected the name of an action without arguments, `a`"]);
     }
 }

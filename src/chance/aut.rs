@@ -175,7 +175,8 @@ pub fn read(input: impl Read) -> Result<System, Diagnostic> {
     let body = inside(&head, "des")?;
     let parts: Vec<&str> = body.split(',').collect();
     let [initial, steps, count] = parts[..] else {
-        return head.fault(body, "an initial distribution, the number of steps and the number of states");
+        return head
+            .fault(body, "an initial distribution, the number of steps and the number of states");
     };
     let initial = head.distribution(initial.trim(), &mut states, &mut distributions)?;
     let (steps, _) = head.number(steps, "the number of steps")?;

@@ -12,7 +12,7 @@ fn read(text: &str) -> System {
     aut::read(text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
-fn text(system: &System) -> String {
+fn to_text(system: &System) -> String {
     let mut out = Vec::new();
     aut::write(system, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -21,9 +21,9 @@ fn text(system: &System) -> String {
 #[test]
 fn files_round_trip() {
     let text = "des (0 1/2 1,2,2)\n(0,\"head\",0 1/2 1)\n(1,\"a, \"b\"\",1)\n";
-    assert_eq!(text(&read(text)), text);
+    assert_eq!(to_text(&read(text)), text);
     // Outcomes of one state are added, in the order of the states.
-    assert_eq!(text(&read("des (1 1/3 0 1/3 1,0,2)")), "des (0 1/3 1,0,2)\n");
+    assert_eq!(to_text(&read("des (1 1/3 0 1/3 1,0,2)")), "des (0 1/3 1,0,2)\n");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn equal_probabilities_are_one_state() {
     let coin =
         read("des (0 1/2 1,4,4)\n(0,\"a\",2 1/4 3)\n(1,\"a\",3 1/4 2)\n(2,\"b\",2)\n(3,\"b\",3)\n");
     let one = read("des (0,2,2)\n(0,\"a\",1)\n(1,\"b\",1)\n");
-    assert_eq!(text(&reduce(&coin)), text(&one));
+    assert_eq!(to_text(&reduce(&coin)), to_text(&one));
     assert!(bisimilar(&coin, &one));
     let other = read("des (0,3,3)\n(0,\"a\",1 1/2 2)\n(1,\"b\",1)\n(2,\"c\",2)\n");
     let third = read("des (0,3,3)\n(0,\"a\",1 1/3 2)\n(1,\"b\",1)\n(2,\"c\",2)\n");
@@ -134,7 +134,7 @@ fn quotients_agree_with_the_definition() {
             );
         }
         merged += usize::from(quotient.state_count() < system.state_count());
-        assert_eq!(text(&read(&text(&system))), text(&system), "seed {seed}");
+        assert_eq!(to_text(&read(&to_text(&system))), to_text(&system), "seed {seed}");
         let other = random_system(&mut random);
         apart += usize::from(!bisimilar(&system, &other));
         assert_eq!(

@@ -11,7 +11,7 @@
 //! is cached by them: each of many states without steps costs a lookup per component.
 
 use super::Compiled;
-use super::offers::{Argument, LocalOffers, LocalOffer, Offers};
+use super::offers::{Argument, LocalOffer, LocalOffers, Offers};
 use super::terminal_conditions::TerminalConditions;
 use super::termination::TerminationAnalysis;
 use ahash::{AHashMap, AHashSet};

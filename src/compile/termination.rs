@@ -88,7 +88,8 @@ impl TerminationAnalysis {
                     value.map(|value| model.number(&mut expr_engine, slot, &value)).transpose()?,
                 ));
             }
-            let unchanged = requires.iter().copied().filter(|(slot, _)| !info.writes.contains(slot));
+            let unchanged =
+                requires.iter().copied().filter(|(slot, _)| !info.writes.contains(slot));
             let fixed = writes
                 .iter()
                 .filter_map(|(slot, value)| Some((*slot, (*value)?)))

@@ -136,7 +136,9 @@ impl<'m> LinearWorker<'m> {
     pub(super) fn new(model: &'m Compiled) -> Self {
         Self {
             model,
-            engine: Engine::new(model.program.clone()).with_budget(&model.budget).sharing(&model.terms),
+            engine: Engine::new(model.program.clone())
+                .with_budget(&model.budget)
+                .sharing(&model.terms),
             groups: model.groups.iter().map(|_| None).collect(),
             explainers: AHashMap::new(),
             locals: model.tables.iter().map(|_| TableCopy::default()).collect(),

@@ -117,8 +117,9 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
 ///
 /// # Errors The bytes encode no value.
 pub fn read(signature: &Signature, bytes: &[u8]) -> Result<Expr, Diagnostic> {
-    parse(signature, bytes)
-        .ok_or_else(|| Diagnostic::new(Stage::File, "these bytes do not encode a value of this model"))
+    parse(signature, bytes).ok_or_else(|| {
+        Diagnostic::new(Stage::File, "these bytes do not encode a value of this model")
+    })
 }
 
 fn parse(signature: &Signature, mut bytes: &[u8]) -> Option<Expr> {

@@ -60,7 +60,11 @@ fn function_value_error() -> Diagnostic {
 
 /// Returns the number of an operation, if the other side has it as well.
 pub(crate) fn shared_op(signature: &Signature, op: u32) -> Result<u64, Diagnostic> {
-    if (op as usize) < signature.op_count() { Ok(u64::from(op)) } else { Err(function_value_error()) }
+    if (op as usize) < signature.op_count() {
+        Ok(u64::from(op))
+    } else {
+        Err(function_value_error())
+    }
 }
 
 /// Returns the reference to a term without a node.
@@ -174,9 +178,9 @@ pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u
 ///
 /// # Errors The bytes encode no term.
 pub fn read(signature: &Signature, terms: &Terms, bytes: &[u8]) -> Result<TermId, Diagnostic> {
-    Reader { signature, terms, nodes: Vec::new() }
-        .term(bytes)
-        .ok_or_else(|| Diagnostic::new(Stage::File, "these bytes do not encode a value of this model"))
+    Reader { signature, terms, nodes: Vec::new() }.term(bytes).ok_or_else(|| {
+        Diagnostic::new(Stage::File, "these bytes do not encode a value of this model")
+    })
 }
 
 /// Decoder into one table.
@@ -465,7 +469,8 @@ mod tests {
                     bytes[at] ^= 1 << random.below(8);
                 }
             }
-            function_value_error += usize::from(read(values.program.signature(), &table.0, &bytes).is_err());
+            function_value_error +=
+                usize::from(read(values.program.signature(), &table.0, &bytes).is_err());
         }
         assert!(function_value_error > 1000, "{function_value_error} function_value_error");
     }

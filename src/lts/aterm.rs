@@ -222,7 +222,8 @@ impl<R: BufRead> Reader<R> {
 
     /// Stores an output term and returns a number for it; `None` if there are no more numbers.
     pub fn store(&mut self, symbol: Symbol, arguments: Vec<Term>) -> Option<Term> {
-        let term = u32::try_from(self.stored.len()).ok().filter(|n| *n < OUTPUT_BASE)? | OUTPUT_BASE;
+        let term =
+            u32::try_from(self.stored.len()).ok().filter(|n| *n < OUTPUT_BASE)? | OUTPUT_BASE;
         self.stored.push((symbol, self.arguments.len() as u64));
         self.arguments.extend(arguments);
         Some(term)

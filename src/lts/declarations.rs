@@ -221,14 +221,18 @@ impl<R: BufRead> Printer<'_, R> {
         let Content::Apply("StructCons", &[name, projections, recogniser]) =
             self.texts.0.content(term)
         else {
-            return Err(refuse("the file is damaged: it has another term in place of a constructor"));
+            return Err(refuse(
+                "the file is damaged: it has another term in place of a constructor",
+            ));
         };
         out.push_str(self.texts.name(name));
         let projections = self.texts.list(projections)?;
         for (i, p) in projections.iter().enumerate() {
             out.push_str(if i > 0 { ", " } else { "(" });
             let Content::Apply("StructProj", &[name, sort]) = self.texts.0.content(*p) else {
-                return Err(refuse("the file is damaged: it has another term in place of an argument of a constructor"));
+                return Err(refuse(
+                    "the file is damaged: it has another term in place of an argument of a constructor",
+                ));
             };
             if !self.texts.name(name).is_empty() {
                 _ = write!(out, "{}: ", self.texts.name(name));
@@ -317,7 +321,9 @@ impl<R: BufRead> Printer<'_, R> {
                 for (i, d) in self.texts.list(definitions)?.into_iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { " whr " });
                     let Content::Apply(_, &[var, value]) = self.texts.0.content(d) else {
-                        return Err(refuse("the file is damaged: it has another term in place of a definition"));
+                        return Err(refuse(
+                            "the file is damaged: it has another term in place of a definition",
+                        ));
                     };
                     _ = write!(out, "{} = ", self.texts.operation(var).unwrap_or_default());
                     self.expression(value, out)?;

@@ -19,7 +19,7 @@ use ahash::AHashMap;
 use super::compare::disjoint_union;
 use super::levels::{self, Levels};
 use super::reduce::{Equivalence, partition, reduce};
-use super::signature::{EntryKind, Entry};
+use super::signature::{Entry, EntryKind};
 use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
 
@@ -164,7 +164,9 @@ impl FormulaBuilder<'_> {
     fn difference(&self, level: u32, p: u32, q: u32) -> (bool, Entry) {
         let (x, y) = (self.levels.signature(level, p), self.levels.signature(level, q));
         let cost = |other: &[Entry], entry: Entry| match entry.kind() {
-            EntryKind::Step(label, _) => other.iter().filter(|e| e.step_by(label).is_some()).count(),
+            EntryKind::Step(label, _) => {
+                other.iter().filter(|e| e.step_by(label).is_some()).count()
+            }
             EntryKind::Inert(_) | EntryKind::Divergence => 0,
         };
         let best = |own: &[Entry], other: &[Entry]| {

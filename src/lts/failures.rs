@@ -55,7 +55,8 @@ pub(super) fn refusal_excess(
     kind: Kind,
     budget: &Budget,
 ) -> Result<Option<Difference>, Stop> {
-    RefusalSearch { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }.run(a, b)
+    RefusalSearch { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }
+        .run(a, b)
 }
 
 impl RefusalSearch<'_> {
@@ -150,7 +151,9 @@ impl RefusalSearch<'_> {
                 for &q in set {
                     match self.trace_difference(q, state)? {
                         None => return Ok(None),
-                        Some(trace) => _ = parts.insert(format!("[{}]false", trace_formula(&trace, true))),
+                        Some(trace) => {
+                            _ = parts.insert(format!("[{}]false", trace_formula(&trace, true)))
+                        }
                     }
                 }
             }
@@ -159,7 +162,11 @@ impl RefusalSearch<'_> {
     }
 
     /// Returns a weak trace of the first that the second lacks.
-    fn trace_difference(&mut self, first: StateId, second: StateId) -> Result<Option<Vec<String>>, Stop> {
+    fn trace_difference(
+        &mut self,
+        first: StateId,
+        second: StateId,
+    ) -> Result<Option<Vec<String>>, Stop> {
         if let Some(known) = self.inclusions.get(&(first, second)) {
             return Ok(known.clone());
         }
@@ -172,7 +179,13 @@ impl RefusalSearch<'_> {
         Ok(found)
     }
 
-    fn formula(&self, nodes: &[TraceNode], at: usize, last: Option<LabelId>, rest: &str) -> Difference {
+    fn formula(
+        &self,
+        nodes: &[TraceNode],
+        at: usize,
+        last: Option<LabelId>,
+        rest: &str,
+    ) -> Difference {
         let text = |l: LabelId| self.lts.table.texts[l.index()].clone();
         let mut labels: Vec<String> = last.map(text).into_iter().collect();
         let mut place = Some(at);
@@ -186,7 +199,11 @@ impl RefusalSearch<'_> {
             (false, false) => labels.iter().map(|l| format!("<{l}>")).collect::<String>() + rest,
             (_, true) => format!("<{}>{rest}", trace_formula(&labels, last.is_some())),
         };
-        if text.len() as u64 > MAX_FORMULA { Difference::TooLong } else { Difference::Formula(text) }
+        if text.len() as u64 > MAX_FORMULA {
+            Difference::TooLong
+        } else {
+            Difference::Formula(text)
+        }
     }
 }
 

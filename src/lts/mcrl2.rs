@@ -447,7 +447,9 @@ impl<R: std::io::BufRead> Texts<'_, R> {
                 Ok(())
             }
             Some(("@set" | "@bag", &[function, finite]))
-                if self.application(function).is_some_and(|f| matches!(f.0, "@false_" | "@zero_")) =>
+                if self
+                    .application(function)
+                    .is_some_and(|f| matches!(f.0, "@false_" | "@zero_")) =>
             {
                 self.value(finite, out)
             }

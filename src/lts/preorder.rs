@@ -224,7 +224,12 @@ pub(super) fn trace_excess(
                 return Ok(Some(Difference::Trace { labels, first: true }));
             }
             for &(_, t) in group {
-                nodes.push(TraceNode { state: t, set: set.clone(), from: Some(at), label: Some(label) });
+                nodes.push(TraceNode {
+                    state: t,
+                    set: set.clone(),
+                    from: Some(at),
+                    label: Some(label),
+                });
                 queue.push_back(nodes.len() - 1);
             }
         }

@@ -25,7 +25,7 @@ mod range;
 mod shape;
 
 use self::range::combinations;
-use self::shape::{Keys, SplitFields, Shape, ShapeBuilder};
+use self::shape::{Keys, Shape, ShapeBuilder, SplitFields};
 use super::confluence::fixes;
 use super::linear::{Act, LinearProcess, Param, Summand};
 use ahash::{AHashMap, AHashSet};

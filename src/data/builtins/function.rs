@@ -49,10 +49,7 @@ impl Machine {
                 Value::Bool(true) => place = Ok(i),
                 Value::Bool(false) => {}
                 _ => {
-                    let update = p
-                        .sort(sort)
-                        .insert
-                        .expect("unary function sorts have an update");
+                    let update = p.sort(sort).insert.expect("unary function sorts have an update");
                     return Ok(Value::app3(update, IMPURE, f, key, value));
                 }
             }

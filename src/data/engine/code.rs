@@ -87,13 +87,18 @@ impl CodeNode {
             CodeNode::If(_, args) | CodeNode::Update(_, args) | CodeNode::BagInsert(_, args) => {
                 args.iter().any(CodeNode::is_costly)
             }
-            CodeNode::And(args) | CodeNode::Or(args) | CodeNode::Implies(args) | CodeNode::Prim2(_, _, args) => {
-                args.iter().any(CodeNode::is_costly)
-            }
+            CodeNode::And(args)
+            | CodeNode::Or(args)
+            | CodeNode::Implies(args)
+            | CodeNode::Prim2(_, _, args) => args.iter().any(CodeNode::is_costly),
             CodeNode::Prim1(_, _, arg) | CodeNode::Select(_, arg) => arg.is_costly(),
             CodeNode::Quick(quick) => quick.plain.is_costly(),
-            CodeNode::List(heads, tail) => heads.iter().any(CodeNode::is_costly) || tail.is_costly(),
-            CodeNode::Let(values, body) => values.iter().any(CodeNode::is_costly) || body.is_costly(),
+            CodeNode::List(heads, tail) => {
+                heads.iter().any(CodeNode::is_costly) || tail.is_costly()
+            }
+            CodeNode::Let(values, body) => {
+                values.iter().any(CodeNode::is_costly) || body.is_costly()
+            }
             CodeNode::Local(_)
             | CodeNode::Bool(_)
             | CodeNode::Int(_)

@@ -4,10 +4,10 @@
 //! equation has. Closed subexpressions are evaluated once and cached. Coercions that widen numbers
 //! vanish. Cost: linear in the expressions, except for the matching trees (see `matching`).
 
-use super::code::{Func, CodeNode, has};
+use super::code::{CodeNode, Func, has};
+use super::fast_path::quicken;
 use super::inline::{Inline, Inliner};
 use super::matching;
-use super::fast_path::quicken;
 use super::updates::as_update;
 use crate::expr::{Binder, DIGESTS, DataSpec, Equation, Expr, ExprKind};
 use crate::signature::{Builtin, OpKind, Signature};
@@ -113,12 +113,19 @@ enum VariableLocation {
 impl Scope {
     /// Creates the scope of variables in slots, with the height of the frame.
     pub fn new(slots: &[(VarId, u32)], height: u32) -> Self {
-        Self { slots: slots.iter().map(|&(v, slot)| (v, VariableLocation::Slot(slot))).collect(), height }
+        Self {
+            slots: slots.iter().map(|&(v, slot)| (v, VariableLocation::Slot(slot))).collect(),
+            height,
+        }
     }
     /// Creates the scope of variables that form the frame in their order.
     pub fn of(vars: &[VarId]) -> Self {
         Self {
-            slots: vars.iter().enumerate().map(|(i, v)| (*v, VariableLocation::Slot(i as u32))).collect(),
+            slots: vars
+                .iter()
+                .enumerate()
+                .map(|(i, v)| (*v, VariableLocation::Slot(i as u32)))
+                .collect(),
             height: vars.len() as u32,
         }
     }
@@ -422,7 +429,10 @@ impl<'a> Compiler<'a> {
         Ok(quicken(self.share(node, closed), self.signature))
     }
     fn share(&mut self, node: CodeNode, closed: bool) -> CodeNode {
-        if !closed || !self.sharing.enabled || node.is_trivial() || matches!(node, CodeNode::Shared(..))
+        if !closed
+            || !self.sharing.enabled
+            || node.is_trivial()
+            || matches!(node, CodeNode::Shared(..))
         {
             return node;
         }
@@ -466,11 +476,18 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn node(&mut self, e: &Expr, scope: &Scope, height: u32) -> Result<(CodeNode, bool), Diagnostic> {
+    fn node(
+        &mut self,
+        e: &Expr,
+        scope: &Scope,
+        height: u32,
+    ) -> Result<(CodeNode, bool), Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(v) => match scope.slots.get(v) {
                 Some(VariableLocation::Slot(slot)) => Ok((CodeNode::Local(*slot), false)),
-                Some(VariableLocation::Argument(argument)) => self.node(&argument.0, &argument.1, height),
+                Some(VariableLocation::Argument(argument)) => {
+                    self.node(&argument.0, &argument.1, height)
+                }
                 None => {
                     let name = if v.index() < self.signature.var_count() {
                         self.signature.var(*v).name.clone()
@@ -484,9 +501,10 @@ impl<'a> Compiler<'a> {
                     ))
                 }
             },
-            ExprKind::Number(n) => {
-                Ok((n.to_i64().map_or_else(|| CodeNode::Big(Box::new(n.clone())), CodeNode::Int), true))
-            }
+            ExprKind::Number(n) => Ok((
+                n.to_i64().map_or_else(|| CodeNode::Big(Box::new(n.clone())), CodeNode::Int),
+                true,
+            )),
             ExprKind::Op(op) => Ok((self.constant(*op, e)?, true)),
             ExprKind::Apply(head, args) => self.apply(e, head, args, scope, height),
             ExprKind::Bind(binder, vars, body) => {
@@ -533,7 +551,9 @@ impl<'a> Compiler<'a> {
             OpKind::Builtin(Builtin::EmptyList) => CodeNode::Nil(info.range),
             OpKind::Builtin(Builtin::EmptySet) => CodeNode::EmptySet(info.range),
             OpKind::Builtin(Builtin::EmptyBag) => CodeNode::EmptyBag(info.range),
-            OpKind::Constructor(_) if info.flags == 0 && info.levels.len() == 1 => CodeNode::Con(op),
+            OpKind::Constructor(_) if info.flags == 0 && info.levels.len() == 1 => {
+                CodeNode::Con(op)
+            }
             _ => CodeNode::Sym(op),
         })
     }
@@ -703,7 +723,9 @@ impl<'a> Compiler<'a> {
                 let tail = nodes.pop().expect("the tail is the last one");
                 Ok((CodeNode::List(nodes.into(), Box::new(tail)), closed))
             }
-            (If, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::If(op, n), c)),
+            (If, 3) => {
+                self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::If(op, n), c))
+            }
             (And, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::And(n), c)),
             (Or, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::Or(n), c)),
             (Implies, 2) => {
@@ -712,9 +734,9 @@ impl<'a> Compiler<'a> {
             (Update, 3) => {
                 self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::Update(op, n), c))
             }
-            (BagInsert, 3) => {
-                self.array(args, scope, height, e.span).map(|(n, c)| (CodeNode::BagInsert(op, n), c))
-            }
+            (BagInsert, 3) => self
+                .array(args, scope, height, e.span)
+                .map(|(n, c)| (CodeNode::BagInsert(op, n), c)),
             (_, 2) => self
                 .array(args, scope, height, e.span)
                 .map(|(n, c)| (CodeNode::Prim2(builtin, op, n), c)),

@@ -266,15 +266,19 @@ pub(super) fn quicken(node: CodeNode, signature: &Signature) -> CodeNode {
 
 fn transform(node: CodeNode, signature: &Signature) -> Candidate {
     stacker::maybe_grow(64 << 10, 1 << 20, || match node {
-        CodeNode::Local(slot) => {
-            Candidate::leaf(QuickForm::ValuePath(ValuePath { root: Root::Slot(slot), path: Vec::new() }), node)
-        }
+        CodeNode::Local(slot) => Candidate::leaf(
+            QuickForm::ValuePath(ValuePath { root: Root::Slot(slot), path: Vec::new() }),
+            node,
+        ),
         CodeNode::Bool(b) => Candidate::leaf(QuickForm::Truth(Truth::Constant(b)), node),
         CodeNode::Int(n) => Candidate::leaf(QuickForm::Number(Number::Constant(n)), node),
         CodeNode::Con(op) => Candidate::leaf(QuickForm::Constant(op), node),
         CodeNode::Shared(id, body) => {
             let plain = CodeNode::Shared(id, Box::new(quicken(*body, signature)));
-            Candidate::leaf(QuickForm::ValuePath(ValuePath { root: Root::Kept(id), path: Vec::new() }), plain)
+            Candidate::leaf(
+                QuickForm::ValuePath(ValuePath { root: Root::Kept(id), path: Vec::new() }),
+                plain,
+            )
         }
         CodeNode::Select(op, arg) => combined(
             [transform(*arg, signature)],
@@ -306,9 +310,11 @@ fn transform(node: CodeNode, signature: &Signature) -> Candidate {
             |p| CodeNode::Implies(Box::new(p)),
             |p| connective(Builtin::Implies, p),
         ),
-        CodeNode::If(op, parts) => {
-            combined(parts.map(|n| transform(n, signature)), |p| CodeNode::If(op, Box::new(p)), conditional)
-        }
+        CodeNode::If(op, parts) => combined(
+            parts.map(|n| transform(n, signature)),
+            |p| CodeNode::If(op, Box::new(p)),
+            conditional,
+        ),
         other => Candidate { what: None, nested: 0, plain: inside(other, signature) },
     })
 }
@@ -325,11 +331,15 @@ fn inside(node: CodeNode, signature: &Signature) -> CodeNode {
         CodeNode::LazyCall(func, args, lazy) => CodeNode::LazyCall(func, each(args), lazy),
         CodeNode::Update(op, args) => CodeNode::Update(op, three(args)),
         CodeNode::BagInsert(op, args) => CodeNode::BagInsert(op, three(args)),
-        CodeNode::List(heads, tail) => CodeNode::List(each(heads), Box::new(quicken(*tail, signature))),
+        CodeNode::List(heads, tail) => {
+            CodeNode::List(each(heads), Box::new(quicken(*tail, signature)))
+        }
         CodeNode::Apply(function, args) => {
             CodeNode::Apply(Box::new(quicken(*function, signature)), each(args))
         }
-        CodeNode::Let(values, body) => CodeNode::Let(each(values), Box::new(quicken(*body, signature))),
+        CodeNode::Let(values, body) => {
+            CodeNode::Let(each(values), Box::new(quicken(*body, signature)))
+        }
         other => other,
     }
 }
@@ -475,11 +485,16 @@ fn equal([a, b]: &mut [Candidate; 2]) -> Option<Truth> {
         (Some(QuickForm::ValuePath(_)), Some(QuickForm::ValuePath(_))) => {
             Some(Truth::Same(Box::new([a.part()?, b.part()?])))
         }
-        (Some(QuickForm::ValuePath(_)), Some(QuickForm::Constant(op))) => Some(Truth::Is(a.part()?, *op)),
-        (Some(QuickForm::Constant(op)), Some(QuickForm::ValuePath(_))) => Some(Truth::Is(b.part()?, *op)),
-        (Some(QuickForm::ValuePath(_) | QuickForm::Number(_)), Some(QuickForm::ValuePath(_) | QuickForm::Number(_))) => {
-            Some(Truth::Compare(Comparison::Equal, Box::new([a.number()?, b.number()?])))
+        (Some(QuickForm::ValuePath(_)), Some(QuickForm::Constant(op))) => {
+            Some(Truth::Is(a.part()?, *op))
         }
+        (Some(QuickForm::Constant(op)), Some(QuickForm::ValuePath(_))) => {
+            Some(Truth::Is(b.part()?, *op))
+        }
+        (
+            Some(QuickForm::ValuePath(_) | QuickForm::Number(_)),
+            Some(QuickForm::ValuePath(_) | QuickForm::Number(_)),
+        ) => Some(Truth::Compare(Comparison::Equal, Box::new([a.number()?, b.number()?]))),
         _ => None,
     }
 }
@@ -522,7 +537,9 @@ fn conditional(parts: &mut [Candidate; 3]) -> Option<QuickForm> {
         {
             Some(QuickForm::Number(Number::If(Box::new((c.truth()?, a.number()?, b.number()?)))))
         }
-        (Some(QuickForm::Truth(_)), _) | (_, Some(QuickForm::Truth(_))) if a.is_truth() && b.is_truth() => {
+        (Some(QuickForm::Truth(_)), _) | (_, Some(QuickForm::Truth(_)))
+            if a.is_truth() && b.is_truth() =>
+        {
             Some(QuickForm::Truth(Truth::If(Box::new([c.truth()?, a.truth()?, b.truth()?]))))
         }
         _ => None,

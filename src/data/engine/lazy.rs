@@ -10,7 +10,7 @@
 //! Invariant: neither a pattern nor a condition inspects a deferred argument, so its slot may hold
 //! anything meanwhile.
 
-use super::code::{Leaf, CodeNode, has};
+use super::code::{CodeNode, Leaf, has};
 use super::compile::Program;
 use super::machine::{MAX_DEPTH, Machine, Outcome, Selected};
 use super::polling::CallState;
@@ -79,7 +79,13 @@ impl Machine {
         Ok(Answer::Rule(leaf))
     }
 
-    fn evaluate_at(&mut self, p: &Program, arg: &CodeNode, base: usize, slot: usize) -> Outcome<()> {
+    fn evaluate_at(
+        &mut self,
+        p: &Program,
+        arg: &CodeNode,
+        base: usize,
+        slot: usize,
+    ) -> Outcome<()> {
         self.stack[slot] = self.eval(p, arg, base)?;
         Ok(())
     }
@@ -127,7 +133,9 @@ impl Machine {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
             self.suspended(undecided, |m| {
-                (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.reevaluate_at(p, frame + i))
+                (0..args.len())
+                    .filter(|i| has(lazy, *i))
+                    .try_for_each(|i| m.reevaluate_at(p, frame + i))
             })?;
             let args: Vec<Value> = self.stack.drain(frame..).collect();
             return Ok(Some(self.no_rule(p, func, args, undecided)?));

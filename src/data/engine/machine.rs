@@ -7,13 +7,13 @@
 //! unevaluated if its arguments do not determine the rule, or if it is behind too many undecided
 //! conditions, so that recursion over an unknown ends.
 
-use super::code::{Check, Func, Leaf, CodeNode, Tree};
+use super::code::{Check, CodeNode, Func, Leaf, Tree};
 use super::compile::Program;
+use super::fast_path::ReadContext;
 use super::lazy::Answer;
 use super::meter::Meter;
 use super::partial_evaluation::Watch;
 use super::polling::CallState;
-use super::fast_path::ReadContext;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
 use crate::enumerate::{self, Listings};
@@ -111,7 +111,12 @@ impl Machine {
         }
     }
 
-    fn run<'a>(&mut self, p: &'a Program, mut node: &'a CodeNode, mut base: usize) -> Outcome<Value> {
+    fn run<'a>(
+        &mut self,
+        p: &'a Program,
+        mut node: &'a CodeNode,
+        mut base: usize,
+    ) -> Outcome<Value> {
         let floor = self.stack.len();
         // Consecutive equations in this frame.
         let mut turns = 0u64;
@@ -201,7 +206,9 @@ impl Machine {
                     }
                     node = body;
                 }
-                CodeNode::Shared(id, body) => break self.shared_value(p, *id as usize, body, base)?,
+                CodeNode::Shared(id, body) => {
+                    break self.shared_value(p, *id as usize, body, base)?;
+                }
                 CodeNode::Prim2(builtin, op, args) => {
                     let a = self.eval(p, &args[0], base)?;
                     let b = self.eval(p, &args[1], base)?;
@@ -235,7 +242,13 @@ impl Machine {
     /// Evaluates arguments to the top of the stack, replacing the frame that began at `floor`.
     /// Returns their base.
     #[inline]
-    fn frame(&mut self, p: &Program, args: &[CodeNode], base: usize, floor: usize) -> Outcome<usize> {
+    fn frame(
+        &mut self,
+        p: &Program,
+        args: &[CodeNode],
+        base: usize,
+        floor: usize,
+    ) -> Outcome<usize> {
         let frame = self.stack.len();
         for a in args {
             let v = self.eval(p, a, base)?;
@@ -248,7 +261,13 @@ impl Machine {
     }
 
     /// Returns the cached value of a shared expression, evaluating it at first use.
-    fn shared_value(&mut self, p: &Program, id: usize, body: &CodeNode, base: usize) -> Outcome<Value> {
+    fn shared_value(
+        &mut self,
+        p: &Program,
+        id: usize,
+        body: &CodeNode,
+        base: usize,
+    ) -> Outcome<Value> {
         if let Some(Some(v)) = self.shared.get(id) {
             return Ok(v.clone());
         }
@@ -293,7 +312,13 @@ impl Machine {
         })
     }
 
-    fn list(&mut self, p: &Program, heads: &[CodeNode], tail: &CodeNode, base: usize) -> Outcome<Value> {
+    fn list(
+        &mut self,
+        p: &Program,
+        heads: &[CodeNode],
+        tail: &CodeNode,
+        base: usize,
+    ) -> Outcome<Value> {
         if let [head] = heads {
             let head = self.eval(p, head, base)?;
             self.stack.push(head);
@@ -372,9 +397,9 @@ impl Machine {
             | CodeNode::Prim2(..)
             | CodeNode::Select(..)
             | CodeNode::Make(..)
-            | CodeNode::List(..) => Err(Box::new(Diagnostic::internal(
-                "`rare` got code that `run` evaluates",
-            ))),
+            | CodeNode::List(..) => {
+                Err(Box::new(Diagnostic::internal("`rare` got code that `run` evaluates")))
+            }
         }
     }
 
@@ -421,7 +446,13 @@ impl Machine {
 
     /// Evaluates the second operand of a connective with an undecided first operand.
     #[inline(never)]
-    fn behind(&mut self, p: &Program, first: &Value, second: &CodeNode, base: usize) -> Outcome<Value> {
+    fn behind(
+        &mut self,
+        p: &Program,
+        first: &Value,
+        second: &CodeNode,
+        base: usize,
+    ) -> Outcome<Value> {
         self.needs(first)?;
         let open = u32::from(first.is_open());
         // The first operand stays in the caller; heights are relative to the frame, so nothing is

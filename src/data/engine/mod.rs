@@ -36,7 +36,7 @@ mod undefined;
 mod tests;
 
 use super::builtins::list::rebuild;
-use super::enumerate::{self, Search};
+use super::enumerate::{self, SolutionSearch};
 use super::expr::{Expr, ExprKind, ExprNode};
 use super::signature::Builtin;
 pub use super::value::Value;
@@ -336,7 +336,7 @@ impl Engine {
             if problem.unknowns.is_empty() && condition.is_true() {
                 return each(self, &[]).map(|_| ());
             }
-            let mut search = Search::new(wanted, false, false, problem.binder);
+            let mut search = SolutionSearch::new(wanted, false, false, problem.binder);
             // The search runs on the machine, the callback on the whole engine: the machine is
             // moved between them.
             let spare = self.spare.take().unwrap_or_else(|| Box::new(Machine::new(&program)));

@@ -58,7 +58,12 @@ impl Machine {
 
 impl Engine {
     /// Evaluates as far as the given values determine; the others have these sorts.
-    pub fn evaluate_partially(&mut self, code: &Code, env: &[Option<Value>], sorts: &[SortId]) -> PartialValue {
+    pub fn evaluate_partially(
+        &mut self,
+        code: &Code,
+        env: &[Option<Value>],
+        sorts: &[SortId],
+    ) -> PartialValue {
         let program = self.program.clone();
         let mark = self.machine.unknowns.mark();
         let mut withheld = Vec::new();
@@ -87,7 +92,9 @@ impl Engine {
             Ok(v) => {
                 let mut open = Vec::new();
                 self.machine.unknowns.occurring(&v, &mut open);
-                open.into_iter().find_map(position).map_or(PartialValue::Unclear, PartialValue::Needs)
+                open.into_iter()
+                    .find_map(position)
+                    .map_or(PartialValue::Unclear, PartialValue::Needs)
             }
             Err(_) => needed.and_then(position).map_or(PartialValue::Unclear, PartialValue::Needs),
         };

@@ -127,7 +127,8 @@ impl Machine {
                     self.needs(&c)?;
                     let open = u32::from(c.is_open());
                     self.suspended += open;
-                    let parts = self.reevaluate(p, then).and_then(|a| Ok((a, self.reevaluate(p, other)?)));
+                    let parts =
+                        self.reevaluate(p, then).and_then(|a| Ok((a, self.reevaluate(p, other)?)));
                     self.suspended -= open;
                     let (a, b) = parts?;
                     return self.if_value(p, op, c, a, b);

@@ -40,7 +40,11 @@ fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<u
 
 /// Returns the forms implied by a form with an atom that is an absolute value, a maximum or a
 /// minimum.
-fn implied_forms(p: &Program, sort_of: &dyn Fn(u32) -> SortId, form: &Linear) -> Option<Vec<Linear>> {
+fn implied_forms(
+    p: &Program,
+    sort_of: &dyn Fn(u32) -> SortId,
+    form: &Linear,
+) -> Option<Vec<Linear>> {
     form.terms.iter().enumerate().find_map(|(i, (atom, k))| match (builtin_of(p, atom)?, *k > 0) {
         ((Builtin::Abs, [x]), true) => Some(vec![form.with(p, i, x, 1)?, form.with(p, i, x, -1)?]),
         ((Builtin::Max, [x, y]), true) | ((Builtin::Min, [x, y]), false) => {

@@ -875,7 +875,10 @@ impl Checker {
         }
         let arguments = self.arguments_text(inference, children);
         self.with_candidates(
-            error(span, format!("no overload of `{shown}` matches arguments of sorts ({arguments})")),
+            error(
+                span,
+                format!("no overload of `{shown}` matches arguments of sorts ({arguments})"),
+            ),
             name,
         )
     }

@@ -102,7 +102,7 @@ impl<R: BufRead> Printer<'_, R> {
                 (true, true, true) => "(%1 * %2)",
                 (false, true, true) => "(%1 + %2)",
             };
-            filled(form, &[self.operand(*s)?, self.operand(*t)?], out);
+            instantiate(form, &[self.operand(*s)?, self.operand(*t)?], out);
             return if out.len() > MAX_TEXT { Err(too_long()) } else { Ok(()) };
         }
         // If the functions contain nothing, the result is that of the collections.
@@ -116,7 +116,7 @@ impl<R: BufRead> Printer<'_, R> {
             FORMS.iter().find(|(n, count, _)| *n == name && *count == args.len())
         {
             let operands = args.iter().map(|a| self.operand(*a)).collect::<Result<Vec<_>, _>>()?;
-            filled(form, &operands, out);
+            instantiate(form, &operands, out);
             // Operands that occur twice grow fast.
             return if out.len() > MAX_TEXT { Err(too_long()) } else { Ok(()) };
         }
@@ -161,7 +161,11 @@ impl<R: BufRead> Printer<'_, R> {
             Some(domain) => domain,
             None => match self.texts.0.content(range) {
                 Content::Apply("SortArrow", &[domain, _]) => self.texts.list(domain)?,
-                _ => return Err(refuse("the file is damaged: it has another term in place of a function")),
+                _ => {
+                    return Err(refuse(
+                        "the file is damaged: it has another term in place of a function",
+                    ));
+                }
             },
         };
         of.first().copied().ok_or_else(|| refuse("the file is damaged: a function has no argument"))
@@ -185,7 +189,7 @@ impl<R: BufRead> Printer<'_, R> {
         let operands = args.iter().map(|a| self.applied_to_x(*a)).collect::<Result<Vec<_>, _>>()?;
         let form = POINTWISE.iter().find(|p| p.0 == name).map_or("", |p| p.2);
         let mut out = String::new();
-        filled(form, &operands, &mut out);
+        instantiate(form, &operands, &mut out);
         if out.len() > MAX_TEXT {
             return Err(too_long());
         }

@@ -63,11 +63,14 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
             Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
         printer.summand(&parts, &mut out)?;
         if out.len() > MAX_TOTAL {
-            return Err(refuse(format!("the text of the file has more than {MAX_TOTAL} characters")));
+            return Err(refuse(format!(
+                "the text of the file has more than {MAX_TOTAL} characters"
+            )));
         }
     }
     for _ in 0..count(&mut stream, "conditions of deadlock")? {
-        let (vars, condition, time) = (next_term(&mut stream)?, next_term(&mut stream)?, next_term(&mut stream)?);
+        let (vars, condition, time) =
+            (next_term(&mut stream)?, next_term(&mut stream)?, next_term(&mut stream)?);
         let printer =
             Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
         if printer.is_untimed(time) {
@@ -184,9 +187,10 @@ impl<R: BufRead> Summands<'_, R> {
     fn name_of(&self, term: Term) -> Result<&str, Diagnostic> {
         match self.printer.texts.name(term) {
             name if is_name(name) => Ok(name),
-            name => {
-                Err(refuse(format!("`{}` is not a name", name.chars().take(60).collect::<String>())))
-            }
+            name => Err(refuse(format!(
+                "`{}` is not a name",
+                name.chars().take(60).collect::<String>()
+            ))),
         }
     }
 
@@ -253,7 +257,9 @@ impl<R: BufRead> Summands<'_, R> {
         out.push('(');
         for (i, assignment) in self.list(assignments)?.into_iter().enumerate() {
             let Content::Apply(_, &[var, value]) = self.printer.texts.0.content(assignment) else {
-                return Err(refuse("the file is damaged: it has another term in place of an assignment"));
+                return Err(refuse(
+                    "the file is damaged: it has another term in place of an assignment",
+                ));
             };
             out.push_str(if i > 0 { ", " } else { "" });
             out.push_str(
@@ -312,7 +318,9 @@ impl<R: BufRead> Summands<'_, R> {
         let Content::Apply("Distribution", &[vars, weight]) =
             self.printer.texts.0.content(distribution)
         else {
-            return Err(refuse("the file is damaged: it has another term in place of a distribution"));
+            return Err(refuse(
+                "the file is damaged: it has another term in place of a distribution",
+            ));
         };
         if self.list(vars)?.is_empty() {
             return Ok(());

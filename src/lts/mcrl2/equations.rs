@@ -68,7 +68,8 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
     let mut equations = Vec::new();
     let mut known = AHashMap::new();
     for _ in 0..count(&mut stream, "equations")? {
-        let (sign, variable, body) = (next_term(&mut stream)?, next_term(&mut stream)?, next_term(&mut stream)?);
+        let (sign, variable, body) =
+            (next_term(&mut stream)?, next_term(&mut stream)?, next_term(&mut stream)?);
         let least = match stream.content(sign) {
             Content::Apply("Mu", []) => true,
             Content::Apply("Nu", []) => false,
@@ -91,7 +92,9 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
         Predicates { known, out, .. } = predicates;
         equations.push(OutlinedEquation { least, head, body });
         if out.len() > MAX_TOTAL {
-            return Err(refuse(format!("the text of the file has more than {MAX_TOTAL} characters")));
+            return Err(refuse(format!(
+                "the text of the file has more than {MAX_TOTAL} characters"
+            )));
         }
     }
     let instance = next_term(&mut stream)?;

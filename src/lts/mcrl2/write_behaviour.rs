@@ -8,8 +8,8 @@ use super::super::behaviour::{Equations, Predicate, Process};
 use super::super::typed::{NumberSort, TermRef};
 use super::refuse;
 use super::write::{
-    Shared, action_declarations, constant, data_specification, output_list, multi_action, named_sort,
-    number, share_needed,
+    Shared, action_declarations, constant, data_specification, multi_action, named_sort, number,
+    output_list, share_needed,
 };
 use mu_base::Diagnostic;
 use std::io::{BufWriter, Write};

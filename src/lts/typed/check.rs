@@ -464,7 +464,9 @@ impl<'t> Checker<'t> {
 
     fn variables(&self, all: &[TermRef]) -> Checked<()> {
         match all.iter().find(|v| !matches!(self.typed.terms.all[v.index()], Term::Variable(..))) {
-            Some(other) => Err(format!("`{}` is bound, but is not a variable", self.text(*other, 0))),
+            Some(other) => {
+                Err(format!("`{}` is bound, but is not a variable", self.text(*other, 0)))
+            }
             None => Ok(()),
         }
     }
@@ -475,10 +477,7 @@ impl<'t> Checker<'t> {
             return Ok(());
         }
         let (own, sort) = (self.sort_text(own), self.sort_text(sort));
-        Err(format!(
-            "{what}, `{}`, has the sort {own}; expected {sort}",
-            self.text(term, 0)
-        ))
+        Err(format!("{what}, `{}`, has the sort {own}; expected {sort}", self.text(term, 0)))
     }
 
     /// Checks that a term has a sort, and that its variables are in scope.

@@ -251,7 +251,11 @@ impl Layout<'_, '_> {
 }
 
 /// Breaks lines that are longer than the width. True if there were any.
-pub(super) fn break_long_lines(pieces: &mut [LayoutToken], indents: &[usize], width: usize) -> bool {
+pub(super) fn break_long_lines(
+    pieces: &mut [LayoutToken],
+    indents: &[usize],
+    width: usize,
+) -> bool {
     let mut broken = false;
     let mut start = 0;
     while start < pieces.len() {

@@ -50,7 +50,8 @@ pub(super) fn decide(pieces: &mut [LayoutToken], formula: bool) {
     let sections =
         formula && pieces.iter().find(|p| !p.is_comment()).is_some_and(|p| p.is_word(&SECTIONS));
     let outer = if formula && !sections { Language::State } else { Language::Data };
-    let mut open = vec![OpenBracket { bracket: ' ', language: outer, role: Role::Other, binders: 0 }];
+    let mut open =
+        vec![OpenBracket { bracket: ' ', language: outer, role: Role::Other, binders: 0 }];
     // After the keyword of a directive: the next brace belongs to the directive.
     let mut header = false;
     let mut last: Option<usize> = None;
@@ -162,8 +163,9 @@ fn joins(first: &str, second: &str) -> bool {
 /// True if there is a space between two tokens on a line. `operand`: the first ends an operand.
 fn space(first: &LayoutToken, second: &LayoutToken, operand: bool) -> bool {
     let had = second.space;
-    let words =
-        |p: &LayoutToken| matches!(p.token.kind, Kind::Word | Kind::Number | Kind::Value | Kind::Unknown);
+    let words = |p: &LayoutToken| {
+        matches!(p.token.kind, Kind::Word | Kind::Number | Kind::Value | Kind::Unknown)
+    };
     match (first.role, second.role) {
         (Role::DirectiveOpen, Role::DirectiveClose) => return had,
         (Role::DirectiveOpen, _) | (_, Role::DirectiveClose | Role::DirectiveOpen) => return true,
@@ -208,8 +210,9 @@ fn space(first: &LayoutToken, second: &LayoutToken, operand: bool) -> bool {
     }
     // Symbols with two common styles, `a|b` and `a | b`, and one that is tokenised differently in
     // data and in processes.
-    let as_written =
-        |p: &LayoutToken| p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/");
+    let as_written = |p: &LayoutToken| {
+        p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/")
+    };
     if as_written(first) || as_written(second) {
         return had;
     }

@@ -56,7 +56,11 @@ impl<O: Operator> OperatorStack<O> {
     /// or looser than its context.
     pub(crate) fn prefix(&mut self, level: u8, operator: O) {
         let outer = self.pending.last().map_or(0, |p| p.effective);
-        self.pending.push(PendingOperator { operator, effective: level.max(outer), barrier: false });
+        self.pending.push(PendingOperator {
+            operator,
+            effective: level.max(outer),
+            barrier: false,
+        });
     }
     pub(crate) fn infix(&mut self, level: u8, assoc: Assoc, operator: O) {
         self.reduce_tighter(level, assoc);

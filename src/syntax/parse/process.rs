@@ -283,9 +283,11 @@ impl Builder {
         let span = self.span(&pairs[start]).to(self.span(&pairs[arrow - 1]));
         let text = &pairs[start].get_input()
             [pairs[start].as_span().start()..pairs[arrow - 1].as_span().end()];
-        Some(self.refuse(span, format!("the condition `{text}` needs parentheses")).note(
-            "only a name, an application or a negation of those needs none: `(x == y) -> p`",
-        ))
+        Some(
+            self.refuse(span, format!("the condition `{text}` needs parentheses")).note(
+                "only a name, an application or a negation of those needs none: `(x == y) -> p`",
+            ),
+        )
     }
 
     /// Returns the error for a data construct in place of a process.

@@ -160,7 +160,8 @@ impl Printer {
             DataKind::Forall(vars, body) => self.binder("forall ", vars, body, context),
             DataKind::Exists(vars, body) => self.binder("exists ", vars, body, context),
             DataKind::Where(body, definitions) => {
-                let opened = self.open(level::WHERE < context.least || level::WHERE < context.before);
+                let opened =
+                    self.open(level::WHERE < context.least || level::WHERE < context.before);
                 self.data(body, Context::TOP);
                 self.word(" whr ");
                 self.list(definitions, ", ", |p, (name, value)| {

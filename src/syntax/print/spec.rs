@@ -1,6 +1,6 @@
 //! Printer of sections, one declaration per line. See the parent module.
 
-use super::{Place, Printer};
+use super::{Context, Printer};
 use crate::ast::*;
 
 impl Printer {
@@ -33,12 +33,12 @@ impl Printer {
                 }
                 self.lines("eqn", equations, |p, e| {
                     if let Some(condition) = &e.condition {
-                        p.data(condition, Place::TOP);
+                        p.data(condition, Context::TOP);
                         p.word(" -> ");
                     }
-                    p.data(&e.lhs, Place::TOP);
+                    p.data(&e.lhs, Context::TOP);
                     p.word(" = ");
-                    p.data(&e.rhs, Place::TOP);
+                    p.data(&e.rhs, Context::TOP);
                 });
             }
             Section::Actions(actions) => self.lines("act", actions, |p, (name, sorts)| {
@@ -94,15 +94,15 @@ impl Printer {
         }
         let level = crate::precedence::process::CHOICE;
         if summands.is_empty() {
-            return self.process(rest, Place::TOP, false);
+            return self.process(rest, Context::TOP, false);
         }
         self.word("  ");
-        self.process(rest, Place::left_of(level, crate::precedence::Assoc::Left), false);
+        self.process(rest, Context::left_of(level, crate::precedence::Assoc::Left), false);
         for summand in summands.into_iter().rev() {
             self.word("\n    + ");
             self.process(
                 summand,
-                Place::TOP.right_of(level, crate::precedence::Assoc::Left),
+                Context::TOP.right_of(level, crate::precedence::Assoc::Left),
                 false,
             );
         }

@@ -152,8 +152,13 @@ fn param(cursor: &mut Cursor<'_>, start: usize) -> Result<ParamItem, Fault> {
         None if line.trim().is_empty() => String::new(),
         None => {
             let at = end + line.len() - line.trim_start().len();
-            return Err(Fault::at(Stage::Syntax, at, end + line.trim_end().len(), "text after a `$param` on its line")
-                .note("only a comment may follow a `$param` on its line; it becomes the help text"));
+            return Err(Fault::at(
+                Stage::Syntax,
+                at,
+                end + line.trim_end().len(),
+                "text after a `$param` on its line",
+            )
+            .note("only a comment may follow a `$param` on its line; it becomes the help text"));
         }
     };
     Ok(ParamItem { name: name.to_string(), sort, default, constraint, doc, start, end })
@@ -233,7 +238,8 @@ fn trim(text: &str, items: &mut Vec<Item>) {
         let piece = &text[*from..*to];
         let trimmed = piece.trim_end();
         let comment = trimmed[trimmed.rfind('\n').map_or(0, |i| i + 1)..].contains('%');
-        let break_end = piece[trimmed.len()..].find('\n').map_or(piece.len(), |i| trimmed.len() + i + 1);
+        let break_end =
+            piece[trimmed.len()..].find('\n').map_or(piece.len(), |i| trimmed.len() + i + 1);
         *to = *from + if comment { break_end } else { trimmed.len() };
     }
     items.retain(|i| !matches!(i, Item::Text(from, to) if from >= to));

@@ -175,11 +175,7 @@ fn table_of_errors() {
         ("$for i in 0 .. 2 join \"a\n\" { a }", Syntax, &["this text is not closed on its line"]),
         ("$for i in 0 .. 2 join \"\\q\" { a }", Syntax, &["unknown escape"]),
         ("$for i in 0 .. 2 { $for i in 0 .. 1 { a } }", Type, &["`i` is already the name"]),
-        (
-            "$for i in 0 .. 1 { $param n: Nat = 1; }",
-            Syntax,
-            &["`$param` is inside a directive"],
-        ),
+        ("$for i in 0 .. 1 { $param n: Nat = 1; }", Syntax, &["`$param` is inside a directive"]),
         ("$param n: Nat = 1;\n$param n: Nat = 2;", Type, &["2:1: error: `n` is already the name"]),
         (
             "$param n: Real = 1;",
