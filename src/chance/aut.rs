@@ -7,7 +7,7 @@
 //! ```
 //! A distribution takes the place of a state: states and their probabilities alternate, `s0 p0 s1
 //! p1 … sn`; the last state has the remaining probability. So a file without probabilities is also
-//! valid. Cost: one pass. Errors name line, column and what was expected.
+//! valid. Cost: one pass. Errors name line, column and the expected text.
 
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;

@@ -172,7 +172,7 @@ impl Positive<'_> {
                     let a = a.clone();
                     self.condition(&a)
                 }
-                _ => match self.called(e) {
+                _ => match self.inlined_body(e) {
                     Some(body) => self.condition(&body),
                     None if self.lenient => Expr::boolean(self.signature, true),
                     None => {
@@ -202,7 +202,7 @@ impl Positive<'_> {
 
     /// Returns the right-hand side of a call of a function with one equation without condition and
     /// patterns.
-    fn called(&mut self, e: &Expr) -> Option<Expr> {
+    fn inlined_body(&mut self, e: &Expr) -> Option<Expr> {
         let equation = *self.single.get(&e.head()?)?.as_ref()?;
         let args: &[Expr] = match &e.kind {
             ExprKind::Apply(_, args) => args,
@@ -349,7 +349,7 @@ impl CompiledChoice {
     }
 
     /// Returns the number of the weight that applies for these values of the earlier variables.
-    pub(super) fn decided(
+    pub(super) fn select_weight(
         &self,
         engine: &mut Engine,
         before: &[Value],
@@ -399,7 +399,7 @@ pub(super) struct DistributionCache {
 impl Distribution {
     /// Returns the written values for all outcomes. `same` holds the values that do not depend on
     /// the outcome; all others depend on the distribution alone.
-    pub(super) fn written(
+    pub(super) fn written_values(
         &self,
         same: Box<[u32]>,
         make: impl FnOnce() -> Arc<[u32]>,
@@ -509,7 +509,7 @@ pub(super) fn starts(
         .iter()
         .map(|e| engine.code(e, &chosen.vars))
         .collect::<Result<Vec<_>, Diagnostic>>()?;
-    let at = drawing.decided(engine, &[]).map_err(|e| e.or_span(chance.weight.span))?;
+    let at = drawing.select_weight(engine, &[]).map_err(|e| e.or_span(chance.weight.span))?;
     let draw =
         DistributionCache::default().draw(engine, (0, &drawing, at), &[], chance.weight.span)?;
     let mut starts: Vec<(BigRational, Vec<u32>)> = Vec::new();

@@ -66,7 +66,7 @@ impl DeadlockAnalysis<'_> {
         for o in 0..self.anatomy.operators.len() {
             let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
             for rule in rules.iter().filter(|r| r.1.as_deref() == Some(name)) {
-                obstacles.extend(self.unmade(o, rule)?);
+                obstacles.extend(self.absent_communication(o, rule)?);
             }
         }
         Ok(Some(if obstacles.is_empty() {
@@ -78,7 +78,7 @@ impl DeadlockAnalysis<'_> {
 
     /// Returns the reason why a communication never happens, or the obstacle that blocks its
     /// result.
-    fn unmade(
+    fn absent_communication(
         &mut self,
         operator: usize,
         rule: &super::deadlock::Rule,

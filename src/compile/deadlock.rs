@@ -209,7 +209,7 @@ impl<'m> DeadlockAnalysis<'m> {
                 }
                 OperatorKind::Comm(rules) => {
                     for rule in rules.iter().filter(|r| names.iter().any(|n| r.0.contains(n))) {
-                        match self.meeting(component, at, rule, &names, args, now) {
+                        match self.communication_obstacle(component, at, rule, &names, args, now) {
                             Some(obstacle) => result.obstacles.push(obstacle),
                             None => result.passes = true,
                         }
@@ -222,7 +222,7 @@ impl<'m> DeadlockAnalysis<'m> {
     }
 
     /// Returns the obstacle of a communication; `None` if it can happen.
-    fn meeting(
+    fn communication_obstacle(
         &mut self,
         component: usize,
         at: usize,
@@ -315,7 +315,7 @@ impl<'m> DeadlockAnalysis<'m> {
     }
 
     /// True if a component at this location has terminated successfully.
-    fn terminated(&self, component: usize, location: Option<usize>) -> bool {
+    fn has_terminated(&self, component: usize, location: Option<usize>) -> bool {
         let automaton = &self.anatomy.components[component];
         location.is_none_or(|l| automaton.is_phase || automaton.locations[l].terminated)
     }
@@ -334,7 +334,7 @@ impl<'m> DeadlockAnalysis<'m> {
 
     /// Adds the components that a terminal action declares terminated to those that a condition
     /// declares.
-    fn declared(&self, now: &[Rc<LocalOffers>], mut ended: Vec<u32>) -> Vec<u32> {
+    fn add_declared(&self, now: &[Rc<LocalOffers>], mut ended: Vec<u32>) -> Vec<u32> {
         ended.extend(
             (0..now.len()).filter(|c| self.after_terminal(*c, now[*c].location)).map(|c| c as u32),
         );
@@ -357,7 +357,7 @@ impl<'m> DeadlockAnalysis<'m> {
                 .location
                 .is_none_or(|l| !self.anatomy.components[c].edges.iter().any(|e| e.from == l));
             postures.push(match () {
-                () if ended.contains(&(c as u32)) || self.terminated(c, local.location) => {
+                () if ended.contains(&(c as u32)) || self.has_terminated(c, local.location) => {
                     Posture::Terminated
                 }
                 () if last => Posture::Stopped,
@@ -445,13 +445,13 @@ impl DeadlockExplainer for DeadlockAnalysis<'_> {
         if self.arrivals.only_terminate(self.model, state) {
             return Ok(End::Terminated);
         }
-        let key = (self.locals(state)?, self.conditions.ended(state)?);
+        let key = (self.locals(state)?, self.conditions.terminated_components(state)?);
         if let Some(&known) = self.ends.get(&key) {
             return Ok(known);
         }
         let now: Vec<Rc<LocalOffers>> =
             key.0.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
-        let declared = self.declared(&now, key.1.clone());
+        let declared = self.add_declared(&now, key.1.clone());
         let end = end_of(&self.postures(&now, &declared).0, &declared);
         self.ends.insert(key, end);
         Ok(end)
@@ -461,8 +461,8 @@ impl DeadlockExplainer for DeadlockAnalysis<'_> {
         let key = self.locals(state)?;
         let now: Vec<Rc<LocalOffers>> =
             key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
-        let declared = self.conditions.ended(state)?;
-        let declared = self.declared(&now, declared);
+        let declared = self.conditions.terminated_components(state)?;
+        let declared = self.add_declared(&now, declared);
         let (mut postures, obstacles) = self.postures(&now, &declared);
         let mut end = end_of(&postures, &declared);
         if self.arrivals.only_terminate(self.model, state) {

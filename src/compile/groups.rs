@@ -30,7 +30,7 @@ pub(super) struct Layout {
     /// Sort of each slot.
     pub sort_of: Vec<SortId>,
     pub tables: Vec<ValueTable>,
-    /// SlotConditions that groups place on each slot that is not a control location.
+    /// Conditions that groups place on each slot that is not a control location.
     pub conditions: Vec<SlotConditions>,
     slot_of: AHashMap<VarId, Slot>,
 }

@@ -91,7 +91,7 @@ pub struct Compiled {
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,
     codes: Vec<GroupCode>,
-    /// SlotConditions that several groups share.
+    /// Conditions that several groups share.
     common: AHashSet<Expr>,
     /// Updates and arguments that several groups share.
     shared: AHashSet<Expr>,
@@ -99,7 +99,7 @@ pub struct Compiled {
     /// Initial vectors with their probabilities, if the start is probabilistic.
     starts: Vec<(BigRational, Vec<u32>)>,
     probabilistic: bool,
-    /// SlotConditions that groups place on each slot that is not a control location.
+    /// Conditions that groups place on each slot that is not a control location.
     conditions: Vec<SlotConditions>,
     /// Table of each slot.
     table_of: Vec<usize>,

@@ -1,4 +1,4 @@
-//! SharedConditions conditions without sum variables: evaluated before any enumeration, and once per state
+//! Shared conditions without sum variables: evaluated before any enumeration, and once per state
 //! for all groups that contain them.
 //!
 //! In: a group's condition. Out: the numbers of its conjuncts of this kind, up to the last that
@@ -202,7 +202,7 @@ impl SharedConditions {
         for q in uses {
             let answer = match self.answer(q, numbers) {
                 Some(answer) => answer,
-                None if self.place.is_some() => self.decided(engine, q, numbers, env)?,
+                None if self.place.is_some() => self.evaluate_with_tree(engine, q, numbers, env)?,
                 None => {
                     let known = &mut self.all[q.number];
                     let values: Vec<Value> = q.positions.iter().map(|&i| env[i].clone()).collect();
@@ -224,7 +224,7 @@ impl SharedConditions {
 
     /// Evaluates a condition and adds the answer to its decision tree; `None` if it has no truth
     /// value.
-    fn decided(
+    fn evaluate_with_tree(
         &mut self,
         engine: &mut Engine,
         q: &ConditionUse,

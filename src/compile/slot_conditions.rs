@@ -1,4 +1,4 @@
-//! SlotConditions on single slots with a truth value that no equation decides.
+//! Conditions on single slots with a truth value that no equation decides.
 //!
 //! A conjunct `v == k` or `v` becomes a required value of a slot, compared by number. That is
 //! correct if the slot holds data, which either equals `k` or not. A term without a value, as
@@ -17,7 +17,7 @@ use mu_data::expr::{Expr, ExprKind};
 use mu_process::linearise::unused_name;
 use std::ops::ControlFlow;
 
-/// SlotConditions on a slot.
+/// Conditions on a slot.
 #[derive(Default)]
 pub(super) struct SlotConditions {
     list: Vec<(Expr, Span)>,

@@ -3,8 +3,9 @@
 //!
 //! In: the condition of a group, and values of the slots that it reads. Out: each solution, in the
 //! order of the enumeration. For example, a channel that accepts any of sixteen messages has
-//! sixteen solutions for any queue. Cost: a hash of the numbers that the condition reads. SolutionCache
-//! are cached as long as they recur ([`super::answer_cache`]), and only if the enumeration completed.
+//! sixteen solutions for any queue. Cost: a hash of the numbers that the condition reads. Solutions
+//! are cached as long as they recur ([`super::answer_cache`]), and only if the enumeration
+//! completed.
 
 use super::answer_cache::{AnswerCache, KeyProjection, MAX_NUMBERS};
 use mu_base::Diagnostic;

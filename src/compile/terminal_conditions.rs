@@ -19,7 +19,7 @@ use mu_model::{Model, Slot};
 /// Limit on the tuples of values with cached answers; beyond it, the cache is cleared.
 const MAX_CACHED: usize = 1 << 15;
 
-/// TerminalConditions, each with the components that it terminates.
+/// Conditions, each with the components that it terminates.
 pub(super) struct TerminalConditions<'m> {
     model: &'m Compiled,
     all: Vec<(Condition, Vec<u32>)>,
@@ -42,7 +42,7 @@ impl<'m> TerminalConditions<'m> {
     }
 
     /// Returns the components for which a condition holds, ascending.
-    pub fn ended(&mut self, state: &[u32]) -> Result<Vec<u32>, Diagnostic> {
+    pub fn terminated_components(&mut self, state: &[u32]) -> Result<Vec<u32>, Diagnostic> {
         let mut out = Vec::new();
         for (condition, components) in &mut self.all {
             if condition.holds(self.model, state)? {
@@ -78,7 +78,7 @@ impl Condition {
 }
 
 /// True if an operation has this name.
-fn declared(data: &DataSpec, name: &str) -> bool {
+fn is_operation(data: &DataSpec, name: &str) -> bool {
     data.signature.ops().any(|(_, op)| op.name == name)
 }
 
@@ -94,7 +94,7 @@ fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnosti
     let is_action = |name: &str| model.process.actions.iter().any(|a| a.name == name);
     if let Some((name, _)) = text
         .split_once('(')
-        .filter(|(name, _)| is_action(name.trim()) && !declared(&data, name.trim()))
+        .filter(|(name, _)| is_action(name.trim()) && !is_operation(&data, name.trim()))
     {
         let note = format!(
             "expected the name of an action without arguments, `{}`, or a condition on parameters",

@@ -57,7 +57,7 @@ pub fn typed(
                 continue;
             }
             let arguments: Result<Vec<TermRef>, Diagnostic> =
-                arguments.iter().map(|a| converter.closed(a)).collect();
+                arguments.iter().map(|a| converter.convert_closed(a)).collect();
             let arguments = arguments?;
             converter.typed.note(part, |_| Part { action: numbers[action.index()], arguments });
         }
@@ -111,7 +111,7 @@ impl Converter {
         }
     }
 
-    fn named(&mut self, name: &str) -> SortRef {
+    fn named_sort(&mut self, name: &str) -> SortRef {
         self.typed.sort(typed::Sort::Named(name.into()))
     }
 
@@ -169,7 +169,7 @@ impl Converter {
     fn declare(&mut self) -> Result<(), Diagnostic> {
         let structures = self.structures();
         for (index, named) in self.data.signature.sorts.named.clone().into_iter().enumerate() {
-            let name = self.named(&named.name);
+            let name = self.named_sort(&named.name);
             match structures.get(&index) {
                 Some(structure) => {
                     let structure = self.structure(structure);
@@ -185,7 +185,7 @@ impl Converter {
             }
         }
         for (name, sort) in self.data.signature.aliases.clone() {
-            let alias = (self.named(&name), self.sort(sort));
+            let alias = (self.named_sort(&name), self.sort(sort));
             self.typed.aliases.push(alias);
         }
         let mappings = self
@@ -290,7 +290,7 @@ impl Converter {
     }
 
     /// Converts a closed term. Parts of values are often shared.
-    fn closed(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
+    fn convert_closed(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
         self.variables.clear();
         self.used.clear();
         self.open.clear();
@@ -330,7 +330,7 @@ impl Converter {
                 number_sort(e.sort).map(|sort| self.typed.term(Term::Number(value.clone(), sort)))
             }
             ExprKind::Op(op) => match self.data.signature.op(*op).kind {
-                OpKind::Builtin(builtin) => self.unapplied(e, builtin),
+                OpKind::Builtin(builtin) => self.convert_unapplied(e, builtin),
                 _ => Ok(self.operation(*op)),
             },
             ExprKind::Apply(head, args) => match e.as_builtin(&self.data.signature) {
@@ -401,7 +401,7 @@ impl Converter {
     }
 
     /// Converts a built-in operation without arguments: a constant or a function.
-    fn unapplied(&mut self, e: &Expr, builtin: Builtin) -> Result<TermRef, Diagnostic> {
+    fn convert_unapplied(&mut self, e: &Expr, builtin: Builtin) -> Result<TermRef, Diagnostic> {
         let (domain, range) = self.data.signature.domain_range(e.sort);
         if domain.is_empty() {
             return match builtin {

@@ -25,7 +25,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 struct CompiledGroup {
-    /// SharedConditions conditions that are evaluated before the problem. The problem is the remaining
+    /// Shared conditions that are evaluated before the problem. The problem is the remaining
     /// condition.
     shared: Vec<ConditionUse>,
     problem: Problem,
@@ -474,7 +474,7 @@ impl Worker for LinearWorker<'_> {
             full.truncate(env.len());
             full.extend_from_slice(solution);
             out.labels.push(setting.label(engine, &full)?);
-            setting.written(engine, &full, &mut out.values)?;
+            setting.written_values(engine, &full, &mut out.values)?;
             Ok(ControlFlow::Continue(()))
         })
         .map_err(|e| e.or_span(span))?;
@@ -633,7 +633,7 @@ impl StepContext<'_> {
     }
 
     /// Appends the values of the written slots.
-    fn written(
+    fn written_values(
         &mut self,
         engine: &mut Engine,
         full: &[Value],
@@ -675,11 +675,11 @@ impl StepContext<'_> {
         let Some(chance) = &self.code.chance else {
             out.weights.push(self.draws.certain());
             let mut values = Vec::with_capacity(self.code.updates.len());
-            self.written(engine, full, &mut values)?;
+            self.written_values(engine, full, &mut values)?;
             out.values.push(values.into());
             return Ok(());
         };
-        let which = chance.decided(engine, full)?;
+        let which = chance.select_weight(engine, full)?;
         let draw = self.draws.draw(engine, (self.group, chance, which), full, span)?;
         out.weights.push(draw.weights.clone());
         let known = full.len();
@@ -712,7 +712,7 @@ impl StepContext<'_> {
             };
             let all = |outcome| columns.iter().map(move |column| value(outcome, column));
             out.values.push(
-                draw.written(same.into(), || (0..draw.weights.len()).flat_map(all).collect()),
+                draw.written_values(same.into(), || (0..draw.weights.len()).flat_map(all).collect()),
             );
             return Ok(());
         }

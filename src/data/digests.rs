@@ -26,13 +26,13 @@ pub struct Digests {
     found: AHashMap<TermId, u64>,
 }
 
-fn mixed(hash: u64, word: u64) -> u64 {
+fn mix(hash: u64, word: u64) -> u64 {
     let hash = (hash ^ word).wrapping_mul(0x9fb2_1c65_1e98_df25);
     hash ^ hash >> 32
 }
 
 fn place(term: TermId) -> usize {
-    mixed(0, term.word().into()) as usize & (CACHE_SIZE - 1)
+    mix(0, term.word().into()) as usize & (CACHE_SIZE - 1)
 }
 
 impl Digests {
@@ -86,7 +86,7 @@ impl Digests {
     /// Returns the hash of a term; if it has a node, that of the node must be known.
     fn reference(&self, signature: &Signature, term: TermId) -> Result<u64, Diagnostic> {
         match term.as_immediate() {
-            Some(immediate) => Ok(mixed(1, without_node(signature, immediate)?)),
+            Some(immediate) => Ok(mix(1, without_node(signature, immediate)?)),
             None => {
                 self.found.get(&term).copied().ok_or_else(|| {
                     Diagnostic::internal("the hash of a part of a term is not known")
@@ -98,24 +98,24 @@ impl Digests {
     /// Returns the hash of a node; those of its parts must be known.
     fn node(&self, signature: &Signature, terms: &Terms, node: &[u32]) -> Result<u64, Diagnostic> {
         let parts = parts(node);
-        let (own, mut hash) = (&node[..node.len() - parts.len()], mixed(2, parts.len() as u64));
+        let (own, mut hash) = (&node[..node.len() - parts.len()], mix(2, parts.len() as u64));
         match *own {
             [kind::OTHER, at] => {
                 let bytes = portable::write(signature, &terms.expression(at))?;
                 return Ok(bytes
                     .into_iter()
-                    .fold(mixed(hash, kind::OTHER.into()), |hash, byte| mixed(hash, byte.into())));
+                    .fold(mix(hash, kind::OTHER.into()), |hash, byte| mix(hash, byte.into())));
             }
             [kind::APP, op] => {
-                hash = mixed(mixed(hash, kind::APP.into()), shared_op(signature, op)?)
+                hash = mix(mix(hash, kind::APP.into()), shared_op(signature, op)?)
             }
-            _ => hash = own.iter().fold(hash, |hash, word| mixed(hash, (*word).into())),
+            _ => hash = own.iter().fold(hash, |hash, word| mix(hash, (*word).into())),
         }
         for word in parts {
             let part = TermId::from_word(*word).ok_or_else(|| {
                 Diagnostic::new(Stage::Internal, "a shared term has a part without a number")
             })?;
-            hash = mixed(hash, self.reference(signature, part)?);
+            hash = mix(hash, self.reference(signature, part)?);
         }
         Ok(hash)
     }

@@ -164,12 +164,12 @@ impl Naive {
         let ExprKind::Op(op) = head.kind else { return None };
         match &self.spec.signature.op(op).kind {
             OpKind::Projection(parts) => {
-                let (constructor, values) = constructed(&self.spec.signature, &args[0])?;
+                let (constructor, values) = constructor_of(&self.spec.signature, &args[0])?;
                 let (_, i) = parts.iter().find(|p| p.0 == constructor)?;
                 return values.get(*i as usize).cloned();
             }
             OpKind::Recogniser(constructors) => {
-                let (constructor, _) = constructed(&self.spec.signature, &args[0])?;
+                let (constructor, _) = constructor_of(&self.spec.signature, &args[0])?;
                 let b = constructors.contains(&constructor);
                 return Some(self.boolean(b));
             }
@@ -519,7 +519,7 @@ impl Naive {
             }
             return Some(xs.len().cmp(&ys.len()));
         }
-        let ((f, xs), (g, ys)) = (constructed(signature, a)?, constructed(signature, b)?);
+        let ((f, xs), (g, ys)) = (constructor_of(signature, a)?, constructor_of(signature, b)?);
         if f != g {
             return Some(f.cmp(&g));
         }
@@ -564,7 +564,7 @@ impl Naive {
 }
 
 /// Returns the constructor of a term of a declared sort and its arguments.
-fn constructed<'e>(signature: &Signature, e: &'e Expr) -> Option<(OpId, &'e [Expr])> {
+fn constructor_of<'e>(signature: &Signature, e: &'e Expr) -> Option<(OpId, &'e [Expr])> {
     let (op, args): (_, &[Expr]) = match &e.kind {
         ExprKind::Op(op) => (*op, &[]),
         ExprKind::Apply(head, args) => match head.kind {

@@ -7,9 +7,9 @@
 //! signature of one [`crate::portable::basis`].
 //!
 //! ```text
-//! term   = count  node*  reference                   number of integers: as many bytes as they need
-//! node   = kind  field*                              the fields of crate::terms, with references in place of numbers
-//! reference = payload * 8 + tag                      a node of before, or a term without one
+//! term   = count  node*  reference            integers are LEB128
+//! node   = kind  field*                       fields of crate::terms; references replace numbers
+//! reference = payload * 8 + tag               an earlier node, or a term without a node
 //! ```
 //!
 //! Cost: linear in the distinct nodes: a lock of the table and some bytes for each. Invariants:

@@ -162,7 +162,7 @@ pub struct Cell {
     pub(crate) term: Slot<u32>,
 }
 
-/// CodeNode of a rarer kind.
+/// Node of a rarer kind.
 pub struct RichNode {
     pub(crate) flags: Flags,
     pub(crate) kind: Rich,

@@ -8,7 +8,7 @@
 //! | packet | content |
 //! |---|---|
 //! | 0 | a function symbol: its name (length, bytes), its arity; it gets the next number, from 1 |
-//! | 1 | a term to be shared: number of its symbol, numbers of its arguments; it gets the next number, from 0. Symbol 0: the end |
+//! | 1 | a shared term: numbers of symbol and arguments; it gets the next number. Symbol 0: end |
 //! | 2 | an output term: the same, without a number |
 //! | 3 | an output number |
 //!

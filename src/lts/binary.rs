@@ -6,7 +6,7 @@
 //! | 4 bytes | the version, little-endian |
 //! | numbers | states, transitions, the initial state, labels except `tau` |
 //! | texts | of the labels from 1 on: length and bytes |
-//! | rows | for each state its number of transitions, then of each its label and the distance of its target |
+//! | rows | for each state its number of transitions, then label and target distance of each |
 //! | 4 bytes | CRC-32 of all preceding bytes, little-endian |
 //!
 //! Numbers are bytes of seven bits, least first, all but the last with the eighth bit set. A

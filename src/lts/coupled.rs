@@ -51,11 +51,11 @@ pub(super) fn coupled_excess(
         next += 1;
         for (l, to) in lts.successors(s) {
             pairs.extend(
-                search.weakly(t, l).into_iter().map(|u| (to, u)).filter(|p| known.insert(*p)),
+                search.weak_successors(t, l).into_iter().map(|u| (to, u)).filter(|p| known.insert(*p)),
             );
         }
         pairs.extend(
-            search.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).filter(|p| known.insert(*p)),
+            search.weak_successors(t, LabelId::TAU).into_iter().map(|u| (u, s)).filter(|p| known.insert(*p)),
         );
     }
     loop {
@@ -84,7 +84,7 @@ pub(super) fn coupled_excess(
 
 impl CoupledSimulation<'_> {
     /// Returns the states after a weak step; for tau, after any number of taus.
-    fn weakly(&mut self, state: StateId, label: LabelId) -> Vec<StateId> {
+    fn weak_successors(&mut self, state: StateId, label: LabelId) -> Vec<StateId> {
         if let Some(known) = self.weak.get(&(state, label)) {
             return known.clone();
         }
@@ -104,12 +104,12 @@ impl CoupledSimulation<'_> {
 
     fn reason(&mut self, s: StateId, t: StateId) -> Option<Refutation> {
         for (l, to) in self.lts.successors(s) {
-            if self.weakly(t, l).iter().all(|u| self.refuted.contains_key(&(to, *u))) {
+            if self.weak_successors(t, l).iter().all(|u| self.refuted.contains_key(&(to, *u))) {
                 return Some(Refutation::Step(l, to));
             }
         }
         let uncoupled =
-            self.weakly(t, LabelId::TAU).iter().all(|u| self.refuted.contains_key(&(*u, s)));
+            self.weak_successors(t, LabelId::TAU).iter().all(|u| self.refuted.contains_key(&(*u, s)));
         uncoupled.then_some(Refutation::Uncoupled)
     }
 
@@ -123,11 +123,11 @@ impl CoupledSimulation<'_> {
                 } else {
                     format!("<tau* . {} . tau*>", self.lts.table.texts[l.index()])
                 };
-                (start, self.weakly(t, l).into_iter().map(|u| (to, u)).collect(), false)
+                (start, self.weak_successors(t, l).into_iter().map(|u| (to, u)).collect(), false)
             }
             Refutation::Uncoupled => (
                 "<tau*>".into(),
-                self.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).collect(),
+                self.weak_successors(t, LabelId::TAU).into_iter().map(|u| (u, s)).collect(),
                 true,
             ),
         }

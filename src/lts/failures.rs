@@ -86,7 +86,7 @@ impl RefusalSearch<'_> {
             }
             antichain.retain(|&n| !is_subset(&nodes[at].set, &nodes[n].set));
             antichain.push(at);
-            if let Some(refused) = self.unanswered(state, &nodes[at].set)? {
+            if let Some(refused) = self.refusal_formula(state, &nodes[at].set)? {
                 return Ok(Some(self.formula(&nodes, at, None, &refused)));
             }
             let mut row: Vec<(LabelId, StateId)> = lts.successors(state).collect();
@@ -119,14 +119,14 @@ impl RefusalSearch<'_> {
         Ok(None)
     }
 
-    fn offered(&self, state: StateId) -> BTreeSet<LabelId> {
+    fn offered_labels(&self, state: StateId) -> BTreeSet<LabelId> {
         self.lts.successors(state).map(|(l, _)| l).collect()
     }
 
     /// Returns a formula that holds in the state and in none of the set, if no state of the set
     /// matches it.
-    fn unanswered(&mut self, state: StateId, set: &[StateId]) -> Result<Option<String>, Stop> {
-        let own = self.offered(state);
+    fn refusal_formula(&mut self, state: StateId, set: &[StateId]) -> Result<Option<String>, Stop> {
+        let own = self.offered_labels(state);
         let mut parts = BTreeSet::new();
         match self.kind {
             Kind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
@@ -137,7 +137,7 @@ impl RefusalSearch<'_> {
                     parts.insert(format!("[{}]false", self.lts.table.texts[LabelId::TAU.index()]));
                 }
                 for &q in set {
-                    let more = self.offered(q).into_iter().find(|l| !own.contains(l));
+                    let more = self.offered_labels(q).into_iter().find(|l| !own.contains(l));
                     match more {
                         None => return Ok(None),
                         Some(label) => {

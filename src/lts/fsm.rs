@@ -6,14 +6,14 @@
 //! 0                                a line for each state: the numbers of its parameters' values
 //! 1
 //! ---
-//! 1 2 "enter"                      source, target, label; states are numbered from 1, which is the initial one
+//! 1 2 "enter"                      source, target, label; state 1 is the initial one
 //! ```
-//! In: the values of states are counted and left out; a state that no line and no transition names
-//! is not there, but the first one is. Out: no parameters, but one without content where a state
-//! would be lost otherwise; the initial state comes first. The form has no quotation marks within
-//! labels and no line breaks: such labels are refused.
+//! In: the values of states are counted and ignored. A state exists if a line or a transition names
+//! it; the first state always exists. Out: no parameters, except a dummy one if a state would be
+//! lost otherwise; the initial state comes first. The format has no quotation marks and no line
+//! breaks within labels: such labels are rejected.
 //!
-//! Cost: one pass, O(bytes). Invariant: reading what was written gives the same system, up to the
+//! Cost: one pass, O(bytes). Invariant: reading a written file gives the same system, up to the
 //! number of the initial state.
 
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};

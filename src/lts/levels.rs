@@ -6,16 +6,16 @@
 //! formulas. Signatures are complete (Blom and Orzan 2005): strong, those of single steps;
 //! branching, those of steps after inert tau steps; weak, the pairs `(a, B)` with `s =tau*=> -a->
 //! =tau*=> B` and `(tau, B)` with `s =tau*=> B`. They are computed bottom-up along tau steps, which
-//! must be acyclic but for loops.
+//! must be acyclic except for loops.
 //!
-//! A level computes signatures again only where they can have changed: at the predecessors of
-//! states that moved to another block, and from there backwards along tau steps as long as
-//! signatures change. The largest part of a block keeps its name (Hopcroft). Cost: strong,
-//! O(transitions * log states * out-degree) without a factor for the number of levels; others, the
-//! same in the size of the signatures that change.
+//! A level recomputes only the signatures that may have changed: at the predecessors of states that
+//! moved to another block, and from there backwards along tau steps as long as signatures change.
+//! The largest part of a block keeps its name (Hopcroft). Cost: strong, O(transitions * log states
+//! * out-degree) without a factor for the number of levels; others, the same in the size of the
+//! signatures that change.
 //!
 //! Invariant between levels: the states of a block share one signature in terms of the blocks of
-//! the level before. After blocks split, a state with an unchanged signature in terms of the new
+//! the previous level. After blocks split, a state with an unchanged signature in terms of the new
 //! names still has that of its block.
 
 use super::Lts;

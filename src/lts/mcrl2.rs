@@ -381,7 +381,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         list.or_else(set).or_else(|| self.chain(term, &bag, "{:}").map(|l| ('{', l, '}')))
     }
     /// Writes the items of [`Texts::enumeration`] by `write`.
-    pub fn enumerated(
+    pub fn write_enumeration(
         &self,
         term: Term,
         (open, items, close): (char, Vec<(Term, Option<Term>)>, char),
@@ -434,7 +434,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             return Ok(());
         }
         if let Some(items) = self.enumeration(term) {
-            return self.enumerated(term, items, out, |item, out| self.value(item, out));
+            return self.write_enumeration(term, items, out, |item, out| self.value(item, out));
         }
         match self.application(term) {
             // A fraction, a set or bag that is finite.

@@ -9,7 +9,7 @@
 //! larger than its state's out-degree. The only possible target is the one with the latest
 //! signature number, since signatures contain only numbers given out before their own. Differences:
 //! a signature is recomputed only if it can have changed, and of the parts of a block the largest
-//! keeps the block's name (Hopcroft; Valmari and Franceschinis 2010), so a transition is looked at
+//! keeps the block's name (Hopcroft; Valmari and Franceschinis 2010), so a transition is visited
 //! again only when its target has moved to a part of at most half the size. Signatures are compared
 //! as a whole, not by hash.
 //!

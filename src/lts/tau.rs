@@ -15,14 +15,14 @@ use mu_base::ids::{LabelId, StateId};
 /// Returns the reachable part; `None` if all states are reachable.
 pub fn reachable(lts: &Lts) -> Option<Lts> {
     let (order, number) = breadth_first(lts);
-    (order.len() < lts.state_count()).then(|| renumbered(lts, &order, &number))
+    (order.len() < lts.state_count()).then(|| renumber(lts, &order, &number))
 }
 
 /// Returns the reachable part with its states in breadth-first order, the initial one being 0, and
 /// sorted transitions. Idempotent.
 pub fn in_breadth_first_order(lts: &Lts) -> Lts {
     let (order, number) = breadth_first(lts);
-    let mut lts = renumbered(lts, &order, &number);
+    let mut lts = renumber(lts, &order, &number);
     let mut row: Vec<(LabelId, StateId)> = Vec::new();
     for s in 0..lts.state_count() {
         let range = lts.offsets[s] as usize..lts.offsets[s + 1] as usize;
@@ -56,7 +56,7 @@ fn breadth_first(lts: &Lts) -> (Vec<StateId>, Vec<u32>) {
     (order, number)
 }
 
-fn renumbered(lts: &Lts, order: &[StateId], number: &[u32]) -> Lts {
+fn renumber(lts: &Lts, order: &[StateId], number: &[u32]) -> Lts {
     let mut offsets = Vec::with_capacity(order.len() + 1);
     offsets.push(0);
     let (mut labels, mut targets) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ use mu_base::ids::{LabelId, StateId};
 
 /// Computes trace equivalence of all states.
 pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {
-    let (fine, small) = prepared(lts, weak, threads);
+    let (fine, small) = prepare(lts, weak, threads);
     let roots: Vec<u32> = (0..small.state_count() as u32).collect();
     let (det, of) = subsets(&small, weak, &roots);
     let p = strong(&det, threads);
@@ -22,7 +22,7 @@ pub fn partition(lts: &Lts, weak: bool, threads: usize) -> Partition {
 
 /// Returns a deterministic system with the same (weak) traces.
 pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
-    let (_, small) = prepared(lts, weak, threads);
+    let (_, small) = prepare(lts, weak, threads);
     let (mut det, of) = subsets(&small, weak, &[small.initial.0]);
     det.initial = StateId(of[0]);
     det
@@ -30,7 +30,7 @@ pub fn determinise(lts: &Lts, weak: bool, threads: usize) -> Lts {
 
 /// True if two states have the same (weak) traces; other states are not compared.
 pub fn same(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bool {
-    let (fine, small) = prepared(lts, weak, threads);
+    let (fine, small) = prepare(lts, weak, threads);
     let (det, of) = subsets(&small, weak, &[fine.block_of[a.index()], fine.block_of[b.index()]]);
     strong(&det, threads).same(StateId(of[0]), StateId(of[1]))
 }
@@ -64,7 +64,7 @@ pub fn can(lts: &Lts, labels: &[String], weak: bool) -> bool {
     !set.is_empty()
 }
 
-fn prepared(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
+fn prepare(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
     if weak {
         let (p, _) = branching(lts, false, threads);
         let small = classes(lts, &p, Inert::Drop, &[]);

@@ -147,7 +147,7 @@ fn is_closed(e: &Expr, index: &AHashMap<VarId, usize>) -> bool {
 
 /// Returns for each summand whether it is a tau summand that is proven confluent.
 pub fn confluent_summands(process: &mut LinearProcess) -> Vec<bool> {
-    proven(process, false, &|s| s.actions.is_empty() && !s.had_sum)
+    prove_confluence(process, false, &|s| s.actions.is_empty() && !s.had_sum)
 }
 
 /// Returns for each summand whether its steps are proven to commute with all others, by the sharper
@@ -156,10 +156,10 @@ pub fn commuting_summands(
     process: &mut LinearProcess,
     also: &dyn Fn(&Summand) -> bool,
 ) -> Vec<bool> {
-    proven(process, true, &|s| s.actions.is_empty() || also(s))
+    prove_confluence(process, true, &|s| s.actions.is_empty() || also(s))
 }
 
-fn proven(
+fn prove_confluence(
     process: &mut LinearProcess,
     sharp: bool,
     is_candidate: &dyn Fn(&Summand) -> bool,

@@ -144,7 +144,7 @@ struct Unfolding<'a> {
     positions: bool,
 }
 
-/// Unfolds parameters where it reduces dependencies. `positions`: splits summands by the values of
+/// Unfolds parameters if that reduces dependencies. `positions`: splits summands by the values of
 /// parameters that select fields as well.
 pub fn unfold(process: &mut LinearProcess, positions: bool) -> Result<(), Diagnostic> {
     let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
@@ -298,7 +298,7 @@ impl Unfolding<'_> {
         let mut out = Vec::new();
         for i in 0..self.process.summands.len() {
             let summand = self.process.summands[i].clone();
-            let touched: Vec<usize> = self.touched(&summand);
+            let touched: Vec<usize> = self.touched_params(&summand);
             if touched.is_empty() {
                 let updates = summand
                     .updates
@@ -308,7 +308,7 @@ impl Unfolding<'_> {
                 out.push(Instance { summand, updates });
                 continue;
             }
-            match self.rewritten(&touched, &summand, &by) {
+            match self.instances_of(&touched, &summand, &by) {
                 Ok(instances) if self.within_limits(out.len() + instances.len()) => {
                     touching.push((touched, out.len()..out.len() + instances.len()));
                     out.extend(instances);
@@ -344,7 +344,7 @@ impl Unfolding<'_> {
             && self.engine.steps() <= MAX_WORK
     }
 
-    fn touched(&self, s: &Summand) -> Vec<usize> {
+    fn touched_params(&self, s: &Summand) -> Vec<usize> {
         let mut vars = Vec::new();
         s.guard.free_vars(&mut vars);
         s.actions
@@ -413,7 +413,7 @@ impl Unfolding<'_> {
 
     /// Returns the instances of a summand, split by the values of parameters that select fields if
     /// that reduces the fields read.
-    fn rewritten(
+    fn instances_of(
         &mut self,
         touched: &[usize],
         s: &Summand,
@@ -459,7 +459,7 @@ impl Unfolding<'_> {
         let (mut out, mut failed) = (Vec::new(), None);
         let values = values.unwrap_or_else(|| vec![Substitution::new()]);
         if values.len() * each.len() > MAX_INSTANCES {
-            return Err(*self.touched(s).first().expect("rewritten summands involve a candidate"));
+            return Err(*self.touched_params(s).first().expect("rewritten summands involve a candidate"));
         }
         for (mut all, indices) in
             values.iter().flat_map(|all| each.iter().map(move |indices| (all.clone(), indices)))
@@ -589,7 +589,7 @@ impl Unfolding<'_> {
         let mut guard = Expr::boolean(&mut self.process.data.signature, true);
         for c in e.conjuncts(&self.process.data.signature) {
             let c = self.open(&c).unwrap_or(c);
-            for c in self.expanded(&c).conjuncts(&self.process.data.signature) {
+            for c in self.expand_quantifiers(&c).conjuncts(&self.process.data.signature) {
                 match c.as_bool(&self.process.data.signature) {
                     Some(true) => {}
                     Some(false) => return None,
@@ -601,7 +601,7 @@ impl Unfolding<'_> {
     }
 
     /// Expands quantifiers over few values in a condition.
-    fn expanded(&mut self, e: &Expr) -> Expr {
+    fn expand_quantifiers(&mut self, e: &Expr) -> Expr {
         if let ExprKind::Bind(binder @ (Binder::Exists | Binder::Forall), vars, body) = &e.kind {
             let forall = *binder == Binder::Forall;
             let found = match forall {
@@ -616,10 +616,10 @@ impl Unfolding<'_> {
             for by in found.iter().rev() {
                 let part = body.substitute(by);
                 let part = self.open(&part).unwrap_or(part);
-                let part = self.expanded(&part);
+                let part = self.expand_quantifiers(&part);
                 all = match (all.as_bool(&self.process.data.signature), forall) {
                     (Some(true), true) | (Some(false), false) => part,
-                    _ => self.connected(
+                    _ => self.join(
                         if forall { Builtin::And } else { Builtin::Or },
                         vec![part, all],
                     ),
@@ -631,15 +631,15 @@ impl Unfolding<'_> {
             Some((c @ (Builtin::Not | Builtin::And | Builtin::Or), parts)) => (c, parts.to_vec()),
             _ => return e.clone(),
         };
-        let new: Vec<Expr> = parts.iter().map(|p| self.expanded(p)).collect();
+        let new: Vec<Expr> = parts.iter().map(|p| self.expand_quantifiers(p)).collect();
         if new == parts {
             return e.clone();
         }
-        let new = self.connected(connective, new);
+        let new = self.join(connective, new);
         self.open(&new).unwrap_or(new)
     }
 
-    fn connected(&mut self, connective: Builtin, parts: Vec<Expr>) -> Expr {
+    fn join(&mut self, connective: Builtin, parts: Vec<Expr>) -> Expr {
         Expr::builtin(&mut self.process.data.signature, connective, parts, basic::BOOL)
     }
 

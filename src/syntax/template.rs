@@ -4,11 +4,13 @@
 //! A plain mCRL2 file is unchanged, since `$` does not occur in the language. The directives:
 //!
 //! ```text
-//! $param cores: Pos = 2 where cores <= 8;      % a parameter (Pos, Nat, Int or Bool); this comment is its help text
-//! ${2 * cores - 1}                             % the value of an expression; may be glued to a name, as in core_${i}
-//! $for i in 0 .. cores join " || " { P(${i}) } % copies, the bound left out (`..=` has it); an empty range gives nothing
+//! $param cores: Pos = 2 where cores <= 8;      % a parameter; this comment is its help text
+//! ${2 * cores - 1}                             % the value of an expression, also in core_${i}
+//! $for i in 0 .. cores join " || " { P(${i}) } % copies; the bound is excluded (`..=`: included)
 //! $if cores > 1 { a } $else $if cores == 1 { b } $else { c }
 //! ```
+//!
+//! Sorts of parameters are Pos, Nat, Int and Bool. An empty range gives no copies.
 //!
 //! Expressions are integers and booleans over parameters declared above and loop variables, with
 //! mCRL2's operators (`=> || && == != < <= > >= + - div mod * !`) and precedences. Braces in bodies

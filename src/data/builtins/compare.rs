@@ -261,10 +261,10 @@ impl Machine {
                 return Ok(self.or(p, then, other));
             }
         }
-        Ok(self.oriented(p, sort, a, b))
+        Ok(self.orient(p, sort, a, b))
     }
 
-    fn oriented(&self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Value {
+    fn orient(&self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Value {
         let unknown = |v: &Value| matches!(v, Value::Unknown(_));
         let swap = if unknown(a) != unknown(b) { unknown(b) } else { b < a };
         let (a, b) = if swap { (b, a) } else { (a, b) };
@@ -326,7 +326,7 @@ impl Machine {
                             return Ok(Value::Bool(false));
                         }
                     }
-                    let e = self.oriented(p, sort, x, y);
+                    let e = self.orient(p, sort, x, y);
                     return Ok(self.and(p, all, e));
                 }
             }

@@ -259,9 +259,10 @@ struct Candidate {
     plain: CodeNode,
 }
 
-/// Returns the same code, in which the largest expressions with a quick form are [`CodeNode::Quick`].
+/// Returns the same code, in which the largest expressions with a quick form are
+/// [`CodeNode::Quick`].
 pub(super) fn quicken(node: CodeNode, signature: &Signature) -> CodeNode {
-    transform(node, signature).finished()
+    transform(node, signature).finish()
 }
 
 fn transform(node: CodeNode, signature: &Signature) -> Candidate {
@@ -280,37 +281,37 @@ fn transform(node: CodeNode, signature: &Signature) -> Candidate {
                 plain,
             )
         }
-        CodeNode::Select(op, arg) => combined(
+        CodeNode::Select(op, arg) => combine(
             [transform(*arg, signature)],
             |[arg]| CodeNode::Select(op, Box::new(arg)),
-            |[arg]| selected(signature, op, arg),
+            |[arg]| select_field(signature, op, arg),
         ),
-        CodeNode::Prim1(b, op, arg) => combined(
+        CodeNode::Prim1(b, op, arg) => combine(
             [transform(*arg, signature)],
             |[arg]| CodeNode::Prim1(b, op, Box::new(arg)),
             |[arg]| unary(b, arg),
         ),
-        CodeNode::Prim2(b, op, parts) => combined(
+        CodeNode::Prim2(b, op, parts) => combine(
             parts.map(|n| transform(n, signature)),
             |p| CodeNode::Prim2(b, op, Box::new(p)),
             |p| binary(b, p),
         ),
-        CodeNode::And(parts) => combined(
+        CodeNode::And(parts) => combine(
             parts.map(|n| transform(n, signature)),
             |p| CodeNode::And(Box::new(p)),
             |p| connective(Builtin::And, p),
         ),
-        CodeNode::Or(parts) => combined(
+        CodeNode::Or(parts) => combine(
             parts.map(|n| transform(n, signature)),
             |p| CodeNode::Or(Box::new(p)),
             |p| connective(Builtin::Or, p),
         ),
-        CodeNode::Implies(parts) => combined(
+        CodeNode::Implies(parts) => combine(
             parts.map(|n| transform(n, signature)),
             |p| CodeNode::Implies(Box::new(p)),
             |p| connective(Builtin::Implies, p),
         ),
-        CodeNode::If(op, parts) => combined(
+        CodeNode::If(op, parts) => combine(
             parts.map(|n| transform(n, signature)),
             |p| CodeNode::If(op, Box::new(p)),
             conditional,
@@ -346,7 +347,7 @@ fn inside(node: CodeNode, signature: &Signature) -> CodeNode {
 
 /// Combines transformed parts: `quick` builds the quick form of the whole, taking all parts or
 /// none; otherwise each part stands alone.
-fn combined<const N: usize>(
+fn combine<const N: usize>(
     mut parts: [Candidate; N],
     node: impl FnOnce([CodeNode; N]) -> CodeNode,
     quick: impl FnOnce(&mut [Candidate; N]) -> Option<QuickForm>,
@@ -401,7 +402,7 @@ impl Candidate {
         }
     }
 
-    fn finished(self) -> CodeNode {
+    fn finish(self) -> CodeNode {
         match self.what {
             // These are as fast already.
             Some(
@@ -416,7 +417,7 @@ impl Candidate {
     }
 }
 
-fn selected(signature: &Signature, op: OpId, arg: &mut Candidate) -> Option<QuickForm> {
+fn select_field(signature: &Signature, op: OpId, arg: &mut Candidate) -> Option<QuickForm> {
     match &signature.op(op).kind {
         OpKind::Projection(parts) if arg.is_part() => {
             let [(constructor, at)] = parts[..] else { return None };
@@ -507,17 +508,17 @@ fn connective(builtin: Builtin, parts: &mut [Candidate; 2]) -> Option<QuickForm>
     let (a, b) = (a.truth()?, b.truth()?);
     Some(QuickForm::Truth(match builtin {
         Builtin::And => {
-            Truth::All(joined(a, b, |t| if let Truth::All(all) = t { Ok(all) } else { Err(t) }))
+            Truth::All(flatten(a, b, |t| if let Truth::All(all) = t { Ok(all) } else { Err(t) }))
         }
         Builtin::Or => {
-            Truth::Any(joined(a, b, |t| if let Truth::Any(any) = t { Ok(any) } else { Err(t) }))
+            Truth::Any(flatten(a, b, |t| if let Truth::Any(any) = t { Ok(any) } else { Err(t) }))
         }
         _ => Truth::Implies(Box::new([a, b])),
     }))
 }
 
 /// Collects the parts of two conditions under the same connective, in their order.
-fn joined(a: Truth, b: Truth, parts: impl Fn(Truth) -> Result<Vec<Truth>, Truth>) -> Vec<Truth> {
+fn flatten(a: Truth, b: Truth, parts: impl Fn(Truth) -> Result<Vec<Truth>, Truth>) -> Vec<Truth> {
     let mut all = parts(a).unwrap_or_else(|t| vec![t]);
     match parts(b) {
         Ok(more) => all.extend(more),

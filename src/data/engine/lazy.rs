@@ -50,7 +50,7 @@ impl Machine {
         let Selected::Rule(leaf) = selected else {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
-            self.suspended(undecided, |m| {
+            self.run_suspended(undecided, |m| {
                 (0..args.len())
                     .filter(|i| has(lazy, *i))
                     .try_for_each(|i| m.evaluate_at(p, &args[i], base, frame + i))
@@ -97,7 +97,7 @@ impl Machine {
     }
 
     /// Evaluates as if behind an undecided condition, so that recursion over an unknown ends.
-    fn suspended(
+    fn run_suspended(
         &mut self,
         undecided: bool,
         what: impl FnOnce(&mut Self) -> Outcome<()>,
@@ -132,7 +132,7 @@ impl Machine {
         let Selected::Rule(leaf) = selected else {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
-            self.suspended(undecided, |m| {
+            self.run_suspended(undecided, |m| {
                 (0..args.len())
                     .filter(|i| has(lazy, *i))
                     .try_for_each(|i| m.reevaluate_at(p, frame + i))

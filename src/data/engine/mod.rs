@@ -170,19 +170,19 @@ impl Engine {
 
     /// Evaluates a closed expression to its normal form.
     pub fn from_expr(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
-        self.built(closed, false)
+        self.build(closed, false)
     }
 
     /// Returns the value of an expression that [`Engine::to_expr_at`] created, in this or another
     /// engine on the same program.
     pub fn from_normal(&mut self, normal: &Expr) -> Result<Value, Diagnostic> {
-        self.built(normal, true)
+        self.build(normal, true)
     }
 
     /// Builds constructor terms directly, each shared part once, even if several expressions share
     /// it; evaluates all other terms.
-    fn built(&mut self, closed: &Expr, normal: bool) -> Result<Value, Diagnostic> {
-        let ExprKind::Apply(head, args) = &closed.kind else { return self.evaluated(closed) };
+    fn build(&mut self, closed: &Expr, normal: bool) -> Result<Value, Diagnostic> {
+        let ExprKind::Apply(head, args) = &closed.kind else { return self.evaluate_closed(closed) };
         let shared = Arc::strong_count(&closed.0) > 1;
         if let Some((_, value)) = self.built.get(&Arc::as_ptr(&closed.0)).filter(|_| shared) {
             return Ok(value.clone());
@@ -199,7 +199,7 @@ impl Engine {
         let value = if heads.is_empty() {
             let op = match head.kind {
                 ExprKind::Op(op) if self.program.builds(op, args.len()) => op,
-                _ => return self.evaluated(closed),
+                _ => return self.evaluate_closed(closed),
             };
             let args: Result<Vec<Value>, Diagnostic> =
                 args.iter().map(|a| self.built_part(a, normal)).collect();
@@ -220,7 +220,7 @@ impl Engine {
     }
 
     fn built_part(&mut self, part: &Expr, normal: bool) -> Result<Value, Diagnostic> {
-        stacker::maybe_grow(128 << 10, 4 << 20, || self.built(part, normal))
+        stacker::maybe_grow(128 << 10, 4 << 20, || self.build(part, normal))
     }
 
     /// Compiles an expression that is evaluated once, so that none of its parts is cached.
@@ -231,7 +231,7 @@ impl Engine {
         node
     }
 
-    fn evaluated(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
+    fn evaluate_closed(&mut self, closed: &Expr) -> Result<Value, Diagnostic> {
         let node = self.code_for_once(closed, &Scope::default())?;
         let program = self.program.clone();
         self.run(|m| {

@@ -73,7 +73,7 @@ impl Machine {
     /// Builds the expression of a value at a sort. Shared parts are built once, even if several
     /// values share them.
     pub(crate) fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
-        converted(p, self.to_expr_of_own_sort(p, v, sort), sort)
+        convert_to(p, self.to_expr_of_own_sort(p, v, sort), sort)
     }
 
     /// Builds the expression at the value's own sort, or at the given one if the value belongs to
@@ -322,7 +322,7 @@ fn number_index(sort: SortId) -> Option<usize> {
 }
 
 /// Converts an expression to a sort: adds the conversion that values do not show.
-fn converted(p: &Program, e: Expr, sort: SortId) -> Expr {
+fn convert_to(p: &Program, e: Expr, sort: SortId) -> Expr {
     if e.sort == sort {
         return e;
     }

@@ -172,7 +172,7 @@ fn note(value: &Value, term: TermId) {
 }
 
 /// Returns the number that a value has cached.
-fn noted(value: &Value) -> Option<TermId> {
+fn cached_number(value: &Value) -> Option<TermId> {
     TermId::from_word(match value {
         Value::Cons(cell) => cell.term.get(),
         Value::App1(n) => n.term.get(),
@@ -193,7 +193,7 @@ impl Conversion<'_> {
             Value::Nil(sort) => Some(Immediate::Nil(sort.0)),
             _ => None,
         };
-        if let Some(known) = leaf.and_then(TermId::immediate).or_else(|| noted(v)) {
+        if let Some(known) = leaf.and_then(TermId::immediate).or_else(|| cached_number(v)) {
             return known;
         }
         stacker::maybe_grow(128 << 10, 4 << 20, || self.node(v, sort))

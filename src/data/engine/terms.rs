@@ -29,14 +29,14 @@ pub(crate) trait Terms: Sized {
     /// Re-evaluates a value with the current bindings of unknowns.
     fn reevaluate(&mut self, p: &Program, v: &Value) -> Outcome<Value>;
     /// Evaluates under the assumption that a call has a value.
-    fn taking<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R;
+    fn assuming<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R;
     /// Evaluates the body of a binder for these values of its variables.
     fn body(&mut self, p: &Program, closure: &Closure, values: &[Value]) -> Outcome<Value>;
     /// Returns the cases of an open call by the equations of its function, or those of an `if`;
     /// `None` if there is only one case, or if they cannot be determined.
     fn cases(&mut self, p: &Program, call: &Value) -> Outcome<Option<Cases>>;
     /// Evaluates as if no undecided condition came before.
-    fn alone<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R;
+    fn without_suspension<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R;
     /// True if there are too many undecided conditions before the current evaluation, so that calls
     /// are not evaluated.
     fn is_deep(&self) -> bool;
@@ -127,7 +127,7 @@ impl Terms for Machine {
         Machine::reevaluate(self, p, v)
     }
 
-    fn taking<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R {
+    fn assuming<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R {
         self.assumed = Some((call.clone(), value));
         let result = what(self);
         self.assumed = None;
@@ -145,7 +145,7 @@ impl Terms for Machine {
         self.cases_of(p, call)
     }
 
-    fn alone<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R {
+    fn without_suspension<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R {
         let suspended = std::mem::take(&mut self.suspended);
         let result = what(self);
         self.suspended = suspended;

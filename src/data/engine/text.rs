@@ -19,7 +19,7 @@ type Naming<'a> = &'a dyn Fn(u32) -> String;
 impl Machine {
     /// Returns the text of a value, shortened with `…`; unknowns have the names of their variables.
     pub(crate) fn shown(&self, p: &Program, v: &Value) -> String {
-        named(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))
+        text_with_names(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))
     }
 
     /// Returns the name of an unknown: that of its variable, or for a part of another unknown its
@@ -64,10 +64,10 @@ impl Machine {
 
 /// Returns the text of a value, truncated after about `limit` bytes.
 pub fn text(p: &Program, v: &Value, limit: usize) -> String {
-    named(p, v, limit, &|u| format!("_{u}"))
+    text_with_names(p, v, limit, &|u| format!("_{u}"))
 }
 
-fn named(p: &Program, v: &Value, limit: usize, naming: Naming) -> String {
+fn text_with_names(p: &Program, v: &Value, limit: usize, naming: Naming) -> String {
     let mut out = String::new();
     write(p, v, limit, 0, naming, &mut out);
     if out.len() > limit {

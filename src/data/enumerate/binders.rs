@@ -46,7 +46,7 @@ fn body_of_unknowns<T: Terms>(
 
 /// Returns the body of an existential condition, with unknowns for its variables, which the caller
 /// removes again.
-pub(super) fn opened<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Outcome<Value> {
+pub(super) fn open_body<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Outcome<Value> {
     let Some(closure) = existence(p, condition) else { return Ok(condition.clone()) };
     let (body, _) = body_of_unknowns(m, p, closure);
     if closure.lambda.binder == Binder::Forall { Ok(m.not(p, body?)) } else { body }
@@ -102,7 +102,7 @@ pub(crate) fn quantify<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Ou
         return Ok(value);
     }
     let mark = m.mark();
-    let found = m.alone(|m| quantify_by_search(m, p, &closure, forall));
+    let found = m.without_suspension(|m| quantify_by_search(m, p, &closure, forall));
     m.undo(mark);
     Ok(match found? {
         Some(found) => Value::Bool(found != forall),
@@ -170,7 +170,7 @@ fn quantify_small<T: Terms>(
 ) -> Outcome<Option<Value>> {
     let [sort] = closure.lambda.sorts[..] else { return Ok(None) };
     let Some(values) = values_of(m, p, sort, MAX_TRIED)? else { return Ok(None) };
-    m.alone(|m| {
+    m.without_suspension(|m| {
         // Returns the conjunction or disjunction of the bodies: possibly just a part without a
         // value.
         let mut all = Value::Bool(forall);
@@ -197,7 +197,7 @@ pub(crate) fn comprehend<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> 
         return Ok(Value::rich(Rich::Closure(closure)));
     }
     let mark = m.mark();
-    let value = m.alone(|m| match closure.lambda.binder {
+    let value = m.without_suspension(|m| match closure.lambda.binder {
         Binder::SetComprehension => set_of_solutions(m, p, &closure),
         _ => bag_of_counts(m, p, &closure),
     });

@@ -1,8 +1,8 @@
 //! Branches of a search: for each choice, the condition with one more assumption.
 //!
 //! Invariant: branches exclude each other, except for disjunctions and `exists`, after which
-//! repeated solutions are dropped (`SolutionSearch::seen`). Unknowns that a branch creates are removed
-//! after it. Cost: one evaluation of the remaining condition for each branch.
+//! repeated solutions are dropped (`SolutionSearch::seen`). Unknowns of a branch are removed after
+//! it. Cost: one evaluation of the remaining condition for each branch.
 
 use super::super::builtins::compare::builtin_of;
 use super::super::engine::compile::Program;
@@ -200,7 +200,7 @@ fn branch_cases<T: Terms>(
     s.splits.push(call.clone());
     for (given, value) in cases {
         let rest = match value {
-            Some(value) => m.taking(&call, value, |m| reevaluate_condition(m, p, rest))?,
+            Some(value) => m.assuming(&call, value, |m| reevaluate_condition(m, p, rest))?,
             None => rest.clone(),
         };
         let condition = m.and(p, given, rest);
@@ -223,7 +223,7 @@ fn branch_witness<T: Terms>(
     s.seen.get_or_insert_default();
     let others = without(m, p, rest, &|other| other == part);
     let mark = m.mark();
-    let body = opened(m, p, part)?;
+    let body = open_body(m, p, part)?;
     let condition = m.and(p, others, body);
     s.witnesses += 1;
     let flow = s.run(m, p, condition, each);
@@ -327,7 +327,7 @@ fn count_growth<T: Terms>(
 ) -> Outcome<()> {
     s.grown += 1;
     if s.grown > m.listings().growth_limit.saturating_mul(allowance) || s.growing > MAX_GROWING {
-        let e = unbounded(m, p, s, &[u], rest);
+        let e = unbounded_error(m, p, s, &[u], rest);
         return Err(Box::new(e.note(format!("gave up after {} candidates", s.grown - 1))));
     }
     Ok(())

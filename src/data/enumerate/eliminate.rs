@@ -77,7 +77,7 @@ fn eliminate_all<T: Terms>(
         let whole = rest.clone();
         let mut parts = Vec::new();
         conjuncts(p, &whole, &mut parts);
-        if let Some((u, value)) = solved(m, p, &parts, &open) {
+        if let Some((u, value)) = find_solved(m, p, &parts, &open) {
             rest = with_value(m, p, u, value, &whole)?;
             continue;
         }
@@ -174,7 +174,7 @@ pub(super) fn with_value<T: Terms>(
 }
 
 /// Returns an unknown and its value, if a conjunct determines it.
-fn solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Option<(u32, Value)> {
+fn find_solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Option<(u32, Value)> {
     if let Some(found) = one_point(m, p, parts, &|u| open.contains(&u)) {
         return Some(found);
     }
@@ -207,7 +207,7 @@ fn solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Optio
 fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<Bounds> {
     let unknown = Value::Unknown(u);
     let sort_of = |u: u32| m.unknowns().sort(u);
-    if !unlimited(p, sort_of(u), &mut Vec::new()) {
+    if !is_unlimited(p, sort_of(u), &mut Vec::new()) {
         return None;
     }
     let mut bounds = Bounds { from: Vec::new(), above: false };
@@ -255,7 +255,7 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<B
 }
 
 /// True if a sort has infinitely many elements, independent of equations.
-fn unlimited(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
+fn is_unlimited(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
     if p.sort(sort).user_equal.is_some() {
         return false;
     }
@@ -272,7 +272,7 @@ fn unlimited(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
                     .domain_range(p.signature.op(*c).sort)
                     .0
                     .iter()
-                    .any(|d| unlimited(p, *d, path))
+                    .any(|d| is_unlimited(p, *d, path))
             });
             path.pop();
             answer

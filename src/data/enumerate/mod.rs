@@ -1,19 +1,18 @@
 //! Enumeration: all solutions of a condition for some unknowns; finite sorts; quantifiers and
 //! comprehensions.
 //!
-//! The condition is evaluated with unknowns in it, which leaves what it still depends on. Then, as
-//! long as something is open: an equation of the form `x == e` among its conjuncts binds `x` (the
-//! one-point rule); else the search branches on what has the fewest options: the elements that a
-//! pattern may be in a finite list, set or bag; the integers between the bounds that comparisons
-//! give; the constructors of a sort; the sides of a disjunction; the variables of an `exists`
-//! together with the unknowns; at last the equations of a function (`cases`). After each step the
-//! condition is evaluated again, which prunes. Terms of infinite sorts grow constructor by
-//! constructor, up to a limit.
+//! The condition is evaluated with unknowns, so that only its undecided part remains. If a conjunct
+//! has the form `x == e`, it binds `x` (the one-point rule). Otherwise the search branches on the
+//! choice with the fewest options: the elements that may match a pattern in a finite list, set or
+//! bag; the integers between the bounds of comparisons; the constructors of a sort; the sides of a
+//! disjunction; the variables of an `exists` together with the unknowns; finally the equations of a
+//! function (`cases`). After each step the condition is evaluated again, which prunes. Terms of
+//! infinite sorts grow constructor by constructor, up to a limit.
 //!
-//! Every solution comes once: branches exclude each other, but for disjunctions and `exists`, where
-//! repeated solutions are dropped. Compare narrowing (Hanus, 1994) and mCRL2's enumerator (Groote,
-//! Mousavi: "Modeling and Analysis of Communicating Systems", 2014). Cost: the number of branches,
-//! each linear in the remaining condition.
+//! Every solution occurs once: branches exclude each other, except for disjunctions and `exists`,
+//! for which repeated solutions are dropped. Compare narrowing (Hanus, 1994) and mCRL2's enumerator
+//! (Groote, Mousavi: "Modeling and Analysis of Communicating Systems", 2014). Cost: the number of
+//! branches, each linear in the remaining condition.
 
 mod binders;
 mod bounds;
@@ -88,7 +87,7 @@ impl Default for Listings {
     }
 }
 
-/// SolutionSearch in progress.
+/// Search in progress.
 pub(crate) struct SolutionSearch {
     /// Wanted unknowns.
     wanted: Vec<u32>,
@@ -181,7 +180,7 @@ fn conjuncts<'v>(p: &Program, v: &'v Value, out: &mut Vec<&'v Value>) {
 
 /// Returns sort, element, and elements of the bag, if a comparison implies that an unknown element
 /// occurs in a bag.
-fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, Value, Vec<Value>)> {
+fn bag_membership(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, Value, Vec<Value>)> {
     let (builtin, _) = builtin_of(p, part)?;
     let sides = if builtin == Builtin::Equal { vec![(a, b), (b, a)] } else { vec![(a, b)] };
     sides.into_iter().find_map(|(low, count)| {
@@ -233,7 +232,7 @@ fn step<T: Terms>(
                 }
                 match &mut s.lenient {
                     Some(stuck) => *stuck = true,
-                    None => return Err(undecided(m, p, s, &rest)),
+                    None => return Err(undecided_error(m, p, s, &rest)),
                 }
                 return Ok(ControlFlow::Continue(()));
             }
@@ -400,7 +399,7 @@ fn choose<T: Terms>(
                 }
             }
             Some((Builtin::Less | Builtin::LessEqual | Builtin::Equal, [a, b])) => {
-                if let Some((sort, element, candidates)) = counted(p, part, a, b) {
+                if let Some((sort, element, candidates)) = bag_membership(p, part, a, b) {
                     offer(
                         candidates.len() as u64,
                         Choice::Member((*part).clone(), element, sort, candidates),
@@ -427,7 +426,7 @@ fn choose<T: Terms>(
     }
     match best {
         Some((_, choice)) => Ok(choice),
-        None => Err(unbounded(m, p, s, open, rest)),
+        None => Err(unbounded_error(m, p, s, open, rest)),
     }
 }
 
@@ -460,7 +459,7 @@ fn most_constrained<T: Terms>(
     others.iter().enumerate().min_by_key(|(_, o)| (o.is_none(), **o)).map_or(0, |o| o.0)
 }
 
-fn unbounded<T: Terms>(
+fn unbounded_error<T: Terms>(
     m: &T,
     p: &Program,
     s: &SolutionSearch,
@@ -516,7 +515,7 @@ fn unbounded<T: Terms>(
     Box::new(Diagnostic { open: true, ..error.note(left).note(help) })
 }
 
-fn undecided<T: Terms>(m: &T, p: &Program, s: &SolutionSearch, rest: &Value) -> Box<Diagnostic> {
+fn undecided_error<T: Terms>(m: &T, p: &Program, s: &SolutionSearch, rest: &Value) -> Box<Diagnostic> {
     let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
     let message = format!("a condition{place} is neither true nor false: {}", m.shown(p, rest));
     let error = Diagnostic::new(Stage::Data, message)

@@ -93,7 +93,7 @@ impl<R: BufRead> Printer<'_, R> {
         // If the functions contain everything or nothing, the result is determined by the
         // collections: elements in exactly one of functions and collections.
         if let ("@fset_union" | "@fset_inter", [f, g, s, t]) = (name, args)
-            && let (Some(f), Some(g)) = (self.constantly(*f), self.constantly(*g))
+            && let (Some(f), Some(g)) = (self.constant_value(*f), self.constant_value(*g))
             && (f || g)
         {
             let form = match (name == "@fset_union", f, g) {
@@ -107,7 +107,7 @@ impl<R: BufRead> Printer<'_, R> {
         }
         // If the functions contain nothing, the result is that of the collections.
         let args = match args {
-            [f, g, rest @ ..] if rest.len() == 2 && self.is_nothing(*f) && self.is_nothing(*g) => {
+            [f, g, rest @ ..] if rest.len() == 2 && self.is_constant_zero(*f) && self.is_constant_zero(*g) => {
                 rest
             }
             all => all,
@@ -140,7 +140,7 @@ impl<R: BufRead> Printer<'_, R> {
     }
 
     /// Returns the value of a constant function.
-    fn constantly(&self, function: Term) -> Option<bool> {
+    fn constant_value(&self, function: Term) -> Option<bool> {
         match self.texts.operation(function)? {
             "@false_" => Some(false),
             "@true_" => Some(true),
@@ -149,7 +149,7 @@ impl<R: BufRead> Printer<'_, R> {
     }
 
     /// True for a function that is false or zero everywhere.
-    fn is_nothing(&self, function: Term) -> bool {
+    fn is_constant_zero(&self, function: Term) -> bool {
         matches!(self.texts.operation(function), Some("@false_" | "@zero_"))
     }
 

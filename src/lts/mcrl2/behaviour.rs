@@ -6,10 +6,10 @@
 //! | `linear_process_specification` | `parameterised_boolean_equation_system` |
 //! |---|---|
 //! | the list of actions | global variables: a count and the items |
-//! | global variables: a count and the items | equations: a count and for each the sign, the head, the right-hand side |
+//! | global variables: a count and the items | equations: a count; sign, head, right-hand side |
 //! | the list of parameters | the initial instance |
-//! | summands: a count and for each the distribution, variables, condition, actions, time, assignments | |
-//! | conditions of deadlock: a count and for each variables, condition, time | |
+//! | summands: a count; distribution, variables, condition, actions, time, assignments | |
+//! | conditions of deadlock: a count; variables, condition, time | |
 //! | the initial values with a distribution | |
 //!
 //! The text passes the same front end as specifications by users, which rejects unsupported

@@ -122,7 +122,7 @@ struct Predicates<'a, R> {
 
 impl<R: BufRead> Predicates<'_, R> {
     /// Prints a part and returns its first position; a repeated part is copied.
-    fn shared(
+    fn print_shared(
         &mut self,
         term: Term,
         print: impl FnOnce(&Printer<'_, R>, &mut String) -> Result<(), Diagnostic>,
@@ -141,7 +141,7 @@ impl<R: BufRead> Predicates<'_, R> {
     }
 
     fn expression(&mut self, term: Term) -> Result<TextRange, Diagnostic> {
-        self.shared(term, |printer, out| printer.expression(term, out))
+        self.print_shared(term, |printer, out| printer.expression(term, out))
     }
 
     fn name(&mut self, term: Term) -> Result<TextRange, Diagnostic> {
@@ -202,7 +202,7 @@ impl<R: BufRead> Predicates<'_, R> {
                     // Each quantifier has its own position, even if its variables are repeated: one
                     // may be unrolled and the other not.
                     let from = self.out.len();
-                    self.shared(vars, |printer, out| printer.variables(vars, out))?;
+                    self.print_shared(vars, |printer, out| printer.variables(vars, out))?;
                     let vars = from..self.out.len();
                     self.out.push_str(". ");
                     let body = self.predicate(body)?;

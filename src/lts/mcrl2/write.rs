@@ -126,8 +126,8 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
     let mark = out.symbol("labelled_transition_system", 0)?;
     out.output(mark, &[])?;
     let lists = match typed {
-        Some(typed) => declared(&mut out, lts, typed)?,
-        None => inferred(&mut out, lts)?,
+        Some(typed) => write_declared(&mut out, lts, typed)?,
+        None => write_inferred(&mut out, lts)?,
     };
     let real = named_sort(&mut out, "Real")?;
     let undefined = out.share("@undefined_real", &[])?;
@@ -147,7 +147,7 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
         }
     }
     // A list for each state determines their number, including states without transitions.
-    if unnamed(lts) {
+    if has_unnamed_state(lts) {
         let empty_list = out.symbol("<empty_list>", 0)?;
         for _ in 0..lts.state_count() {
             out.output(empty_list, &[])?;
@@ -179,7 +179,7 @@ fn output_actions<W: Write>(out: &mut Writer<W>, actions: &[Term]) -> std::io::R
 
 /// Writes the declarations inferred from the labels' texts. Returns the list of actions of each
 /// label.
-fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Term>> {
+fn write_inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Term>> {
     // Label 0 is tau, the empty multi-action, independent of its text.
     let labels: Vec<Vec<(&str, Vec<&str>)>> = (lts.table.texts.iter().enumerate())
         .map(|(i, t)| {
@@ -250,7 +250,7 @@ fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Ter
 }
 
 /// Writes declarations. Returns the list of actions of each label; all labels have typed forms.
-fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io::Result<Vec<Term>> {
+fn write_declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io::Result<Vec<Term>> {
     let label = |(i, text): (usize, &String)| {
         if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") }
     };
@@ -530,7 +530,7 @@ fn constants<'t>(
 }
 
 /// True if the last state has no transition and is not the initial one.
-fn unnamed(lts: &Lts) -> bool {
+fn has_unnamed_state(lts: &Lts) -> bool {
     let last = StateId::new(lts.state_count() - 1);
     last != lts.initial && lts.successors(last).next().is_none() && !lts.targets.contains(&last)
 }

@@ -270,7 +270,7 @@ impl<'t> Checker<'t> {
             checker.sorts.push(sort);
         }
         for e in &typed.equations {
-            checker.scoped(&e.variables, |it| {
+            checker.with_scope(&e.variables, |it| {
                 it.condition(e.condition, "a condition of an equation")?;
                 it.at(e.left, it.sorts[e.right.index()], "the left-hand side of an equation")?;
                 it.in_scope(e.right)
@@ -491,7 +491,7 @@ impl<'t> Checker<'t> {
     }
 
     /// Runs a check with more variables in scope.
-    fn scoped<R>(
+    fn with_scope<R>(
         &mut self,
         variables: &[TermRef],
         run: impl FnOnce(&mut Self) -> Checked<R>,
@@ -527,11 +527,11 @@ impl<'t> Checker<'t> {
                 self.in_scope(*head)?;
                 arguments.iter().try_for_each(|a| self.in_scope(*a))
             }
-            Term::Bind(_, variables, body) => self.scoped(variables, |it| it.in_scope(*body)),
+            Term::Bind(_, variables, body) => self.with_scope(variables, |it| it.in_scope(*body)),
             Term::Where(body, definitions) => {
                 definitions.iter().try_for_each(|d| self.in_scope(d.1))?;
                 let variables: Vec<TermRef> = definitions.iter().map(|d| d.0).collect();
-                self.scoped(&variables, |it| it.in_scope(*body))
+                self.with_scope(&variables, |it| it.in_scope(*body))
             }
         })
     }
@@ -558,12 +558,12 @@ impl<'t> Checker<'t> {
     }
 
     fn process(&mut self, process: &Process) -> Checked<()> {
-        self.scoped(&process.globals, |it| {
+        self.with_scope(&process.globals, |it| {
             let sorts = it.sorts_of(&process.parameters);
             it.values(&sorts, &process.initial, "an initial value")?;
-            it.scoped(&process.parameters, |it| {
+            it.with_scope(&process.parameters, |it| {
                 for s in &process.summands {
-                    it.scoped(&s.variables, |it| {
+                    it.with_scope(&s.variables, |it| {
                         it.condition(s.condition, "a condition")?;
                         s.actions.iter().try_for_each(|part| it.part(part))?;
                         for (parameter, value) in &s.assignments {
@@ -593,10 +593,10 @@ impl<'t> Checker<'t> {
             .iter()
             .map(|e| (e.name.as_str(), self.sorts_of(&e.parameters)))
             .collect();
-        self.scoped(&system.globals, |it| {
+        self.with_scope(&system.globals, |it| {
             it.call(&heads, &system.initial.0, &system.initial.1)?;
             for e in &system.equations {
-                it.scoped(&e.parameters, |it| it.predicate(&heads, &e.body))?;
+                it.with_scope(&e.parameters, |it| it.predicate(&heads, &e.body))?;
             }
             Ok(())
         })
@@ -620,7 +620,7 @@ impl<'t> Checker<'t> {
                 parts.iter().try_for_each(|p| self.predicate(heads, p))
             }
             Predicate::Quantifier(_, variables, body) => {
-                self.scoped(variables, |it| it.predicate(heads, body))
+                self.with_scope(variables, |it| it.predicate(heads, body))
             }
             Predicate::Call(name, values) => self.call(heads, name, values),
         })

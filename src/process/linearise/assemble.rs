@@ -242,7 +242,7 @@ struct Layout {
     ending: Option<(usize, usize)>,
 }
 
-fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) -> Layout {
+fn layout_parameters(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) -> Layout {
     let signature = &mut data.signature;
     let mut params: Vec<Param> = Vec::new();
     let mut defaults: Vec<Expr> = Vec::new();
@@ -301,7 +301,7 @@ struct SummandBuilder<'a> {
     globals: &'a Substitution,
 }
 
-/// JointStep step of several automata.
+/// Joint step of several automata.
 #[derive(Default)]
 struct JointStep {
     sum_vars: Vec<VarId>,
@@ -454,7 +454,7 @@ pub(super) fn assemble(
     eliminate: bool,
 ) -> Result<LinearProcess, Diagnostic> {
     let Layout { mut params, defaults, placements, ending } =
-        laid_out(automata, &mut data, &mut unused);
+        layout_parameters(automata, &mut data, &mut unused);
     // Variables of locations, as parameters.
     let param_exprs: Vec<Expr> = params.iter().map(|p| Expr::var(&data.signature, p.var)).collect();
     let mut as_param = Substitution::new();

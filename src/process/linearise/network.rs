@@ -157,13 +157,13 @@ impl Allowed {
             joint: AHashSet::new(),
         }
     }
-    fn stripped(&self, bag: &[Name]) -> Bag {
+    fn without_free_names(&self, bag: &[Name]) -> Bag {
         bag.iter().copied().filter(|n| !self.free.contains(n)).collect()
     }
     /// True if some multiset that contains `bag` may be allowed.
     fn may_extend(&self, bag: &[Name]) -> bool {
         !bag.iter().any(|n| self.blocked.contains(n))
-            && (self.exact.is_none() || self.below.contains(&self.stripped(bag)))
+            && (self.exact.is_none() || self.below.contains(&self.without_free_names(bag)))
     }
     /// True if the names in `bag` that must be consumed can be, with partners in it and further
     /// ones among `later`.
@@ -183,7 +183,7 @@ impl Allowed {
     /// True if `bag` itself may be allowed.
     fn contains(&self, bag: &[Name]) -> bool {
         !bag.iter().any(|n| self.blocked.contains(n))
-            && self.exact.as_ref().is_none_or(|e| e.contains(&self.stripped(bag)))
+            && self.exact.as_ref().is_none_or(|e| e.contains(&self.without_free_names(bag)))
     }
 }
 
@@ -302,7 +302,7 @@ impl Composer<'_> {
                 below.free.extend(names);
                 below.blocked.retain(|n| !names.contains(n));
                 if let Some(exact) = &below.exact {
-                    let stripped = exact.iter().map(|b| below.stripped(b)).collect();
+                    let stripped = exact.iter().map(|b| below.without_free_names(b)).collect();
                     below = Allowed::of(stripped, below.free.clone(), below.blocked.clone());
                 }
                 let mut out = self.visit(inner, &below, part)?;
@@ -880,7 +880,7 @@ pub(super) fn one_point(
         'search: for (i, e) in guard.iter().enumerate() {
             let Some((Builtin::Equal, args)) = e.as_builtin(signature) else { continue };
             for (x, value) in [(&args[0], &args[1]), (&args[1], &args[0])] {
-                if let ExprKind::Var(v) = unwidened(signature, x).kind
+                if let ExprKind::Var(v) = strip_widening(signature, x).kind
                     && sum_vars.contains(&v)
                 {
                     let mut free = Vec::new();
@@ -932,7 +932,7 @@ pub(super) fn one_point(
 }
 
 /// Strips conversions that only widen the sort of a whole number.
-fn unwidened<'e>(signature: &Signature, mut e: &'e Expr) -> &'e Expr {
+fn strip_widening<'e>(signature: &Signature, mut e: &'e Expr) -> &'e Expr {
     use mu_data::signature::Builtin;
     while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) =
         e.as_builtin(signature)

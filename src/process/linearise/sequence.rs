@@ -136,7 +136,7 @@ impl Sequences {
         let after = &self.nodes[rest.0 as usize];
         let vars = union(&vars, &after.vars);
         let sequence = Sequence(self.nodes.len() as u32);
-        let shape = hashed(|h| (shape, after.shape).hash(h));
+        let shape = hash_of(|h| (shape, after.shape).hash(h));
         self.nodes.push(SequenceNode { first, rest, vars, shape });
         self.by_parts.entry((digest, rest)).or_default().push(sequence);
         sequence
@@ -183,13 +183,13 @@ impl Sequences {
                     _ => bound.len().hash(&mut h),
                 }
             };
-            let digest = hashed(|h| {
+            let digest = hash_of(|h| {
                 kind(h);
                 bound.hash(h);
                 exprs.iter().for_each(|e| e.hash(h));
                 parts.iter().for_each(|p| p.digest.hash(h));
             });
-            let shape = hashed(|h| {
+            let shape = hash_of(|h| {
                 kind(h);
                 exprs.iter().for_each(|e| shape_of(e, h));
                 parts.iter().for_each(|p| p.shape.hash(h));
@@ -232,7 +232,7 @@ impl Sequences {
     }
 }
 
-fn hashed(hash: impl FnOnce(&mut ahash::AHasher)) -> u64 {
+fn hash_of(hash: impl FnOnce(&mut ahash::AHasher)) -> u64 {
     let mut state = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
     hash(&mut state);
     state.finish()

@@ -24,7 +24,7 @@ enum GroupKind {
 
 struct Group {
     kind: GroupKind,
-    /// LayoutToken that opened it.
+    /// Piece that opened it.
     id: usize,
     /// Column of its closing bracket if that starts a line.
     close: usize,

@@ -11,7 +11,7 @@
 
 use crate::precedence::Assoc;
 
-/// PendingOperator operator that consumes operands.
+/// Pending operator that consumes operands.
 pub(crate) trait Operator {
     /// Type of the tree.
     type Tree;
