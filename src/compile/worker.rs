@@ -712,7 +712,9 @@ impl StepContext<'_> {
             };
             let all = |outcome| columns.iter().map(move |column| value(outcome, column));
             out.values.push(
-                draw.written_values(same.into(), || (0..draw.weights.len()).flat_map(all).collect()),
+                draw.written_values(same.into(), || {
+                    (0..draw.weights.len()).flat_map(all).collect()
+                }),
             );
             return Ok(());
         }

@@ -106,9 +106,7 @@ impl Digests {
                     .into_iter()
                     .fold(mix(hash, kind::OTHER.into()), |hash, byte| mix(hash, byte.into())));
             }
-            [kind::APP, op] => {
-                hash = mix(mix(hash, kind::APP.into()), shared_op(signature, op)?)
-            }
+            [kind::APP, op] => hash = mix(mix(hash, kind::APP.into()), shared_op(signature, op)?),
             _ => hash = own.iter().fold(hash, |hash, word| mix(hash, (*word).into())),
         }
         for word in parts {

@@ -51,11 +51,19 @@ pub(super) fn coupled_excess(
         next += 1;
         for (l, to) in lts.successors(s) {
             pairs.extend(
-                search.weak_successors(t, l).into_iter().map(|u| (to, u)).filter(|p| known.insert(*p)),
+                search
+                    .weak_successors(t, l)
+                    .into_iter()
+                    .map(|u| (to, u))
+                    .filter(|p| known.insert(*p)),
             );
         }
         pairs.extend(
-            search.weak_successors(t, LabelId::TAU).into_iter().map(|u| (u, s)).filter(|p| known.insert(*p)),
+            search
+                .weak_successors(t, LabelId::TAU)
+                .into_iter()
+                .map(|u| (u, s))
+                .filter(|p| known.insert(*p)),
         );
     }
     loop {
@@ -108,8 +116,10 @@ impl CoupledSimulation<'_> {
                 return Some(Refutation::Step(l, to));
             }
         }
-        let uncoupled =
-            self.weak_successors(t, LabelId::TAU).iter().all(|u| self.refuted.contains_key(&(*u, s)));
+        let uncoupled = self
+            .weak_successors(t, LabelId::TAU)
+            .iter()
+            .all(|u| self.refuted.contains_key(&(*u, s)));
         uncoupled.then_some(Refutation::Uncoupled)
     }
 

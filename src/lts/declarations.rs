@@ -308,7 +308,9 @@ impl<R: BufRead> Printer<'_, R> {
         if self.enumerates
             && let Some(items) = self.texts.enumeration(term)
         {
-            return self.texts.write_enumeration(term, items, out, |item, out| self.expression(item, out));
+            return self
+                .texts
+                .write_enumeration(term, items, out, |item, out| self.expression(item, out));
         }
         match self.texts.0.content(term) {
             Content::Apply("DataAppl", &[head, ref args @ ..]) => self.application(head, args, out),

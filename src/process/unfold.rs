@@ -459,7 +459,10 @@ impl Unfolding<'_> {
         let (mut out, mut failed) = (Vec::new(), None);
         let values = values.unwrap_or_else(|| vec![Substitution::new()]);
         if values.len() * each.len() > MAX_INSTANCES {
-            return Err(*self.touched_params(s).first().expect("rewritten summands involve a candidate"));
+            return Err(*self
+                .touched_params(s)
+                .first()
+                .expect("rewritten summands involve a candidate"));
         }
         for (mut all, indices) in
             values.iter().flat_map(|all| each.iter().map(move |indices| (all.clone(), indices)))
@@ -619,10 +622,9 @@ impl Unfolding<'_> {
                 let part = self.expand_quantifiers(&part);
                 all = match (all.as_bool(&self.process.data.signature), forall) {
                     (Some(true), true) | (Some(false), false) => part,
-                    _ => self.join(
-                        if forall { Builtin::And } else { Builtin::Or },
-                        vec![part, all],
-                    ),
+                    _ => {
+                        self.join(if forall { Builtin::And } else { Builtin::Or }, vec![part, all])
+                    }
                 };
             }
             return self.open(&all).unwrap_or(all);

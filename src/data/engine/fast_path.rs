@@ -359,7 +359,7 @@ fn combine<const N: usize>(
         let nested = if matches!(what, QuickForm::ValuePath(_)) { nested - 1 } else { nested };
         return Candidate { what: Some(what), nested, plain: node(parts.map(|p| p.plain)) };
     }
-    Candidate { what: None, nested: 0, plain: node(parts.map(Candidate::finished)) }
+    Candidate { what: None, nested: 0, plain: node(parts.map(Candidate::finish)) }
 }
 
 impl Candidate {

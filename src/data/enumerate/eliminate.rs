@@ -174,7 +174,12 @@ pub(super) fn with_value<T: Terms>(
 }
 
 /// Returns an unknown and its value, if a conjunct determines it.
-fn find_solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Option<(u32, Value)> {
+fn find_solved<T: Terms>(
+    m: &T,
+    p: &Program,
+    parts: &[&Value],
+    open: &[u32],
+) -> Option<(u32, Value)> {
     if let Some(found) = one_point(m, p, parts, &|u| open.contains(&u)) {
         return Some(found);
     }

@@ -180,7 +180,12 @@ fn conjuncts<'v>(p: &Program, v: &'v Value, out: &mut Vec<&'v Value>) {
 
 /// Returns sort, element, and elements of the bag, if a comparison implies that an unknown element
 /// occurs in a bag.
-fn bag_membership(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, Value, Vec<Value>)> {
+fn bag_membership(
+    p: &Program,
+    part: &Value,
+    a: &Value,
+    b: &Value,
+) -> Option<(SortId, Value, Vec<Value>)> {
     let (builtin, _) = builtin_of(p, part)?;
     let sides = if builtin == Builtin::Equal { vec![(a, b), (b, a)] } else { vec![(a, b)] };
     sides.into_iter().find_map(|(low, count)| {
@@ -515,7 +520,12 @@ fn unbounded_error<T: Terms>(
     Box::new(Diagnostic { open: true, ..error.note(left).note(help) })
 }
 
-fn undecided_error<T: Terms>(m: &T, p: &Program, s: &SolutionSearch, rest: &Value) -> Box<Diagnostic> {
+fn undecided_error<T: Terms>(
+    m: &T,
+    p: &Program,
+    s: &SolutionSearch,
+    rest: &Value,
+) -> Box<Diagnostic> {
     let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
     let message = format!("a condition{place} is neither true nor false: {}", m.shown(p, rest));
     let error = Diagnostic::new(Stage::Data, message)

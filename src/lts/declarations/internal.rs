@@ -107,7 +107,9 @@ impl<R: BufRead> Printer<'_, R> {
         }
         // If the functions contain nothing, the result is that of the collections.
         let args = match args {
-            [f, g, rest @ ..] if rest.len() == 2 && self.is_constant_zero(*f) && self.is_constant_zero(*g) => {
+            [f, g, rest @ ..]
+                if rest.len() == 2 && self.is_constant_zero(*f) && self.is_constant_zero(*g) =>
+            {
                 rest
             }
             all => all,

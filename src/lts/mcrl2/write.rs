@@ -250,7 +250,11 @@ fn write_inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<V
 }
 
 /// Writes declarations. Returns the list of actions of each label; all labels have typed forms.
-fn write_declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io::Result<Vec<Term>> {
+fn write_declared<W: Write>(
+    out: &mut Writer<W>,
+    lts: &Lts,
+    typed: &Typed,
+) -> std::io::Result<Vec<Term>> {
     let label = |(i, text): (usize, &String)| {
         if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") }
     };
