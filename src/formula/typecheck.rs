@@ -440,7 +440,7 @@ fn scope_ended(
     let end = Span { source: scope.source, start: scope.end.saturating_sub(1), end: scope.end };
     diagnostic
         .related(end, format!("the scope of the {word} of `{name}` ends here"))
-        .note(format!("put parentheses around all that the {word} of `{name}` is to cover"))
+        .note(format!("put parentheses around the whole scope of the {word} of `{name}`"))
 }
 
 /// The condition that a formula is, if it speaks of data only: a quantifier over it is one of data,
