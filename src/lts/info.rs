@@ -102,8 +102,8 @@ fn divergent_states(lts: &Lts) -> usize {
     tau.of.iter().filter(|&&c| divergent[c as usize]).count()
 }
 
-/// Kahn's algorithm: the states that remain after repeated removal of states without incoming
-/// transitions are on or behind a cycle.
+/// True if the system has no cycle, by Kahn's algorithm: no state remains after repeated removal of
+/// states without incoming transitions.
 fn is_acyclic(lts: &Lts) -> bool {
     let mut incoming = vec![0u64; lts.state_count()];
     lts.targets.iter().for_each(|t| incoming[t.index()] += 1);

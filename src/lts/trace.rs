@@ -76,8 +76,8 @@ fn prepare(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
     }
 }
 
-/// Subset construction from single states; returns also the subset of each of them. With `weak`,
-/// subsets are closed under tau.
+/// Applies the subset construction to single states; returns also the subset of each of them. With
+/// `weak`, subsets are closed under tau.
 fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     let mut sets: Interner<u32> = Interner::default();
     let mut seen = vec![0u32; lts.state_count()];

@@ -351,8 +351,8 @@ impl Machine {
         Ok(set)
     }
 
-    /// `@bag_insert(element, count, bag)`; element and count are distinguished by the operation's
-    /// sort.
+    /// Evaluates `@bag_insert(element, count, bag)`; the operation's sort distinguishes element and
+    /// count.
     pub(crate) fn bag_insert(
         &mut self,
         p: &Program,

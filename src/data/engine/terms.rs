@@ -41,13 +41,13 @@ pub(crate) trait Terms: Sized {
     /// are not evaluated.
     fn is_deep(&self) -> bool;
 
-    /// `a && b`.
+    /// Evaluates `a && b`.
     fn and(&mut self, p: &Program, a: Value, b: Value) -> Value;
-    /// `a || b`.
+    /// Evaluates `a || b`.
     fn or(&mut self, p: &Program, a: Value, b: Value) -> Value;
-    /// `!a`.
+    /// Evaluates `!a`.
     fn not(&mut self, p: &Program, a: Value) -> Value;
-    /// `a == b` at a sort.
+    /// Evaluates `a == b` at a sort.
     fn equal(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value>;
     /// Returns the condition that a value belongs to a sort, since numbers have one representation
     /// for all sorts.
@@ -73,7 +73,7 @@ pub(crate) trait Terms: Sized {
     ) -> Outcome<Value>;
     /// Applies an operation to all its arguments.
     fn apply_op(&mut self, p: &Program, op: OpId, args: Vec<Value>) -> Outcome<Value>;
-    /// `f[key -> value]` for a function sort.
+    /// Evaluates `f[key -> value]` for a function sort.
     fn update_at(
         &mut self,
         p: &Program,
