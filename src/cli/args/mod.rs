@@ -479,6 +479,7 @@ pub struct CheckArgs {
     /// File that says which labels are memory operations, as for `conform`: pages and JSON then
     /// show executions as graphs (default: the file `MODEL.interface` in the folder of the model,
     /// if it exists).
+    #[arg(long, value_name = "FILE")]
     pub interface: Option<PathBuf>,
     /// Show all parameters after each step of the evidence.
     #[arg(long)]
