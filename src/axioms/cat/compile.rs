@@ -325,6 +325,10 @@ impl<'a> Compiler<'a> {
                 ));
             }
         };
+        let is_total = matches!(self.program.nodes[set.index()].op, Op::Linearisations(..));
+        if name == "co" && !self.orders && is_total {
+            return self.memory_order(span, set, env);
+        }
         if name == "co" && !self.orders {
             // The front end chooses: the order given must be one of them.
             self.orders = true;
@@ -343,6 +347,27 @@ impl<'a> Compiler<'a> {
         }
         let (element, _) = self.choice(span, set, false)?;
         Ok(env.with(name, Value::Node(element)))
+    }
+    /// `with co from linearisations(s, r)`: one order of writes to all locations. At each location
+    /// it has the order that the front end chooses.
+    fn memory_order(&mut self, span: Span, set: Slot, env: Env) -> Compiled<Env> {
+        self.orders = true;
+        let (element, _) = self.choice(span, set, false)?;
+        let chosen = self.placed(Op::AsRelation(element), Type::Relation, span);
+        let given = [RelationId::LOC, RelationId::CO].map(Name::Relation);
+        let [loc, co] = given.map(|name| self.given(name, span));
+        let local = self.program.intersection(chosen, loc);
+        let other = self.program.difference(local, co);
+        let stage = self.program.nodes[other.index()].stage;
+        self.program.checks.push(Check {
+            span,
+            role: Role::Axiom,
+            negated: false,
+            asked: Asked::Test(TestKind::Empty, other),
+            name: "a memory order of the model".to_string(),
+            stage,
+        });
+        Ok(env.with("co", Value::Node(element)))
     }
     fn test(&mut self, test: &Test, env: &Env) -> Compiled<()> {
         let value = self.exp(&test.of, env)?;

@@ -143,6 +143,35 @@ fn orders_extend_paths_through_other_events() {
     assert!(counts.iter().all(|c| *c > 5), "{counts:?}");
 }
 
+/// A memory order that is called `co` is chosen as under any other name.
+#[test]
+fn memory_orders_may_have_the_name_of_coherence() {
+    let text = |name: &str| {
+        format!(
+            "let co0 = loc & (IW * (W \\ IW))\nwith {name} from linearisations(W, co0)\n\
+             let fr = (rf^-1; ({name} & loc)) \\ id\nacyclic po | rf | {name} | fr as a"
+        )
+    };
+    let [named, other, short] = [
+        text("co"),
+        format!("{}\nempty (mo & loc) \\ co", text("mo")),
+        "acyclic po | rf | co | (rf^-1; co) \\ id as sc".to_string(),
+    ]
+    .map(|t| model(&t));
+    let (v, _) = vocabulary();
+    let mut counts = [0, 0];
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let s = sample::skeleton(&mut random, &v, &[]);
+        let (rf, co) = sample::choice(&mut random, &s);
+        let allowed = |m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap();
+        let expected = allowed(&short);
+        assert!(allowed(&named) == expected && allowed(&other) == expected, "seed {seed}");
+        counts[usize::from(expected)] += 1;
+    }
+    assert!(counts.iter().all(|c| *c > 10), "{counts:?}");
+}
+
 /// Coherence orders by the library of the herd tools (spelled out here with the same functions) and
 /// by the primitive.
 #[test]
