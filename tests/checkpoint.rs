@@ -132,7 +132,7 @@ fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
             );
             let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
             assert!(
-                end.code == 0 && end.stderr.contains("it begins again"),
+                end.code == 0 && end.stderr.contains("the search starts again"),
                 "{command}: {}",
                 end.stderr
             );
@@ -169,13 +169,13 @@ fn a_game_is_solved_again() {
                 .concat(),
         );
         assert!(
-            [0, 3].contains(&first.code) && first.stderr.contains("it needs a game"),
+            [0, 3].contains(&first.code) && first.stderr.contains("the formula needs a game"),
             "{}",
             first.stderr
         );
         let end = mu_check(&[&common[..], processes, &strings(&["--resume", &kept])].concat());
         assert_eq!((end.code, verdicts(&end.json)), (0, verdicts(&whole.json)), "{}", end.stderr);
-        assert_eq!(end.stderr.matches("it begins again").count(), 1, "{}", end.stderr);
+        assert_eq!(end.stderr.matches("the search starts again").count(), 1, "{}", end.stderr);
         let other = strings(&[
             "check",
             &package("specs/arcx.spec"),

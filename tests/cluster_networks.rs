@@ -311,7 +311,7 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
         code == Some(2) && stderr.contains("process 0 at 127.0.0.1: it ended with"),
         "{stderr}"
     );
-    assert!(stderr.contains("`--program PATH` says where it is"), "{stderr}");
+    assert!(stderr.contains("set its path with `--program PATH`"), "{stderr}");
     let (code, _, stderr) = run(&["--start", "--shell", "/no/shell"], &search);
     assert!(
         code == Some(2) && stderr.contains("cannot start `/no/shell` for process 0"),
@@ -381,7 +381,7 @@ fn without_the_third(folder: &Path, hosts: [&str; 3], shell: &str) {
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}: {stderr}", begin.elapsed());
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains(&format!("process 2 at {}: it ended with", hosts[2])), "{stderr}");
-    assert!(stderr.contains("cannot reach a host"), "{stderr}");
+    assert!(stderr.contains("cannot reach the host"), "{stderr}");
     let begin = Instant::now();
     while is_running(&format!("{mark}/hosts")) {
         assert!(begin.elapsed() < Duration::from_secs(20), "a process waits on: {stderr}");
@@ -522,7 +522,7 @@ fn real_shells_start_all_hosts_and_end_them() {
     let missing = run("no-such-program");
     let stderr = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(
-        missing.status.code() == Some(2) && stderr.contains("`--program PATH` says where it is"),
+        missing.status.code() == Some(2) && stderr.contains("set its path with `--program PATH`"),
         "{stderr}"
     );
 }

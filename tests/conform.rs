@@ -968,7 +968,7 @@ fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
         ),
         ("fault \"f\"; replace \"Core\" with \"x\";", "times in the machine, not once"),
         ("fault \"f\";", "1:7: error: the fault has no edits"),
-        ("replace \"a\" with \"b\";", "`replace` before the first fault"),
+        ("replace \"a\" with \"b\";", "`replace` occurs before the first fault"),
         ("fault \"f\"; replace \"a\" by \"b\";", "expected `with` and a text in quotes"),
         ("fault \"f\"; replace \"\" with \"b\";", "an empty text cannot be replaced"),
         ("// nothing", "the file contains no faults"),

@@ -299,7 +299,7 @@ fn ends_of_a_model_alone() {
     expect(&text(&output), &["deadlocks    1", "1 terminated"]);
     let output = run(&[&path, "-f", "true", "--terminal", "a"]);
     assert_eq!(output.status.code(), Some(2));
-    expect(&text(&output), &["`--terminal`", "a formula is given"]);
+    expect(&text(&output), &["`--terminal`", "cannot be combined with formulas"]);
 }
 
 #[test]
