@@ -504,7 +504,7 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
     std::fs::remove_file(&path).unwrap();
     let refused = run(&format!("--processes 2 --resume {kept}"));
     assert!(
-        refused.code == 2 && refused.stderr.contains("there is no whole checkpoint"),
+        refused.code == 2 && refused.stderr.contains("there is no complete checkpoint"),
         "{}",
         refused.stderr
     );
@@ -519,7 +519,7 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
     std::fs::copy(&stranger, &path).unwrap();
     let refused = run(&format!("--processes 4 --resume {kept}"));
     assert!(
-        refused.code == 2 && refused.stderr.contains("there is no whole checkpoint"),
+        refused.code == 2 && refused.stderr.contains("there is no complete checkpoint"),
         "{}",
         refused.stderr
     );
@@ -662,7 +662,7 @@ fn killed_and_gone_on_with(kills: usize, seed: u64) {
         ));
         assert_eq!(tried.code, if whole { 3 } else { 2 }, "seed {seed}: {}", tried.stderr);
         assert!(
-            whole || tried.stderr.contains("there is no whole checkpoint") || !kept.exists(),
+            whole || tried.stderr.contains("there is no complete checkpoint") || !kept.exists(),
             "seed {seed}: {}",
             tried.stderr
         );

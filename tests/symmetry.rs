@@ -292,7 +292,7 @@ fn the_processor_has_eight_symmetries() {
         let with = run(&arguments);
         let without = run(&[arguments, vec!["--without".into(), "symmetry,por".into()]].concat());
         assert!(with.stderr.contains("one state represents up to 8"), "{}", with.stderr);
-        assert!(without.stderr.contains("done without"), "{}", without.stderr);
+        assert!(without.stderr.contains("symmetries: switched off"), "{}", without.stderr);
         let figures = |o: &crate::support::Outcome| -> Vec<serde_json::Value> {
             let results =
                 o.json["results"].as_array().cloned().unwrap_or_else(|| vec![o.json.clone()]);
