@@ -99,9 +99,11 @@ fn chance_below_choices_and_in_parallel() {
 
 #[test]
 fn what_adds_up_to_something_else_is_refused() {
-    for (weight, expected) in
-        [("1/3", "have the sum 2/3"), ("if(x, 2, -1)", "a probability is `-1`"), ("0", "have the sum 0")]
-    {
+    for (weight, expected) in [
+        ("1/3", "have the sum 2/3"),
+        ("if(x, 2, -1)", "a probability is `-1`"),
+        ("0", "have the sum 0"),
+    ] {
         let text = format!("act a; init a . dist x: Bool[{weight}]. a;");
         let spec =
             check_specification(&syntax::parse_specification(Default::default(), &text).unwrap())

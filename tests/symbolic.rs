@@ -139,7 +139,7 @@ fn auto_chooses_and_says_why() {
         .unwrap();
     let long = mu_check(&["explore", &chain, "--engine", "auto"]).json;
     assert_eq!((&long["engine"], &long["states"]), (&"explicit".into(), &400_001.into()));
-    assert_eq!(long["reason"], "more than 200,000 states, and sets of states take longer");
+    assert_eq!(long["reason"], "more than 200,000 states, and the symbolic engine takes longer");
     let mut reduced = defines(&[("max_operation_id", 0)]);
     reduced.extend(["--reduce".into(), "branching".into()]);
     let reduced = explore(&reduced, "auto");

@@ -204,17 +204,17 @@ fn all(
     // Counting as written includes all equations.
     options.partial_order &= args.count == Counting::Merged;
     write_game(session, args, subject, &formulas, &options)?;
-    let wishes = engines::wishes_of_check(args);
-    engines::expect_taken(args.engine(), &wishes)?;
+    let capabilities = engines::wishes_of_check(args);
+    engines::expect_taken(args.engine(), &capabilities)?;
     let checking = Checking {
         session,
         args,
         subject,
         kept,
         options,
-        wishes,
+        capabilities,
         several: texts.len() > 1,
-        beside: formulas.len(),
+        concurrent_formulas: formulas.len(),
     };
     let refusals = rejected
         .iter()
@@ -312,10 +312,10 @@ struct Checking<'a> {
     subject: &'a Loaded,
     kept: Option<(Folder<'a>, Option<FormulaCheckpoints>)>,
     options: mu_explore::Options,
-    wishes: Vec<mu_engines::Wish>,
+    capabilities: Vec<mu_engines::Capability>,
     several: bool,
     /// Number of formulas that are checked concurrently.
-    beside: usize,
+    concurrent_formulas: usize,
 }
 
 impl Checking<'_> {
@@ -345,10 +345,10 @@ impl Checking<'_> {
         let chosen = Options {
             solver: Some(solver(args.solver.as_ref())),
             progress: &bar,
-            shelf: shelf.as_ref().map(|s| s as &dyn mu_pbes::Shelf),
+            checkpoint_store: shelf.as_ref().map(|s| s as &dyn mu_pbes::CheckpointStore),
             quotient: !args.without.contains(&Reduction::Quotient),
             witnesses: args.evidence.is_some(),
-            beside: self.beside,
+            concurrent_formulas: self.concurrent_formulas,
             peers,
             ..Options::new(self.options.clone())
         };
@@ -356,7 +356,7 @@ impl Checking<'_> {
         let (answer, why) = match engine.check(
             subject_ref,
             formula,
-            Task { wishes: &self.wishes, options: &chosen, budget },
+            Task { capabilities: &self.capabilities, options: &chosen, budget },
         ) {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
             Err(refusal) if peers.is_none() && by_equations::may_help(&refusal, subject) => {

@@ -195,7 +195,7 @@ impl<'f> Shelf<'f> {
     }
 }
 
-impl mu_pbes::Shelf for Shelf<'_> {
+impl mu_pbes::CheckpointStore for Shelf<'_> {
     fn names(&self) -> Vec<Vec<String>> {
         self.names.clone()
     }

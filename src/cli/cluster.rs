@@ -30,11 +30,11 @@ use mu_base::diagnostic::Line;
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
 use mu_cluster::{
-    Allies, Connections, Identity, Outcome, Part, Party, Secret, Shelf, Shelves, Task, Together,
-    explore, meet,
+    Connections, GroupPeers, Identity, Outcome, Part, PartitionStore, PartitionStores, Party,
+    SearchGroup, Secret, Task, explore, meet,
 };
+use mu_engines::Capability;
 use mu_engines::Engine;
-use mu_engines::Wish;
 use mu_engines::cluster::Cluster;
 use mu_engines::explicit::Explicit;
 use mu_explore::{PathGoal, Peers, path_through};
@@ -64,7 +64,7 @@ fn expect_cluster(
     distribution: &DistributedArgs,
     engine: EngineRef,
     threads: Option<u32>,
-    wishes: Vec<Wish>,
+    capabilities: Vec<Capability>,
 ) -> Result<(), Diagnostic> {
     if distribution.process.is_some() && !distribution.is_requested() {
         return Err(Diagnostic::new(Stage::Usage, "`--process` is for `--cluster`"));
@@ -80,7 +80,7 @@ fn expect_cluster(
     if ![Explicit.name(), Cluster.name()].contains(&engine.name()) {
         return cannot_combine(distribution, &format!("`--engine {}`", engine.name()));
     }
-    if let Some(wish) = Cluster.declines(&wishes) {
+    if let Some(wish) = Cluster.unsupported(&capabilities) {
         return cannot_combine(distribution, wish.words());
     }
     if threads.is_some_and(|n| n > 1) {
@@ -123,7 +123,7 @@ pub(super) fn expect_checkable(
     let unsupported = [
         (any, "`any` as a value of a parameter"),
         (args.game.is_some(), "`--game`"),
-        (FileKind::of(&args.model).is_lts(), Wish::Stored.words()),
+        (FileKind::of(&args.model).is_lts(), Capability::Stored.words()),
         (args.formulas.iter().any(|f| f.as_os_str() == "-"), "a formula on standard input"),
     ];
     match unsupported
@@ -137,7 +137,7 @@ pub(super) fn expect_checkable(
 
 /// The group of processes that check formulas together.
 pub(super) struct ProcessGroup {
-    together: Allies,
+    together: GroupPeers,
     children: Children,
     me: usize,
     /// Limits of this process.
@@ -191,8 +191,10 @@ pub(super) fn join(
     let rack = args.checkpoints.folder().map(|f| {
         Rack::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, log_option)
     });
-    let together =
-        Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
+    let together = GroupPeers::new(SearchGroup::new(
+        connections,
+        rack.map(|r| Box::new(r) as Box<dyn PartitionStores>),
+    )?);
     Ok(Some(ProcessGroup {
         together,
         children,
@@ -274,7 +276,7 @@ pub(super) fn run(
         sum(|p| p.tally.deadlocks),
         outcome.stop.clone(),
     );
-    let ends = outcome.said.as_deref().and_then(total_ends);
+    let ends = outcome.final_report.as_deref().and_then(total_ends);
     let processes = Processes {
         count: outcome.parts.len(),
         memory: sum(|p| p.memory),
@@ -300,7 +302,7 @@ pub(super) fn seek(
     log(session, args, &outcome);
     let (states, stop) = (outcome.sum(|p| p.tally.states), outcome.stop.clone());
     if me > 0 {
-        return Ok(Err(match (&outcome.way, stop) {
+        return Ok(Err(match (&outcome.path, stop) {
             (Some(_), _) => 1,
             (None, Stop::Complete) => 0,
             (None, _) => 3,
@@ -308,7 +310,7 @@ pub(super) fn seek(
     }
     let options = session.explore_options(model, &args.without);
     let way = outcome
-        .way
+        .path
         .as_ref()
         .map(|states| path_through(model, &options, sought, states))
         .transpose()?;
@@ -365,7 +367,7 @@ fn search(
             Shares::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, log_option)
         })
         .transpose()?;
-    let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
+    let shelf = shares.as_ref().map(|s| s as &dyn PartitionStore);
     let task = Task {
         model,
         options: &options,

@@ -4,7 +4,7 @@ use super::args::{CheckArgs, EngineRef, ExploreArgs, SetStrategy};
 use super::files::FileKind;
 use super::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
-use mu_engines::Wish;
+use mu_engines::Capability;
 use mu_model::Model;
 use mu_symbolic::{Outcome, Strategy};
 
@@ -20,34 +20,37 @@ impl SetStrategy {
 }
 
 /// What is asked of `explore` besides numbers.
-pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Wish> {
+pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Capability> {
     let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
     let kept = args.out.is_some() || args.reduce.is_some();
     let asked = [
-        (kept, Wish::TransitionSystem),
-        (args.checkpoints.is_requested(), Wish::Checkpoint),
-        (args.spill.is_some(), Wish::Spill),
-        (relabelled, Wish::Relabelling),
+        (kept, Capability::TransitionSystem),
+        (args.checkpoints.is_requested(), Capability::Checkpoint),
+        (args.spill.is_some(), Capability::Spill),
+        (relabelled, Capability::Relabelling),
         // Labels are changed in the transition system.
-        (relabelled && !kept, Wish::TransitionSystem),
-        (args.confluence != "none", Wish::Priority),
-        (FileKind::of(&args.model).is_lts(), Wish::Stored),
+        (relabelled && !kept, Capability::TransitionSystem),
+        (args.confluence != "none", Capability::Priority),
+        (FileKind::of(&args.model).is_lts(), Capability::Stored),
     ];
     asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
 /// What is asked of `check` besides a verdict.
-pub(super) fn wishes_of_check(args: &CheckArgs) -> Vec<Wish> {
+pub(super) fn wishes_of_check(args: &CheckArgs) -> Vec<Capability> {
     let asked = [
-        (args.checkpoints.is_requested(), Wish::Checkpoint),
-        (args.confluence != "none", Wish::Priority),
+        (args.checkpoints.is_requested(), Capability::Checkpoint),
+        (args.confluence != "none", Capability::Priority),
     ];
     asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
 /// Refuses what an engine that was named does not do.
-pub(super) fn expect_taken(engine: EngineRef, wishes: &[Wish]) -> Result<(), Diagnostic> {
-    let Some(wish) = engine.declines(wishes) else { return Ok(()) };
+pub(super) fn expect_taken(
+    engine: EngineRef,
+    capabilities: &[Capability],
+) -> Result<(), Diagnostic> {
+    let Some(wish) = engine.unsupported(capabilities) else { return Ok(()) };
     let message = format!("{} cannot be combined with `--engine {}`", wish.words(), engine.name());
     Err(Diagnostic::new(Stage::Usage, message).note("omit `--engine` to use the explicit engine"))
 }

@@ -287,7 +287,7 @@ fn counted(
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
     let extras = mu_explore::Extras { checkpoints, restored, ends, spill };
     let task = Task {
-        wishes: &engines::wishes_of_explore(args),
+        capabilities: &engines::wishes_of_explore(args),
         options: &options,
         budget: &session.budget,
     };

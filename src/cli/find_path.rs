@@ -318,7 +318,7 @@ fn search(
             path_goal,
             goal.all.unwrap_or(1) as usize,
         )?;
-        Ok((seen.ways, seen.states, seen.stop, seen.partial_order))
+        Ok((seen.paths, seen.states, seen.stop, seen.partial_order))
     };
     let result = if args.distribution.is_requested() {
         match super::cluster::seek(session, args, model, path_goal)? {

@@ -19,7 +19,7 @@ use super::output;
 use super::pipeline::file_error;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
-use mu_cluster::{Shelf, Shelves};
+use mu_cluster::{PartitionStore, PartitionStores};
 use mu_explore::{Partition, Stamp, expect_sound};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -230,8 +230,8 @@ impl Rack {
     }
 }
 
-impl Shelves for Rack {
-    fn shelf(&self, search: &str) -> Result<Box<dyn Shelf + '_>, Diagnostic> {
+impl PartitionStores for Rack {
+    fn shelf(&self, search: &str) -> Result<Box<dyn PartitionStore + '_>, Diagnostic> {
         let (stem, identity) = self.current.borrow().clone();
         let name = format!("{stem}-{search}");
         let fingerprint = format!("{}; formula: {identity}", self.fingerprint);
@@ -266,7 +266,7 @@ fn other(folder: &Path) -> Diagnostic {
     )
 }
 
-impl Shelf for Shares {
+impl PartitionStore for Shares {
     fn resumed(&self) -> Option<&Stamp> {
         self.from.as_ref().map(|f| &f.1)
     }

@@ -25,13 +25,13 @@ use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
-use mu_engines::auto::{Turn, by_turns};
+use mu_engines::auto::{Slice, alternate};
 use mu_engines::explicit::Explicit;
 use mu_engines::symbolic::Symbolic;
 use mu_explore::{Cyclic, RejectedSymmetry, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
-use mu_pbes::symbolic::{SymbolicAnswer, Wanted, check_wanted};
+use mu_pbes::symbolic::{CheckOptions, SymbolicAnswer, check_with_options};
 use mu_pbes::{Answer, Options, Verdict, check};
 use mu_process::linear::{LinearProcess, ParamRole};
 use mu_process::linearise;
@@ -707,8 +707,9 @@ fn verdict(
 ) -> Result<Answer, Diagnostic> {
     let check_symbolic = |budget: &Budget| {
         let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
-        let wanted = Wanted { runs_end: ends, witnesses: false };
-        check_wanted(base, base, formula, &options, wanted, budget).map(SymbolicAnswer::into_answer)
+        let wanted = CheckOptions { runs_end: ends, witnesses: false };
+        check_with_options(base, base, formula, &options, wanted, budget)
+            .map(SymbolicAnswer::into_answer)
     };
     let check_explicit = |budget: &Budget| {
         // Abstractions are verified on the transitions of the search: skip none.
@@ -723,13 +724,13 @@ fn verdict(
     match args.chosen_engine.map(|engine| engine.name()) {
         Some(name) if name == Symbolic.name() => check_symbolic(&session.budget),
         Some(name) if name == Explicit.name() => check_explicit(&session.budget),
-        _ => by_turns(
+        _ => alternate(
             &session.budget,
             before,
             |answer: &Answer| answer.verdict.stop(),
             &mut |turn, budget, _| match turn {
-                Turn::Symbolic => check_symbolic(budget),
-                Turn::First | Turn::Explicit => check_explicit(budget),
+                Slice::Symbolic => check_symbolic(budget),
+                Slice::First | Slice::Explicit => check_explicit(budget),
             },
         ),
     }

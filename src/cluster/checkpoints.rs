@@ -1,73 +1,74 @@
-//! When the processes of a search write their shares: all at the end of one level, which they agree
-//! on.
+//! Coordination of distributed checkpoints: all processes write their partitions at the end of one
+//! common level.
 //!
-//! In: what the others say. Out: which levels may begin, and when to write. Process 0 asks for a
-//! checkpoint. Every process then begins no level, and tells all how far it is; the first level
-//! that nobody has begun is the boundary. What lies before it is searched, each writes its share
-//! and tells all, and goes on when it has heard the same of every other. A search that a limit ends
-//! is cut instead: it expands no more, but what is on the way still arrives; then each writes its
-//! share as it is.
+//! In: reports of the other processes. Out: which levels may begin, and when to write. Process 0
+//! requests a checkpoint. Every process then begins no further level and reports its progress to
+//! all; the first level that nobody has begun is the boundary. All levels before it are completed.
+//! Then each process writes its partition, reports this to all, and continues after receiving the
+//! same report from every other process. A search ended by a limit is cut instead: it expands no
+//! more states, but batches in transit still arrive; then each writes its partition.
 //!
 //! Cost: two short messages from each process to each other for a checkpoint, and the wait for the
-//! slowest to write. Invariants: no process goes beyond the boundary before all have written; the
-//! checkpoint before is given up only then; what a process hears of a later checkpoint is kept
-//! until it gets there.
+//! slowest to write. Invariants: no process passes the boundary before all have written; the
+//! previous checkpoint is deleted only then; reports for a later checkpoint are stored until it
+//! begins.
 
 use mu_base::Diagnostic;
 use mu_explore::{Partition, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who keeps the shares of a search, in one place for all processes.
-pub trait Shelf {
-    /// A stamp of the checkpoint to go on from; none: the search begins.
+/// Store of the partitions of a search, common to all processes.
+pub trait PartitionStore {
+    /// Returns a stamp of the checkpoint to resume; `None`: start from the initial state.
     fn resumed(&self) -> Option<&Stamp>;
-    /// Takes this process's own out of the shares of that checkpoint.
+    /// Reads this process's states from the partitions of that checkpoint.
     ///
     /// # Errors
-    /// They cannot be read; those of [`Partition::read`].
+    /// They cannot be read; errors of [`Partition::read`].
     fn read(&self, share: &mut Partition<'_>) -> Result<(), Diagnostic>;
-    /// Whether shares are to be written.
+    /// True if checkpoints are to be written.
     fn keeps(&self) -> bool;
-    /// Whether it is time for that. Asked of process 0 before each level, and a few times a second.
+    /// True if a checkpoint is due. Called by process 0 before each level, and a few times a
+    /// second.
     fn due(&self) -> bool;
-    /// What tells the search from others, see [`Stamp::fingerprint`].
+    /// Returns the fingerprint of the search, see [`Stamp::fingerprint`].
     fn fingerprint(&self) -> String;
-    /// A new search begins: what is kept of others goes. For process 0.
+    /// Deletes the checkpoints of other searches, when a new search begins. For process 0.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// They cannot be deleted.
     fn clear(&self) -> Result<(), Diagnostic>;
-    /// Writes a share.
+    /// Writes a partition.
     ///
     /// # Errors
     /// It cannot be written.
     fn keep(&self, share: &mut Partition<'_>, stamp: &Stamp) -> Result<(), Diagnostic>;
-    /// All processes have written: checkpoints before this one may go. For process 0.
+    /// Deletes earlier checkpoints, after all processes have written this one. For process 0.
     fn settle(&self, stamp: &Stamp);
 }
 
-/// How far a checkpoint is.
+/// Phase of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// None is being made.
-    Going,
-    /// No level begins until all have said how far they are.
-    Asked,
-    /// Levels below this one are searched.
-    Until(u64),
+    /// No checkpoint is in progress.
+    Idle,
+    /// No level begins until all processes have reported their progress.
+    Requested,
+    /// Levels below this one are completed.
+    CompleteUpTo(u64),
     /// This process has written.
     Written,
 }
 
-/// See the module's head.
+/// State of the coordination.
 #[derive(Debug)]
 pub(super) struct Rounds {
     processes: usize,
     phase: Phase,
-    /// The checkpoint that is being made, or the last one.
+    /// The checkpoint in progress, or the last one.
     number: u64,
-    /// The last one asked for.
-    asked: u64,
+    /// The last requested checkpoint.
+    requested: u64,
     /// By checkpoint and process: the first level that it had not begun.
     next: BTreeMap<(u64, usize), u64>,
     /// Checkpoints and processes that have written.
@@ -75,86 +76,85 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// Of a search that goes on from a checkpoint of this number, or 0.
+    /// Starts after the checkpoint `number`; 0 if there is none.
     pub fn new(processes: usize, number: u64) -> Self {
         Self {
             processes,
-            phase: Phase::Going,
+            phase: Phase::Idle,
             number,
-            asked: number,
+            requested: number,
             next: BTreeMap::new(),
             written: BTreeSet::new(),
         }
     }
-    /// Whether a level may begin.
+    /// True if a level may begin.
     pub fn may_begin(&self, level: u64) -> bool {
         match self.phase {
-            Phase::Going => true,
-            Phase::Until(boundary) => level < boundary,
-            Phase::Asked | Phase::Written => false,
+            Phase::Idle => true,
+            Phase::CompleteUpTo(boundary) => level < boundary,
+            Phase::Requested | Phase::Written => false,
         }
     }
-    /// Whether process 0 may ask for another: its number.
-    pub fn another(&self) -> Option<u64> {
-        (self.phase == Phase::Going && self.asked == self.number).then_some(self.number + 1)
+    /// Returns the number of the next checkpoint, if process 0 may request one.
+    pub fn next_number(&self) -> Option<u64> {
+        (self.phase == Phase::Idle && self.requested == self.number).then_some(self.number + 1)
     }
-    /// The number of a checkpoint at the end of the search; the same in all processes once they
-    /// have heard all.
+    /// Returns the number of a checkpoint at the end of the search; equal in all processes after
+    /// the final reports.
     pub fn last(&self) -> u64 {
-        self.asked + 1
+        self.requested + 1
     }
-    /// Process 0 asks for a checkpoint.
+    /// Records the request of process 0.
     pub fn ask(&mut self, number: u64) {
-        self.asked = self.asked.max(number);
+        self.requested = self.requested.max(number);
     }
-    /// A process says how far it is.
-    pub fn hear_next(&mut self, number: u64, from: usize, next: u64) {
+    /// Records the progress of a process.
+    pub fn record_next(&mut self, number: u64, from: usize, next: u64) {
         self.next.insert((number, from), next);
     }
-    /// A process says that it has written.
-    pub fn hear_written(&mut self, number: u64, from: usize) {
+    /// Records that a process has written.
+    pub fn record_written(&mut self, number: u64, from: usize) {
         self.written.insert((number, from));
     }
-    /// Enters the checkpoint that was asked for: its number, for this process to tell all how far
-    /// it is.
+    /// Begins the requested checkpoint: returns its number, for the progress report of this
+    /// process.
     pub fn enter(&mut self) -> Option<u64> {
-        if self.phase != Phase::Going || self.asked == self.number {
+        if self.phase != Phase::Idle || self.requested == self.number {
             return None;
         }
         self.number += 1;
-        self.phase = Phase::Asked;
+        self.phase = Phase::Requested;
         Some(self.number)
     }
-    /// The boundary, once all have said how far they are: what lies before it is still to be
-    /// searched.
+    /// Returns the boundary, after all have reported: levels before it must be completed.
     pub fn boundary(&mut self) -> Option<u64> {
-        if self.phase == Phase::Asked {
-            let told: Vec<u64> = self
+        if self.phase == Phase::Requested {
+            let reported: Vec<u64> = self
                 .next
                 .range((self.number, 0)..=(self.number, usize::MAX))
                 .map(|n| *n.1)
                 .collect();
-            if told.len() == self.processes {
-                self.phase = Phase::Until(told.into_iter().max().unwrap_or(0));
+            if reported.len() == self.processes {
+                self.phase = Phase::CompleteUpTo(reported.into_iter().max().unwrap_or(0));
             }
         }
-        if let Phase::Until(boundary) = self.phase { Some(boundary) } else { None }
+        if let Phase::CompleteUpTo(boundary) = self.phase { Some(boundary) } else { None }
     }
-    /// This process has written: the number of the checkpoint, to be told to all.
+    /// Records that this process has written. Returns the number of the checkpoint, to be reported.
     pub fn write(&mut self) -> u64 {
         self.phase = Phase::Written;
         self.number
     }
-    /// Whether all have written a checkpoint.
+    /// True if all processes have written a checkpoint.
     pub fn all_wrote(&self, number: u64) -> bool {
         self.written.range((number, 0)..=(number, usize::MAX)).count() == self.processes
     }
-    /// Goes on if all have written: the number of the checkpoint.
+    /// Ends the checkpoint if all have written; returns its number.
     pub fn leave(&mut self) -> Option<u64> {
         if self.phase != Phase::Written || !self.all_wrote(self.number) {
             return None;
         }
-        self.phase = Phase::Going;
+        self.phase = Phase::Idle;
         let number = self.number;
         self.next.retain(|(n, _), _| *n > number);
         self.written.retain(|(n, _)| *n > number);
@@ -170,25 +170,28 @@ mod tests {
     fn nobody_passes_the_boundary_before_all_have_written() {
         let mut rounds = Rounds::new(2, 4);
         assert!(rounds.may_begin(7) && rounds.enter().is_none());
-        assert_eq!(rounds.another(), Some(5));
+        assert_eq!(rounds.next_number(), Some(5));
         rounds.ask(5);
-        // The other may be quicker than the request.
-        rounds.hear_next(5, 1, 9);
-        assert_eq!((rounds.enter(), rounds.boundary(), rounds.another()), (Some(5), None, None));
+        // Another process may be faster than the request.
+        rounds.record_next(5, 1, 9);
+        assert_eq!(
+            (rounds.enter(), rounds.boundary(), rounds.next_number()),
+            (Some(5), None, None)
+        );
         assert!(!rounds.may_begin(8));
-        rounds.hear_next(5, 0, 8);
+        rounds.record_next(5, 0, 8);
         assert_eq!(rounds.boundary(), Some(9));
         assert!(rounds.may_begin(8) && !rounds.may_begin(9));
         assert_eq!((rounds.write(), rounds.leave()), (5, None));
-        rounds.hear_written(5, 0);
+        rounds.record_written(5, 0);
         assert_eq!(rounds.leave(), None);
-        // The other has gone on and been asked again.
-        rounds.hear_next(6, 1, 10);
+        // Another process has continued and received the next request.
+        rounds.record_next(6, 1, 10);
         rounds.ask(6);
         assert!(!rounds.may_begin(9));
-        rounds.hear_written(5, 1);
+        rounds.record_written(5, 1);
         assert_eq!((rounds.leave(), rounds.enter(), rounds.last()), (Some(5), Some(6), 7));
-        rounds.hear_next(6, 0, 10);
+        rounds.record_next(6, 0, 10);
         assert_eq!(rounds.boundary(), Some(10));
     }
 }

@@ -1,67 +1,66 @@
-//! What processes of a search tell each other beside states, as bytes.
+//! Control messages between the processes of a search, and their encoding.
 //!
-//! In and out: a [`Report`]. Cost: tens of bytes. Invariant: bytes that are no report are refused
-//! with an error.
+//! In and out: a [`Report`]. Cost: tens of bytes. Invariant: malformed bytes are rejected with an
+//! error.
 
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, SourceId, Span, Stage, Stop};
 use mu_explore::Tally;
 
-/// Why a process wants the search to end early.
+/// Reason for an early end of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum EndReason {
     /// A limit or an interrupt.
     Stopped(Stop),
-    /// Something was found to be no symmetry: all begin again without it.
+    /// A symmetry was refuted: all processes restart without it.
     Broken,
     /// An error of the model.
     Failed(Box<Diagnostic>),
-    /// What some state carries decides.
+    /// An annotation decides.
     Decided,
 }
 
-impl From<Diagnostic> for Why {
+impl From<Diagnostic> for EndReason {
     fn from(error: Diagnostic) -> Self {
         match error.stop {
-            Some(stop) => Why::Stopped(stop),
-            None => Why::Failed(Box::new(error)),
+            Some(stop) => EndReason::Stopped(stop),
+            None => EndReason::Failed(Box::new(error)),
         }
     }
 }
 
-/// See the module's head.
+/// A control message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// How far it is.
+    /// Progress of the sender.
     Tally(Tally),
-    /// The search is to end; whether what is on the way is to arrive first.
+    /// The search is to end; `drain`: batches in transit must arrive first.
     Halt { drain: bool },
     /// The random number of this run, from process 0.
     Run(u64),
-    /// Process 0 wants the checkpoint of this number.
-    Ask(u64),
+    /// Process 0 requests the checkpoint with this number.
+    RequestCheckpoint(u64),
     /// For that checkpoint: the first level that the sender has not begun.
     Next { number: u64, level: u64 },
-    /// The sender has written its share of it.
+    /// The sender has written its partition.
     Written(u64),
-    /// It could not: that checkpoint does not count.
+    /// The sender could not write: the checkpoint is void.
     Unwritten(u64),
-    /// The sender has met what is sought in this level.
-    Hit(u64),
-    /// It is through with that level.
-    Through,
-    /// The state before the last one of the way, of this level, if it has one; else nothing.
-    Before { level: u64, state: Vec<u8> },
-    /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for
-    /// symmetries that failed, what its caller has to say, whether no state of it is missing,
-    /// and a state of it that is sought.
+    /// The sender has reached the goal in this level.
+    GoalReached(u64),
+    /// The sender has completed that level.
+    LevelDone,
+    /// The predecessor of the last state of the path in this level; empty if the sender has none.
+    Predecessor { level: u64, state: Vec<u8> },
+    /// Final report: totals, peak memory, the reason for an early end, refuted symmetries, the
+    /// caller's report, consistency of the partition, and a goal state.
     Last {
         tally: Tally,
         memory: u64,
-        why: Option<Why>,
+        why: Option<EndReason>,
         failed: Vec<usize>,
-        said: Vec<u8>,
-        whole: bool,
+        final_report: Vec<u8>,
+        consistent: bool,
         hit: Option<Vec<u8>>,
     },
 }
@@ -141,21 +140,21 @@ fn take_tally(bytes: &mut &[u8]) -> Option<Tally> {
     })
 }
 
-/// The number of a stop or a stage in its list; both lists are whole.
+/// Returns the index of a stop or a stage in its list; both lists are complete.
 fn place<T: PartialEq>(list: &[T], item: &T) -> u64 {
     list.iter().position(|i| i == item).unwrap_or(list.len() - 1) as u64
 }
 
-impl Why {
+impl EndReason {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Why::Stopped(stop) => {
+            EndReason::Stopped(stop) => {
                 out.push(1);
                 put(out, place(&STOPS, stop));
             }
-            Why::Broken => out.push(2),
-            Why::Decided => out.push(4),
-            Why::Failed(e) => {
+            EndReason::Broken => out.push(2),
+            EndReason::Decided => out.push(4),
+            EndReason::Failed(e) => {
                 out.push(3);
                 put(out, place(&STAGES, &e.stage));
                 put_text(out, &e.message);
@@ -171,13 +170,13 @@ impl Why {
             }
         }
     }
-    fn read(bytes: &mut &[u8]) -> Option<Option<Why>> {
+    fn read(bytes: &mut &[u8]) -> Option<Option<EndReason>> {
         let word = |n: u64| u32::try_from(n).ok();
         Some(match take(bytes)? {
             0 => None,
-            1 => Some(Why::Stopped(STOPS.get(take(bytes)? as usize)?.clone())),
-            2 => Some(Why::Broken),
-            4 => Some(Why::Decided),
+            1 => Some(EndReason::Stopped(STOPS.get(take(bytes)? as usize)?.clone())),
+            2 => Some(EndReason::Broken),
+            4 => Some(EndReason::Decided),
             3 => {
                 let mut error = Diagnostic::new(*STAGES.get(take(bytes)? as usize)?, "");
                 error.message = take_text(bytes)?;
@@ -191,7 +190,7 @@ impl Why {
                 for _ in 0..take(bytes)? {
                     error.notes.push(take_text(bytes)?);
                 }
-                Some(Why::Failed(Box::new(error)))
+                Some(EndReason::Failed(Box::new(error)))
             }
             _ => return None,
         })
@@ -199,7 +198,7 @@ impl Why {
 }
 
 impl Report {
-    /// As bytes.
+    /// Encodes the report.
     pub fn write(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -209,12 +208,12 @@ impl Report {
             }
             Report::Halt { drain } => out.extend([1, u8::from(*drain)]),
             Report::Run(number)
-            | Report::Ask(number)
+            | Report::RequestCheckpoint(number)
             | Report::Written(number)
             | Report::Unwritten(number) => {
                 out.push(match self {
                     Report::Run(_) => 3,
-                    Report::Ask(_) => 4,
+                    Report::RequestCheckpoint(_) => 4,
                     Report::Written(_) => 5,
                     _ => 6,
                 });
@@ -225,17 +224,17 @@ impl Report {
                 put(&mut out, *number);
                 put(&mut out, *level);
             }
-            Report::Hit(level) => {
+            Report::GoalReached(level) => {
                 out.push(8);
                 put(&mut out, *level);
             }
-            Report::Through => out.push(9),
-            Report::Before { level, state } => {
+            Report::LevelDone => out.push(9),
+            Report::Predecessor { level, state } => {
                 out.push(10);
                 put(&mut out, *level);
                 put_bytes(&mut out, state);
             }
-            Report::Last { tally, memory, why, failed, said, whole, hit } => {
+            Report::Last { tally, memory, why, failed, final_report, consistent, hit } => {
                 out.push(2);
                 put_tally(&mut out, tally);
                 put(&mut out, *memory);
@@ -245,17 +244,17 @@ impl Report {
                 }
                 put(&mut out, failed.len() as u64);
                 failed.iter().for_each(|f| put(&mut out, *f as u64));
-                put_bytes(&mut out, said);
-                out.extend([u8::from(*whole), u8::from(hit.is_some())]);
+                put_bytes(&mut out, final_report);
+                out.extend([u8::from(*consistent), u8::from(hit.is_some())]);
                 put_bytes(&mut out, hit.as_deref().unwrap_or_default());
             }
         }
         out
     }
-    /// From bytes.
+    /// Decodes a report.
     ///
     /// # Errors
-    /// They are no report.
+    /// The bytes are malformed.
     pub fn read(bytes: &[u8]) -> Result<Self, Diagnostic> {
         Self::parse(bytes)
             .ok_or_else(|| Diagnostic::new(Stage::File, "a malformed report of another process"))
@@ -266,22 +265,31 @@ impl Report {
             0 => Report::Tally(take_tally(bytes)?),
             1 => Report::Halt { drain: truth(bytes)? },
             3 => Report::Run(take(bytes)?),
-            4 => Report::Ask(take(bytes)?),
+            4 => Report::RequestCheckpoint(take(bytes)?),
             5 => Report::Written(take(bytes)?),
             6 => Report::Unwritten(take(bytes)?),
             7 => Report::Next { number: take(bytes)?, level: take(bytes)? },
-            8 => Report::Hit(take(bytes)?),
-            9 => Report::Through,
-            10 => Report::Before { level: take(bytes)?, state: take_bytes(bytes)? },
+            8 => Report::GoalReached(take(bytes)?),
+            9 => Report::LevelDone,
+            10 => Report::Predecessor { level: take(bytes)?, state: take_bytes(bytes)? },
             2 => {
-                let (tally, memory, why) = (take_tally(bytes)?, take(bytes)?, Why::read(bytes)?);
+                let (tally, memory, why) =
+                    (take_tally(bytes)?, take(bytes)?, EndReason::read(bytes)?);
                 let mut failed = Vec::new();
                 for _ in 0..take(bytes)? {
                     failed.push(usize::try_from(take(bytes)?).ok()?);
                 }
-                let said = take_bytes(bytes)?;
-                let (whole, some, state) = (truth(bytes)?, truth(bytes)?, take_bytes(bytes)?);
-                Report::Last { tally, memory, why, failed, said, whole, hit: some.then_some(state) }
+                let final_report = take_bytes(bytes)?;
+                let (consistent, some, state) = (truth(bytes)?, truth(bytes)?, take_bytes(bytes)?);
+                Report::Last {
+                    tally,
+                    memory,
+                    why,
+                    failed,
+                    final_report,
+                    consistent,
+                    hit: some.then_some(state),
+                }
             }
             _ => return None,
         };
@@ -307,8 +315,8 @@ mod tests {
             memory: 5 << 30,
             why,
             failed,
-            said: vec![1, 50],
-            whole: true,
+            final_report: vec![1, 50],
+            consistent: true,
             hit: Some(vec![0, 7]),
         };
         let mut reports = vec![
@@ -316,24 +324,27 @@ mod tests {
             Report::Halt { drain: true },
             Report::Halt { drain: false },
             last(None, vec![]),
-            last(Some(Why::Broken), vec![3, 1]),
-            last(Some(Why::Decided), vec![]),
+            last(Some(EndReason::Broken), vec![3, 1]),
+            last(Some(EndReason::Decided), vec![]),
         ];
         reports.extend([
             Report::Run(u64::MAX),
-            Report::Ask(3),
+            Report::RequestCheckpoint(3),
             Report::Written(4),
             Report::Unwritten(5),
         ]);
         reports.push(Report::Next { number: 1, level: 1 << 33 });
         reports.extend([
-            Report::Hit(3),
-            Report::Through,
-            Report::Before { level: 2, state: vec![1, 2] },
+            Report::GoalReached(3),
+            Report::LevelDone,
+            Report::Predecessor { level: 2, state: vec![1, 2] },
         ]);
-        reports.extend(STOPS.map(|s| last(Some(Why::Stopped(s)), vec![])));
+        reports.extend(STOPS.map(|s| last(Some(EndReason::Stopped(s)), vec![])));
         reports.extend(STAGES.map(|s| {
-            last(Some(Why::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))), vec![])
+            last(
+                Some(EndReason::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))),
+                vec![],
+            )
         }));
         for report in reports {
             let bytes = report.write();

@@ -1,21 +1,21 @@
-//! How the processes of a search find each other and prove who they are.
+//! Handshake of the processes of a search: connection and mutual authentication.
 //!
-//! In: a listening socket, the addresses of all, a secret, what this process runs. Out:
+//! In: a listening socket, the addresses of all, a secret, the identity of this process's run. Out:
 //! [`Connections`]: one to each other process. The process with the higher number connects, the
-//! other listens, until all are there; then nobody listens any more.
+//! other listens, until all are connected; then nobody listens any more.
 //!
 //! ```text
-//! who connects   magic, version, 32 random bytes, its number, the other's number, how many they are
-//! who listens    magic, version, 32 random bytes
-//! who connects   digests of what it runs, code over all of the above and "connects"
-//! who listens    digests of what it runs, code over all of the above and "listens"
+//! connecting   magic, version, 32 random bytes, its number, the other's number, process count
+//! listening    magic, version, 32 random bytes
+//! connecting   digests of its run, code over all of the above and "connects"
+//! listening    digests of its run, code over all of the above and "listens"
 //! ```
 //!
-//! The codes are HMAC-SHA-256 under the secret (challenge and response after ISO/IEC 9798-4).
-//! Whoever listens says nothing of itself before the other has proven itself; who fails is turned
-//! away, and the search goes on waiting. The digests tell another binary, model or option by name.
-//! The keys of the connection's frames are further codes over the same bytes. Cost: two round trips
-//! a connection.
+//! The codes are HMAC-SHA-256 under the secret (challenge and response after ISO/IEC 9798-4). The
+//! listening process reveals nothing of itself before the other is authenticated; a failure is
+//! rejected, and the search continues to wait. The digests identify another binary, model or option
+//! by name. The keys of the connection's frames are further codes over the same bytes. Cost: two
+//! round trips a connection.
 
 use super::process_group::Connections;
 use super::wire::{Health, Wire, keyed, lock};
@@ -29,38 +29,38 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 16] = b"mu-check cluster";
-/// Of the protocol, frames and reports included.
+/// Version of the protocol, including frames and reports.
 const VERSION: u32 = 3;
-/// Time for one step of the proof.
+/// Time limit of one step of the handshake.
 const STEP: Duration = Duration::from_secs(5);
-/// Time until the name of a machine is known: where machines start together, as containers do,
-/// names come with them.
-const NAMED: Duration = Duration::from_secs(30);
+/// Time limit for resolving the name of a machine: containers that start together may register
+/// their names late.
+const RESOLVE: Duration = Duration::from_secs(30);
 /// Time between attempts to connect.
-const AGAIN: Duration = Duration::from_millis(30);
-/// Proofs that are heard at the same time.
-const MOST_HEARD: usize = 256;
-/// Strangers that are named when the others do not come.
-const MOST_NAMED: usize = 5;
+const RETRY: Duration = Duration::from_millis(30);
+/// Limit on concurrent handshakes.
+const MAX_HANDSHAKES: usize = 256;
+/// Limit on the strangers listed in a message.
+const MAX_LISTED: usize = 5;
 
-/// What the processes of a search, and nobody else, know.
+/// Shared secret of the processes of a search.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// A random one.
+    /// Creates a random secret.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     pub fn random() -> Result<Self, Diagnostic> {
         let mut bytes = [0; 32];
         fill(&mut bytes)?;
         Ok(Self(bytes.iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect()))
     }
-    /// From text; white space at its ends does not count.
+    /// Parses a secret; ignores surrounding white space.
     ///
     /// # Errors
-    /// It is too short to be one.
+    /// It is too short.
     pub fn of_text(text: &str) -> Result<Self, Diagnostic> {
         let text = text.trim();
         if text.len() < 16 {
@@ -69,7 +69,7 @@ impl Secret {
         }
         Ok(Self(text.as_bytes().to_vec()))
     }
-    /// As text, for another process.
+    /// Returns the secret as text, for another process.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
@@ -80,31 +80,31 @@ fn fill(bytes: &mut [u8]) -> Result<(), Diagnostic> {
         .map_err(|e| Diagnostic::internal(format!("the system gives no random numbers: {e}")))
 }
 
-/// A random number.
+/// Returns a random number.
 pub(super) fn random_number() -> Result<u64, Diagnostic> {
     let mut bytes = [0; 8];
     fill(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// What a process runs, as digests.
+/// Digests that identify the run of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity([[u8; 32]; 4]);
 
-/// What the digests are of, for messages.
+/// Names of the digests, for messages.
 const WHAT: [&str; 4] = [
     "another program or version",
     "another model or other parameters",
     "other options or goes on from another checkpoint",
     "other formulas",
 ];
-/// Bytes of all digests, and of them with a code.
+/// Length of all digests, and of digests with a code.
 const DIGESTS: usize = 128;
 const PROOF: usize = DIGESTS + 32;
 
 impl Identity {
-    /// Of the bytes of the program, of the model with its parameters, of the options that the
-    /// processes must share, and of the formulas.
+    /// Computes the digests of the program's bytes, the model with its parameters, the options that
+    /// must agree, and the formulas.
     ///
     /// # Errors
     /// The program cannot be read.
@@ -140,44 +140,44 @@ impl Identity {
     }
 }
 
-/// A process among the others.
+/// A process of a distributed search, before it is connected.
 pub struct Party {
     /// Its number.
     pub me: usize,
-    /// Where all of them listen, by number.
+    /// Addresses of all processes, by number.
     pub addresses: Vec<String>,
-    /// Where this one does.
+    /// Listening socket of this process.
     pub listener: TcpListener,
-    /// What they know.
+    /// Shared secret.
     pub secret: Secret,
-    /// What this one runs.
+    /// Identity of this process's run.
     pub identity: Identity,
 }
 
-/// Why a connection did not come about.
-enum Refused {
-    /// Nobody is there, or nobody answers: perhaps somebody does later.
+/// Reason for a failed connection.
+enum Failure {
+    /// Nobody answers yet; retry.
     Silent(String),
-    /// It is a stranger: perhaps another comes.
+    /// The peer is not part of the search; wait for another.
     Stranger(String),
-    /// One of ours, and it will not do.
+    /// The peer is part of the search but does not match; the search fails.
     Wrong(Diagnostic),
 }
 
-impl From<std::io::Error> for Refused {
+impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         use std::io::ErrorKind::{TimedOut, WouldBlock};
         match error.kind() {
             TimedOut | WouldBlock => {
-                Refused::Silent(format!("it did not answer within {} s", STEP.as_secs()))
+                Failure::Silent(format!("it did not answer within {} s", STEP.as_secs()))
             }
-            _ => Refused::Silent(error.to_string()),
+            _ => Failure::Silent(error.to_string()),
         }
     }
 }
-impl From<Diagnostic> for Refused {
+impl From<Diagnostic> for Failure {
     fn from(error: Diagnostic) -> Self {
-        Refused::Wrong(error)
+        Failure::Wrong(error)
     }
 }
 
@@ -201,7 +201,7 @@ impl Party {
         connects: bool,
         transcript: &[u8],
         health: &Arc<Health>,
-    ) -> Result<Wire, Refused> {
+    ) -> Result<Wire, Failure> {
         let mut keys = ["frames of who connects", "frames of who listens"]
             .map(|purpose| self.code(transcript, purpose));
         if !connects {
@@ -218,18 +218,18 @@ impl Party {
         }
     }
 
-    /// Proves itself to a process that listens. `waited`: for how long it has tried.
+    /// Authenticates to a listening process. `waited`: the time since the first attempt.
     fn connect(
         &self,
         peer: usize,
         health: &Arc<Health>,
         waited: Duration,
-    ) -> Result<Wire, Refused> {
+    ) -> Result<Wire, Failure> {
         let address = &self.addresses[peer];
         let unknown =
             || match format!("no machine is known as `{address}`, the address of process {peer}") {
-                text if waited < NAMED => Refused::Silent(text),
-                text => Refused::Wrong(Diagnostic::new(Stage::Usage, text)),
+                text if waited < RESOLVE => Failure::Silent(text),
+                text => Failure::Wrong(Diagnostic::new(Stage::Usage, text)),
             };
         let place =
             address.to_socket_addrs().ok().and_then(|mut all| all.next()).ok_or_else(unknown)?;
@@ -245,7 +245,7 @@ impl Party {
         let mut answer = [0; 52];
         socket.read_exact(&mut answer)?;
         if &answer[..16] != MAGIC {
-            return Err(Refused::Stranger("what listens there is no process of a search".into()));
+            return Err(Failure::Stranger("what listens there is no process of a search".into()));
         }
         transcript.extend(answer);
         let mine = self.identity.bytes();
@@ -254,19 +254,26 @@ impl Party {
         socket.write_all(&[mine, code].concat())?;
         let mut proof = [0; PROOF];
         socket.read_exact(&mut proof).map_err(|_| {
-            Refused::Stranger("it closed the connection when this process proved itself: its secret may be another one".into())
+            Failure::Stranger(
+                "it closed the connection during authentication: its secret may be different"
+                    .into(),
+            )
         })?;
         let theirs: [u8; DIGESTS] = std::array::from_fn(|i| proof[i]);
         transcript.extend(theirs);
         if !self.is_code(&transcript, "listens", &proof[DIGESTS..]) {
-            return Err(Refused::Stranger("what listens there does not know the secret".into()));
+            return Err(Failure::Stranger("what listens there does not know the secret".into()));
         }
         self.compare(peer, &Identity::of(&theirs))?;
         self.wire(socket, peer, true, &transcript, health)
     }
 
-    /// Hears the proof of whoever has connected.
-    fn hear(&self, mut socket: TcpStream, health: &Arc<Health>) -> Result<(usize, Wire), Refused> {
+    /// Authenticates a process that has connected.
+    fn authenticate(
+        &self,
+        mut socket: TcpStream,
+        health: &Arc<Health>,
+    ) -> Result<(usize, Wire), Failure> {
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(STEP))?;
         socket.set_nodelay(true)?;
@@ -274,7 +281,7 @@ impl Party {
         socket.read_exact(&mut hello)?;
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| hello[at + i])) as usize;
         if &hello[..16] != MAGIC || word(16) != VERSION as usize {
-            return Err(Refused::Stranger("it is no process of a search of this version".into()));
+            return Err(Failure::Stranger("it is no process of a search of this version".into()));
         }
         let (peer, me, count) = (word(52), word(56), word(60));
         let mut random = [0; 32];
@@ -286,7 +293,7 @@ impl Party {
         let theirs: [u8; DIGESTS] = std::array::from_fn(|i| proof[i]);
         let mut transcript = [&hello[..], &answer, &theirs].concat();
         if !self.is_code(&transcript, "connects", &proof[DIGESTS..]) {
-            return Err(Refused::Stranger("it does not know the secret".into()));
+            return Err(Failure::Stranger("it does not know the secret".into()));
         }
         let mine = self.identity.bytes();
         transcript.extend(&mine);
@@ -307,33 +314,33 @@ impl Party {
     }
 }
 
-/// Why somebody is not connected, by process or by address.
+/// Failures by process or by address.
 #[derive(Default)]
-struct Notes(Vec<(String, String)>);
+struct FailureLog(Vec<(String, String)>);
 
-impl Notes {
-    /// The last reason counts. Silence does not replace a reason: a process that has given up is
-    /// silent, and that is not why it did.
-    fn add(&mut self, who: String, refused: Refused) {
+impl FailureLog {
+    /// Records a failure; the last reason replaces earlier ones. Silence does not replace a reason:
+    /// a process that has given up is silent, but that is not the cause.
+    fn add(&mut self, who: String, refused: Failure) {
         let (why, silent) = match refused {
-            Refused::Silent(why) => (why, true),
-            Refused::Stranger(why) => (why, false),
-            Refused::Wrong(error) => (error.message, false),
+            Failure::Silent(why) => (why, true),
+            Failure::Stranger(why) => (why, false),
+            Failure::Wrong(error) => (error.message, false),
         };
         match self.0.iter().position(|n| n.0 == who) {
             Some(_) if silent => {}
             Some(at) => self.0[at].1 = why,
-            None if self.0.len() < MOST_NAMED => self.0.push((who, why)),
+            None if self.0.len() < MAX_LISTED => self.0.push((who, why)),
             None => {}
         }
     }
 }
 
-/// Connects a process with all others. `wait`: how long they may take to come; `meanwhile` is asked
-/// now and then whether to go on.
+/// Connects this process with all others. `wait`: time limit; `meanwhile` is called periodically
+/// and can end the wait.
 ///
 /// # Errors
-/// Not all came; one that did runs something else; `meanwhile` has one.
+/// A process is missing or runs something else; an error of `meanwhile`.
 pub fn meet(
     party: &Party,
     budget: &Budget,
@@ -346,8 +353,8 @@ pub fn meet(
     let over = AtomicBool::new(false);
     let wires: Mutex<Vec<Option<Wire>>> = Mutex::new((0..count).map(|_| None).collect());
     let wrong: Mutex<Option<Diagnostic>> = Mutex::default();
-    let notes: Mutex<Notes> = Mutex::default();
-    let note = |who: String, why: Refused| lock(&notes).add(who, why);
+    let notes: Mutex<FailureLog> = Mutex::default();
+    let note = |who: String, why: Failure| lock(&notes).add(who, why);
     party
         .listener
         .set_nonblocking(true)
@@ -362,7 +369,7 @@ pub fn meet(
                             lock(wires)[peer] = Some(wire);
                             return;
                         }
-                        Err(Refused::Wrong(error)) => {
+                        Err(Failure::Wrong(error)) => {
                             lock(wrong).get_or_insert(error);
                             return;
                         }
@@ -370,7 +377,7 @@ pub fn meet(
                             note(format!("process {peer} at {}", party.addresses[peer]), why)
                         }
                     }
-                    std::thread::sleep(AGAIN);
+                    std::thread::sleep(RETRY);
                 }
             });
         }
@@ -401,16 +408,16 @@ pub fn meet(
             }
             hearing.retain(|h| !h.is_finished());
             match party.listener.accept() {
-                Ok((socket, from)) if hearing.len() < MOST_HEARD => {
-                    hearing.push(scope.spawn(move || match party.hear(socket, health) {
+                Ok((socket, from)) if hearing.len() < MAX_HANDSHAKES => {
+                    hearing.push(scope.spawn(move || match party.authenticate(socket, health) {
                         Ok((peer, wire)) => match &mut lock(wires)[peer] {
                             Some(_) => note(
                                 from.to_string(),
-                                Refused::Stranger(format!("process {peer} is here already")),
+                                Failure::Stranger(format!("process {peer} is here already")),
                             ),
                             free => *free = Some(wire),
                         },
-                        Err(Refused::Wrong(error)) => {
+                        Err(Failure::Wrong(error)) => {
                             lock(wrong).get_or_insert(error);
                         }
                         Err(why) => note(from.to_string(), why),
@@ -504,13 +511,13 @@ mod tests {
         let text =
             "no machine is known as `no-such-machine.invalid:7117`, the address of process 0";
         let early = party.connect(0, &health, Duration::ZERO).err();
-        assert!(matches!(&early, Some(Refused::Silent(why)) if why == text));
-        let late = party.connect(0, &health, NAMED).err();
-        assert!(matches!(&late, Some(Refused::Wrong(error)) if error.message == text));
+        assert!(matches!(&early, Some(Failure::Silent(why)) if why == text));
+        let late = party.connect(0, &health, RESOLVE).err();
+        assert!(matches!(&late, Some(Failure::Wrong(error)) if error.message == text));
     }
 
     #[test]
-    fn another_secret_is_turned_away_and_another_model_refused_by_name() {
+    fn another_secret_is_rejected_and_another_model_is_named() {
         let (listeners, addresses) = listeners(2);
         let mut parties =
             listeners.into_iter().zip([SECRET, "another secret entirely"]).enumerate();
@@ -520,14 +527,15 @@ mod tests {
         let health: Arc<Health> = Arc::default();
         let [heard, connected] = std::thread::scope(|scope| {
             let other = scope.spawn(|| parties[1].connect(0, &health, Duration::ZERO).err());
-            let heard = parties[0].hear(parties[0].listener.accept().unwrap().0, &health).err();
+            let heard =
+                parties[0].authenticate(parties[0].listener.accept().unwrap().0, &health).err();
             [heard, other.join().unwrap()]
         });
         assert!(
-            matches!(&heard, Some(Refused::Stranger(why)) if why.contains("does not know the secret"))
+            matches!(&heard, Some(Failure::Stranger(why)) if why.contains("does not know the secret"))
         );
         assert!(
-            matches!(&connected, Some(Refused::Stranger(why)) if why.contains("its secret may be another one"))
+            matches!(&connected, Some(Failure::Stranger(why)) if why.contains("its secret may be different"))
         );
         for met in two([SECRET, "another secret entirely"], ["m", "m"], Duration::from_millis(50)) {
             let error = met.unwrap_err();
@@ -544,17 +552,17 @@ mod tests {
 
     #[test]
     fn silence_does_not_replace_a_reason() {
-        let mut notes = Notes::default();
+        let mut notes = FailureLog::default();
         let again = || std::io::Error::from(std::io::ErrorKind::WouldBlock);
         notes.add("process 0".into(), again().into());
         assert_eq!(notes.0[0].1, "it did not answer within 5 s");
-        notes.add("process 0".into(), Refused::Stranger("another secret".into()));
+        notes.add("process 0".into(), Failure::Stranger("another secret".into()));
         notes.add("process 0".into(), again().into());
         assert_eq!(notes.0, [("process 0".into(), "another secret".into())]);
     }
 
     #[test]
-    fn strangers_are_turned_away_and_the_others_still_meet() {
+    fn strangers_are_rejected_and_the_others_still_connect() {
         let (listeners, addresses) = listeners(2);
         let mut listeners = listeners.into_iter();
         let parties: Vec<Party> =
@@ -578,7 +586,7 @@ mod tests {
                 let bytes: Vec<u8> = match n % 4 {
                     0 => (0..random.below(300)).map(|_| random.next_u64() as u8).collect(),
                     1 => b"GET / HTTP/1.1\r\n\r\n".to_vec(),
-                    // A proof that is none.
+                    // An invalid proof.
                     2 => valid
                         .iter()
                         .copied()
@@ -599,12 +607,13 @@ mod tests {
         let mut listeners = listeners.into_iter();
         let one = party(0, &addresses, listeners.next().unwrap(), SECRET, "m");
         let health = Arc::default();
-        // Whoever knows the secret says this once.
+        // A process that knows the secret sends this once.
         let mut recorded = Vec::new();
         for replay in [false, true] {
             std::thread::scope(|scope| {
-                let heard = scope
-                    .spawn(|| one.hear(one.listener.accept().unwrap().0, &health).map(|h| h.0));
+                let heard = scope.spawn(|| {
+                    one.authenticate(one.listener.accept().unwrap().0, &health).map(|h| h.0)
+                });
                 let mut socket = TcpStream::connect(&addresses[0]).unwrap();
                 let hello: Vec<u8> = [
                     &MAGIC[..],

@@ -1,13 +1,12 @@
-//! What the first process does alone, while the others wait for what it says.
+//! Work that process 0 does alone while the other processes wait for its result.
 //!
-//! In: work, such as a game that one process plays. Out: what the first process says, or why it
-//! stopped, the same in all. Only the first one does the work; a process that waits sleeps and is
-//! still to be missed when it is lost. Cost: a message to each process. Invariants: what a process
-//! that is lost leaves behind is never an answer; the first one stops working soon after another
-//! one is lost, since the run has ended then.
+//! In: work, such as the solution of a game. Out: the result of process 0, or its stop reason,
+//! equal in all processes. A waiting process sleeps, and its loss is still detected. Cost: a
+//! message to each process. Invariants: a lost process never causes an answer; process 0 stops soon
+//! after another process is lost, because the run has ended then.
 
-use super::control_messages::{Report, Why};
-use super::dataflow::{Mail, NAP, reports};
+use super::control_messages::{EndReason, Report};
+use super::dataflow::{NAP, ReportMailbox, reports};
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stop};
@@ -19,11 +18,11 @@ use std::thread::Thread;
 use std::time::Duration;
 use timely::worker::Worker;
 
-/// Time between looks whether another process is lost.
-const LOOK: Duration = Duration::from_millis(50);
+/// Time between checks for lost processes.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What the first process said, or why it stopped; the memory of each process at most. `orderly`:
-/// whether all have come to the end.
+/// Returns the result of process 0, or its stop reason, and the peak memory of each process. Sets
+/// `orderly` if all processes have reached the end.
 pub(super) fn first(
     worker: &mut Worker,
     health: &Health,
@@ -33,21 +32,29 @@ pub(super) fn first(
     orderly: &mut bool,
 ) -> Result<(Result<Vec<u8>, Stop>, Vec<u64>), Diagnostic> {
     let ended = |stop| Ok((Err(stop), vec![0; count]));
-    let mail: Rc<RefCell<Mail>> = Rc::default();
+    let mail: Rc<RefCell<ReportMailbox>> = Rc::default();
     reports(worker, &mail);
-    let result = if me == 0 { watched(health, budget, work) } else { Ok(Vec::new()) };
+    let result = if me == 0 { do_watched(health, budget, work) } else { Ok(Vec::new()) };
     if health.lost().is_some() {
         return ended(Stop::Lost);
     }
-    let (why, said) = match result {
-        Ok(said) => (None, said),
-        Err(error) => (Some(Why::from(error)), Vec::new()),
+    let (why, final_report) = match result {
+        Ok(final_report) => (None, final_report),
+        Err(error) => (Some(EndReason::from(error)), Vec::new()),
     };
     let (tally, memory) = (Tally::default(), peak_resident_bytes());
     mail.borrow_mut().send(
         me,
         0..count,
-        &Report::Last { tally, memory, why, failed: Vec::new(), said, whole: true, hit: None },
+        &Report::Last {
+            tally,
+            memory,
+            why,
+            failed: Vec::new(),
+            final_report,
+            consistent: true,
+            hit: None,
+        },
     );
     mail.borrow_mut().close();
     let mut memories = vec![0; count];
@@ -57,61 +64,62 @@ pub(super) fn first(
         if health.lost().is_some() {
             return ended(Stop::Lost);
         }
-        for parcel in std::mem::take(&mut mail.borrow_mut().arrived) {
-            let from = parcel.from.map_or(usize::MAX, |from| from as usize);
-            match (memories.get_mut(from), Report::read(&parcel.bytes)?) {
-                (Some(most), Report::Last { why, said, memory, .. }) => {
+        for envelope in std::mem::take(&mut mail.borrow_mut().arrived) {
+            let from = envelope.from.map_or(usize::MAX, |from| from as usize);
+            match (memories.get_mut(from), Report::read(&envelope.bytes)?) {
+                (Some(most), Report::Last { why, final_report, memory, .. }) => {
                     *most = memory;
                     if from == 0 {
-                        heard = Some((why, said));
+                        heard = Some((why, final_report));
                     }
                 }
-                _ => return Err(Diagnostic::internal("a report that nobody waits for")),
+                _ => return Err(Diagnostic::internal("an unexpected report")),
             }
         }
-        // Limits are the first one's; an interrupt may come to any. The others are told that this
-        // one is lost.
+        // Process 0 applies the limits; an interrupt may reach any process. The others learn that
+        // this one is lost.
         if me > 0 && heard.is_none() && budget.check(0) == Err(Stop::Interrupted) {
             return ended(Stop::Interrupted);
         }
     }
     *orderly = true;
     match heard {
-        Some((None, said)) => Ok((Ok(said), memories)),
-        Some((Some(Why::Stopped(stop)), _)) => Ok((Err(stop), memories)),
-        Some((Some(Why::Failed(error)), _)) => Err(*error),
-        Some((Some(Why::Broken | Why::Decided), _)) | None => {
-            Err(Diagnostic::internal("the first process has not said what it found"))
+        Some((None, final_report)) => Ok((Ok(final_report), memories)),
+        Some((Some(EndReason::Stopped(stop)), _)) => Ok((Err(stop), memories)),
+        Some((Some(EndReason::Failed(error)), _)) => Err(*error),
+        Some((Some(EndReason::Broken | EndReason::Decided), _)) | None => {
+            Err(Diagnostic::internal("process 0 has not sent its result"))
         }
     }
 }
 
-/// Ends the watch, however the work ends.
-struct Watch<'a> {
+/// Ends the watcher thread when the work ends.
+struct WatcherGuard<'a> {
     done: &'a AtomicBool,
     watcher: Thread,
 }
 
-impl Drop for Watch<'_> {
+impl Drop for WatcherGuard<'_> {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         self.watcher.unpark();
     }
 }
 
-/// Does the work; if another process is lost meanwhile, it is interrupted.
-fn watched(health: &Health, budget: &Budget, work: Work<'_>) -> Result<Vec<u8>, Diagnostic> {
+/// Does the work; interrupts it if another process is lost.
+fn do_watched(health: &Health, budget: &Budget, work: Work<'_>) -> Result<Vec<u8>, Diagnostic> {
     let done = AtomicBool::new(false);
-    let look = || {
+    let check_health = || {
         while !done.load(Ordering::Relaxed) {
             if health.lost().is_some() {
                 budget.interrupt_flag().store(true, Ordering::Relaxed);
             }
-            std::thread::park_timeout(LOOK);
+            std::thread::park_timeout(CHECK_INTERVAL);
         }
     };
     std::thread::scope(|scope| {
-        let _watch = Watch { done: &done, watcher: scope.spawn(look).thread().clone() };
+        let _watch =
+            WatcherGuard { done: &done, watcher: scope.spawn(check_health).thread().clone() };
         work()
     })
 }

@@ -1,8 +1,8 @@
-//! What goes along the edges of the dataflow: bytes for one process, whole.
+//! Messages along the edges of the dataflow: bytes for one process, never split.
 //!
 //! In and out: timely's interfaces for containers. Cost: a copy of the bytes at each end.
-//! Invariant: reading never fails: what is no parcel becomes one from nobody, which the search
-//! refuses.
+//! Invariant: reading never fails: a malformed message becomes one without a sender, which the
+//! search rejects.
 
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
@@ -13,44 +13,44 @@ use timely::progress::Stamp;
 
 const HEAD: usize = 16;
 
-/// See the module's head.
+/// A message; see the module header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parcel {
+pub(super) struct Envelope {
     pub to: u32,
-    /// The process that sent it; none if it is no parcel.
+    /// The sender; `None` for a malformed message.
     pub from: Option<u32>,
     pub bytes: Vec<u8>,
 }
 
-impl Accountable for Parcel {
+impl Accountable for Envelope {
     fn record_count(&self) -> i64 {
         i64::from(self.from.is_some() || !self.bytes.is_empty())
     }
 }
 
-impl ContainerBytes for Parcel {
+impl ContainerBytes for Envelope {
     fn from_bytes(bytes: Bytes) -> Self {
         let parse = || {
             let (head, rest) = bytes.split_at_checked(HEAD)?;
             let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
-            Some(Parcel {
+            Some(Envelope {
                 to: word(0)?,
                 from: word(4)?.checked_sub(1),
                 bytes: rest.get(..word(8)? as usize)?.to_vec(),
             })
         };
-        parse().unwrap_or_else(|| Parcel { bytes: vec![0], ..Parcel::default() })
+        parse().unwrap_or_else(|| Envelope { bytes: vec![0], ..Envelope::default() })
     }
     fn length_in_bytes(&self) -> usize {
         HEAD + self.bytes.len().next_multiple_of(8)
     }
     fn into_bytes<W: std::io::Write>(&self, writer: &mut W) {
-        // Senders are numbered from 1 on the wire; 0 is nobody.
+        // Senders are numbered from 1 on the wire; 0: none.
         let from = self.from.map_or(0, |p| p + 1);
         let head = [self.to, from, self.bytes.len() as u32, 0].map(u32::to_le_bytes).concat();
         let padding = [0; 8];
         let padding = &padding[..self.bytes.len().next_multiple_of(8) - self.bytes.len()];
-        // The writer is memory.
+        // Writing to memory cannot fail.
         let _ = writer
             .write_all(&head)
             .and_then(|()| writer.write_all(&self.bytes))
@@ -58,18 +58,18 @@ impl ContainerBytes for Parcel {
     }
 }
 
-/// Gives each parcel to the process that it is for.
+/// Distributes each message to its receiver.
 pub(super) struct ByAddress;
 
-impl Distributor<Parcel> for ByAddress {
-    fn partition<T: Clone, P: Push<Message<T, Parcel>>>(
+impl Distributor<Envelope> for ByAddress {
+    fn partition<T: Clone, P: Push<Message<T, Envelope>>>(
         &mut self,
-        parcel: &mut Parcel,
+        envelope: &mut Envelope,
         stamp: &Stamp<T>,
         pushers: &mut [P],
     ) {
-        let to = parcel.to as usize;
-        Message::push_at(parcel, stamp.clone(), &mut pushers[to]);
+        let to = envelope.to as usize;
+        Message::push_at(envelope, stamp.clone(), &mut pushers[to]);
     }
-    fn flush<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, _: &Stamp<T>, _: &mut [P]) {}
+    fn flush<T: Clone, P: Push<Message<T, Envelope>>>(&mut self, _: &Stamp<T>, _: &mut [P]) {}
 }

@@ -1,16 +1,15 @@
-//! The processes of a run: connected once, they make any number of searches, one after the other,
-//! each the same.
+//! Process group of a run: connected once, the processes make any number of searches, one after the
+//! other, each the same.
 //!
-//! In: [`Connections`], what to search. Out: an [`Outcome`], or what is asked of
-//! [`mu_explore::Peers`]. One worker of timely serves all searches; each search builds its
-//! dataflows anew (`flow`). When a process is lost, or a search ends in disorder, the later ones
-//! end at once as *lost*.
+//! In: [`Connections`], a search. Out: an [`Outcome`], or the results of [`mu_explore::Peers`]. One
+//! worker of timely serves all searches; each search builds its dataflows anew (`dataflow`). After
+//! the loss of a process or a disorderly end of a search, later searches end at once as *lost*.
 //!
-//! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the
-//! same searches in the same order, since each decides by what all know.
+//! Cost: a thread for heartbeats, two for each connection. Invariant: all processes make the same
+//! searches in the same order, since each decides by common data.
 
-use super::checkpoints::Shelf;
-use super::dataflow::{Drive, Ended, Kept};
+use super::checkpoints::PartitionStore;
+use super::dataflow::{Checkpointing, Drive, Ended};
 use super::leader_work::first;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
@@ -30,14 +29,14 @@ use timely::communication::allocator::zero_copy::initialize::{
 use timely::communication::allocator::{Allocator, ProcessBuilder};
 use timely::worker::Worker;
 
-/// Time for the connections to be closed in the end.
+/// Time limit for closing the connections at the end.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Connections to all other processes of a search.
 pub struct Connections {
     /// This process.
     pub(super) me: usize,
-    /// By process; none to itself.
+    /// By process; `None` for this process.
     pub(super) wires: Vec<Option<Wire>>,
     pub(super) health: Arc<Health>,
 }
@@ -53,45 +52,45 @@ impl Connections {
     }
 }
 
-/// What one process did.
+/// Totals of one process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Part {
     /// Its states and traffic.
     pub tally: Tally,
-    /// Its memory at most, in bytes.
+    /// Its peak memory, in bytes.
     pub memory: u64,
 }
 
-/// What all processes found together.
+/// Result of all processes together.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// By process.
     pub parts: Vec<Part>,
-    /// Why the search ended.
+    /// Reason for the end of the search.
     pub stop: Stop,
-    /// Which process was lost, and how.
+    /// The lost process, and the cause.
     pub lost: Option<String>,
-    /// Order of the group of symmetries; 1: none but the identity.
+    /// Order of the symmetry group; 1: only the identity.
     pub symmetries: usize,
-    /// Candidates for symmetries that are not used.
+    /// Candidate symmetries that are not used.
     pub dropped: Vec<RejectedSymmetry>,
     /// Time of the search.
     pub elapsed: Duration,
-    /// Number of the last checkpoint that all processes have written, or that the search began
-    /// from.
+    /// Number of the last checkpoint that all processes have written, or of the resumed one.
     pub kept: Option<u64>,
-    /// The states of a shortest way to what is sought, from the initial one on, for
-    /// [`mu_explore::path_through`]; none if nothing was met.
-    pub way: Option<Vec<Vec<u8>>>,
-    /// What [`Extra`] made of each process's share; none if the search is incomplete.
-    pub said: Option<Vec<Vec<u8>>>,
+    /// The states of a shortest path to the goal, from the initial one, for
+    /// [`mu_explore::path_through`]; `None` if it was not reached.
+    pub path: Option<Vec<Vec<u8>>>,
+    /// Result of [`Extra`] by process; `None` if the search is incomplete.
+    pub final_report: Option<Vec<Vec<u8>>>,
 }
 
-/// What a process tells all others of its share in the end; whether the search was ended before.
+/// Computes the final report on a partition for all processes. The flag is true if the search was
+/// ended early.
 pub type Extra<'a> = &'a mut dyn FnMut(&mut Partition<'_>, bool) -> Result<Vec<u8>, Diagnostic>;
 
 impl Outcome {
-    /// A figure of all processes together.
+    /// Sums a number over all processes.
     pub fn sum(&self, of: impl Fn(&Part) -> u64) -> u64 {
         self.parts.iter().map(of).sum()
     }
@@ -101,69 +100,69 @@ impl Outcome {
     }
 }
 
-/// What a process is to search, and who is told.
+/// A search for the process group.
 pub struct Task<'a> {
-    /// The model, which all processes have.
+    /// The model, equal in all processes.
     pub model: &'a dyn Model,
-    /// How.
+    /// Options of the exploration.
     pub options: &'a Options,
-    /// How far; the states of all processes together.
+    /// Limits; the limit on states covers all processes together.
     pub budget: &'a Budget,
-    /// Who watches, at process 0.
+    /// Receives progress reports at process 0.
     pub progress: &'a dyn Progress,
-    /// What is told of the deadlocks.
+    /// Computes the final report.
     pub extra: Extra<'a>,
-    /// Who keeps checkpoints.
-    pub shelf: Option<&'a dyn Shelf>,
-    /// What is looked for: the search ends with the level that has it. Then there are no
-    /// symmetries, no steps with priority and no shelf.
+    /// Store of checkpoints.
+    pub shelf: Option<&'a dyn PartitionStore>,
+    /// The goal: the search ends with the level that reaches it. Then there are no symmetries, no
+    /// priority of steps and no checkpoints.
     pub sought: Option<PathGoal<'a>>,
 }
 
-/// Who keeps the searches of a run, each under its name.
-pub trait Shelves {
-    /// Where a search is kept.
+/// Stores of the searches of a run, each under its name.
+pub trait PartitionStores {
+    /// Returns the store of a search.
     ///
     /// # Errors
-    /// What was kept of it cannot be read.
-    fn shelf(&self, search: &str) -> Result<Box<dyn Shelf + '_>, Diagnostic>;
+    /// Its checkpoint cannot be read.
+    fn shelf(&self, search: &str) -> Result<Box<dyn PartitionStore + '_>, Diagnostic>;
 }
 
-/// See the module's head.
-pub struct Together {
+/// The process group; see the module header.
+pub struct SearchGroup {
     worker: Option<Worker>,
     guard: Option<CommsGuard>,
     wires: Vec<Wire>,
     health: Arc<Health>,
     me: usize,
     count: usize,
-    shelves: Option<Box<dyn Shelves>>,
-    /// A search ended in disorder: there are no more.
+    shelves: Option<Box<dyn PartitionStores>>,
+    /// True after a disorderly end of a search: later searches fail.
     broken: bool,
-    /// What each did in all searches: sums of traffic, the most of what it held.
+    /// Totals of all searches: sums of traffic, maxima of sizes.
     parts: Vec<Part>,
     /// Number of the last checkpoint of the last search.
     kept: Option<u64>,
-    /// What the first process found of a model with so many slots, with symmetries or not: which
-    /// of them are to be numbered together, and which leaves tell.
+    /// The layout chosen by process 0, with the number of slots and the order of the symmetry
+    /// group.
     leaves: Option<((usize, u64), Option<LeafLayout>)>,
 }
 
-impl Together {
-    /// Of connections that are all there. `shelves`: who keeps searches with annotations.
+impl SearchGroup {
+    /// Creates a process group from complete connections. `shelves`: stores of searches with
+    /// annotations.
     ///
     /// # Errors
     /// The connections cannot be used.
     pub fn new(
         connections: Connections,
-        shelves: Option<Box<dyn Shelves>>,
+        shelves: Option<Box<dyn PartitionStores>>,
     ) -> Result<Self, Diagnostic> {
         let Connections { me, wires, health } = connections;
         let all: Vec<Wire> = wires.iter().flatten().cloned().collect();
         super::wire::beat(all.clone(), health.clone());
         let mut hooks = Hooks::default();
-        // Buffers of a megabyte, of each connection: those that a level filled are not kept for the
-        // next.
+        // Buffers of a megabyte per connection: large ones are freed after a level.
         hooks.refill.limit = Some(1);
         let within = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
         let count = wires.len();
@@ -176,8 +175,8 @@ impl Together {
             .into_iter()
             .next()
             .ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
-        // Processes may be more than cores: one that waits leaves its core to the others. It does
-        // so only if it has a clock.
+        // There may be more processes than cores, so a waiting one yields its core. Timely does
+        // this only with a clock.
         let config = WorkerConfig::default().idle_spin(Duration::ZERO);
         let worker = Worker::new(config, Allocator::Tcp(builder.build()), Some(Instant::now()));
         let parts = vec![Part::default(); count];
@@ -197,11 +196,11 @@ impl Together {
         })
     }
 
-    /// What each process did in all searches.
+    /// Returns the totals of each process over all searches.
     pub fn take_parts(&mut self) -> Vec<Part> {
         std::mem::take(&mut self.parts)
     }
-    /// Number of the last checkpoint of the last search with annotations.
+    /// Returns the number of the last checkpoint of the last search with annotations.
     pub fn kept(&self) -> Option<u64> {
         self.kept
     }
@@ -221,29 +220,29 @@ impl Together {
     /// Counts states, transitions and deadlocks.
     ///
     /// # Errors
-    /// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
+    /// Errors of the model in any process; a checkpoint that cannot be written or read.
     pub fn explore(&mut self, task: Task<'_>) -> Result<Outcome, Diagnostic> {
         let Task { model, options, budget, progress, extra, shelf, sought } = task;
         let start = Instant::now();
         let mut order = 1;
         let kept = Cell::new(None);
-        let mut resumed = shelf.and_then(Shelf::resumed);
+        let mut resumed = shelf.and_then(PartitionStore::resumed);
         let plain = Options { symmetry: options.symmetry && sought.is_none(), ..options.clone() };
         let (ended, dropped) = with_verified_symmetries(model, &plain, |symmetries| {
             let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
             order = symmetries.map_or(1, Symmetries::order);
-            let options = &match self.dealt(model, options, budget, (symmetries, resumed))? {
+            let options = &match self.with_layout(model, options, budget, (symmetries, resumed))? {
                 Ok(options) => options,
                 Err(stop) => return Ok(Ended::without_search(self.count, stop)),
             };
-            // Until the search has come to its end in order.
+            // Until the search has ended in order.
             self.broken = true;
             kept.set(resumed.map(|s| s.number));
             if let Some(stamp) = resumed {
                 expect_group(symmetries, stamp)?;
             }
             let (group, leaves) = (SymmetryGroup::of(symmetries), options.leaves.clone());
-            let shelf = shelf.map(|shelf| Kept {
+            let shelf = shelf.map(|shelf| Checkpointing {
                 shelf,
                 resumed: resumed.take(),
                 group,
@@ -258,8 +257,8 @@ impl Together {
             self.drive(&mut share, symmetries, (budget, progress, start), shelf, &mut *extra)
         })?;
         let lost = self.health.lost().filter(|_| ended.stop == Stop::Lost);
-        let said = Some(ended.said).filter(|_| ended.stop == Stop::Complete);
-        let (parts, stop, way, kept) = (ended.parts, ended.stop, ended.way, kept.get());
+        let final_report = Some(ended.final_report).filter(|_| ended.stop == Stop::Complete);
+        let (parts, stop, path, kept) = (ended.parts, ended.stop, ended.path, kept.get());
         Ok(Outcome {
             parts,
             stop,
@@ -268,18 +267,18 @@ impl Together {
             dropped,
             elapsed: start.elapsed(),
             kept,
-            way,
-            said,
+            path,
+            final_report,
         })
     }
 
-    /// One attempt of a search.
+    /// Runs one attempt of a search.
     fn drive<'m>(
         &mut self,
         share: &mut Partition<'m>,
         symmetries: Option<&'m Symmetries>,
         (budget, progress, start): (&Budget, &dyn Progress, Instant),
-        shelf: Option<Kept<'_>>,
+        shelf: Option<Checkpointing<'_>>,
         extra: Extra<'_>,
     ) -> Result<Ended, Diagnostic> {
         let orderly = Cell::new(false);
@@ -299,20 +298,19 @@ impl Together {
         ended
     }
 
-    /// Ends the run: how the process ended that was lost in a search, if one was.
+    /// Ends the run. Returns the cause of the loss of a process, if one was lost in a search.
     pub fn close(self) -> Option<String> {
         self.health.lost().filter(|_| self.broken)
     }
 }
 
-/// The connections are closed; after a search that ended in disorder the others are told that they
-/// are lost.
-impl Drop for Together {
+/// Closes the connections; after a disorderly end the other processes are informed.
+impl Drop for SearchGroup {
     fn drop(&mut self) {
         let (worker, guard) = (self.worker.take(), self.guard.take());
         if self.broken {
-            // The others may not know yet, and threads of the connections may never end: this
-            // process does.
+            // The others may not know yet, and threads of the connections may never end; the
+            // process ends instead.
             let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
             self.wires.iter().for_each(|wire| wire.fail(&text));
             std::mem::forget((worker, guard));
@@ -331,21 +329,21 @@ impl Drop for Together {
     }
 }
 
-/// The same, for who searches without knowing of connections.
-pub struct Allies(RefCell<Together>);
+/// The process group as [`Peers`], for callers that know nothing of connections.
+pub struct GroupPeers(RefCell<SearchGroup>);
 
-impl Allies {
-    /// Of processes that are connected.
-    pub fn new(together: Together) -> Self {
+impl GroupPeers {
+    /// Wraps a process group.
+    pub fn new(together: SearchGroup) -> Self {
         Self(RefCell::new(together))
     }
-    /// They, again.
-    pub fn into_inner(self) -> Together {
+    /// Returns the process group.
+    pub fn into_inner(self) -> SearchGroup {
         self.0.into_inner()
     }
 }
 
-impl Peers for Allies {
+impl Peers for GroupPeers {
     fn count(
         &self,
         model: &dyn Model,
@@ -379,7 +377,7 @@ impl Peers for Allies {
     }
 }
 
-impl Together {
+impl SearchGroup {
     fn first(
         &mut self,
         budget: &Budget,
@@ -404,18 +402,18 @@ impl Together {
         let mut orderly = false;
         let result = first(worker, &self.health, (self.me, self.count), budget, work, &mut orderly);
         self.broken = !orderly;
-        let (said, memories) = result?;
+        let (final_report, memories) = result?;
         self.parts
             .iter_mut()
             .zip(memories)
             .for_each(|(part, memory)| part.memory = part.memory.max(memory));
-        Ok(said)
+        Ok(final_report)
     }
 
-    /// How to search. Which slots are numbered together and which leaves tell a checkpoint says, or
-    /// the first process, which has tried it once. It may have found that symmetries cost more
-    /// than they save: then that is the error, in all processes.
-    fn dealt(
+    /// Returns the options with the layout from a checkpoint, or from process 0, which chooses it
+    /// once. If process 0 finds that symmetries cost more than they save, this is the error in all
+    /// processes.
+    fn with_layout(
         &mut self,
         model: &dyn Model,
         options: &Options,
@@ -433,17 +431,15 @@ impl Together {
                     let costly = symmetries.is_some_and(Symmetries::is_costly);
                     Ok([&[u8::from(costly)], &LeafLayout::write(found.as_ref())[..]].concat())
                 };
-                let said = match self.alone(budget, work)? {
-                    Ok(said) => said,
+                let final_report = match self.alone(budget, work)? {
+                    Ok(final_report) => final_report,
                     Err(stop) => return Ok(Err(stop)),
                 };
-                let found = match (said.split_first(), symmetries) {
+                let found = match (final_report.split_first(), symmetries) {
                     (Some((0, leaves)), _) => LeafLayout::read(leaves, slots)?,
                     (Some((1, [])), Some(symmetries)) => return Err(symmetries.give_up()),
                     _ => {
-                        return Err(Diagnostic::internal(
-                            "the first process has not said how to search",
-                        ));
+                        return Err(Diagnostic::internal("process 0 has not sent the layout"));
                     }
                 };
                 self.leaves = Some((of, found.clone()));
@@ -458,9 +454,9 @@ impl Together {
             return Ok(JointOutcome {
                 decided: false,
                 stop: Stop::Lost,
-                said: Vec::new(),
-                lasts: None,
-                way: None,
+                final_report: Vec::new(),
+                has_lfp_cycle: None,
+                path: None,
             });
         }
         self.broken = true;
@@ -472,7 +468,7 @@ impl Together {
 
     fn annotate_on(
         &mut self,
-        shelves: Option<&dyn Shelves>,
+        shelves: Option<&dyn PartitionStores>,
         joint: JointSearch<'_>,
     ) -> Result<JointOutcome, Diagnostic> {
         let JointSearch {
@@ -484,8 +480,8 @@ impl Together {
             symmetries,
             trace,
             name,
-            said,
-            lasts,
+            final_report,
+            needs_cycle_check,
         } = joint;
         let kept = Cell::new(None);
         let shelf = shelves.map(|s| s.shelf(name)).transpose()?;
@@ -494,26 +490,31 @@ impl Together {
             kept.set(Some(stamp.number));
             expect_group(symmetries, stamp)?;
         }
-        let options = &match self.dealt(model, options, budget, (symmetries, resumed))? {
+        let options = &match self.with_layout(model, options, budget, (symmetries, resumed))? {
             Ok(options) => options,
             Err(stop) => {
                 return Ok(JointOutcome {
                     decided: false,
                     stop,
-                    said: Vec::new(),
-                    lasts: None,
-                    way: None,
+                    final_report: Vec::new(),
+                    has_lfp_cycle: None,
+                    path: None,
                 });
             }
         };
         self.broken = true;
         let (group, leaves) = (SymmetryGroup::of(symmetries), options.leaves.clone());
-        let shelf =
-            shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group, leaves, kept: &kept });
+        let shelf = shelf.as_ref().map(|s| Checkpointing {
+            shelf: &**s,
+            resumed,
+            group,
+            leaves,
+            kept: &kept,
+        });
         let mut share = Partition::new(model, options, budget, symmetries, self.me, self.count)?
             .with_annotations(carrier, trace, options);
-        // What was not said since the search was ended is not missed.
-        let mut extra = |share: &mut Partition<'_>, _: bool| said(share);
+        // Missing reports after an early end are tolerated.
+        let mut extra = |share: &mut Partition<'_>, _: bool| final_report(share);
         let ended = self.drive(
             &mut share,
             symmetries,
@@ -527,23 +528,26 @@ impl Together {
         let met = JointOutcome {
             decided: ended.decided,
             stop: ended.stop,
-            said: ended.said,
-            lasts: None,
-            way: ended.way,
+            final_report: ended.final_report,
+            has_lfp_cycle: None,
+            path: ended.path,
         };
-        if met.decided || trace || met.stop != Stop::Complete || !lasts(&met.said) {
+        if met.decided
+            || trace
+            || met.stop != Stop::Complete
+            || !needs_cycle_check(&met.final_report)
+        {
             return Ok(met);
         }
-        let lasts = self.lasts(&mut share, symmetries, (budget, progress))?;
-        Ok(match lasts {
-            Ok(lasts) => JointOutcome { lasts: Some(lasts), ..met },
+        let cycle = self.has_lfp_cycle(&mut share, symmetries, (budget, progress))?;
+        Ok(match cycle {
+            Ok(cycle) => JointOutcome { has_lfp_cycle: Some(cycle), ..met },
             Err(stop) => JointOutcome { stop, ..met },
         })
     }
 
-    /// Whether something goes on for ever in a graph whose search is complete; or why that is not
-    /// known.
-    fn lasts<'m>(
+    /// True if a least fixed point has a cycle, after a complete search; or the stop reason.
+    fn has_lfp_cycle<'m>(
         &mut self,
         share: &mut Partition<'m>,
         symmetries: Option<&'m Symmetries>,
@@ -562,7 +566,7 @@ impl Together {
         };
         let ended = self.drive(share, symmetries, watched, None, &mut left)?;
         Ok(match ended.stop {
-            Stop::Complete => Ok(ended.said.iter().any(|said| said != &[0])),
+            Stop::Complete => Ok(ended.final_report.iter().any(|report| report != &[0])),
             stop => Err(stop),
         })
     }
@@ -572,16 +576,16 @@ impl Together {
 /// connections.
 ///
 /// # Errors
-/// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
+/// Errors of the model in any process; a checkpoint that cannot be written or read.
 pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diagnostic> {
-    let mut together = Together::new(connections, None)?;
+    let mut together = SearchGroup::new(connections, None)?;
     let outcome = together.explore(task);
     drop(together);
     outcome
 }
 
-/// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail
-/// here as well.
+/// Checks that the symmetries are those of a checkpoint. Symmetries that the earlier search
+/// rejected fail here as well.
 fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Diagnostic> {
     let own = SymmetryGroup::of(symmetries);
     if own == stamp.symmetries {
@@ -590,7 +594,7 @@ fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Di
     match (symmetries, own.candidates_missing_in(&stamp.symmetries)) {
         (Some(symmetries), more) if !more.is_empty() => {
             symmetries.fail(&more);
-            Err(symmetries.refuse())
+            Err(symmetries.refute())
         }
         _ => {
             Err(Diagnostic::new(Stage::File, "the checkpoint is of a search with other symmetries")

@@ -1,4 +1,4 @@
-//! Searches by several processes, here threads with a model each, against the search of one.
+//! Distributed searches, with threads as processes, against the search of one process.
 
 use super::*;
 use crate::{Identity, Party, Secret, meet};
@@ -28,7 +28,7 @@ fn search(
     )
 }
 
-/// What each of several processes makes of its connections once it has met the others.
+/// Connects several processes and returns their results.
 fn met<T: Send>(
     count: usize,
     budget: &Budget,
@@ -61,7 +61,7 @@ fn met<T: Send>(
     })
 }
 
-/// The outcomes of all processes.
+/// Returns the outcomes of all processes.
 fn together(
     count: usize,
     maker: &(dyn Fn(usize) -> HandModel + Sync),
@@ -75,7 +75,7 @@ fn together(
 
 fn agrees(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync)) {
     let budget = Budget::default();
-    let whole = mu_explore::explore(&maker(0), &options(), &budget, &Silent).unwrap();
+    let consistent = mu_explore::explore(&maker(0), &options(), &budget, &Silent).unwrap();
     for outcome in together(count, maker, &budget) {
         let found = outcome.unwrap();
         assert_eq!(found.stop, Stop::Complete);
@@ -84,8 +84,12 @@ fn agrees(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync)) {
             found.sum(|p| p.tally.transitions),
             found.sum(|p| p.tally.deadlocks),
         );
-        assert_eq!(counts, (whole.states, whole.transitions, whole.deadlocks), "{count} processes");
-        assert_eq!(found.levels(), whole.levels, "{count} processes");
+        assert_eq!(
+            counts,
+            (consistent.states, consistent.transitions, consistent.deadlocks),
+            "{count} processes"
+        );
+        assert_eq!(found.levels(), consistent.levels, "{count} processes");
     }
 }
 
@@ -100,10 +104,10 @@ fn all_processes_count_what_one_does() {
     (0..12).for_each(|seed| agrees(1 + seed as usize % 4, &|_| random(seed, shape)));
 }
 
-/// Slots of one component that have a tuple for each state: the first process finds it, and all
-/// part them alike.
+/// Slots of one component with a tuple for each state: process 0 detects this, and all processes
+/// split them equally.
 #[test]
-fn slots_are_parted_alike_by_all_processes() {
+fn all_processes_split_slots_equally() {
     let wide = |_: usize| {
         let mut model = HandModel::new();
         let slots: Vec<_> = (0..5).map(|i| model.slot(format!("n{i}"), 0, false, 0)).collect();
@@ -129,7 +133,7 @@ fn limits_are_of_the_whole() {
         assert!(found.sum(|p| p.tally.states) > 5000);
     }
     let begin = Instant::now();
-    // The time is that of the search: it does not begin before they have met.
+    // The time limit applies to the search, which begins after the connection.
     let run = |_: usize, connections: Connections| {
         let short =
             Budget::new(Limits { timeout: Some(Duration::from_millis(600)), ..Limits::default() });
@@ -141,15 +145,15 @@ fn limits_are_of_the_whole() {
     assert!(begin.elapsed() < Duration::from_secs(20));
 }
 
-/// Keeps who wrote which checkpoint, of all processes; the shares themselves it does not keep.
+/// Records which process wrote which checkpoint, without the partitions themselves.
 #[derive(Default)]
 struct Book {
     wrote: std::sync::Mutex<Vec<(u64, u32)>>,
-    /// Checkpoints that count, each with who had written it then.
+    /// Completed checkpoints, each with the processes that had written.
     settled: std::sync::Mutex<Vec<(u64, Vec<u32>)>>,
 }
 
-impl Shelf for &Book {
+impl PartitionStore for &Book {
     fn resumed(&self) -> Option<&Stamp> {
         None
     }
@@ -222,11 +226,11 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
     }
 }
 
-/// A model one of whose steps cannot be evaluated.
+/// A model with a step that cannot be evaluated.
 fn failing(_: usize) -> HandModel {
     let mut model = counters(3, 9);
     let slot = model.slot("wrong", 7, false, 0);
-    // The number of values is not that of the slots written.
+    // The number of values differs from that of the slots written.
     model.group("wrong", &[(0, 4), (1, 4)], &[slot], &[slot], |_, emit| emit.step("wrong", &[]));
     model
 }
@@ -248,8 +252,8 @@ fn an_error_of_the_model_is_the_same_everywhere() {
 fn a_process_that_is_lost_ends_the_others() {
     let begin = Instant::now();
     // The second process connects to the others, and ends. Each process has its own budget: the
-    // first one interrupts its own work when it notices the loss, and an interrupt that the
-    // others share would hide the loss from them.
+    // first one interrupts its own work when it detects the loss, and a shared interrupt would hide
+    // the loss from the others.
     let run = |me: usize, connections: Connections| {
         (me != 1).then(|| search(&counters(9, 9), &Budget::default(), connections, None).unwrap())
     };
@@ -263,7 +267,7 @@ fn a_process_that_is_lost_ends_the_others() {
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
-/// Time on a processor of the thread that asks.
+/// Returns the processor time of the current thread.
 #[cfg(target_os = "linux")]
 fn on_processor() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
@@ -285,12 +289,13 @@ fn a_process_that_waits_leaves_the_processor_to_others() {
         on_processor() - before
     };
     let used: Vec<Duration> = met(2, budget, &run).into_iter().map(Result::unwrap).collect();
-    // The second one has waited for the first all the time.
+    // The second process has waited for the first all the time.
     assert!(used[1] < LATE / 5, "{used:?}");
 }
 
-/// The way that all processes found: its states, and its steps in the model of the first.
-fn way(
+/// Returns the path that all processes found: its states, and its steps in the first process's
+/// model.
+fn path(
     count: usize,
     maker: &(dyn Fn(usize) -> HandModel + Sync),
     label: Option<&str>,
@@ -303,9 +308,9 @@ fn way(
             if label.is_some() { PathGoal::Step(&step) } else { PathGoal::Deadlock(&|_| true) };
         let outcome = search(&model, budget, connections, Some(sought)).unwrap();
         assert_eq!(outcome.stop, Stop::Complete);
-        outcome.way.map(|states| {
-            let way = mu_explore::path_through(&model, &options(), sought, &states).unwrap();
-            (states, way.steps.iter().map(|s| model.label_text(s.label)).collect::<Vec<String>>())
+        outcome.path.map(|states| {
+            let path = mu_explore::path_through(&model, &options(), sought, &states).unwrap();
+            (states, path.steps.iter().map(|s| model.label_text(s.label)).collect::<Vec<String>>())
         })
     };
     let mut ways: Vec<_> = met(count, budget, &run).into_iter().map(Result::unwrap).collect();
@@ -314,7 +319,7 @@ fn way(
 }
 
 #[test]
-fn ways_are_as_short_as_those_of_one_process_and_the_same_for_any_number() {
+fn paths_are_shortest_and_equal_for_any_number_of_processes() {
     let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };
     let (mut met, mut missed) = (0, 0);
     for seed in 0..14 {
@@ -330,7 +335,7 @@ fn ways_are_as_short_as_those_of_one_process_and_the_same_for_any_number() {
             };
             let one =
                 mu_explore::find(&model, &options(), &Budget::default(), &Silent, target).unwrap();
-            let ways: Vec<_> = [1, 2, 3].map(|count| way(count, &maker, label)).into();
+            let ways: Vec<_> = [1, 2, 3].map(|count| path(count, &maker, label)).into();
             assert!(ways.windows(2).all(|w| w[0] == w[1]), "seed {seed}: {ways:?}");
             let length = ways[0].as_ref().map(|w| w.1.len());
             assert_eq!(length, one.path.as_ref().map(Vec::len), "seed {seed}");
@@ -338,14 +343,14 @@ fn ways_are_as_short_as_those_of_one_process_and_the_same_for_any_number() {
         }
     }
     assert!(met > 12 && missed > 4, "{met} met, {missed} missed");
-    let long = way(3, &|_| counters(3, 7), None).unwrap();
+    let long = path(3, &|_| counters(3, 7), None).unwrap();
     assert_eq!(long.1.len(), 21);
 }
 
-/// The level that has what is sought is searched to its end by all, also by who is slow; else what
-/// the fast one has decides.
+/// All processes, also slow ones, complete the level that reaches the goal; otherwise the fastest
+/// one would decide.
 #[test]
-fn the_level_that_is_sought_is_searched_to_its_end_by_all() {
+fn all_processes_complete_the_level_of_the_goal() {
     const WIDE: u32 = 12_000;
     let maker = |slow: bool| {
         let mut model = HandModel::new();
@@ -377,7 +382,7 @@ fn the_level_that_is_sought_is_searched_to_its_end_by_all() {
                     "states of the level were not searched"
                 );
                 assert_eq!(found.sum(|p| p.tally.transitions), u64::from(2 * WIDE));
-                found.way.unwrap()
+                found.path.unwrap()
             };
             let mut both: Vec<_> = met(2, budget, &run).into_iter().map(Result::unwrap).collect();
             assert_eq!(both[0], both[1]);

@@ -1,91 +1,91 @@
-//! What the processes look for: they agree on the level that has it, and go back from there
-//! together.
+//! Distributed goal search: agreement on the level that reaches the goal, and joint reconstruction
+//! of the path.
 //!
-//! In: the level of whoever meets it first. Nobody begins a later level then, since that process
-//! keeps its capability; when all have searched the level to its end, all stop, and the least state
-//! that is sought or has a step that is, by its bytes, is where the way ends. Then each process in
-//! turns looks for states of the level before that step to the last state of the way, and all take
-//! the least.
+//! In: the level of the process that reaches the goal first. No process begins a later level then,
+//! because that process holds its capability. When all have completed the level, all stop. The path
+//! ends at the least goal state, or the least state with a goal step, by its bytes. Then each
+//! process repeatedly searches for states of the previous level that step to the first state of the
+//! path, and all take the least.
 //!
-//! Cost: two short messages from each process to each other, and for each step of the way a message
-//! with a state. Invariant: all processes know the same way, which does not depend on how many they
-//! are.
+//! Cost: two short messages from each process to each other, and for each step of the path a
+//! message with a state. Invariant: all processes know the same path, which does not depend on
+//! their number.
 
 use super::control_messages::Report;
 use super::dataflow::{Drive, NAP};
 use mu_base::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far the processes are with what they look for.
+/// Progress of a distributed goal search.
 #[derive(Default)]
 pub(super) struct Trace {
-    /// The level that has it.
+    /// The level that reaches the goal.
     level: Option<u64>,
-    /// Whether this process has said that it met it, and that it is through with the level.
+    /// True if this process has reported the goal, and the completion of the level.
     reported: bool,
-    said: bool,
-    /// Processes that are through with the level.
-    through: BTreeSet<usize>,
-    /// The capability of that level, which this process keeps.
+    final_report: bool,
+    /// Processes that have completed the level.
+    completed: BTreeSet<usize>,
+    /// The capability of that level, if this process holds it.
     pub kept: Option<u64>,
-    /// By level and process: the state before the last one of the way, if it has one.
+    /// By level and process: the predecessor found, if any.
     before: BTreeMap<(u64, usize), Vec<u8>>,
 }
 
 impl Trace {
-    /// A process has met it.
-    pub fn hear_hit(&mut self, level: u64) {
+    /// Records that a process has reached the goal.
+    pub fn record_goal(&mut self, level: u64) {
         self.level = Some(self.level.map_or(level, |l| l.min(level)));
     }
-    /// A process is through.
-    pub fn hear_through(&mut self, from: usize) {
-        self.through.insert(from);
+    /// Records that a process has completed the level.
+    pub fn record_completion(&mut self, from: usize) {
+        self.completed.insert(from);
     }
-    /// A process has a state before the last one, or none.
-    pub fn hear_before(&mut self, level: u64, from: usize, state: Vec<u8>) {
+    /// Records a process's predecessor of the last state, or its absence.
+    pub fn record_predecessor(&mut self, level: u64, from: usize, state: Vec<u8>) {
         self.before.insert((level, from), state);
     }
-    /// Whether a level may begin.
+    /// True if a level may begin.
     pub fn may_begin(&self, level: u64) -> bool {
         self.level.is_none_or(|l| level <= l)
     }
 }
 
 impl Drive<'_, '_> {
-    /// Says what is to be said of the search for something; true if all are through and the search
-    /// is to end.
-    pub(super) fn look(&mut self) -> bool {
-        if let (Some(level), false) = (self.share.goal_level(), self.trace.reported) {
+    /// Sends the reports of the goal search. Returns true if all have completed the level and the
+    /// search is to end.
+    pub(super) fn advance_trace(&mut self) -> bool {
+        if let (Some(level), false) = (self.partition.goal_level(), self.trace.reported) {
             self.trace.reported = true;
-            self.trace.hear_hit(level);
-            self.send(0..self.heard.len(), &Report::Hit(level));
+            self.trace.record_goal(level);
+            self.send(0..self.last_reports.len(), &Report::GoalReached(level));
         }
-        if let (Some(level), false) = (self.trace.level, self.trace.said) {
-            let desk = self.desk.borrow();
-            let through = self.begun.is_none_or(|b| b > level)
-                && desk.arrived.is_empty()
-                && desk.held.first().is_none_or(|l| *l > level)
-                && desk.frontier.is_none_or(|f| f > level);
-            drop(desk);
-            if through {
-                self.trace.said = true;
-                self.send(0..self.heard.len(), &Report::Through);
+        if let (Some(level), false) = (self.trace.level, self.trace.final_report) {
+            let mailbox = self.mailbox.borrow();
+            let completed = self.current_level.is_none_or(|b| b > level)
+                && mailbox.arrived.is_empty()
+                && mailbox.held.first().is_none_or(|l| *l > level)
+                && mailbox.frontier.is_none_or(|f| f > level);
+            drop(mailbox);
+            if completed {
+                self.trace.final_report = true;
+                self.send(0..self.last_reports.len(), &Report::LevelDone);
             }
         }
-        self.trace.through.len() == self.heard.len()
+        self.trace.completed.len() == self.last_reports.len()
     }
 
-    /// The states of the way, from the initial one on, if something was met; after all have said
-    /// their last.
-    pub(super) fn way(&mut self) -> Result<Option<Vec<Vec<u8>>>, Diagnostic> {
-        let hits = self.heard.iter().filter_map(|h| h.hit.clone());
+    /// Returns the states of the path, from the initial one, if the goal was reached; after all
+    /// final reports.
+    pub(super) fn path(&mut self) -> Result<Option<Vec<Vec<u8>>>, Diagnostic> {
+        let hits = self.last_reports.iter().filter_map(|h| h.hit.clone());
         let (Some(mut state), Some(last)) = (hits.min(), self.trace.level) else { return Ok(None) };
-        let mut way = vec![state.clone()];
+        let mut path = vec![state.clone()];
         for level in (0..last).rev() {
-            let own = self.share.predecessor(level, &state)?.unwrap_or_default();
-            self.send(0..self.heard.len(), &Report::Before { level, state: own });
+            let own = self.partition.predecessor(level, &state)?.unwrap_or_default();
+            self.send(0..self.last_reports.len(), &Report::Predecessor { level, state: own });
             while self.trace.before.range((level, 0)..=(level, usize::MAX)).count()
-                < self.heard.len()
+                < self.last_reports.len()
             {
                 self.worker.step_or_park(Some(NAP));
                 self.read_reports()?;
@@ -100,11 +100,11 @@ impl Drive<'_, '_> {
                 .map(|b| b.1)
                 .filter(|b| !b.is_empty());
             state = found.min().cloned().ok_or_else(|| {
-                Diagnostic::internal("no process has a state before one that was met")
+                Diagnostic::internal("no process has a predecessor of a reached state")
             })?;
-            way.push(state.clone());
+            path.push(state.clone());
         }
-        way.reverse();
-        Ok(Some(way))
+        path.reverse();
+        Ok(Some(path))
     }
 }

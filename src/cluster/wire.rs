@@ -1,15 +1,14 @@
-//! A connection between two processes of a search: frames that only the two can have written, in
-//! their order.
+//! Authenticated connection between two processes: frames in order, that nobody else can write.
 //!
-//! A frame is its length, a code (HMAC-SHA-256, cut to 16 bytes) over its number, its length and
-//! its payload, and the payload. Each direction has a key of its own, made from the secret and both
-//! sides' random numbers. So foreign, damaged, replayed, left out and cut frames are noticed before
-//! a byte of them goes on. A frame without payload is sent each second, so that a peer that hangs
-//! is noticed too.
+//! A frame is its length, a code (HMAC-SHA-256, truncated to 16 bytes) over its number, its length
+//! and its payload, and the payload. Each direction has its own key, derived from the secret and
+//! both sides' random numbers. So foreign, damaged, replayed, omitted and truncated frames are
+//! detected before any byte is used. An empty frame is sent each second, so that a hanging peer is
+//! detected too.
 //!
-//! In: a socket with its keys ([`super::handshake`]). Out: a stream for timely, which would panic on
-//! errors: here a failure is put into [`Health`], reading stops, and writing does nothing more.
-//! Cost: 20 bytes and two rounds of SHA-256 a frame, and the hash of the payload.
+//! In: a socket with its keys ([`super::handshake`]). Out: a stream for timely, which would panic
+//! on errors. Here a failure is recorded in [`Health`], reading stops, and writing has no effect
+//! any more. Cost: 20 bytes and two rounds of SHA-256 a frame, and the hash of the payload.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -20,24 +19,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
-/// A peer that says nothing for so long is lost.
+/// Time of silence after which a peer is lost.
 pub const SILENCE: Duration = Duration::from_secs(10);
-/// Time between signs of life.
+/// Time between heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
-/// Most bytes of a payload.
-const MOST: usize = 1 << 18;
+/// Maximum length of a payload.
+const MAX_PAYLOAD: usize = 1 << 18;
 /// Bytes of a code.
 const CODE: usize = 16;
-/// What the two highest bits of a length say: the last frame; the text of a failure.
+/// Flags in the two highest bits of a length: the last frame; the text of a failure.
 const CLOSE: u32 = 1 << 31;
 const FAILED: u32 = 1 << 30;
 
-/// A code that takes a key.
+/// A keyed code.
 pub(super) type Code = Hmac<Sha256>;
 
-/// A code with this key.
+/// Creates a code with this key.
 pub(super) fn keyed(key: &[u8]) -> Code {
-    // Keys of any length are taken.
+    // HMAC accepts keys of any length.
     Code::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of every length"))
 }
 
@@ -45,7 +44,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What all connections of a process know of the search.
+/// Common state of all connections of a process.
 #[derive(Debug, Default)]
 pub struct Health {
     lost: Mutex<Option<String>>,
@@ -53,14 +52,14 @@ pub struct Health {
 }
 
 impl Health {
-    /// Who was lost, and how; the first one.
+    /// Returns the first lost process, and the cause.
     pub fn lost(&self) -> Option<String> {
         lock(&self.lost).clone()
     }
     fn lose(&self, text: String) {
         lock(&self.lost).get_or_insert(text);
     }
-    /// From now on nobody is missed.
+    /// Ends the detection of lost processes.
     pub fn finish(&self) {
         self.finished.store(true, Ordering::Relaxed);
     }
@@ -90,12 +89,12 @@ struct Ends {
     writer: Mutex<Writer>,
 }
 
-/// See the module's head.
+/// A connection; see the module header.
 #[derive(Clone)]
 pub struct Wire(Arc<Ends>);
 
 impl Wire {
-    /// A connection to a process whose frames carry codes with the first key, and ours with the
+    /// Creates a connection to a process. Its frames have codes with the first key, ours with the
     /// second.
     pub(super) fn new(
         socket: TcpStream,
@@ -126,17 +125,17 @@ impl Wire {
         })))
     }
 
-    /// Tells the peer why the search fails here.
+    /// Sends the reason of a failure to the peer.
     pub fn fail(&self, text: &str) {
         let bytes = &text.as_bytes()[..text.len().min(1000)];
-        // A writer that waits for a peer that does not read is left alone.
+        // Skip a writer that waits for a peer that does not read.
         if let Ok(mut writer) = self.0.writer.try_lock() {
             let _ = writer.socket.set_write_timeout(Some(BEAT));
             let _ = writer.frame(FAILED, bytes);
         }
     }
 
-    /// Gives a sign of life if there was none lately.
+    /// Sends a heartbeat if no frame was sent recently.
     fn beat(&self) {
         if let Ok(mut writer) = self.0.writer.try_lock()
             && writer.last.elapsed() >= BEAT / 2
@@ -165,7 +164,7 @@ impl Wire {
     }
 }
 
-/// Keeps giving signs of life on all connections until the search is finished.
+/// Sends heartbeats on all connections until the search is finished.
 pub(super) fn beat(wires: Vec<Wire>, health: Arc<Health>) {
     let life = move || {
         while !health.finished.load(Ordering::Relaxed) {
@@ -173,8 +172,8 @@ pub(super) fn beat(wires: Vec<Wire>, health: Arc<Health>) {
             std::thread::sleep(BEAT / 4);
         }
     };
-    // Without it the others take this process for lost, and say so.
-    let _ = std::thread::Builder::new().name("signs of life".into()).spawn(life);
+    // Without this thread the others consider this process lost, and report this.
+    let _ = std::thread::Builder::new().name("heartbeats".into()).spawn(life);
 }
 
 impl Writer {
@@ -189,7 +188,7 @@ impl Writer {
         head[4..].copy_from_slice(&code.finalize().into_bytes()[..CODE]);
         self.number += 1;
         self.last = Instant::now();
-        // One packet, if it is short.
+        // A short frame is one packet.
         if payload.len() <= 1024 {
             let all: Vec<u8> = head.iter().chain(payload).copied().collect();
             return self.socket.write_all(&all);
@@ -200,7 +199,7 @@ impl Writer {
 }
 
 impl Reader {
-    /// Reads the next frame into `payload`; its flags.
+    /// Reads the next frame into `payload`; returns its flags.
     fn frame(&mut self) -> io::Result<u32> {
         let mut head = [0; 4 + CODE];
         self.socket.read_exact(&mut head)?;
@@ -213,7 +212,7 @@ impl Reader {
                 "its connection carries bytes that are not its own",
             )
         };
-        if bytes > MOST {
+        if bytes > MAX_PAYLOAD {
             return Err(foreign());
         }
         self.payload.resize(bytes, 0);
@@ -245,12 +244,12 @@ impl Read for Wire {
                 Ok(flags) if flags & FAILED != 0 => {
                     let text = String::from_utf8_lossy(&reader.payload).into_owned();
                     self.0.health.lose(text);
-                    stay();
+                    park_forever();
                 }
                 Ok(flags) => reader.closed |= flags & CLOSE != 0,
                 Err(e) => {
                     self.lose(&e);
-                    stay();
+                    park_forever();
                 }
             }
         }
@@ -261,9 +260,9 @@ impl Read for Wire {
     }
 }
 
-/// The search has failed, and this thread with it: whoever drives the search reads that in
-/// [`Health`], and the process ends.
-fn stay() -> ! {
+/// Parks the thread after a failure: the driver reads the failure from [`Health`], and the process
+/// ends.
+fn park_forever() -> ! {
     loop {
         std::thread::park();
     }
@@ -271,7 +270,7 @@ fn stay() -> ! {
 
 impl Write for Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = bytes.len().min(MOST);
+        let count = bytes.len().min(MAX_PAYLOAD);
         let mut writer = lock(&self.0.writer);
         if count > 0
             && !writer.broken
@@ -297,7 +296,7 @@ impl Stream for Wire {
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let mut writer = lock(&self.0.writer);
         if how != Shutdown::Read && !writer.broken {
-            // The peer may be gone already: it has all it needs then.
+            // The peer may have ended already; then it needs nothing.
             let _ = writer.frame(CLOSE, &[]);
             let _ = writer.socket.shutdown(Shutdown::Write);
             writer.broken = true;
@@ -318,7 +317,7 @@ mod tests {
         (one, listener.accept().unwrap().0)
     }
 
-    /// What a reader makes of bytes: what it was given, and who was lost.
+    /// Returns the payload that a reader accepts, and the loss that it records.
     fn read(bytes: &[u8]) -> (Vec<u8>, Option<String>) {
         let (mut raw, socket) = sockets();
         let health = Arc::new(Health::default());
@@ -326,7 +325,7 @@ mod tests {
         raw.write_all(bytes).unwrap();
         raw.shutdown(Shutdown::Write).unwrap();
         let (give, take) = std::sync::mpsc::channel();
-        // A reader that fails stays.
+        // A failing reader parks its thread.
         std::thread::spawn(move || {
             let mut buffer = [0; 1000];
             while let Ok(n @ 1..) = wire.read(&mut buffer) {
@@ -346,7 +345,7 @@ mod tests {
         }
     }
 
-    /// The bytes of some payloads and a proper end.
+    /// Returns the bytes of some payloads and a proper end.
     fn written(payloads: &[&[u8]]) -> Vec<Vec<u8>> {
         let (mut raw, socket) = sockets();
         let mut wire = Wire::new(socket, 4, &Arc::default(), b"ours", b"theirs").unwrap();
@@ -374,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn replayed_reordered_left_out_cut_and_foreign_frames_are_refused() {
+    fn replayed_reordered_omitted_truncated_and_foreign_frames_are_rejected() {
         let frames = written(&[b"one", b"two", b"three"]);
         let foreign = "process 3: its connection carries bytes that are not its own";
         let ended = "process 3: it ended, or its connection was closed";

@@ -1,97 +1,97 @@
-//! The engine that suits: one state at a time while the states are few; then both by turns, sets of
-//! states first, each for a while that is longer each time, until one has the answer.
+//! Automatic choice of the engine: explicit search while the states are few, then both engines
+//! alternately, the symbolic one first, in growing time slices, until one has the answer.
 //!
-//! No figure of a model tells which engine is faster: sets of boards have as many nodes as states,
-//! sets of states of components that hardly depend on each other have next to none. So both are
-//! asked. A turn lasts as long as what one state at a time took so far, and four times as long the
-//! next time: what the slower one costs stays within a small factor of what the faster one needs.
-//! Sets of states get half of the memory; if they outgrow it, they have no more turns. It asks the
-//! other engines what they decline, and says why it took which. Verdicts and the counts of
-//! `explore` are the same by both engines. The equations and the evidence of a formula are those of
-//! the engine that answers, which depends on time beyond 200,000 states.
+//! No property of a model predicts the faster engine: for game boards, diagrams have as many nodes
+//! as there are states; for loosely coupled components they have hardly any. So both are tried. A
+//! time slice lasts as long as the explicit search took so far, and the next one four times as
+//! long, so the cost of the slower engine stays within a small factor of the faster one. The
+//! symbolic engine gets half of the memory; if it exceeds that, it gets no more slices. This engine
+//! supports what either engine supports, and reports the reason for its choice. Verdicts and the
+//! counts of `explore` do not depend on the choice. The equations and the evidence of a formula are
+//! those of the engine that answers, which depends on time beyond 200,000 states.
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
-use crate::{Checked, Counted, Engine, Subject, Task, Wish};
+use crate::{Capability, Checked, Counted, Engine, Subject, Task};
 use mu_base::{Budget, Diagnostic, Limits, Stop};
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use std::time::Duration;
 
-/// The engine that suits.
+/// Automatic choice of the engine.
 #[derive(Debug)]
 pub struct Auto;
 
-/// States that are searched one by one at first, and the words for them.
-const FEW: (u64, &str) = (200_000, "200,000 states");
+/// Limit on states of the first explicit search, and its text.
+const FIRST_LIMIT: (u64, &str) = (200_000, "200,000 states");
 
-/// The budget of a first look, and whether the user's own limit is lower.
+/// Returns the budget of the first search, and true if the user's own limit is lower.
 fn first_look(budget: &Budget) -> (Budget, bool) {
     let limits = *budget.limits();
-    let own = limits.max_states.is_some_and(|n| n <= FEW.0);
-    let most = limits.max_states.map_or(FEW.0, |n| n.min(FEW.0));
+    let own = limits.max_states.is_some_and(|n| n <= FIRST_LIMIT.0);
+    let most = limits.max_states.map_or(FIRST_LIMIT.0, |n| n.min(FIRST_LIMIT.0));
     (budget.with_limits(Limits { max_states: Some(most), ..limits }), own)
 }
 
-/// The first turn is no shorter than this.
-const SHORTEST: Duration = Duration::from_millis(300);
-/// How much longer each turn is than the one before.
-const LONGER: u32 = 4;
+/// Minimum length of the first time slice.
+const MIN_SLICE: Duration = Duration::from_millis(300);
+/// Factor between successive time slices.
+const GROWTH: u32 = 4;
 
-/// Whose turn it is.
+/// The engine of a time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// One state at a time, while they are few.
+pub enum Slice {
+    /// The first explicit search, while states are few.
     First,
-    /// Sets of states.
+    /// The symbolic engine.
     Symbolic,
-    /// One state at a time.
+    /// The explicit engine.
     Explicit,
 }
 
-/// How a turn ended.
+/// End of a time slice.
 enum End {
-    /// The time of the turn is over.
+    /// Its time is over.
     Over,
-    /// The memory of the turn is.
+    /// Its memory is exhausted.
     Outgrown,
     /// Anything else: the answer, or a limit of the whole run.
     Done,
 }
 
-/// The turns that follow the first look.
-struct Turns<'a> {
+/// The time slices after the first search.
+struct Schedule<'a> {
     budget: &'a Budget,
     length: Duration,
-    next: Turn,
+    next: Slice,
     outgrown: bool,
 }
 
-impl<'a> Turns<'a> {
-    /// The turns after a look that began when the budget was this old.
+impl<'a> Schedule<'a> {
+    /// Creates the time slices after a search that began when the budget was this old.
     fn after(budget: &'a Budget, began: Duration) -> Self {
         Self {
             budget,
-            length: budget.elapsed().saturating_sub(began).max(SHORTEST),
-            next: Turn::Symbolic,
+            length: budget.elapsed().saturating_sub(began).max(MIN_SLICE),
+            next: Slice::Symbolic,
             outgrown: false,
         }
     }
-    /// Whose turn it is, with which budget, and whether that is limited by the turn.
-    fn take(&self) -> (Turn, Budget, bool) {
+    /// Returns the engine, its budget, and true if the slice limits the budget.
+    fn take(&self) -> (Slice, Budget, bool) {
         let limits = *self.budget.limits();
         let until = self.budget.elapsed() + self.length;
         let last = self.outgrown || limits.timeout.is_some_and(|t| t <= until);
         let timeout = if last { limits.timeout } else { Some(until) };
-        let symbolic = self.next == Turn::Symbolic;
+        let symbolic = self.next == Slice::Symbolic;
         let max_memory =
             if symbolic { limits.max_memory.map(|m| m / 2) } else { limits.max_memory };
         (self.next, self.budget.with_limits(Limits { timeout, max_memory, ..limits }), !last)
     }
-    /// How a turn ended that stopped for a reason; the next one follows.
+    /// Classifies the stop reason of a slice, and selects the next engine.
     fn end(&mut self, stop: &Stop, limited: bool) -> End {
-        let symbolic = self.next == Turn::Symbolic;
+        let symbolic = self.next == Slice::Symbolic;
         let end = match stop {
             Stop::Time if limited => End::Over,
             Stop::Memory if symbolic => End::Outgrown,
@@ -99,65 +99,65 @@ impl<'a> Turns<'a> {
         };
         self.outgrown |= matches!(end, End::Outgrown);
         if !symbolic {
-            self.length *= LONGER;
+            self.length *= GROWTH;
         }
-        self.next = if symbolic || self.outgrown { Turn::Explicit } else { Turn::Symbolic };
+        self.next = if symbolic || self.outgrown { Slice::Explicit } else { Slice::Symbolic };
         end
     }
-    /// What whose turn it is has to say; nothing if the turn was too short for it.
+    /// Runs the engine of the current time slice; `None` if the slice ended first.
     fn ask<A>(
         &mut self,
         reason: String,
         stop: fn(&A) -> Option<&Stop>,
-        ask: &mut dyn FnMut(Turn, &Budget, String) -> Result<A, Diagnostic>,
+        ask: &mut dyn FnMut(Slice, &Budget, String) -> Result<A, Diagnostic>,
     ) -> Result<Option<A>, Diagnostic> {
         let (turn, share, limited) = self.take();
         let found = ask(turn, &share, reason)?;
         let done = stop(&found).is_none_or(|why| matches!(self.end(why, limited), End::Done));
         Ok(done.then_some(found))
     }
-    /// Why the answer is whose turn it was.
+    /// Returns the reason for choosing the current engine, for reports.
     fn reason(&self) -> String {
         match (self.outgrown, self.next) {
             (true, _) => OUTGROWN.into(),
-            (_, Turn::Symbolic) => format!("more than {}", FEW.1),
-            (_, Turn::Explicit | Turn::First) => {
-                format!("more than {}, and sets of states take longer", FEW.1)
+            (_, Slice::Symbolic) => format!("more than {}", FIRST_LIMIT.1),
+            (_, Slice::Explicit | Slice::First) => {
+                format!("more than {}, and the symbolic engine takes longer", FIRST_LIMIT.1)
             }
         }
     }
 }
 
-/// The answer of whoever has it first. `before`: how long sets of states took for a question of
-/// this kind that they answered; they have the first turn then. `ask` is told whose turn it is,
-/// what that turn may use, and why an answer would be theirs; `stop` says why an answer is none.
-/// Errors: those of `ask`.
-pub fn by_turns<A>(
+/// Runs both engines in growing time slices and returns the first answer. `before`: time that the
+/// symbolic engine took for an earlier question of this kind; it is first then. `ask` gets the
+/// engine, its budget, and the reason to report; `stop` returns the stop reason of an incomplete
+/// answer. Errors: those of `ask`.
+pub fn alternate<A>(
     budget: &Budget,
     before: Option<Duration>,
     stop: fn(&A) -> Option<&Stop>,
-    ask: &mut dyn FnMut(Turn, &Budget, String) -> Result<A, Diagnostic>,
+    ask: &mut dyn FnMut(Slice, &Budget, String) -> Result<A, Diagnostic>,
 ) -> Result<A, Diagnostic> {
     if let Some(took) = before {
-        let mut turns = Turns {
+        let mut turns = Schedule {
             budget,
-            length: (took * LONGER).max(SHORTEST),
-            next: Turn::Symbolic,
+            length: (took * GROWTH).max(MIN_SLICE),
+            next: Slice::Symbolic,
             outgrown: false,
         };
         if let Some(found) =
-            turns.ask("sets of states answered the question before".into(), stop, ask)?
+            turns.ask("the symbolic engine answered the previous question".into(), stop, ask)?
         {
             return Ok(found);
         }
     }
     let (look, own) = first_look(budget);
     let began = budget.elapsed();
-    let few = ask(Turn::First, &look, format!("not more than {}", FEW.1))?;
+    let few = ask(Slice::First, &look, format!("not more than {}", FIRST_LIMIT.1))?;
     if own || stop(&few) != Some(&Stop::States) {
         return Ok(few);
     }
-    let mut turns = Turns::after(budget, began);
+    let mut turns = Schedule::after(budget, began);
     loop {
         let reason = turns.reason();
         if let Some(found) = turns.ask(reason, stop, ask)? {
@@ -166,11 +166,11 @@ pub fn by_turns<A>(
     }
 }
 
-const OUTGROWN: &str = "the diagrams outgrew half of the memory";
+const OUTGROWN: &str = "the diagrams exceeded half of the memory";
 
-/// Why these wishes leave only the explicit engine, if they do.
-pub fn required(wishes: &[Wish]) -> Option<String> {
-    Symbolic.declines(wishes).map(|wish| format!("required by {}", wish.words()))
+/// Returns the reason why these capabilities require the explicit engine, if they do.
+pub fn required(capabilities: &[Capability]) -> Option<String> {
+    Symbolic.unsupported(capabilities).map(|wish| format!("required by {}", wish.words()))
 }
 
 impl Engine for Auto {
@@ -178,9 +178,9 @@ impl Engine for Auto {
         "auto"
     }
     fn about(&self) -> &'static str {
-        "One state at a time while they are few, then sets of states"
+        "Explicit search while states are few, then both engines alternately"
     }
-    fn declines(&self, _: &[Wish]) -> Option<Wish> {
+    fn unsupported(&self, _: &[Capability]) -> Option<Capability> {
         None
     }
     fn shares_a_formula(&self) -> bool {
@@ -192,12 +192,12 @@ impl Engine for Auto {
         task: Task<'_>,
         extras: Extras<'_>,
     ) -> Result<Counted, Diagnostic> {
-        if let Some(reason) = required(task.wishes) {
+        if let Some(reason) = required(task.capabilities) {
             let counted = Explicit.count(model, task, extras)?;
             return Ok(Counted { reason: Some(reason), ..counted });
         }
-        by_turns(task.budget, None, |found| Some(&found.stop), &mut |turn, budget, reason| {
-            let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
+        alternate(task.budget, None, |found| Some(&found.stop), &mut |turn, budget, reason| {
+            let engine: &dyn Engine = if turn == Slice::Symbolic { &Symbolic } else { &Explicit };
             Ok(Counted {
                 reason: Some(reason),
                 ..engine.count(model, Task { budget, ..task }, Extras::default())?
@@ -210,16 +210,16 @@ impl Engine for Auto {
         formula: &TypedFormula,
         task: Task<'_>,
     ) -> Result<Checked, Diagnostic> {
-        if let Some(reason) = required(task.wishes) {
+        if let Some(reason) = required(task.capabilities) {
             return Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, task)? });
         }
-        by_turns(
+        alternate(
             task.budget,
             None,
             |found: &Checked| found.answer.verdict.stop(),
             &mut |turn, budget, reason| {
                 let engine: &dyn Engine =
-                    if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
+                    if turn == Slice::Symbolic { &Symbolic } else { &Explicit };
                 Ok(Checked {
                     reason: Some(reason),
                     ..engine.check(subject, formula, Task { budget, ..task })?

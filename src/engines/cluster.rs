@@ -1,14 +1,14 @@
-//! One search by several processes, which the caller has connected ([`mu_explore::Peers`]; the
-//! layer `cluster` does it). Each holds a share of the states; where a formula needs a game, the
-//! first one plays it and the others wait.
+//! Engine for distributed search; the caller connects the processes ([`mu_explore::Peers`]; see the
+//! layer `cluster`). Each process stores a partition of the states. If a formula needs a game,
+//! process 0 solves it and the others wait.
 
-use crate::{Checked, Counted, Detail, Engine, Options, Subject, Task, Wish};
+use crate::{Capability, Checked, Counted, Detail, Engine, Options, Subject, Task};
 use mu_base::{Diagnostic, Stage};
 use mu_explore::{Extras, Peers};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 
-/// Several processes.
+/// Distributed explicit search.
 #[derive(Debug)]
 pub struct Cluster;
 
@@ -25,10 +25,13 @@ impl Engine for Cluster {
         "cluster"
     }
     fn about(&self) -> &'static str {
-        "One state at a time, by the processes of `--processes` or `--cluster`: counts; formulas, whose games the first one plays"
+        "Explicit search distributed over `--processes` or `--cluster`; for formulas, process 0 solves the game"
     }
-    fn declines(&self, wishes: &[Wish]) -> Option<Wish> {
-        wishes.iter().copied().find(|w| !matches!(w, Wish::Checkpoint | Wish::Priority))
+    fn unsupported(&self, capabilities: &[Capability]) -> Option<Capability> {
+        capabilities
+            .iter()
+            .copied()
+            .find(|w| !matches!(w, Capability::Checkpoint | Capability::Priority))
     }
     fn shares_a_formula(&self) -> bool {
         true

@@ -1,13 +1,13 @@
-//! One state at a time: the search of `explore`, the products and games of `pbes`. Takes every
-//! wish.
+//! Explicit engine: the search of `explore`, the products and games of `pbes`. Supports every
+//! capability.
 
-use crate::{Checked, Counted, Detail, Engine, Subject, Task, Wish};
+use crate::{Capability, Checked, Counted, Detail, Engine, Subject, Task};
 use mu_base::Diagnostic;
 use mu_explore::{Extras, explore_lts_with, explore_with};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 
-/// One state at a time.
+/// Explicit search.
 #[derive(Debug)]
 pub struct Explicit;
 
@@ -16,9 +16,9 @@ impl Engine for Explicit {
         "explicit"
     }
     fn about(&self) -> &'static str {
-        "One state at a time"
+        "Explicit search: one state at a time"
     }
-    fn declines(&self, _: &[Wish]) -> Option<Wish> {
+    fn unsupported(&self, _: &[Capability]) -> Option<Capability> {
         None
     }
     fn shares_a_formula(&self) -> bool {
@@ -31,7 +31,7 @@ impl Engine for Explicit {
         extras: Extras<'_>,
     ) -> Result<Counted, Diagnostic> {
         let shown_ends = extras.ends.is_some();
-        let (outcome, lts) = if task.wishes.contains(&Wish::TransitionSystem) {
+        let (outcome, lts) = if task.capabilities.contains(&Capability::TransitionSystem) {
             explore_lts_with(
                 model,
                 &task.options.explore,
@@ -75,7 +75,7 @@ impl Engine for Explicit {
         let chosen = mu_pbes::Options {
             solver: options.solver,
             progress: options.progress,
-            shelf: options.shelf,
+            checkpoint_store: options.checkpoint_store,
             quotient_at: plain.quotient_at.filter(|_| options.quotient),
             witnesses: options.witnesses,
             ..plain

@@ -1,9 +1,9 @@
-//! The engines: ways to count the states of a model and to check a formula on it, behind one
+//! Engines: methods to count the states of a model and to check a formula on it, behind one
 //! registry.
 //!
-//! An engine says its name, which wishes it declines, and gives answers of one form. [`auto`] is an
-//! engine that asks the others. A new engine is a file here and a line in [`engines`]. Engines know
-//! models and labels, never where these come from.
+//! An engine has a name, lists unsupported capabilities, and returns results of a common form.
+//! [`auto`] is an engine that uses the others. A new engine is a file here and a line in
+//! [`engines`]. Engines know models and labels, never their origin.
 #![warn(missing_docs)]
 
 pub mod auto;
@@ -17,76 +17,76 @@ use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
 use mu_lts::Lts;
 use mu_model::Model;
-use mu_pbes::{Answer, Shelf};
+use mu_pbes::{Answer, CheckpointStore};
 use mu_solve::Solver;
 use mu_symbolic::Strategy;
 use num_bigint::BigUint;
 use std::fmt::Debug;
 
-/// Something asked for besides numbers and verdicts, which not every engine does.
+/// A capability that not every engine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Wish {
-    /// The transition system itself.
+pub enum Capability {
+    /// Constructing the transition system.
     TransitionSystem,
     /// Checkpoints.
     Checkpoint,
     /// States on disk.
     Spill,
-    /// Labels hidden or renamed.
+    /// Hidden or renamed labels.
     Relabelling,
-    /// Confluent steps taken at once.
+    /// Priority of confluent steps.
     Priority,
-    /// A model that is a stored transition system.
+    /// Models that are stored transition systems.
     Stored,
 }
 
-impl Wish {
-    /// How messages call it.
+impl Capability {
+    /// Returns the text for messages.
     pub fn words(self) -> &'static str {
         match self {
-            Wish::TransitionSystem => "writing or reducing a transition system",
-            Wish::Checkpoint => "`--checkpoint`",
-            Wish::Spill => "`--spill`",
-            Wish::Relabelling => "`--hide` or `--rename`",
-            Wish::Priority => "`--confluence`",
-            Wish::Stored => "a file of a transition system",
+            Capability::TransitionSystem => "writing or reducing a transition system",
+            Capability::Checkpoint => "`--checkpoint`",
+            Capability::Spill => "`--spill`",
+            Capability::Relabelling => "`--hide` or `--rename`",
+            Capability::Priority => "`--confluence`",
+            Capability::Stored => "a file of a transition system",
         }
     }
 }
 
-/// How to count or check; an engine looks at what concerns it.
+/// Options of counts and checks; an engine reads the relevant ones.
 pub struct Options<'a> {
     /// Threads, symmetry, priority of confluent steps.
     pub explore: mu_explore::Options,
-    /// How sets of states are searched.
+    /// Strategy of the symbolic engine.
     pub strategy: Strategy,
-    /// How many formulas are checked side by side, and share the threads.
-    pub beside: usize,
-    /// Who watches.
+    /// Number of formulas checked concurrently; they share the thread budget.
+    pub concurrent_formulas: usize,
+    /// Receives progress reports.
     pub progress: &'a dyn Progress,
-    /// Solver of games; none: the default one.
+    /// Solver of games; `None`: the default one.
     pub solver: Option<&'a dyn Solver>,
-    /// Where searches of a product are kept and gone on with.
-    pub shelf: Option<&'a dyn Shelf>,
-    /// Whether a game may be played on a quotient of the model.
+    /// Checkpoint store for product searches.
+    pub checkpoint_store: Option<&'a dyn CheckpointStore>,
+    /// True if a game may be solved on a quotient of the model.
     pub quotient: bool,
-    /// Whether evidence is wanted where it only says that something holds everywhere.
+    /// True if evidence is wanted even if it only shows that something holds everywhere.
     pub witnesses: bool,
-    /// Processes that search together, if there are several.
+    /// The other processes of a distributed search.
     pub peers: Option<&'a dyn Peers>,
 }
 
 impl Options<'_> {
-    /// Nobody watches, all reductions, saturation.
+    /// Returns the defaults: no progress reports, all reductions, saturation.
     pub fn new(explore: mu_explore::Options) -> Self {
         Self {
             explore,
             strategy: Strategy::Saturation,
-            beside: 1,
+            concurrent_formulas: 1,
             progress: &Silent,
             solver: None,
-            shelf: None,
+            checkpoint_store: None,
             quotient: true,
             witnesses: false,
             peers: None,
@@ -94,63 +94,63 @@ impl Options<'_> {
     }
 }
 
-/// What a count gave. Absent numbers are unknown.
+/// Result of a count. Absent numbers are unknown.
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// The engine's name.
     pub engine: &'static str,
-    /// Why this engine, if that was to be found out.
+    /// Reason for choosing this engine, if it was chosen automatically.
     pub reason: Option<String>,
     /// States.
     pub states: BigUint,
     /// Transitions.
     pub transitions: Option<BigUint>,
-    /// States without a step.
+    /// States without steps.
     pub deadlocks: Option<BigUint>,
-    /// Why it stopped; the numbers are exact if it is complete.
+    /// Stop reason; the numbers are exact if it is `Complete`.
     pub stop: Stop,
-    /// Whether all ends were shown to who asked for them ([`Extras::ends`]).
+    /// True if all deadlocks were passed to [`Extras::ends`].
     pub shown_ends: bool,
-    /// The transition system, if [`Wish::TransitionSystem`] was among the wishes.
+    /// The transition system, if [`Capability::TransitionSystem`] was required.
     pub lts: Option<Lts>,
-    /// What the engine's own search said.
+    /// Statistics of the engine's own search.
     pub detail: Detail,
 }
 
-/// What an engine's own search said.
+/// Statistics of an engine's own search.
 #[derive(Clone, Debug)]
 pub enum Detail {
-    /// One state at a time.
+    /// Explicit search.
     Explicit(mu_explore::Outcome),
-    /// Sets of states.
+    /// Symbolic search.
     Symbolic(mu_symbolic::Outcome),
 }
 
-/// What a check gave.
+/// Result of a check.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The engine's name.
     pub engine: &'static str,
-    /// Why this engine, if that was to be found out.
+    /// Reason for choosing this engine, if it was chosen automatically.
     pub reason: Option<String>,
     /// The verdict with its evidence.
     pub answer: Answer,
-    /// What a search of sets of states cost, if there was one.
+    /// Cost of a symbolic search, if there was one.
     pub sets: Option<Sets>,
 }
 
-/// What a search of sets of states met with a formula, and what it cost.
+/// Result and cost of a symbolic search with a formula.
 #[derive(Clone, Debug)]
 pub struct Sets {
     /// The search of the model.
     pub outcome: mu_symbolic::Outcome,
-    /// Obligations met.
+    /// Obligations reached.
     pub obligations: usize,
     /// Pairs of state and obligation.
     pub pairs: BigUint,
 }
 
-/// A model with its labels as formulas see them.
+/// A model with its labels for formulas.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The model.
@@ -159,32 +159,31 @@ pub struct Subject<'a> {
     pub labels: &'a dyn ActionLabels,
 }
 
-/// What is asked of an engine, and how far it may go.
+/// A request to an engine, with options and limits.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// What is asked for besides numbers and verdicts.
-    pub wishes: &'a [Wish],
-    /// How.
+    /// Required capabilities.
+    pub capabilities: &'a [Capability],
+    /// Options.
     pub options: &'a Options<'a>,
-    /// How far.
+    /// Limits.
     pub budget: &'a Budget,
 }
 
-/// A way to count and to check.
+/// An engine.
 pub trait Engine: Sync + Debug {
     /// The name that options and reports use.
     fn name(&self) -> &'static str;
-    /// One line for the help.
+    /// Returns one line for the help.
     fn about(&self) -> &'static str;
-    /// The first of the wishes that it does not do.
-    fn declines(&self, wishes: &[Wish]) -> Option<Wish>;
-    /// Whether one formula at a time keeps all threads at work; else several are checked side by
-    /// side.
+    /// Returns the first of the capabilities that it does not support.
+    fn unsupported(&self, capabilities: &[Capability]) -> Option<Capability>;
+    /// True if one formula at a time uses all threads; otherwise several are checked concurrently.
     fn shares_a_formula(&self) -> bool;
     /// Counts states, transitions and deadlocks.
     ///
     /// # Errors
-    /// Those of the model.
+    /// Errors of the model.
     fn count(
         &self,
         model: &dyn Model,
@@ -194,8 +193,8 @@ pub trait Engine: Sync + Debug {
     /// Checks a formula.
     ///
     /// # Errors
-    /// Those of the model and of the formula's data; a formula that the engine does not take is an
-    /// error of stage `Unsupported`.
+    /// Errors of the model and of the formula's data; an unsupported formula is an error of stage
+    /// `Unsupported`.
     fn check(
         &self,
         subject: Subject<'_>,
@@ -204,12 +203,12 @@ pub trait Engine: Sync + Debug {
     ) -> Result<Checked, Diagnostic>;
 }
 
-/// All engines; the first is the default.
+/// Returns all engines; the first is the default.
 pub fn engines() -> &'static [&'static dyn Engine] {
     &[&explicit::Explicit, &symbolic::Symbolic, &auto::Auto, &cluster::Cluster]
 }
 
-/// The engine of a name.
+/// Returns the engine with a name.
 pub fn by_name(name: &str) -> Option<&'static dyn Engine> {
     engines().iter().copied().find(|e| e.name() == name)
 }

@@ -1,20 +1,20 @@
-//! Sets of states as decision diagrams: the layer `symbolic`, and the obligations of `pbes` over
+//! Symbolic engine: decision diagrams of the layer `symbolic`, and the obligations of `pbes` over
 //! its diagrams.
 
-use crate::{Checked, Counted, Detail, Engine, Options, Sets, Subject, Task, Wish};
+use crate::{Capability, Checked, Counted, Detail, Engine, Options, Sets, Subject, Task};
 use mu_base::Diagnostic;
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
-use mu_pbes::symbolic::{Wanted, check_wanted};
+use mu_pbes::symbolic::{CheckOptions, check_with_options};
 use mu_symbolic::reach;
 
-/// Sets of states.
+/// Symbolic search.
 #[derive(Debug)]
 pub struct Symbolic;
 
 fn diagrams(options: &Options<'_>) -> mu_symbolic::Options {
-    let threads = (options.explore.thread_count() / options.beside.max(1)).max(1);
+    let threads = (options.explore.thread_count() / options.concurrent_formulas.max(1)).max(1);
     mu_symbolic::Options { threads, strategy: options.strategy, ..Default::default() }
 }
 
@@ -25,8 +25,8 @@ impl Engine for Symbolic {
     fn about(&self) -> &'static str {
         "Sets of states as decision diagrams: exact counts, all formulas"
     }
-    fn declines(&self, wishes: &[Wish]) -> Option<Wish> {
-        wishes.first().copied()
+    fn unsupported(&self, capabilities: &[Capability]) -> Option<Capability> {
+        capabilities.first().copied()
     }
     fn shares_a_formula(&self) -> bool {
         false
@@ -56,8 +56,8 @@ impl Engine for Symbolic {
         formula: &TypedFormula,
         task: Task<'_>,
     ) -> Result<Checked, Diagnostic> {
-        let wanted = Wanted { runs_end: false, witnesses: task.options.witnesses };
-        let found = check_wanted(
+        let wanted = CheckOptions { runs_end: false, witnesses: task.options.witnesses };
+        let found = check_with_options(
             subject.model,
             subject.labels,
             formula,

@@ -1,9 +1,9 @@
-//! Checks evidence without the solvers: each step is replayed on the model's own groups, and the
-//! formula is evaluated directly on the transition system of the steps.
+//! Evidence checker, independent of the solvers: each step is replayed on the model's own groups,
+//! and the formula is evaluated directly on the transition system of the steps.
 //!
 //! Cost: one group evaluation for each step. The direct evaluation may take long for formulas with
-//! many quantified variables; it gives up after a number of elementary steps. Invariant: uses
-//! nothing of `pbes`, `game`, `solve`, `explore`.
+//! many quantified variables; it stops after a number of elementary steps. Invariant: uses nothing
+//! of `pbes`, `game`, `solve`, `explore`.
 
 use super::{Evidence, Renumbered, Taken};
 use mu_base::{Diagnostic, Stage};
@@ -13,20 +13,21 @@ use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::step_cache::{StepCache, after};
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checked {
-    /// All steps are real and the formula has the stated value on them.
+    /// All steps are valid and the formula has the stated value on them.
     Confirmed,
-    /// All steps are real; the evaluation was given up, since it takes long or a condition has no
+    /// All steps are valid; the evaluation was stopped, because it takes long or a condition has no
     /// value.
     StepsOnly,
 }
 
-/// Elementary steps that the direct evaluation may take.
+/// Limit on the elementary steps of the direct evaluation.
 const FUEL: u64 = 2_000_000;
 
-/// Checks evidence; a failure is an internal error, for it means that a verdict is not justified.
+/// Checks evidence. A failure is an internal error, because it means that a verdict is not
+/// justified.
 pub fn check(
     evidence: &Evidence,
     model: &dyn Model,
@@ -37,13 +38,14 @@ pub fn check(
     let (lts, behind) = evidence.lts(model);
     let labels = Renumbered { labels, behind: &behind };
     match direct::holds_within(formula, &lts, &labels, FUEL) {
-        // It looks at all states and parts, also where a condition that has no value decides
-        // nothing.
+        // The evaluation includes all states and parts, also where a condition without a value does
+        // not affect the result.
         Err(d) if d.stage == Stage::Data => Ok(Checked::StepsOnly),
         Err(d) => Err(d),
         Ok(None) => Ok(Checked::StepsOnly),
         Ok(Some(value)) if value == evidence.verdict => Ok(Checked::Confirmed),
-        // A quantifier over infinitely many values ranges over some there: others may decide.
+        // The evaluation restricts a quantifier over infinitely many values to some; the others may
+        // decide.
         Ok(Some(_)) => match direct::holds_for(formula, &lts, &labels, FUEL, 200) {
             Ok(Some((value, _))) if value == evidence.verdict => Ok(Checked::Confirmed),
             Ok(Some((_, true)) | None) => Ok(Checked::StepsOnly),
@@ -76,7 +78,7 @@ pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> 
             || follow(model, &mut evaluated, from.clone(), &step.taken)? != *to
         {
             return Err(failed(format!(
-                "step {i} ({}) does not lead where it should",
+                "step {i} ({}) does not lead to its target state",
                 model.label_text(step.label)
             )));
         }
@@ -84,7 +86,7 @@ pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> 
     Ok(())
 }
 
-/// Takes the steps one by one; each must be a step of its group.
+/// Follows the steps one by one; each must be a step of its group.
 fn follow(
     model: &dyn Model,
     evaluated: &mut StepCache,

@@ -1,10 +1,10 @@
 //! Evidence for a verdict: the part of the transition system that shows it, and a checker that
 //! trusts no solver.
 //!
-//! A counterexample (verdict false) or witness (true) is a set of real steps from the initial state
-//! such that the formula has the same value on the transition system of these steps alone. If they
-//! form one path (perhaps ending in a loop) it is a trace. Cf. Wesselink & Willemse: "Evidence
-//! extraction from parameterised boolean equation systems", ARQNL 2018.
+//! A counterexample (verdict false) or witness (true) is a set of valid steps from the initial
+//! state such that the formula has the same value on the transition system of these steps alone. If
+//! they form one path (possibly ending in a loop) it is a trace. Cf. Wesselink & Willemse:
+//! "Evidence extraction from parameterised boolean equation systems", ARQNL 2018.
 #![warn(missing_docs)]
 
 pub mod checker;
@@ -37,15 +37,15 @@ pub struct EvidenceStep {
     pub label: LabelId,
     /// Index of the target.
     pub to: u32,
-    /// What the model does: a step of this label, then the confluent steps that are taken at once
+    /// The steps of the model: one with this label, then the confluent steps that have priority
     /// (none without that reduction).
     pub taken: Vec<Taken>,
 }
 
-/// Why a verdict is what it is.
+/// Evidence for a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// The verdict shown.
+    /// The verdict.
     pub verdict: bool,
     /// State vectors; the first is the initial one.
     pub states: Vec<Vec<u32>>,
@@ -61,12 +61,12 @@ pub struct Evidence {
 pub struct Linear {
     /// Indices of the steps, in order.
     pub steps: Vec<usize>,
-    /// If the last step leads back to a state of the path: the number of steps before that state.
+    /// For a lasso: the number of steps before the state that the last step leads back to.
     pub back_to: Option<usize>,
 }
 
 impl Evidence {
-    /// The path, if the evidence is one.
+    /// Returns the path, if the evidence is one.
     pub fn linear(&self) -> Option<Linear> {
         let mut next: Vec<Option<usize>> = vec![None; self.states.len()];
         for (i, step) in self.steps.iter().enumerate() {
@@ -90,7 +90,7 @@ impl Evidence {
         (steps.len() == self.steps.len()).then_some(Linear { steps, back_to: None })
     }
 
-    /// The evidence as a transition system, with the model's label behind each of its own.
+    /// Returns the evidence as a transition system, with the model's label for each of its own.
     pub fn lts(&self, model: &dyn Model) -> (Lts, Vec<LabelId>) {
         let mut table = Labels::default();
         let mut behind = vec![LabelId::TAU];
@@ -108,7 +108,7 @@ impl Evidence {
         (Lts::from_edges(StateId(0), self.states.len(), &edges, table), behind)
     }
 
-    /// A state's vector as text: `name=value` for each slot.
+    /// Returns a state's vector as text: `name=value` for each slot.
     pub fn state_text(&self, model: &dyn Model, state: usize) -> Vec<(String, String)> {
         let slots = model.slots();
         self.states[state]
@@ -119,11 +119,11 @@ impl Evidence {
     }
 }
 
-/// Multi-actions of a transition system whose labels are numbered anew.
+/// Multi-actions of a transition system with renumbered labels.
 pub struct Renumbered<'a> {
     /// The labels of the model.
     pub labels: &'a dyn ActionLabels,
-    /// The model's label behind each label.
+    /// The model's label for each label.
     pub behind: &'a [LabelId],
 }
 
@@ -133,8 +133,8 @@ impl ActionLabels for Renumbered<'_> {
     }
 }
 
-/// A state of evidence in the making: a state of the source, and which of its copies (a trace is
-/// unrolled: each position is a copy).
+/// A state of evidence under construction: a state of the source, and the number of its copy (a
+/// trace is unrolled: each position is a copy).
 pub type Copy = (StateId, u32);
 
 /// Collects evidence from states and transitions given in any order.
@@ -165,11 +165,11 @@ impl Builder {
         self.state(to);
         self.steps.push((from, label, to));
     }
-    /// The states met, in order; the first is the initial one.
+    /// Iterates over the states in the order of their addition; the first is the initial one.
     pub fn states(&self) -> impl Iterator<Item = StateId> {
         self.order.iter().map(|s| s.0)
     }
-    /// Completes the evidence: vectors, and the model's steps behind each transition.
+    /// Completes the evidence: vectors, and the model's steps for each transition.
     pub fn finish(
         mut self,
         verdict: bool,

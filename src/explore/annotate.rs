@@ -249,7 +249,7 @@ impl<'a> Shared<'a> {
                     return expanded as u64;
                 }
                 Err(halt) => {
-                    self.put_back(halt, &block, i, mine);
+                    self.give_back(halt, &block, i, mine);
                     expanded = i;
                     break;
                 }
@@ -257,7 +257,7 @@ impl<'a> Shared<'a> {
             if local.batch.len() >= BATCH
                 && let Err(error) = self.flush_annotated(store, local, mine)
             {
-                self.put_back(error.into(), &block, i + 1, mine);
+                self.give_back(error.into(), &block, i + 1, mine);
                 return i as u64 + 1;
             }
         }

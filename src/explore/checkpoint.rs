@@ -98,7 +98,8 @@ pub trait CheckpointWriter: Sync {
     fn keep(&self, image: &CheckpointImage) -> Result<(), Diagnostic>;
     /// Reports that annotations cannot be written. The search continues if this returns `Ok`.
     ///
-    /// # Errors Ends the search.
+    /// # Errors
+    /// Ends the search.
     fn miss(&self, error: &Diagnostic) -> Result<(), Diagnostic> {
         Err(error.clone())
     }

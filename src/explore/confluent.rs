@@ -71,9 +71,9 @@ impl Expander<'_> {
         let mut stack = Vec::new();
         let mut frames: Vec<Frame> = Vec::new();
         let mut raw = Vec::new();
-        let mut enter = Some(key);
+        let mut entered = Some(key);
         loop {
-            if let Some(key) = enter.take() {
+            if let Some(key) = entered.take() {
                 raw.clear();
                 self.confluent_steps(store, key, &mut raw)?;
                 let n = index.len() as u32;
@@ -92,7 +92,7 @@ impl Expander<'_> {
                         let low = index.get_mut(&at).map(|e| &mut e.1);
                         low.into_iter().for_each(|l| *l = (*l).min(n));
                     }
-                    None => enter = Some(target),
+                    None => entered = Some(target),
                 }
                 continue;
             }
@@ -113,7 +113,7 @@ impl Expander<'_> {
                     && from + 1 < stack.len()
                 {
                     // The least vector of the image need not be the image of the least vector.
-                    return Err(symmetries.refuse().into());
+                    return Err(symmetries.refute().into());
                 }
                 return Ok(stack[from..]
                     .iter()

@@ -39,24 +39,29 @@ pub trait PortableAnnotator: AnnotationWorker {
     fn open(&mut self, channel: usize);
     /// Writes an element to a channel. Parts that the receiver does not know are written in full.
     ///
-    /// # Errors The element is not portable.
+    /// # Errors
+    /// The element is not portable.
     fn export(&mut self, channel: usize, element: u32, out: &mut Vec<u8>)
     -> Result<(), Diagnostic>;
     /// Reads an element from a channel.
     ///
-    /// # Errors The bytes are malformed.
+    /// # Errors
+    /// The bytes are malformed.
     fn import(&mut self, channel: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic>;
     /// Returns the atoms whose join is `element`, each with a name that is equal in all processes.
     ///
-    /// # Errors The element is not portable.
+    /// # Errors
+    /// The element is not portable.
     fn atoms(&mut self, element: u32) -> Result<Vec<(Vec<u8>, u32)>, Diagnostic>;
     /// Returns the part of `element` under a least fixed point; 0 if none.
     ///
-    /// # Errors There are too many elements.
+    /// # Errors
+    /// There are too many elements.
     fn lfp_part(&mut self, element: u32) -> Result<u32, Diagnostic>;
     /// Returns the atom with this name.
     ///
-    /// # Errors No atom has the name.
+    /// # Errors
+    /// No atom has the name.
     fn atom(&mut self, name: &[u8]) -> Result<u32, Diagnostic>;
 }
 
@@ -116,7 +121,8 @@ fn decoded(mut bytes: &[u8]) -> Option<(bool, &[u8], &[u8])> {
 impl TraceState {
     /// Decodes a state from another process.
     ///
-    /// # Errors The bytes are malformed.
+    /// # Errors
+    /// The bytes are malformed.
     pub fn read(model: &dyn Model, bytes: &[u8]) -> Result<Self, Diagnostic> {
         let Some(portable) = model.portable() else { return Err(malformed()) };
         let (local, state, atom) = decoded(bytes).ok_or_else(malformed)?;
@@ -175,7 +181,8 @@ impl<'m> Partition<'m> {
     /// Visits each stored state: its annotation, the size of its orbit, and the group elements that
     /// fix it, without the identity.
     ///
-    /// # Errors Errors of `visit` and of the model.
+    /// # Errors
+    /// Errors of `visit` and of the model.
     pub fn each_annotated(
         &mut self,
         visit: &mut dyn FnMut(
@@ -230,7 +237,8 @@ impl<'m> Partition<'m> {
     /// Makes the taken but not propagated annotations pending again, so that the partition can be
     /// written.
     ///
-    /// # Errors Errors of the semilattice.
+    /// # Errors
+    /// Errors of the semilattice.
     pub fn put_back(&mut self) -> Result<(), Diagnostic> {
         let Some(annotations) = &mut self.annotations else { return Ok(()) };
         for (key, (taken, _)) in self.now.iter().zip(annotations.now.drain(..)) {

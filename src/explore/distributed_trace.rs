@@ -101,7 +101,8 @@ impl<'m> Partition<'m> {
 
     /// Returns the least state of this process that is a goal or has a goal step, encoded.
     ///
-    /// # Errors A value is not portable.
+    /// # Errors
+    /// A value is not portable.
     pub fn least_goal_state(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
         if self.has_annotations() {
             return self.least_deciding();
@@ -119,7 +120,8 @@ impl<'m> Partition<'m> {
     /// Returns the least state of this process in a fully expanded level that steps to `state`,
     /// encoded.
     ///
-    /// # Errors Errors of the model; a limit; malformed bytes.
+    /// # Errors
+    /// Errors of the model; a limit; malformed bytes.
     pub fn predecessor(&mut self, level: u64, state: &[u8]) -> Result<Option<Vec<u8>>, Diagnostic> {
         if let Some(mut annotations) = self.annotations.take() {
             let result = self.predecessor_of(&mut annotations, level, state);
@@ -172,7 +174,8 @@ impl<'m> Partition<'m> {
 /// Builds the path through the given states, from the initial one, with the goal step at its end if
 /// there is one.
 ///
-/// # Errors Errors of the model; no steps connect the states.
+/// # Errors
+/// Errors of the model; no steps connect the states.
 pub fn path_through(
     model: &dyn Model,
     options: &Options,

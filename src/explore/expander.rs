@@ -91,7 +91,7 @@ fn multi_step_header(count: usize) -> Step {
 struct Entry(NonZeroU32);
 
 impl Entry {
-    /// Marks the index of a header of multi_step_header steps.
+    /// Marks the index of a header of several steps.
     const SEVERAL: u32 = 1 << 31;
     /// Marks steps that change the owner hash.
     const CHANGES_HASH: u32 = 1 << 30;
@@ -253,7 +253,7 @@ pub(crate) struct Expander<'m> {
     /// Hashes of tuples that are equal in all processes, and owner hashes.
     pub(super) stable_hashes: StableHashes,
     pub(super) owner_hash: OwnerHash,
-    /// Selects which of multi_step_header steps with one label and target is retained.
+    /// Selects which of several steps with one label and target is retained.
     preferred: Option<StepTest<'m>>,
     /// With symmetries: for each successor, the element that took it to its representative (0:
     /// none).

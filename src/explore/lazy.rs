@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use super::Options;
 use super::expander::{Expander, Halt, Successor};
 use super::group_cache::SharedGroupCache;
-use super::search::too_many;
+use super::search::index_too_wide;
 use super::store::Store;
 use super::stubborn::{ReductionSavings, Stubborn};
 use super::table::{Growth, Insert, Payload};
@@ -93,8 +93,8 @@ impl<'m> Lazy<'m> {
         self
     }
     /// Returns the savings of the reduction since the last call.
-    pub(crate) fn take_saved(&mut self) -> ReductionSavings {
-        self.expander.take_saved()
+    pub(crate) fn take_savings(&mut self) -> ReductionSavings {
+        self.expander.take_savings()
     }
     /// The initial state.
     pub fn initial(&self) -> StateId {
@@ -152,7 +152,7 @@ impl<'m> Lazy<'m> {
             match self.number(step.key) {
                 Ok(target) => out.push((step.label, target)),
                 Err(Halt::Error(error)) => return Err(*error),
-                Err(Halt::Overflow) => return Err(too_many()),
+                Err(Halt::Overflow) => return Err(index_too_wide()),
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ impl<'m> Lazy<'m> {
             match action(self) {
                 Ok(()) => return Ok(()),
                 Err(Halt::Error(error)) => return Err(*error),
-                Err(Halt::Overflow) if self.store.at_limit() => return Err(too_many()),
+                Err(Halt::Overflow) if self.store.at_limit() => return Err(index_too_wide()),
                 Err(Halt::Overflow) => {
                     let split = self.store.unfit_leaf();
                     self.store.replan(self.keys.iter_mut(), split);

@@ -270,7 +270,8 @@ pub struct Spill<'a> {
 
 /// Explores as [`explore`], with additional options.
 ///
-/// # Errors Errors of the model; a checkpoint of a search with other symmetries.
+/// # Errors
+/// Errors of the model; a checkpoint of a search with other symmetries.
 pub fn explore_with(
     model: &dyn Model,
     options: &Options,

@@ -1,14 +1,13 @@
-//! Shortest paths to several states or steps of a kind, and to divergence: infinitely many hidden
-//! steps in a row.
+//! Shortest paths to several goal states or steps, and to divergence (infinite sequences of tau
+//! steps).
 //!
-//! In: a model and what to look for. Out: paths, the shortest first, each to another place.
-//! Breadth-first on the store of [`Lazy`], in one thread, with the step by which each state was met
-//! first (12 bytes a state), so that as many paths as wanted cost one search; for a single one
-//! [`super::goal_search`] is faster and uses all threads. For divergence all states are met, the cycles of
-//! hidden steps are found as strongly connected components (Tarjan, 1972, with a stack of its own),
-//! and each component gives the state of it that is met first with a shortest cycle through it.
-//! Confluent steps are taken as any others. Invariant: each path starts at the initial vector and
-//! takes steps of the model.
+//! In: a model and a goal. Out: paths, the shortest first, each to a different state. Breadth-first
+//! search on the store of [`Lazy`], in one thread. Each state stores its discovering step (12
+//! bytes), so all wanted paths cost one search; for a single path [`super::goal_search`] is faster
+//! and uses all threads. For divergence all states are explored, and the cycles of tau steps are
+//! found as strongly connected components (Tarjan, 1972, with an explicit stack). Each component
+//! yields its first discovered state with a shortest cycle through it. Confluent steps have no
+//! priority. Invariant: each path starts at the initial vector and takes steps of the model.
 
 use super::goal_search::PathStep;
 use super::stubborn::{PartialOrder, Stubborn, Visibility};
@@ -20,50 +19,51 @@ use mu_model::Model;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// What to look for.
+/// Goal of the search.
 #[derive(Clone, Copy)]
 pub enum PathGoal<'a> {
-    /// A state without steps that passes a test.
+    /// A state without steps that satisfies the predicate.
     Deadlock(&'a dyn Fn(&[u32]) -> bool),
-    /// A step by group and label.
+    /// A step with a group and label that satisfy the predicate.
     Step(&'a dyn Fn(usize, LabelId) -> bool),
-    /// A cycle of hidden steps.
+    /// A cycle of tau steps.
     Divergence,
 }
 
-/// A path to what was sought.
+/// A path or lasso to a goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LassoPath {
     /// Its steps from the initial vector.
     pub steps: Vec<PathStep>,
-    /// If it ends in a cycle: the number of steps before it.
+    /// For a lasso: the number of steps before its cycle.
     pub cycle_start: Option<usize>,
 }
 
-/// Answer of [`find_paths`].
+/// Result of [`find_paths`].
 #[derive(Clone, Debug)]
 pub struct FoundPaths {
-    /// At most so many as wanted.
-    pub ways: Vec<LassoPath>,
-    /// States met.
+    /// The paths, at most as many as requested.
+    pub paths: Vec<LassoPath>,
+    /// Number of states found.
     pub states: u64,
-    /// Whether steps were left out.
+    /// Effect of partial-order reduction.
     pub partial_order: PartialOrder,
-    /// Why it ended; complete if enough was found or nothing was left to look at.
+    /// Reason for the end of the search; complete if enough paths were found or all states were
+    /// explored.
     pub stop: Stop,
 }
 
 /// A step: group, label, target.
 type Step = (u32, LabelId, StateId);
 
-struct Search<'m> {
+struct PathSearch<'m> {
     lazy: Lazy<'m>,
-    /// By state: the state before it, and the step from there.
+    /// By state: its predecessor, and the step from there.
     parents: Vec<(u32, u32, LabelId)>,
 }
 
-impl Search<'_> {
-    fn meet(&mut self, from: u32, steps: &[Step]) {
+impl PathSearch<'_> {
+    fn discover(&mut self, from: u32, steps: &[Step]) {
         for (group, label, _) in
             steps.iter().filter(|s| s.2.index() >= self.parents.len()).collect::<Vec<_>>()
         {
@@ -71,8 +71,8 @@ impl Search<'_> {
         }
     }
 
-    /// The path to a state.
-    fn way(&self, state: u32) -> Vec<PathStep> {
+    /// Returns the path to a state.
+    fn path_to(&self, state: u32) -> Vec<PathStep> {
         let mut at = state;
         let mut steps = Vec::new();
         while at != 0 {
@@ -89,7 +89,7 @@ impl Search<'_> {
     }
 }
 
-/// Looks for up to `most` ways.
+/// Searches for up to `most` paths.
 pub fn find_paths(
     model: &dyn Model,
     options: &Options,
@@ -98,7 +98,7 @@ pub fn find_paths(
     most: usize,
 ) -> Result<FoundPaths, Diagnostic> {
     let options = options.without_confluence();
-    // Several steps of a kind, and cycles, may rest on the order of all steps.
+    // Several goal steps, and cycles, depend on the order of all steps.
     let stubborn = match sought {
         PathGoal::Deadlock(_) => {
             Some(Stubborn::with(model, &options, &Visibility::deadlocks(model)))
@@ -107,14 +107,14 @@ pub fn find_paths(
     }
     .transpose();
     let lazy = Lazy::new(model, &options)?.reduced(stubborn.as_ref().ok().and_then(Option::as_ref));
-    let mut search = Search { lazy, parents: vec![(0, 0, LabelId::TAU)] };
-    let mut ways = Vec::new();
+    let mut search = PathSearch { lazy, parents: vec![(0, 0, LabelId::TAU)] };
+    let mut paths = Vec::new();
     let mut steps: Vec<Step> = Vec::new();
-    // Hidden steps: where those of each state begin, and their targets.
+    // Tau steps: start of each state's row, and targets.
     let (mut starts, mut hidden): (Vec<usize>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut next = 0;
     let mut stop = Stop::Complete;
-    while next < search.lazy.state_count() && ways.len() < most {
+    while next < search.lazy.state_count() && paths.len() < most {
         let memory = || if next.is_multiple_of(4096) { budget.check_memory() } else { Ok(()) };
         if let Err(why) = budget.check(search.lazy.state_count() as u64).and_then(|()| memory()) {
             stop = why;
@@ -128,22 +128,22 @@ pub fn find_paths(
             }
             result => result?,
         }
-        search.meet(state.0, &unmet(&steps, search.parents.len()));
+        search.discover(state.0, &new_targets(&steps, search.parents.len()));
         match sought {
             PathGoal::Deadlock(test) if steps.is_empty() && test(&search.lazy.vector(state)) => {
-                ways.push(LassoPath { steps: search.way(state.0), cycle_start: None });
+                paths.push(LassoPath { steps: search.path_to(state.0), cycle_start: None });
             }
             PathGoal::Step(test) => {
                 for (group, label, target) in
-                    steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - ways.len())
+                    steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - paths.len())
                 {
-                    let mut path = search.way(state.0);
+                    let mut path = search.path_to(state.0);
                     path.push(PathStep {
                         label: *label,
                         group: *group as usize,
                         state: search.lazy.vector(*target),
                     });
-                    ways.push(LassoPath { steps: path, cycle_start: None });
+                    paths.push(LassoPath { steps: path, cycle_start: None });
                 }
             }
             PathGoal::Divergence => {
@@ -156,32 +156,32 @@ pub fn find_paths(
     }
     if matches!(sought, PathGoal::Divergence) {
         starts.push(hidden.len());
-        // States that were not expanded have no hidden steps that are known.
+        // The tau steps of unexpanded states are unknown.
         let graph = Graph { starts, targets: hidden };
         for first in graph.cyclic().into_iter().take(most) {
-            ways.push(search.diverging(&graph, first)?);
+            paths.push(search.divergence(&graph, first)?);
         }
-        stop = if ways.len() == most { Stop::Complete } else { stop };
+        stop = if paths.len() == most { Stop::Complete } else { stop };
     }
     let partial_order = match &stubborn {
         Err(why) => PartialOrder::Unused(*why),
-        Ok(stubborn) => PartialOrder::of(stubborn.is_some(), false, search.lazy.take_saved()),
+        Ok(stubborn) => PartialOrder::of(stubborn.is_some(), false, search.lazy.take_savings()),
     };
-    Ok(FoundPaths { states: search.lazy.state_count() as u64, ways, partial_order, stop })
+    Ok(FoundPaths { states: search.lazy.state_count() as u64, paths, partial_order, stop })
 }
 
-/// The first step to each state that is new, in the order of their numbers.
-fn unmet(steps: &[Step], known: usize) -> Vec<Step> {
+/// Returns the first step to each new state, in the order of their numbers.
+fn new_targets(steps: &[Step], known: usize) -> Vec<Step> {
     let mut new: Vec<Step> = steps.iter().copied().filter(|s| s.2.index() >= known).collect();
     new.sort_by_key(|s| s.2);
     new.dedup_by_key(|s| s.2);
     new
 }
 
-impl Search<'_> {
-    /// The way to a state of a component of hidden steps and around a shortest cycle through it.
-    fn diverging(&mut self, graph: &Graph, first: u32) -> Result<LassoPath, Diagnostic> {
-        let prefix = self.way(first);
+impl PathSearch<'_> {
+    /// Returns the lasso to a state of a component of tau steps, with a shortest cycle through it.
+    fn divergence(&mut self, graph: &Graph, first: u32) -> Result<LassoPath, Diagnostic> {
+        let prefix = self.path_to(first);
         let mut before: HashMap<u32, u32> = HashMap::new();
         let mut queue = VecDeque::from([first]);
         'search: while let Some(at) = queue.pop_front() {
@@ -225,7 +225,7 @@ impl Search<'_> {
     }
 }
 
-/// Hidden steps.
+/// The graph of tau steps.
 struct Graph {
     starts: Vec<usize>,
     targets: Vec<u32>,
@@ -239,7 +239,8 @@ impl Graph {
         }
     }
 
-    /// The least state of each strongly connected component with a cycle, ascending.
+    /// Returns the least state of each strongly connected component with a cycle, in ascending
+    /// order.
     fn cyclic(&self) -> Vec<u32> {
         let found = components(self);
         let round = |component: &&[u32]| {
@@ -259,7 +260,7 @@ impl components::Graph for Graph {
     fn edges(&self, vertex: u32) -> Range<u64> {
         self.starts[vertex as usize] as u64..self.starts[vertex as usize + 1] as u64
     }
-    /// Steps to states that were not expanded lead nowhere.
+    /// Edges to unexpanded states are omitted.
     fn target(&self, edge: u64) -> Option<u32> {
         Some(self.targets[edge as usize]).filter(|to| (*to as usize) < self.vertices())
     }
@@ -272,7 +273,7 @@ mod tests {
     use crate::{Silent, Target, explore_lts, find};
     use mu_model::hand::HandModel;
 
-    /// Deadlocks by a naive pass over the whole transition system.
+    /// Finds deadlocks by a naive pass over the whole transition system.
     fn naive_deadlocks(model: &dyn Model) -> Vec<usize> {
         let (_, lts) =
             explore_lts(model, &Options::default(), &Budget::default(), &Silent).unwrap();
@@ -309,22 +310,22 @@ mod tests {
                 usize::MAX,
             )
             .unwrap();
-            let lengths: Vec<usize> = seen.ways.iter().map(|w| w.steps.len()).collect();
+            let lengths: Vec<usize> = seen.paths.iter().map(|w| w.steps.len()).collect();
             assert_eq!(lengths, naive_deadlocks(&model), "seed {seed}");
             let found =
                 find(&model, &Options::default(), &Budget::default(), &Silent, Target::Deadlock)
                     .unwrap();
             assert_eq!(found.path.map(|p| p.len()), lengths.first().copied(), "seed {seed}");
             met += usize::from(lengths.len() > 1);
-            for way in &seen.ways {
-                real(&model, way, seed);
+            for way in &seen.paths {
+                check_path(&model, way, seed);
             }
         }
         assert!(met > 10, "{met}");
     }
 
-    /// Every step of a way is one of the model.
-    fn real(model: &dyn Model, way: &LassoPath, seed: u64) {
+    /// Checks that every step of a path is a step of the model.
+    fn check_path(model: &dyn Model, way: &LassoPath, seed: u64) {
         let mut evaluated = mu_model::step_cache::StepCache::new(model);
         let mut at = model.initial();
         let mut states = vec![at.clone()];
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_divergence_is_met_by_a_shortest_path() {
+    fn a_divergence_is_found_by_a_shortest_path() {
         // 0 -a-> 1 -b-> 2 -tau-> 3 -tau-> 2; 1 -tau-> 4 -tau-> 5 (no cycle).
         let mut model = HandModel::new();
         let x = model.slot("x", 0, true, 0);
@@ -357,9 +358,9 @@ mod tests {
         let seen =
             find_paths(&model, &Options::default(), &Budget::default(), PathGoal::Divergence, 5)
                 .unwrap();
-        assert_eq!(seen.ways.len(), 1);
-        assert_eq!((seen.ways[0].steps.len(), seen.ways[0].cycle_start), (4, Some(2)));
-        real(&model, &seen.ways[0], 0);
+        assert_eq!(seen.paths.len(), 1);
+        assert_eq!((seen.paths[0].steps.len(), seen.paths[0].cycle_start), (4, Some(2)));
+        check_path(&model, &seen.paths[0], 0);
         let step = find_paths(
             &model,
             &Options::default(),
@@ -368,6 +369,6 @@ mod tests {
             5,
         )
         .unwrap();
-        assert_eq!(step.ways.iter().map(|w| w.steps.len()).collect::<Vec<_>>(), [2]);
+        assert_eq!(step.paths.iter().map(|w| w.steps.len()).collect::<Vec<_>>(), [2]);
     }
 }

@@ -59,7 +59,8 @@ impl OwnerHash {
 impl Expander<'_> {
     /// Returns the hash of a leaf's tuple.
     ///
-    /// # Errors Errors of the model.
+    /// # Errors
+    /// Errors of the model.
     #[inline]
     pub(super) fn leaf_hash(
         &mut self,
@@ -92,7 +93,8 @@ impl Expander<'_> {
 
     /// Computes the owner hash of a state from its leaves.
     ///
-    /// # Errors Errors of the model.
+    /// # Errors
+    /// Errors of the model.
     pub(super) fn owner_hash_of(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Halt> {
         let mut sum = 0u64;
         for i in 0..self.owner_hash.partition_leaves.len() {

@@ -1,15 +1,15 @@
-//! A hash map from two numbers to a small value: what a thread's cache looks steps up in.
+//! Hash map from two numbers to a small value, for the caches of a thread.
 //!
 //! Open addressing with linear probing (Knuth, vol. 3, 6.4), at most half full, multiplicative
-//! hashing. A hit is a multiplication, a load and a compare. As long as all numbers have 16 bits, a
-//! key is a word of 32 bits and a place takes 8 bytes with a value of 4: the caches of all threads
-//! lie beside each other in the last level of the machine's caches, so a thread is as fast as they
-//! are small. Invariant: nothing is removed, so a free place ends every probe.
+//! hashing. A hit is a multiplication, a load and a compare. While all numbers have 16 bits, a key
+//! is a word of 32 bits and an entry takes 8 bytes with a value of 4. The caches of all threads
+//! share the last level of the machine's caches, so smaller tables are faster. Invariant: nothing
+//! is removed, so a free entry ends every probe.
 
-/// Numbers below this make a narrow key.
+/// Numbers below this limit form a narrow key.
 const NARROW: u32 = 1 << 16;
 
-/// A power of two of places. What a place has for a key is a word that tells it from all others.
+/// An array of entries, a power of two. The stored key identifies the pair.
 struct Places<K, V> {
     slots: Vec<(K, Option<V>)>,
     shift: u32,
@@ -19,7 +19,8 @@ impl<K: Copy + Default + Eq + Into<u64>, V: Copy> Places<K, V> {
     fn new(size: usize) -> Self {
         Self { slots: vec![(K::default(), None); size], shift: 64 - size.trailing_zeros() }
     }
-    /// Where a key is, or the free place where it would be. There is a free place.
+    /// Returns the position of a key, or the free position where it belongs. There is a free
+    /// position.
     #[inline]
     fn find(&self, key: K) -> usize {
         let mut at = (key.into().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize;
@@ -40,17 +41,17 @@ impl<K: Copy + Default + Eq + Into<u64>, V: Copy> Places<K, V> {
     }
 }
 
-/// Open addressing from two numbers to a value.
+/// Map from two numbers to a value.
 pub(crate) struct PairMap<V> {
-    /// The places, without any after the first wide key.
+    /// The entries while all keys are narrow; empty after the first wide key.
     narrow: Places<u32, V>,
-    /// The places from the first wide key on.
+    /// The entries from the first wide key on.
     wide: Places<u64, V>,
     /// Number of keys.
     pub used: u32,
 }
 
-/// Places of a map that has its first key.
+/// Initial number of entries.
 const FIRST: usize = 16;
 
 impl<V> Default for PairMap<V> {
@@ -72,7 +73,7 @@ fn wide(a: u32, b: u32) -> u64 {
 }
 
 impl<V: Copy> PairMap<V> {
-    /// The value of a pair.
+    /// Returns the value of a pair.
     #[inline(always)]
     pub fn get(&self, a: u32, b: u32) -> Option<V> {
         if !self.narrow.slots.is_empty() {
@@ -83,7 +84,7 @@ impl<V: Copy> PairMap<V> {
         }
         self.wide.slots[self.wide.find(wide(a, b))].1
     }
-    /// Adds a pair that is absent. Returns by how many bytes the places grew.
+    /// Adds an absent pair. Returns the number of bytes added.
     pub fn insert(&mut self, a: u32, b: u32, value: V) -> u64 {
         let before = self.bytes();
         let len = self.narrow.slots.len().max(self.wide.slots.len());
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_of_a_narrow_map_takes_eight_bytes() {
+    fn an_entry_of_a_narrow_map_takes_eight_bytes() {
         assert_eq!(size_of::<(u32, Option<NonZeroU32>)>(), 8);
         let mut map = PairMap::<NonZeroU32>::default();
         let bytes: u64 = (0..8).map(|i| map.insert(i, i, NonZeroU32::MIN)).sum();

@@ -31,7 +31,7 @@ use super::goal_search::halt_error;
 use super::group_cache::SharedGroupCache;
 use super::owner_hash::OwnerHash;
 use super::queue::Queue;
-use super::search::{BATCH, MOST_DEAD, too_many};
+use super::search::{BATCH, MAX_DEADLOCKS, index_too_wide};
 use super::stable_hash::spread;
 use super::state_batch::{Receiver, Sender};
 use super::store::Store;
@@ -166,7 +166,8 @@ fn no_recent_keys() -> Vec<u64> {
 impl<'m> Partition<'m> {
     /// Creates the empty partition of process `me`.
     ///
-    /// # Errors The model's values are not portable.
+    /// # Errors
+    /// The model's values are not portable.
     pub fn new(
         model: &'m dyn Model,
         options: &Options,
@@ -236,7 +237,8 @@ impl<'m> Partition<'m> {
 
     /// Stores the initial state and puts it into level 0, if this process owns it.
     ///
-    /// # Errors Errors of the model.
+    /// # Errors
+    /// Errors of the model.
     pub fn insert_initial(&mut self) -> Result<(), Diagnostic> {
         if let Some(edges) = self.edges {
             return self.start_edges(edges);
@@ -289,7 +291,8 @@ impl<'m> Partition<'m> {
     /// Expands up to `most` states of the current level. Passes batches for the next level to
     /// `send`; at the end of the level all batches are sent.
     ///
-    /// # Errors Errors of the model; the memory limit.
+    /// # Errors
+    /// Errors of the model; the memory limit.
     pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Batch)) -> Result<(), Diagnostic> {
         if let Some(mut annotations) = self.annotations.take() {
             let result = match self.edges {
@@ -337,7 +340,7 @@ impl<'m> Partition<'m> {
             self.tally.transitions += orbit * self.found.len() as u64;
             if self.found.is_empty() {
                 self.tally.deadlocks += orbit;
-                if self.dead.len() < MOST_DEAD {
+                if self.dead.len() < MAX_DEADLOCKS {
                     self.dead.push((key, orbit));
                 }
             }
@@ -412,7 +415,8 @@ impl<'m> Partition<'m> {
 
     /// Decodes a batch and stores its states in a level.
     ///
-    /// # Errors The batch is malformed; the memory limit.
+    /// # Errors
+    /// The batch is malformed; the memory limit.
     pub fn receive(&mut self, from: usize, level: u64, batch: &[u8]) -> Result<(), Diagnostic> {
         let Some(place) = self.receivers.get_mut(from).filter(|_| from != self.me) else {
             return Err(Diagnostic::internal("a batch from an unknown process"));
@@ -492,7 +496,7 @@ impl<'m> Partition<'m> {
                 Err(Halt::Overflow) => self.replan()?,
             }
         }
-        Err(too_many())
+        Err(index_too_wide())
     }
 
     pub(super) fn fits_in_memory(&self, more: u64) -> bool {

@@ -84,7 +84,8 @@ impl SymmetryGroup {
 impl Stamp {
     /// Reads a stamp alone.
     ///
-    /// # Errors The stream is no partition file of this version.
+    /// # Errors
+    /// The stream is no partition file of this version.
     pub fn read(input: &mut dyn Read) -> Result<Self, Diagnostic> {
         stamp(input).map_err(unread)
     }
@@ -129,7 +130,8 @@ struct Basis {
 
 /// Verifies the checksum of a stream before any of its content is used.
 ///
-/// # Errors The stream is damaged or cannot be read.
+/// # Errors
+/// The stream is damaged or cannot be read.
 pub fn expect_sound(input: &mut dyn Read) -> Result<(), Diagnostic> {
     let mut hasher = crc32fast::Hasher::new();
     // The checksum is in the last four bytes.
@@ -155,7 +157,8 @@ impl Partition<'_> {
     /// Writes the partition of this process. Call it between two levels, or after the end of a
     /// search when all batches have arrived.
     ///
-    /// # Errors The partition is inconsistent; the stream has an error.
+    /// # Errors
+    /// The partition is inconsistent; the stream has an error.
     pub fn write(&mut self, stamp: &Stamp, out: &mut dyn Write) -> Result<(), Diagnostic> {
         if !self.is_consistent() {
             return Err(Diagnostic::internal(
@@ -256,7 +259,8 @@ impl Partition<'_> {
     /// process; exactly one process must do so. The caller has accepted the stamp and verified the
     /// checksum.
     ///
-    /// # Errors The file is malformed, or of another model; the memory limit; errors of the model.
+    /// # Errors
+    /// The file is malformed, or of another model; the memory limit; errors of the model.
     pub fn read(&mut self, input: &mut dyn Read, counted: bool) -> Result<(), Diagnostic> {
         let whole = std::mem::replace(&mut self.whole, false);
         let mut input = Sum::new(input);

@@ -24,8 +24,8 @@ const STATES: usize = 1 << 12;
 const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 50 });
 /// Limit on sampled steps of one state.
 const STEPS: usize = 12;
-/// Samples one state in `SAMPLE_INTERVAL`, at random, because neighbouring states are alike and walks may
-/// cycle.
+/// Samples one state in `SAMPLE_INTERVAL`, at random, because neighbouring states are alike and walks
+/// may cycle.
 const SAMPLE_INTERVAL: usize = 8;
 /// Lengths of the walks, in turn: states close to the initial one and far from it.
 const LENGTHS: [usize; 5] = [8, 32, 128, 512, 2048];
@@ -130,7 +130,8 @@ impl PartitionSample {
 /// Chooses the partition leaves for `processes` processes, from random walks or else from the
 /// states of a search. Empty: all leaves.
 ///
-/// # Errors Errors of the model.
+/// # Errors
+/// Errors of the model.
 pub(super) fn choose_partition_leaves(
     partition: &mut Partition<'_>,
     processes: usize,

@@ -30,10 +30,10 @@ pub struct JointSearch<'a> {
     /// Name of the checkpoints.
     pub name: &'a str,
     /// Computes the final report of this process for all processes.
-    pub said: &'a mut dyn FnMut(&mut Partition<'_>) -> Result<Vec<u8>, Diagnostic>,
+    pub final_report: &'a mut dyn FnMut(&mut Partition<'_>) -> Result<Vec<u8>, Diagnostic>,
     /// True if the reports of a search that decided nothing require the check for cycles of least
     /// fixed points.
-    pub lasts: &'a dyn Fn(&[Vec<u8>]) -> bool,
+    pub needs_cycle_check: &'a dyn Fn(&[Vec<u8>]) -> bool,
 }
 
 /// Result of a [`JointSearch`], equal in all processes.
@@ -44,20 +44,21 @@ pub struct JointOutcome {
     /// Reason for the end of the search; complete if it was decided.
     pub stop: Stop,
     /// Final reports by process; empty if a process could not compute one.
-    pub said: Vec<Vec<u8>>,
+    pub final_report: Vec<Vec<u8>>,
     /// True if a least fixed point has a cycle ([`PortableAnnotator::lfp_part`]); `None` if this
     /// was not checked.
-    pub lasts: Option<bool>,
+    pub has_lfp_cycle: Option<bool>,
     /// A shortest path from the initial state to the deciding one; each element is read by
     /// [`super::TraceState::read`].
-    pub way: Option<Vec<Vec<u8>>>,
+    pub path: Option<Vec<Vec<u8>>>,
 }
 
 /// The processes of a distributed search.
 pub trait Peers {
     /// Counts states, transitions and deadlocks with all processes.
     ///
-    /// # Errors Errors of the model in any process.
+    /// # Errors
+    /// Errors of the model in any process.
     fn count(
         &self,
         model: &dyn Model,
@@ -67,12 +68,14 @@ pub trait Peers {
     ) -> Result<Outcome, Diagnostic>;
     /// Searches with annotations in all processes.
     ///
-    /// # Errors Errors of the model and of the annotations in any process; a refuted symmetry.
+    /// # Errors
+    /// Errors of the model and of the annotations in any process; a refuted symmetry.
     fn annotate(&self, joint: JointSearch<'_>) -> Result<JointOutcome, Diagnostic>;
     /// Lets process 0 do work alone while the others wait. Returns its result, or its stop reason,
     /// in all processes.
     ///
-    /// # Errors Errors of the work, in all processes.
+    /// # Errors
+    /// Errors of the work, in all processes.
     fn first(&self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic>;
 }
 

@@ -85,7 +85,8 @@ impl LeafLayout {
 
     /// Decodes a layout for a model with this number of slots.
     ///
-    /// # Errors The bytes do not assign each slot to one leaf.
+    /// # Errors
+    /// The bytes do not assign each slot to one leaf.
     pub fn read(bytes: &[u8], slots: usize) -> Result<Option<Self>, Diagnostic> {
         if bytes.is_empty() {
             return Ok(None);
@@ -107,7 +108,8 @@ impl LeafLayout {
 
     /// Checks that each slot is in one leaf, and that the partition leaves are leaves.
     ///
-    /// # Errors The layout is malformed.
+    /// # Errors
+    /// The layout is malformed.
     pub fn of_slots(self, slots: usize) -> Result<Self, Diagnostic> {
         if let Some(leaf_slots) = &self.leaf_slots {
             let mut all: Vec<u32> = leaf_slots.iter().flatten().copied().collect();

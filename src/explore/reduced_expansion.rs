@@ -1,45 +1,45 @@
-//! Expansion with steps left out: what [`super::stubborn`] chooses, taken back where the proviso
-//! fails.
+//! Reduced expansion: omits the steps outside the stubborn set of [`super::stubborn`], unless the
+//! proviso fails.
 //!
-//! In: a state's steps. Out: those of the groups that were chosen, and the labels of the others. A
-//! set that puts visible groups off is kept only if a step of it leads to a later level; if none
-//! does, the set is taken that holds them. Cost: a copy of the state's steps. Invariant: a state
-//! without steps keeps having none, one with steps of which an end is to be kept keeps at least
-//! one.
+//! In: a state's steps. Out: those of the chosen groups, and the labels of the others. A set that
+//! postpones visible groups is used only if one of its steps leads to a later level; otherwise the
+//! set that contains the visible groups is used. Cost: a copy of the state's steps. Invariant: a
+//! state with steps retains at least one if deadlocks must be preserved, and a state without steps
+//! has none.
 
 use super::expander::{Expander, Halt, Successor};
 use super::store::Store;
 use super::stubborn::{Chooser, ReductionSavings, Stubborn};
 
 impl<'m> Expander<'m> {
-    /// Steps are to be left out as far as that keeps what is asked for; see [`super::stubborn`].
+    /// Enables partial-order reduction; see [`super::stubborn`].
     pub fn reduced(mut self, stubborn: Option<&'m Stubborn<'m>>) -> Self {
         self.chooser = stubborn.map(Chooser::new);
         self
     }
 
-    /// No steps are left out from now on.
+    /// Disables partial-order reduction.
     pub fn in_full(&mut self) {
         self.chooser = None;
     }
 
-    /// Whether the last expansion left out steps.
+    /// True if the last expansion left out steps.
     pub fn leaves_out(&self) -> bool {
         !self.left_out.is_empty()
     }
 
-    /// What was left out since the last call.
-    pub fn take_saved(&mut self) -> ReductionSavings {
+    /// Returns the savings since the last call.
+    pub fn take_savings(&mut self) -> ReductionSavings {
         self.chooser.as_mut().map(|c| std::mem::take(&mut c.saved)).unwrap_or_default()
     }
 
-    /// LeafLayout out the steps of groups that are not chosen; what is left out is kept if that may
-    /// have to be taken back.
+    /// Removes the steps of groups that are not chosen; stores them if the proviso may require them
+    /// again.
     fn reduce(&mut self, store: &Store, key: u64, levels: bool, out: &mut Vec<Successor>) {
         self.left_out.clear();
         let Some(chooser) = &mut self.chooser else { return };
         chooser.begin();
-        out.iter().for_each(|s| chooser.has_steps(s.group));
+        out.iter().for_each(|s| chooser.mark_enabled(s.group));
         if !out.is_empty() && chooser.choose(&store.vector(key), levels) {
             self.raw.clear();
             self.raw.extend_from_slice(out);
@@ -51,7 +51,7 @@ impl<'m> Expander<'m> {
         let Self { chooser: Some(chooser), left_out, .. } = self else { return };
         left_out.clear();
         out.retain(|s| {
-            let keeps = chooser.keeps(s.group);
+            let keeps = chooser.is_chosen(s.group);
             if !keeps {
                 left_out.push(s.label);
             }
@@ -59,8 +59,8 @@ impl<'m> Expander<'m> {
         });
     }
 
-    /// Steps of a state, each label and target once; targets are representatives if there are
-    /// confluent groups. Steps that come first are alone.
+    /// Computes the steps of a state, each label and target once. Targets are representatives if
+    /// there are confluent groups. Steps with priority exclude others.
     pub fn successors(
         &mut self,
         store: &Store,
@@ -70,8 +70,8 @@ impl<'m> Expander<'m> {
         self.successors_by_level(store, key, None, out)
     }
 
-    /// The same; with a test of keys, steps may be left out that are put off, if a step that is
-    /// taken leads to a state that passes.
+    /// As [`Expander::successors`], with a test for targets at a later level: visible steps may be
+    /// postponed if some step leads to such a target.
     pub fn successors_by_level(
         &mut self,
         store: &Store,
@@ -82,7 +82,7 @@ impl<'m> Expander<'m> {
         self.all_steps(store, key, out)?;
         self.reduce(store, key, later.is_some(), out);
         self.finish(store, out)?;
-        if self.chooser.as_ref().is_some_and(|c| c.rests)
+        if self.chooser.as_ref().is_some_and(|c| c.needs_proviso)
             && !later.is_some_and(|later| out.iter().any(|s| later(s.key)))
         {
             if let Some(chooser) = &mut self.chooser {

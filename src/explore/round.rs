@@ -1,4 +1,4 @@
-//! What the threads of a search are given in a round, and what they make of it.
+//! Work and results of a round of the parallel search.
 
 use super::expander::CacheStatistics;
 use super::rows::Edges;
@@ -9,21 +9,21 @@ use std::collections::VecDeque;
 
 /// Consecutive states of a level.
 pub(super) struct Block {
-    /// Number of the first one within the level.
+    /// Number of its first state within the level.
     pub first: u64,
     pub keys: Vec<u64>,
 }
 
-/// What the threads make of a round.
+/// Work and results of a round.
 #[derive(Default)]
 pub(super) struct Round {
-    /// What no thread was given, or gave back.
+    /// Blocks not given to a thread, or given back.
     pub todo: Vec<Block>,
-    /// What is to be done, by thread.
+    /// Blocks to expand, by thread.
     shares: Vec<VecDeque<Block>>,
     pub next: Vec<Vec<u64>>,
     pub edges: Vec<Edges>,
-    /// Targets that found no room, with what is propagated to them.
+    /// Targets that found no room, with the annotations that reach them.
     pub unplaced: Vec<(u64, u32)>,
     pub hits: Vec<Hit>,
     pub dead: Vec<(u64, u64)>,
@@ -31,7 +31,7 @@ pub(super) struct Round {
     pub error: Option<Diagnostic>,
     pub deadlocks: u64,
     pub transitions: u64,
-    /// What the orbits of the states expanded have beyond these.
+    /// Sum over expanded states of (orbit size - 1).
     pub surplus: u64,
     pub overflow: bool,
     pub statistics: CacheStatistics,
@@ -39,9 +39,8 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Gives each thread consecutive blocks; they come in descending order. States that were found
-    /// together are alike, so a thread has what it needs for a block in its caches from the one
-    /// before.
+    /// Gives each thread consecutive blocks, in descending order. States discovered together are
+    /// alike, so the caches of a thread stay useful from block to block.
     pub fn share(&mut self, blocks: Vec<Block>, threads: usize) {
         let each = blocks.len().div_ceil(threads).max(1);
         self.shares = (0..threads).map(|_| VecDeque::new()).collect();
@@ -49,20 +48,20 @@ impl Round {
             self.shares[i / each].push_back(block);
         }
     }
-    /// The next block of a thread; if its own are done, the last one of the thread that has the
-    /// most.
+    /// Returns the next block of a thread; if it has none left, the last block of the thread with
+    /// the most.
     pub fn claim(&mut self, thread: usize) -> Option<Block> {
         if let Some(block) = self.shares.get_mut(thread).and_then(VecDeque::pop_front) {
             return Some(block);
         }
         self.shares.iter_mut().max_by_key(|share| share.len())?.pop_back()
     }
-    /// Takes back what was not claimed.
+    /// Takes back the unclaimed blocks.
     pub fn take_back(&mut self) {
         self.todo.extend(self.shares.drain(..).rev().flat_map(|share| share.into_iter().rev()));
     }
-    /// An error of a model, or the limit that it met. Of several errors the one with the first
-    /// place is kept, whatever thread was first.
+    /// Records an error of a model, or the limit that it reports. Of several errors the one with
+    /// the first position wins, regardless of threads.
     pub fn fail(&mut self, error: Diagnostic) {
         match error.stop {
             Some(stop) => self.stop = Some(stop),
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_block_is_claimed_once_whoever_comes() {
+    fn each_block_is_claimed_once() {
         for (count, threads) in [(0, 1), (1, 1), (1, 3), (2, 3), (7, 2), (10, 3), (12, 4)] {
             for only in [None, Some(0), Some(threads - 1)] {
                 let mut round = Round::default();

@@ -1,9 +1,9 @@
-//! Rows of a transition system while a search goes on: states get numbers level by level, in the
-//! order of their first transition.
+//! Rows of a transition system during a search: states are numbered level by level, in the order of
+//! their first transition.
 //!
 //! In: the transitions of a level, block by block. Out: the next level in the order of its numbers,
-//! and by the end an [`Lts`]. Cost: a lookup a transition. Invariant: numbers do not depend on
-//! which thread expanded what.
+//! and at the end an [`Lts`]. Cost: a lookup for each transition. Invariant: numbers do not depend
+//! on the threads.
 
 use std::sync::atomic::Ordering;
 
@@ -32,12 +32,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The initial state, numbered.
+    /// Starts with the numbered initial state.
     pub fn new() -> Self {
         Self { offsets: vec![0], labels: Vec::new(), targets: Vec::new(), count: 1 }
     }
 
-    /// The transition system.
+    /// Returns the transition system.
     pub fn finish(mut self, model: &dyn Model, states: u64) -> Lts {
         // States that a limit left unexpanded have no transitions.
         let end = self.labels.len() as u64;
@@ -52,8 +52,8 @@ impl Rows {
         }
     }
 
-    /// Numbers the targets of a level in the order of their first edge; returns the next level in
-    /// that order.
+    /// Numbers the targets of a level in the order of their first edge. Returns the next level in
+    /// this order.
     pub fn number(
         &mut self,
         store: &Store,
@@ -61,7 +61,7 @@ impl Rows {
     ) -> Result<Vec<Vec<u64>>, Diagnostic> {
         edges.sort_unstable_by_key(|e| e.first);
         let mut next: Vec<Vec<u64>> = Vec::new();
-        // The number kept with a state is one more than its own, 0 meaning none.
+        // The table stores one more than a state's number; 0: none.
         let mut count = self.count;
         for block in edges {
             let mut at = 0;

@@ -1,18 +1,17 @@
 //! Parallel breadth-first search.
 //!
-//! In: a model and a goal. Out: counts, and what the goal asks to store. A level of states is
+//! In: a model and a goal. Out: counts, and the data that the goal requests. A level of states is
 //! divided into blocks, which the threads claim one by one; new states go to blocks of the next
-//! level. In the hot path threads share only the lock-free table of states. When the
-//! table is crowded or the store's layout must change, the threads finish what they can and meet at
-//! a barrier, one makes room, and the level continues (a *round*). The threads live as long as the
-//! search, so that a model's workers and the caches stay warm.
+//! level. In the hot path threads share only the lock-free table of states. If the table is crowded
+//! or the store's layout must change, the threads finish what they can and wait at a barrier. One
+//! makes room, and the level continues (a *round*). The threads live as long as the search, so that
+//! a model's workers and the caches stay warm.
 //!
-//! Invariants: a state is expanded once; a state whose expansion ends early leaves no trace in the
-//! counts; the counts do not depend on which thread did what. A panic in a worker ends the search
-//! with an internal error.
+//! Invariants: a state is expanded once; a state whose expansion ends early does not affect the
+//! counts; the counts do not depend on the threads. A panic in a worker ends the search with an
+//! internal error.
 //!
-//! The next level is a list of keys, 8 bytes a state of that level; the store is not needed to find
-//! them again.
+//! The next level is a list of keys, 8 bytes a state; they need no lookup in the store.
 
 use mu_base::host::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,59 +39,59 @@ use mu_model::Model;
 
 /// States in a block; small under test, so that small models have several.
 pub(super) const BLOCK: usize = if cfg!(test) { 64 } else { 1024 };
-/// Successors that wait for their insertion together, so that their cache misses overlap.
+/// Successors inserted together, so that their cache misses overlap.
 pub(super) const BATCH: usize = 256;
-/// The table grows in large steps while it takes less than this part of the memory allowed.
+/// The table grows in large steps while it takes less than this fraction of the memory limit.
 pub(super) const GENEROUS: u64 = 12;
-/// Time between looks at the memory and reports of progress.
+/// Time between checks of the memory and reports of progress.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A test on steps: group and label.
+/// A predicate on steps: group and label.
 pub(crate) type StepTest<'a> = &'a (dyn Fn(usize, LabelId) -> bool + Sync);
 
-/// Most deadlocks that are kept.
-pub(crate) const MOST_DEAD: usize = 1 << 20;
+/// Limit on stored deadlocks.
+pub(crate) const MAX_DEADLOCKS: usize = 1 << 20;
 
-/// What a search is to do besides counting.
+/// Additional tasks of a search.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Goal<'a> {
-    /// Keep the transitions.
+    /// Store the transitions.
     pub edges: bool,
-    /// Keep the states of each level as long as there are at most so many.
+    /// Store the states of each level while there are at most this many.
     pub levels: u64,
-    /// Stop at the end of the level in which such a step is found.
+    /// Stop at the end of the level that contains such a step.
     pub step: Option<StepTest<'a>>,
-    /// Stop at the end of the level in which a deadlock is found.
+    /// Stop at the end of the level that contains a deadlock.
     pub deadlock: bool,
-    /// Keep the deadlocks, up to [`MOST_DEAD`].
+    /// Store the deadlocks, up to [`MAX_DEADLOCKS`].
     pub keep_dead: bool,
-    /// What the entries of the store have with them (zeros); numbers if the transitions are kept.
+    /// Data stored with each state (initially zero); numbers if the transitions are stored.
     pub payload: Payload,
-    /// Carry annotations along the steps: then a state is expanded again when it gets more of
-    /// them. See [`super::annotate`].
+    /// Propagate annotations along the steps; a state is expanded again when its annotation grows.
+    /// See [`super::annotate`].
     pub annotator: Option<&'a dyn Annotator>,
-    /// Keep checkpoints; of searches that count or annotate only. One that annotates is kept at
-    /// its end as well.
+    /// Write checkpoints; only for searches that count or annotate. A search that annotates also
+    /// writes one at its end.
     pub checkpoints: Option<&'a dyn CheckpointWriter>,
-    /// Leave out steps that do not matter; for searches that look for something or annotate.
+    /// Use partial-order reduction; for searches with a goal or annotations.
     pub stubborn: Option<&'a Stubborn<'a>>,
-    /// Where states go that memory has no room for; of searches that count only.
+    /// Store states on disk when memory is full; only for searches that count.
     pub spill: Option<Spill<'a>>,
-    /// Keep one state of each orbit; for searches that keep neither transitions nor levels, and
-    /// look for nothing.
+    /// Store one state of each orbit; for searches that store neither transitions nor levels, and
+    /// have no goal.
     pub symmetries: Option<&'a Symmetries>,
 }
 
 /// A goal that was reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
-    /// The state it was reached from, or the deadlock.
+    /// The source of the step, or the deadlock.
     pub source: u64,
-    /// The step, unless it is a deadlock.
+    /// The step; `None` for a deadlock.
     pub step: Option<Successor>,
 }
 
-/// What a search leaves.
+/// Result of a search.
 pub(crate) struct Done {
     pub outcome: Outcome,
     pub lts: Option<Lts>,
@@ -101,13 +100,13 @@ pub(crate) struct Done {
     pub hits: Vec<Hit>,
     /// Deadlocks, with the sizes of their orbits.
     pub dead: Vec<(u64, u64)>,
-    /// The keys of each level; empty if there are more than asked for.
+    /// The keys of each level; empty if there are more than the goal allows.
     pub levels: Vec<Vec<u64>>,
-    /// What the workers answered.
+    /// The cached answers of the workers.
     pub shared_cache: Arc<SharedGroupCache>,
     /// Representative of the initial state.
     pub initial: u64,
-    /// Whether an annotation was ever propagated to a state that had been expanded before.
+    /// True if an annotation reached a state that was expanded before.
     pub backward: bool,
 }
 
@@ -117,31 +116,32 @@ struct Gate {
     quit: bool,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 pub(super) struct Shared<'a> {
     pub model: &'a dyn Model,
     pub options: &'a Options,
     pub budget: &'a Budget,
     progress: &'a dyn Progress,
     pub goal: Goal<'a>,
-    /// Whether the search may begin again without symmetries: nothing of it is kept elsewhere.
+    /// True if the search may restart without symmetries: none of it is stored elsewhere.
     pub thrifty: bool,
     pub shared_cache: Arc<SharedGroupCache>,
     pub store: RwLock<Store>,
     pub round: Mutex<Round>,
-    /// All threads are to come back.
+    /// Requests all threads to return to the barrier.
     pub pause: AtomicBool,
-    /// To leave out steps has proven futile.
+    /// Set if the reduction saves too little.
     futile: AtomicBool,
-    /// An annotation was propagated to a state that had been expanded.
+    /// Set if an annotation reached an expanded state.
     pub backward: AtomicBool,
-    /// What the orbits of the states expanded have beyond these.
+    /// Sum over expanded states of (orbit size - 1).
     surplus: AtomicU64,
     /// For progress only.
     transitions: AtomicU64,
     pub waiting: AtomicU64,
     pub level: AtomicU64,
-    /// States beyond those of the table, or modulo 2^64 those that it has besides.
+    /// Correction to the table's count, as a wrapping u64: spilled states minus states that are
+    /// also in the table.
     pub beyond: AtomicU64,
     gate: Mutex<Gate>,
     opened: Condvar,
@@ -160,7 +160,7 @@ pub(crate) fn run(
     run_from(model, options, budget, progress, goal, (None, None))
 }
 
-/// Refuses a checkpoint of another kind of search, and a model that this one is not for.
+/// Rejects a checkpoint of another kind of search, and an unsuitable model.
 fn expect_searchable(
     model: &dyn Model,
     restored: Option<&RestoredSearch>,
@@ -172,13 +172,13 @@ fn expect_searchable(
     if model.is_probabilistic() {
         return Err(Diagnostic::new(
             Stage::Unsupported,
-            "chance decides in this model (`dist`), and this way of searching knows no probabilities",
+            "this model is probabilistic (`dist`), which this kind of search does not support",
         ));
     }
     Ok(())
 }
 
-/// Runs a search, or goes on with one. A annotation_worker is that of a search by this thread alone.
+/// Runs or resumes a search. The annotation worker, if any, is used by this thread alone.
 pub(crate) fn run_from(
     model: &dyn Model,
     options: &Options,
@@ -259,7 +259,7 @@ pub(crate) fn run_from(
     let store = held!(shared.store.into_inner());
     let stored = search.stored.unwrap_or(store.table.len());
     let outcome = Outcome {
-        // What was not expanded counts once, whatever its orbit.
+        // An orbit that was not expanded counts as one state.
         states: stored + search.surplus,
         stored,
         spilled: search.spilled,
@@ -297,7 +297,7 @@ pub(crate) fn run_from(
     })
 }
 
-/// The panic of a worker as an error of ours.
+/// Converts the panic of a worker to an internal error.
 pub fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
     let text = panic
         .downcast_ref::<String>()
@@ -309,7 +309,7 @@ pub fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
     )
 }
 
-/// Blocks of a level with the numbers of their first states, the last one first.
+/// Numbers the blocks of a level by their first states; the last block comes first.
 pub(super) fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
     let mut first = 0;
     let mut blocks: Vec<Block> = Vec::with_capacity(level.len());
@@ -322,7 +322,7 @@ pub(super) fn numbered(level: Vec<Vec<u64>>) -> Vec<Block> {
     blocks
 }
 
-/// The coordinator's totals.
+/// Totals of the coordinating thread.
 #[derive(Default)]
 pub(super) struct SearchTotals {
     pub saved: ReductionSavings,
@@ -337,13 +337,13 @@ pub(super) struct SearchTotals {
     pub dead: Vec<(u64, u64)>,
     pub levels: Vec<Vec<u64>>,
     pub initial: u64,
-    /// States, if the table does not hold them all.
+    /// Number of states, if the table does not hold them all.
     pub stored: Option<u64>,
     pub spilled: Spilled,
 }
 
 impl<'a> Shared<'a> {
-    /// Life of a helping thread; the calling thread of the search has the number 0.
+    /// Main loop of a helper thread; the calling thread has number 0.
     fn help(&'a self, number: usize) {
         let mut local: Option<ThreadState<'a>> = None;
         let mut seen = 0;
@@ -378,7 +378,7 @@ impl<'a> Shared<'a> {
         self.pause.store(true, Ordering::Relaxed);
     }
 
-    /// One round with all threads, or alone if it is small.
+    /// Runs one round with all threads, or in this thread if it is small.
     pub(super) fn round(
         &'a self,
         helpers: usize,
@@ -427,7 +427,7 @@ impl<'a> Shared<'a> {
                 (counts.initial, blocks(todo), blocks(next), Some(counts))
             }
             None => {
-                let initial = self.enter(&mut local)?;
+                let initial = self.insert_initial(&mut local)?;
                 (initial, vec![vec![initial]], Vec::new(), None)
             }
         };
@@ -443,7 +443,7 @@ impl<'a> Shared<'a> {
             totals.surplus = before.surplus;
             self.surplus.store(before.surplus, Ordering::Relaxed);
             totals.frontier_bytes = before.frontier_bytes;
-            // The level that is gone on with is counted again when it is entered.
+            // The resumed level is counted again when it begins.
             totals.level_count = before.levels.saturating_sub(1);
             self.transitions.store(before.transitions, Ordering::Relaxed);
             self.backward.store(before.backward, Ordering::Relaxed);
@@ -462,7 +462,7 @@ impl<'a> Shared<'a> {
                 totals.levels = Vec::new();
             }
             let mut todo = numbered(frontier);
-            // What a restored search had found of the level after this one.
+            // States of the next level that a resumed search had found.
             let mut next: Vec<Vec<u64>> = std::mem::take(&mut ahead);
             let mut edges: Vec<Edges> = Vec::new();
             // Rounds of the level.
@@ -479,7 +479,7 @@ impl<'a> Shared<'a> {
                 totals.surplus += round.surplus;
                 totals.saved += round.saved;
                 totals.hits.append(&mut round.hits);
-                round.dead.truncate(MOST_DEAD.saturating_sub(totals.dead.len()));
+                round.dead.truncate(MAX_DEADLOCKS.saturating_sub(totals.dead.len()));
                 totals.dead.append(&mut round.dead);
                 next.append(&mut round.next);
                 edges.append(&mut round.edges);
@@ -506,7 +506,7 @@ impl<'a> Shared<'a> {
                 }
             }
             if let Some(rows) = &mut totals.lts {
-                // What a limit left unexpanded has no transitions.
+                // States that a limit left unexpanded have no transitions.
                 edges.extend(todo.into_iter().map(|b| Edges {
                     first: b.first,
                     counts: vec![0; b.keys.len()],
@@ -533,7 +533,7 @@ impl<'a> Shared<'a> {
         Ok(totals)
     }
 
-    /// Hands the search to a checkpoints of checkpoints.
+    /// Writes a checkpoint.
     fn keep(
         &self,
         checkpoints: &dyn CheckpointWriter,
@@ -564,8 +564,8 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// Puts the initial state in.
-    pub(super) fn enter(&'a self, local: &mut ThreadState<'a>) -> Result<u64, Diagnostic> {
+    /// Stores the initial state.
+    pub(super) fn insert_initial(&'a self, local: &mut ThreadState<'a>) -> Result<u64, Diagnostic> {
         let vector = self.model.initial();
         let mut failures = 0;
         loop {
@@ -575,7 +575,7 @@ impl<'a> Shared<'a> {
                 Ok(key) => local.expander.representative(&store, key),
                 Err(overflow) => Err(overflow.into()),
             };
-            // It is its own image under all symmetries.
+            // The initial state is its own image under all symmetries.
             match key {
                 Ok(key) => {
                     if let Insert::New(place) = store.table.insert(key) {
@@ -597,13 +597,13 @@ impl<'a> Shared<'a> {
                 }
                 Err(Halt::Error(error)) => return Err(*error),
                 Err(Halt::Overflow) if failures < 64 => store.replan(std::iter::empty(), None),
-                Err(Halt::Overflow) => return Err(too_many()),
+                Err(Halt::Overflow) => return Err(index_too_wide()),
             }
             failures += 1;
         }
     }
 
-    /// Between rounds: makes room and places what found none.
+    /// Makes room between rounds, and inserts the states that found none.
     #[allow(clippy::too_many_arguments)]
     fn maintain(
         &self,
@@ -619,16 +619,16 @@ impl<'a> Shared<'a> {
         let limit = self.budget.limits().max_memory;
         let fits = |more: u64| limit.is_none_or(|m| mu_base::limits::resident_bytes() + more <= m);
         if overflow && store.at_limit() {
-            return Err(too_many());
+            return Err(index_too_wide());
         }
-        // With symmetries the numbers of the leaves' values must last.
+        // With symmetries the numbers of leaf tuples must stay valid.
         let split = if self.goal.symmetries.is_none() && (store.table.crowded() || overflow) {
             store.unfit_leaf()
         } else {
             None
         };
         let wanted = overflow || split.is_some() || store.table.crowded() && store.could_be_short();
-        // Packing anew has all states twice in memory for a while. To ask how much there is takes
+        // Repacking temporarily needs memory for two copies. Querying the resident memory takes
         // longer than a small level.
         let affordable = wanted && fits(store.table.bytes());
         if overflow && !affordable {
@@ -655,7 +655,7 @@ impl<'a> Shared<'a> {
         while store.table.crowded() || !unplaced.is_empty() {
             if store.table.crowded() && !fits(store.table.growth_bytes()) {
                 totals.stop = Stop::Memory;
-                // What is stored and queued stays as it is; nothing more will be expanded.
+                // Stored and queued states stay as they are; nothing more is expanded.
                 if unplaced.is_empty() {
                     return Ok(());
                 }
@@ -695,7 +695,7 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// What a thread does in a round.
+    /// Runs a thread's part of a round.
     fn work(&'a self, local: &mut ThreadState<'a>) {
         let store = held!(self.store.read());
         local.expander.follow(&store);
@@ -744,7 +744,7 @@ impl<'a> Shared<'a> {
             mine.next.push(std::mem::take(&mut local.blocks.fresh));
         }
         mine.statistics = local.expander.take_statistics();
-        mine.saved = local.expander.take_saved();
+        mine.saved = local.expander.take_savings();
         let mut round = held!(self.round.lock());
         round.todo.append(&mut mine.todo);
         round.next.append(&mut mine.next);
@@ -766,8 +766,8 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Expands a block, up to the first state that cannot be; that and the rest go back to
-    /// `mine.todo`. Returns the states expanded.
+    /// Expands a block up to the first state that cannot be expanded. That state and the rest go
+    /// back to `mine.todo`. Returns the number of expanded states.
     fn expand(
         &self,
         store: &Store,
@@ -792,7 +792,7 @@ impl<'a> Shared<'a> {
             {
                 Ok(orbit) => orbit,
                 Err(halt) => {
-                    self.put_back(halt, &block, i, mine);
+                    self.give_back(halt, &block, i, mine);
                     expanded = i;
                     break;
                 }
@@ -801,7 +801,7 @@ impl<'a> Shared<'a> {
             mine.transitions += orbit * local.found.len() as u64;
             if local.found.is_empty() && !local.expander.leaves_out() {
                 mine.deadlocks += orbit;
-                if self.goal.keep_dead && mine.dead.len() < MOST_DEAD {
+                if self.goal.keep_dead && mine.dead.len() < MAX_DEADLOCKS {
                     mine.dead.push((key, orbit));
                 }
                 if !hit && self.goal.deadlock {
@@ -824,7 +824,7 @@ impl<'a> Shared<'a> {
             }
             if local.batch.len() >= BATCH {
                 self.flush(store, local, mine);
-                // A block of states that branch widely fills a small table many times over.
+                // A block of states with many successors fills a small table many times over.
                 if store.table.crowded() && i + 1 < block.keys.len() {
                     self.leave(&block, i + 1, mine);
                     expanded = i + 1;
@@ -838,9 +838,9 @@ impl<'a> Shared<'a> {
         expanded as u64
     }
 
-    /// Ends a thread's part of a round at a state that cannot be expanded yet, or at all: it and
-    /// what follows wait again.
-    pub(super) fn put_back(&self, halt: Halt, block: &Block, at: usize, mine: &mut Round) {
+    /// Ends a thread's part of a round at a state that cannot be expanded now: it and the following
+    /// ones wait again.
+    pub(super) fn give_back(&self, halt: Halt, block: &Block, at: usize, mine: &mut Round) {
         match halt {
             Halt::Overflow => mine.overflow = true,
             Halt::Error(error) => mine.fail(*error),
@@ -848,8 +848,8 @@ impl<'a> Shared<'a> {
         self.leave(block, at, mine);
     }
 
-    /// LeafLayout a block at a state: it and what follows wait for the next round, for which all
-    /// threads come back.
+    /// Leaves a block at a state: it and the following ones wait for the next round, to which all
+    /// threads return.
     pub(super) fn leave(&self, block: &Block, at: usize, mine: &mut Round) {
         self.pause.store(true, Ordering::Relaxed);
         mine.todo.push(Block { first: block.first + at as u64, keys: block.keys[at..].to_vec() });
@@ -892,8 +892,8 @@ pub(super) fn add(to: &mut CacheStatistics, from: CacheStatistics) {
     to.bytes = to.bytes.max(from.bytes);
 }
 
-/// A field of the root cannot be wider.
-pub(crate) fn too_many() -> Diagnostic {
+/// Error for a field of the root that cannot be wider.
+pub(crate) fn index_too_wide() -> Diagnostic {
     Diagnostic::new(
         Stage::Unsupported,
         "more distinct values in one part of the state vector than a 31-bit index can number",

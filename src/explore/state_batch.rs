@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! batch  = count  state*
-//! state  = a bit for each leaf that differs, a tuple for each of them, the annotation if there is one ([`super::distributed_annotations`])
+//! state  = a bit for each leaf that differs, a tuple for each of them, the annotation if any
 //! tuple  = number + 1 | 0 value*          value = number + 1 | 0 length bytes
 //! ```
 //!
@@ -180,7 +180,8 @@ impl Receiver {
 
     /// Opens a batch.
     ///
-    /// # Errors The batch is malformed.
+    /// # Errors
+    /// The batch is malformed.
     pub fn open<'p>(&mut self, batch: &'p [u8]) -> Result<BatchReader<'p>, Diagnostic> {
         let mut bytes = batch;
         let count = take(&mut bytes).ok_or_else(malformed)?;
@@ -190,7 +191,8 @@ impl Receiver {
     /// Decodes the next state of a batch: puts its local leaf indices into `state` and returns its
     /// annotation. `None` at the end of the batch.
     ///
-    /// # Errors The batch is malformed; errors of the model.
+    /// # Errors
+    /// The batch is malformed; errors of the model.
     pub fn next(
         &mut self,
         store: &Store,

@@ -1,19 +1,20 @@
-//! How a state becomes a 63-bit key, and back: a lossless compressed tree with a wide root.
+//! State store: maps a state to a 63-bit key and back, by a lossless compressed tree with a wide
+//! root.
 //!
-//! In: vectors of `u32` slots. Out: keys for [`super::table`]. The slots are dealt to *leaves* (at
-//! first the parallel components); each leaf interns its tuple of values into an index. The indices
-//! are packed side by side into one word, the root. Where they do not fit, pairs of subtrees are
-//! folded into *inner nodes* (tables of index pairs), after Laarman, van de Pol, Weber: "Parallel
-//! Recursive State Compression for Free" (SPIN 2011). The departure: the root is as wide as a word
-//! allows, so that for most models the tree is one level deep and a step of a few components
-//! changes the key by one addition.
+//! In: vectors of `u32` slots. Out: keys for [`super::table`]. The slots are partitioned into
+//! *leaves* (initially the parallel components); each leaf interns its tuple of values into an
+//! index. The indices are packed side by side into one word, the root. If they need more bits,
+//! pairs of subtrees are folded into *inner nodes* (tables of index pairs), after Laarman, van de
+//! Pol, Weber: "Parallel Recursive State Compression for Free" (SPIN 2011). Unlike there, the root
+//! is as wide as a word allows. So for most models the tree is one level deep, and a step of a few
+//! components changes the key by one addition.
 //!
-//! Field widths and the shape of the tree are not known up front: they follow the tables' counts
-//! and a sample of the states ([`super::tree_layout`]). When an index outgrows its field a worker reports
-//! [`Overflow`], the search pauses, and [`Store::replan`] packs all states anew. While the tree is
-//! good it stays, and only the bits move ([`Store::widen`]). Fields get all bits that are left
-//! over, so this happens a few times a run, mostly when there are few states. A leaf that has
-//! nearly as many values as there are states compresses nothing; it is split in two.
+//! Field widths and the tree are not known in advance: they follow the sizes of the tables and a
+//! sample of the states ([`super::tree_layout`]). When an index exceeds its field a worker reports
+//! [`Overflow`], the search pauses, and [`Store::replan`] repacks all states. A good tree is
+//! retained, and only the bits move ([`Store::widen`]). Fields get all spare bits, so this happens
+//! a few times a run, mostly when there are few states. A leaf that has nearly as many values as
+//! there are states compresses nothing; it is split in two.
 //!
 //! Invariant: two vectors have the same key if and only if they are equal (under one epoch of the
 //! layout).
@@ -28,27 +29,28 @@ use mu_model::Model;
 
 /// Bits of a key.
 pub(super) const KEY_BITS: u32 = 63;
-/// A leaf is split when it has more than this part of the states as values.
+/// A leaf is split if its number of values exceeds this fraction of the states.
 const LEAF_SHARE: u64 = 8;
-/// Bits that keys with short entries have to spare.
+/// Spare bits of keys with short entries.
 const SHORT_SPARE: u32 = 2;
-/// States below which no leaf is judged, and the tree is chosen anew with each layout.
+/// Number of states below which no leaf is split, and each layout chooses a new tree.
 const LEAF_JUDGED: u64 = 1 << 12;
 
-/// Room of an inner node's field beside that of a leaf that is full, when spare bits are given out.
+/// Weight of an inner node's field relative to that of a saturated leaf, when spare bits are
+/// distributed.
 const NODE_ROOM: f64 = 1.0 / 4.0;
 
-/// States that are entered together where all are packed anew.
-const REFILLED: usize = 256;
+/// States inserted together during repacking.
+const REFILL_BATCH: usize = 256;
 
-/// States of a sample for the layout, in which the values of inner nodes are counted.
+/// Size of the sample in which the values of inner nodes are counted.
 const SAMPLE: usize = 1 << 15;
-/// A tree is good while no inner node has more than this part of the states as values.
+/// A tree is good while the values of each inner node are at most this fraction of the states.
 pub(super) const NODE_SHARE: u64 = 32;
-/// Most tuples of a leaf that are looked at to count the values of slots.
-const MOST_COUNTED: u32 = 1 << 22;
+/// Limit on the tuples of a leaf that are read to count the values of slots.
+const MAX_COUNTED: u32 = 1 << 22;
 
-/// An index does not fit in its field: pause and replan.
+/// An index exceeds its field: the search must pause and repack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Overflow;
 
@@ -57,14 +59,14 @@ pub(crate) struct Overflow;
 pub(crate) enum Child {
     /// A leaf by number.
     Leaf(u32),
-    /// An inner node by number; its children have smaller numbers if they are nodes.
+    /// An inner node by number; it has a greater number than its children.
     Node(u32),
 }
 
 /// A field of the root.
 #[derive(Clone, Copy, Debug, bincode::Encode, bincode::Decode)]
 pub(crate) struct Field {
-    /// What is indexed.
+    /// The indexed subtree.
     pub child: Child,
     /// Lowest bit.
     pub offset: u32,
@@ -85,10 +87,10 @@ struct Node {
     table: PairTable,
 }
 
-/// States that lie elsewhere, and are packed anew with those of the table.
+/// Storage outside the table (queue, spill files) that must be repacked when the layout changes.
 pub(crate) trait ExternalStates {
-    /// Gives each state its new key. `convert` takes the old one; if the new layout cannot hold it,
-    /// it says its leaves, which are the answer then, and nothing has changed.
+    /// Converts all keys. `convert` maps an old key to the new one. If it fails, the new layout
+    /// cannot hold a state: returns its leaves, with nothing changed.
     fn repack(
         &mut self,
         old: &Table,
@@ -97,7 +99,7 @@ pub(crate) trait ExternalStates {
     ) -> Result<(), Vec<u32>>;
 }
 
-/// NoExternalStates else.
+/// No external storage.
 struct NoExternalStates;
 
 impl ExternalStates for NoExternalStates {
@@ -120,7 +122,7 @@ pub(crate) struct Parts {
     slots: u64,
 }
 
-/// A leaf: its slots, and its tuples one after the other.
+/// A leaf: its slots, and its consecutive tuples.
 #[derive(bincode::Encode, bincode::Decode)]
 pub(crate) struct LeafPart {
     pub slots: Vec<u32>,
@@ -135,30 +137,30 @@ pub(crate) struct NodePart {
     pub pairs: Vec<u64>,
 }
 
-/// See the module's head.
+/// The state store; see the module header.
 pub(crate) struct Store {
-    /// Counts the layouts; caches that hold keys or leaf numbers are void when it changes.
+    /// Number of the layout; caches of keys or leaf numbers are invalid after it changes.
     pub epoch: u64,
     /// The leaves.
     pub leaves: Vec<Leaf>,
     nodes: Vec<Node>,
     /// The fields of the root.
     pub fields: Vec<Field>,
-    /// Of each slot, its leaf and the position in it.
+    /// By slot: its leaf and the position in it.
     pub homes: Vec<(u32, u32)>,
-    /// Of each leaf, the field that it is under, and whether it is that field itself.
+    /// By leaf: the field above it, and true if the leaf is the field.
     pub field_of: Vec<(u32, bool)>,
-    /// Of each field, the inner nodes under it, from its root down: a node has a greater number
-    /// than its children.
+    /// By field: the inner nodes under it, from its root down; a node has a greater number than its
+    /// children.
     members: Vec<Vec<u32>>,
-    /// Of each leaf, bits of the inner nodes above it.
+    /// By leaf: bits of the inner nodes above it.
     above: Vec<Vec<u64>>,
-    /// Of each inner node, the field that it is, if it is one.
+    /// By inner node: the field that it is, if any.
     field_at: Vec<Option<u32>>,
     /// The states.
     pub table: Table,
     slots: usize,
-    /// States at the last attempt to make entries short that failed.
+    /// Number of states at the last failed attempt to shorten entries.
     refused: u64,
 }
 
@@ -167,13 +169,13 @@ pub(super) fn bits_for(count: usize) -> u32 {
 }
 
 impl Store {
-    /// An empty store for the states of a model.
+    /// Creates an empty store for a model.
     pub fn new(model: &dyn Model, expected: u64, payload: Payload) -> Self {
         Self::in_parts(model, expected, payload, usize::MAX)
     }
 
-    /// The same with leaves of at most so many slots from the start, alike in every store of this
-    /// model: for those whose leaves cannot be split later.
+    /// Creates an empty store with leaves of at most `most` slots, equal in every store of this
+    /// model; for searches that cannot split leaves later.
     pub fn in_parts(model: &dyn Model, expected: u64, payload: Payload, most: usize) -> Self {
         let slots = model.slots().len();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
@@ -185,7 +187,7 @@ impl Store {
                 let own: Vec<u32> = (0..slots as u32)
                     .filter(|&s| model.slots()[s as usize].component == c)
                     .collect();
-                // As even as can be.
+                // Divide evenly.
                 let size = own.len().div_ceil(own.len().div_ceil(most).max(1)).max(1);
                 own.chunks(size).map(<[u32]>::to_vec).collect::<Vec<_>>()
             })
@@ -193,7 +195,7 @@ impl Store {
         Self::of_leaves(slots, &leaves, expected, payload)
     }
 
-    /// An empty store with these leaves, in which each slot is once.
+    /// Creates an empty store with these leaves, which contain each slot once.
     pub fn of_leaves(slots: usize, leaves: &[Vec<u32>], expected: u64, payload: Payload) -> Self {
         let leaves = leaves
             .iter()
@@ -213,14 +215,14 @@ impl Store {
             slots,
             refused: 0,
         };
-        store.shape(&[], 0, expected);
+        store.choose_layout(&[], 0, expected);
         store.table = Table::new(store.key_bits(), expected, payload);
         store
     }
 
-    /// Lays out the root from the leaves' counts and a sample of states (leaf indices); `margin`
-    /// more bits for inner nodes; the table is going to be made for `expected` states.
-    fn shape(&mut self, sample: &[Vec<u32>], margin: u32, expected: u64) {
+    /// Lays out the root from the leaves' counts and a sample of states (leaf indices). `margin`:
+    /// additional bits of inner nodes; `expected`: states that the table is made for.
+    fn choose_layout(&mut self, sample: &[Vec<u32>], margin: u32, expected: u64) {
         self.epoch += 1;
         self.homes = vec![(0, 0); self.slots];
         for (l, leaf) in self.leaves.iter().enumerate() {
@@ -246,9 +248,9 @@ impl Store {
         self.lay_out(&needs, expected);
     }
 
-    /// Lays fields side by side: what each indexes, the bits that it needs, how often what is there
-    /// fits into it. Keys are to be so short that entries are, if they can be. Spare bits go
-    /// where an index is nearest to its field's end.
+    /// Lays fields side by side. `needs`: subtree, required bits, and relative room of each field.
+    /// Keys are short enough for short entries if possible. Spare bits go to the field that is
+    /// closest to overflow.
     fn lay_out(&mut self, needs: &[(Child, u32, f64)], expected: u64) {
         let needed = needs.iter().map(|n| n.1).sum::<u32>();
         let total = short_bits(expected)
@@ -273,7 +275,7 @@ impl Store {
         self.place_leaves();
     }
 
-    /// The needs of the fields if the tree stays as it is: if they can be met, and no inner node
+    /// Returns the needs of the fields in the current tree, if they can be met and no inner node
     /// has so many values that another tree would save much.
     fn needs(&self) -> Option<Vec<(Child, u32, f64)>> {
         let states = self.table.len();
@@ -281,9 +283,9 @@ impl Store {
         if !good || states < LEAF_JUDGED {
             return None;
         }
-        // An inner node goes on to grow with the states, while most leaves have had all their
-        // values by now: a bit more for it, if there is one. If not, what has proved good
-        // for these states is better than a guess at another tree.
+        // An inner node keeps growing with the states, while most leaves already have all their
+        // values. So nodes get an additional bit if there is one. Otherwise the proven tree is
+        // still better than a new guess.
         [1, 0]
             .into_iter()
             .map(|more| self.needs_with(more))
@@ -302,7 +304,7 @@ impl Store {
         self.fields.iter().map(need).collect()
     }
 
-    /// Packs all states anew in the same tree: only the fields become wider or narrower.
+    /// Repacks all states in the same tree; only the widths of the fields change.
     fn widen(
         &mut self,
         needs: &[(Child, u32, f64)],
@@ -330,18 +332,18 @@ impl Store {
         self.refused = if self.table.is_short() { 0 } else { old.len() };
     }
 
-    /// Enters the states of a table by their new keys, with what is kept of each. Where the entries
-    /// of a batch go is touched first, so that the machine fetches these places side by side.
+    /// Inserts the states of a table by their new keys, with their payloads. Touches the entries of
+    /// a batch first, so that their cache misses overlap.
     fn refill<E>(
         &mut self,
         old: &Table,
         convert: &mut dyn FnMut(&Store, u64) -> Result<u64, E>,
     ) -> Result<(), E> {
         let mut entries = old.entries();
-        let mut batch: Vec<(u64, u64)> = Vec::with_capacity(REFILLED);
+        let mut batch: Vec<(u64, u64)> = Vec::with_capacity(REFILL_BATCH);
         loop {
             batch.clear();
-            for (place, key) in entries.by_ref().take(REFILLED) {
+            for (place, key) in entries.by_ref().take(REFILL_BATCH) {
                 batch.push((place, self.table.hash(convert(self, key)?)));
             }
             if batch.is_empty() {
@@ -368,7 +370,7 @@ impl Store {
         }
     }
 
-    /// Finds the field of each leaf, and what is between them.
+    /// Computes the field of each leaf, and the nodes between them.
     fn place_leaves(&mut self) {
         self.field_of = vec![(0, false); self.leaves.len()];
         self.members = vec![Vec::new(); self.fields.len()];
@@ -397,22 +399,22 @@ impl Store {
         }
     }
 
-    /// Keys that a new table is made for.
+    /// Returns the number of keys that a new table is made for.
     fn expected(&self) -> u64 {
         self.table.len() + self.table.len() / 4
     }
-    /// Makes room for so many states in a store that has none.
+    /// Makes room for `states` states in an empty store.
     pub fn reserve(&mut self, states: u64) {
         if self.table.len() == 0 {
             self.table =
                 Table::new(self.key_bits(), states + states / 4, self.table.payload_kind());
         }
     }
-    /// Bits that keys have now.
+    /// Returns the current width of keys.
     pub fn key_bits(&self) -> u32 {
         self.fields.iter().map(|f| f.width).sum()
     }
-    /// Whether entries could be shorter if all states were packed anew.
+    /// True if repacking all states could shorten the entries.
     pub fn could_be_short(&self) -> bool {
         let bits = |f: &Field| match f.child {
             Child::Leaf(l) => bits_for(self.leaves[l as usize].table.len()),
@@ -423,15 +425,15 @@ impl Store {
             && self.table.len() >= 2 * self.refused
             && short_bits(self.expected()).is_some_and(|most| needed <= most)
     }
-    /// First index that a field cannot hold.
+    /// Returns the first index that a field cannot hold.
     pub fn capacity(&self, field: u32) -> u64 {
         1 << self.fields[field as usize].width
     }
-    /// Leaf indices of a key; `out` has a place for each leaf.
+    /// Unpacks the leaf indices of a key into `out`, which has one element for each leaf.
     pub fn unpack(&self, key: u64, out: &mut [u32]) {
         self.with_inner(|inner| self.unpack_all(key, out, inner));
     }
-    /// Indices of leaves and inner nodes of a key; there is a place for each.
+    /// Unpacks the indices of leaves and inner nodes of a key.
     #[inline]
     pub fn unpack_all(&self, key: u64, leaves: &mut [u32], inner: &mut [u32]) {
         for (field, members) in self.fields.iter().zip(&self.members) {
@@ -454,7 +456,7 @@ impl Store {
             }
         }
     }
-    /// Room for the indices of all inner nodes, which for most models needs no allocation.
+    /// Provides a buffer for the indices of all inner nodes, without allocation for most models.
     #[inline]
     fn with_inner<T>(&self, then: impl FnOnce(&mut [u32]) -> T) -> T {
         let mut few = [0; 64];
@@ -463,20 +465,20 @@ impl Store {
             None => then(&mut vec![0; self.nodes.len()]),
         }
     }
-    /// Number of inner nodes.
+    /// Returns the number of inner nodes.
     pub fn nodes_count(&self) -> usize {
         self.nodes.len()
     }
-    /// Bits of the inner nodes above a leaf.
+    /// Returns the bits of the inner nodes above a leaf.
     pub fn above(&self, leaf: u32) -> &[u64] {
         &self.above[leaf as usize]
     }
-    /// The field that an inner node is, if it is one.
+    /// Returns the field that an inner node is, if any.
     #[inline]
     pub fn field_at(&self, node: u32) -> Option<u32> {
         self.field_at[node as usize]
     }
-    /// The pair of an inner node, from indices of leaves and inner nodes.
+    /// Returns the pair of an inner node, from indices of leaves and inner nodes.
     #[inline]
     pub fn pair_of(&self, node: u32, leaves: &[u32], inner: &[u32]) -> u64 {
         let [a, b] = self.nodes[node as usize].children.map(|c| match c {
@@ -485,31 +487,31 @@ impl Store {
         });
         u64::from(a) << 32 | u64::from(b)
     }
-    /// The children of an inner node, with their indices in one of its pairs.
+    /// Returns the children of an inner node, with their indices in one of its pairs.
     #[inline]
     pub fn children(&self, node: u32, index: u32) -> [(Child, u32); 2] {
         let Node { children: [a, b], table } = &self.nodes[node as usize];
         let pair = table.get(index);
         [(*a, (pair >> 32) as u32), (*b, pair as u32)]
     }
-    /// The index of a pair at an inner node, added if new.
+    /// Returns the index of a pair at an inner node; adds it if it is new.
     pub fn intern_pair(&self, node: u32, pair: u64) -> u32 {
         self.nodes[node as usize].table.intern(pair)
     }
-    /// A key with another index in a field, which can hold it.
+    /// Returns a key with another index in a field that can hold it.
     #[inline]
     pub fn with_field(&self, key: u64, field: u32, index: u32) -> u64 {
         let f = &self.fields[field as usize];
         let mask = ((1u64 << f.width) - 1) << f.offset;
         key & !mask | u64::from(index) << f.offset
     }
-    /// The key of leaf indices.
+    /// Returns the key of leaf indices.
     pub fn pack(&self, leaves: &[u32]) -> Result<u64, Overflow> {
         self.with_inner(|inner| {
             self.pack_by(leaves, inner, &mut |node, pair| self.intern_pair(node, pair))
         })
     }
-    /// The same with room for the indices of the inner nodes, and another way to pairs.
+    /// As [`Store::pack`], with a buffer for inner nodes and a lookup of pairs.
     #[inline]
     pub fn pack_by(
         &self,
@@ -533,7 +535,7 @@ impl Store {
         }
         Ok(key)
     }
-    /// Leaf indices of a vector.
+    /// Returns the leaf indices of a vector; adds new tuples.
     pub fn intern(&self, vector: &[u32]) -> Vec<u32> {
         let mut row = Vec::new();
         self.leaves
@@ -545,11 +547,11 @@ impl Store {
             })
             .collect()
     }
-    /// The key of a vector.
+    /// Returns the key of a vector.
     pub fn encode(&self, vector: &[u32]) -> Result<u64, Overflow> {
         self.pack(&self.intern(vector))
     }
-    /// The vector of leaf indices.
+    /// Returns the vector of leaf indices.
     pub fn vector_of(&self, leaves: &[u32]) -> Vec<u32> {
         let mut vector = vec![0; self.slots];
         let mut row = Vec::new();
@@ -562,26 +564,26 @@ impl Store {
         }
         vector
     }
-    /// The vector of a key.
+    /// Returns the vector of a key.
     pub fn vector(&self, key: u64) -> Vec<u32> {
         let mut leaves = vec![0; self.leaves.len()];
         self.unpack(key, &mut leaves);
         self.vector_of(&leaves)
     }
-    /// Whether some index table is so large that no replanning can help.
+    /// True if an index table is so large that replanning cannot help.
     pub fn at_limit(&self) -> bool {
         let leaf = self.leaves.iter().any(|l| l.table.len() >= (1 << 31) - 1);
         leaf || self.nodes.iter().any(|n| n.table.len() >= (1 << 31) - 1)
     }
-    /// How many values each slot has had. Of a leaf with more than [`MOST_COUNTED`] tuples only so
-    /// many are looked at, evenly spread.
+    /// Counts the values of each slot. Samples at most [`MAX_COUNTED`] tuples of a leaf, evenly
+    /// spread.
     pub fn slot_values(&self) -> Vec<u64> {
         let mut found = vec![0; self.slots];
         let mut row = Vec::new();
         for leaf in &self.leaves {
             let mut seen: Vec<FixedBitSet> = vec![FixedBitSet::new(); leaf.slots.len()];
             let count = leaf.table.len() as u32;
-            for i in (0..count).step_by((count / MOST_COUNTED) as usize + 1) {
+            for i in (0..count).step_by((count / MAX_COUNTED) as usize + 1) {
                 row.clear();
                 leaf.table.read(i, &mut row);
                 for (seen, &value) in seen.iter_mut().zip(&row) {
@@ -601,7 +603,7 @@ impl Store {
         self.table.bytes() + leaves + nodes
     }
 
-    /// Layout and tables, without the states.
+    /// Returns layout and tables, without the states.
     pub fn parts(&self) -> Parts {
         let leaf = |l: &Leaf| {
             let mut rows = Vec::new();
@@ -619,9 +621,9 @@ impl Store {
             slots: self.slots as u64,
         }
     }
-    /// A store of that layout without states, made for so many.
+    /// Creates a store with this layout, without states, made for `states` of them.
     pub fn from_parts(parts: Parts, states: u64, payload: Payload) -> Result<Self, String> {
-        let wrong = || "a layout of states that makes no sense".to_string();
+        let wrong = || "an inconsistent layout of states".to_string();
         let mut homes =
             vec![
                 None;
@@ -683,7 +685,7 @@ impl Store {
         Ok(store)
     }
 
-    /// A leaf that has too many values to be worth having.
+    /// Returns a leaf that has too many values to compress anything.
     pub fn unfit_leaf(&self) -> Option<usize> {
         let states = self.table.len();
         if states < LEAF_JUDGED {
@@ -695,13 +697,12 @@ impl Store {
         })
     }
 
-    /// Packs all states anew with wider fields, another tree, or split leaves; and so the keys in
-    /// `held`, which are part of the search. O(states), all tables are twice in memory
-    /// meanwhile.
+    /// Repacks all states with wider fields, another tree, or a split leaf; also converts the keys
+    /// in `held`. O(states); temporarily needs memory for two copies.
     pub fn replan<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
         self.replan_with(held, split, &mut NoExternalStates);
     }
-    /// The same with states that lie elsewhere.
+    /// As [`Store::replan`], with storage outside the table.
     pub fn replan_with<'k>(
         &mut self,
         held: impl Iterator<Item = &'k mut u64>,
@@ -737,7 +738,7 @@ impl Store {
         }
     }
 
-    /// How to split a leaf: the cut of its slots, in order, after which the two halves have the
+    /// Chooses the split of a leaf: the cut of its slots, in order, after which the halves have the
     /// fewest values in the sample.
     fn halves(&self, leaf: usize, sample: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
         let slots = &self.leaves[leaf].slots;
@@ -759,7 +760,7 @@ impl Store {
                 rows.iter().map(|r| &r[cut..]).collect::<HashSet<_, ahash::RandomState>>().len();
             left.max(right)
         };
-        // Slots of one leaf are tens; for a vector of hundreds a few cuts near the middle do.
+        // A leaf has tens of slots; for a vector of hundreds a few cuts around the middle suffice.
         let n = slots.len();
         let cuts: Vec<usize> =
             if n <= 40 { (1..n).collect() } else { (n / 2 - 8..n / 2 + 8).collect() };
@@ -767,8 +768,8 @@ impl Store {
         (slots[..cut].to_vec(), slots[cut..].to_vec())
     }
 
-    /// Moves the present layout and states out into a store of their own; keeps the leaf tables
-    /// that stay.
+    /// Moves the present layout and states out into a store of their own; retains the leaf tables
+    /// that do not change.
     fn fork(&mut self, split: Option<(usize, Vec<u32>, Vec<u32>)>) -> Store {
         let payload = self.table.payload_kind();
         let fresh = Store {
@@ -787,8 +788,7 @@ impl Store {
         };
         let mut old = std::mem::replace(self, fresh);
         match split {
-            // The old leaves are still needed to read the old keys, by index only: the repacking
-            // reads vectors, so they stay there.
+            // The old leaves remain: repacking reads old keys by leaf index and vectors from them.
             Some((l, left, right)) => {
                 for (i, leaf) in old.leaves.iter().enumerate() {
                     let parts = if i == l {
@@ -801,7 +801,7 @@ impl Store {
                     }
                 }
             }
-            // The leaves move over; the old store keeps empty ones so that unpacking has the right
+            // The leaves move; the old store gets empty ones, so that unpacking has the right
             // number.
             None => {
                 self.leaves = std::mem::take(&mut old.leaves);
@@ -826,7 +826,7 @@ impl Store {
         let mut sample = sample.to_vec();
         let mut margin = 0;
         'shape: loop {
-            self.shape(&sample, margin, old.expected());
+            self.choose_layout(&sample, margin, old.expected());
             margin = (margin + 1).min(31);
             let (mut leaves, mut inner) = (vec![0; old.leaves.len()], vec![0; self.nodes.len()]);
             let mut pairs = (old.table.len() >= LEAF_JUDGED).then(PairCache::new);
@@ -842,7 +842,7 @@ impl Store {
             };
             self.table = Table::new(self.key_bits(), old.expected(), old.table.payload_kind());
             if let Err(leaves) = self.refill(&old.table, &mut convert) {
-                // The sample was too kind: show it this state, and all counts have grown too.
+                // The sample was not representative: add this state. All counts have grown as well.
                 sample.push(leaves);
                 continue 'shape;
             }

@@ -1,87 +1,86 @@
-//! Partial-order reduction: of the groups that have steps in a state, enough to keep the answer.
+//! Partial-order reduction: selects groups whose steps suffice to preserve the answer.
 //!
-//! In: a model's groups (slots tested, read and written) and an [`Visibility`], which says what a reduced
-//! search must keep. Out: for a state and the groups that have steps there, a *stubborn set* of
-//! groups; the steps of the others are left out. After Valmari, "Stubborn sets for reduced state
-//! space generation" (1991) and "The State Explosion Problem" (1998); necessary enabling sets from
-//! guards after Laarman, Pater, van de Pol, Hansen, "Guard-based partial-order reduction" (STTT 18,
-//! 2016).
+//! In: a model's groups (slots tested, read and written) and a [`Visibility`], which states what a
+//! reduced search must preserve. Out: for a state and its enabled groups (those with steps there),
+//! a *stubborn set* of groups; the steps of the others are left out. After Valmari, "Stubborn sets
+//! for reduced state space generation" (1991) and "The State Explosion Problem" (1998); necessary
+//! enabling sets from guards after Laarman, Pater, van de Pol, Hansen, "Guard-based partial-order
+//! reduction" (STTT 18, 2016).
 //!
 //! Two groups *conflict* if one writes a slot that the other tests, reads or writes, unless no
-//! state has steps of both, since they require different values of a slot. A set S of groups is
+//! state enables both, because they require different values of a slot. A set S of groups is
 //! stubborn in a state if it is closed:
 //!
-//! - with a group that has steps there it holds all groups that conflict with it;
-//! - with a group that has none it holds all groups that can change that: those that write one slot
-//!   whose required value is not there, or, if all required values are there, those that write a
-//!   slot that decides whether it has steps.
+//! - with an enabled group it contains all groups that conflict with it;
+//! - with a disabled group it contains all groups of a necessary enabling set: those that write one
+//!   slot with a wrong value, or, if all required values are right, those that write a slot on
+//!   which the group's own condition depends.
 //!
 //! Let t1 .. tn be steps of the full system from the state, ti the first one of a group of S. That
-//! group has steps already in the state, since no group outside of S changes that, and ti conflicts
-//! with none of t1 .. t(i-1) (each of which is taken where ti's group has steps as well): so ti can
-//! be taken first, under the same label, and the others after it lead to the same state. From this
-//! follows, without any condition on cycles:
+//! group is already enabled in the state, since no group outside of S enables it, and ti conflicts
+//! with none of t1 .. t(i-1) (each of which is taken where ti's group is enabled as well). So ti
+//! can be taken first, under the same label, and the others after it lead to the same state. This
+//! implies, without any condition on cycles:
 //!
-//! - *Deadlocks.* If S holds a group with steps, t1 .. tn to a deadlock has a step of S: one with
-//!   steps in the state would have them still. So some step of the reduced search leads n-1 steps
-//!   before the same deadlock: each deadlock is met, and at its distance.
-//! - *Visible steps.* S holds all groups that may take a visible step. A run that ends with a
-//!   visible step has a step of S, and taking the first such step first keeps the order of visible
-//!   ones: no visible step was before it, if it is visible itself. So all sequences of visible
-//!   labels are kept, each with its shortest runs, and a set S without steps shows that no visible
-//!   step is left. Nothing is ever put off for ever, as the steps left out are those of which the
-//!   visible ones are independent: a search in any order and by any number of threads needs no
+//! - *Deadlocks.* If S contains an enabled group, t1 .. tn to a deadlock has a step of S: an
+//!   enabled group of S would otherwise still be enabled. So some step of the reduced search leads
+//!   to n-1 steps before the same deadlock: each deadlock is reached, at its distance.
+//! - *Visible steps.* S contains all groups that may take a visible step. A run that ends with a
+//!   visible step has a step of S, and taking the first such step first preserves the order of
+//!   visible ones: no visible step was before it, if it is visible itself. So all sequences of
+//!   visible labels are preserved, each with its shortest runs, and a set S without enabled groups
+//!   shows that no visible step is left. The steps left out are independent of the visible ones, so
+//!   nothing is postponed forever: a search in any order and by any number of threads needs no
 //!   proviso.
 //!
-//! *Putting visible groups off.* A set with all visible groups may be large. In a search of
-//! formulas that goes level by level, a set S without steps of a visible group may be taken
-//! instead, on a proviso: some step of S leads to a state of a later level ([`super::annotate`]). A
-//! run without a step of S can still be taken after that step, which is invisible, and levels are
-//! finitely many, so in the end comes a state where S has a step of the run or holds all visible
-//! groups: nothing is put off for ever (the ignoring problem; the proviso for breadth-first search
-//! of Bošnački, Leue, Lluch Lafuente, STTT 11, 2009, in a form that asks for the level of a state,
-//! which never changes, in place of its being in the queue). A step of S that is taken first is
-//! invisible, so the order of visible ones stays. Runs may get longer, so this is not for shortest
-//! paths. If no step leads to a later level, the set with the visible groups is taken.
+//! *Postponing visible groups.* A set with all visible groups may be large. A search for formulas
+//! that proceeds level by level may instead use a set S without enabled visible groups, on a
+//! proviso: some step of S leads to a state of a later level ([`super::annotate`]). A run without a
+//! step of S can still be taken after that step, which is invisible. Levels are finitely many, so
+//! eventually S has a step of the run or contains all visible groups: nothing is postponed forever.
+//! This is the ignoring problem; compare the proviso for breadth-first search of Bošnački, Leue,
+//! Lluch Lafuente (STTT 11, 2009). Here it uses the level of a state, which never changes, instead
+//! of its presence in the queue. A step of S that is taken first is invisible, so the order of
+//! visible ones is preserved. Runs may get longer, so this is not for shortest paths. If no step
+//! leads to a later level, the set with the visible groups is used.
 //!
-//! Not with symmetries: these are verified on the steps that are seen, and a run that is put off
-//! goes through others. Not with confluent steps taken at once.
+//! Not with symmetries: these are verified on the expanded steps, and a postponed run passes
+//! through other states. Not with priority of confluent steps.
 //!
-//! Cost: a bit for each pair of groups; for each state a pass over the groups of the set, and one
-//! for each of a few groups to begin with, of which the set with fewest groups that have steps is
-//! taken. All steps are computed (lookups, mostly): what is saved are states. Invariant: the set
-//! depends on the state, the model and the visibility only; with the proviso on the levels of states as
-//! well, which depend on nothing else. So what a search stores does not depend on threads.
+//! Cost: a bit for each pair of groups; for each state a pass over the groups of the set, for each
+//! of a few initial groups; the set with the fewest enabled groups is used. All steps are computed
+//! (mostly cache lookups): the reduction saves states. Invariant: the set depends on the state, the
+//! model and the visibility only; with the proviso on the levels of states as well, which depend on
+//! nothing else. So the stored states do not depend on threads.
 
 use super::Options;
 use mu_model::{Group, Model, Slot};
 
-/// Most groups of a model that is reduced: the table of conflicts has a bit for each pair.
-const MOST: usize = 1 << 12;
-/// Groups with steps that are tried to begin with, in each state.
-const TRIED: usize = 24;
-/// After so many states a reduction that leaves out fewer than one step for six that are taken is
-/// given up: to choose costs more than that saves.
-const JUDGED: u64 = 1 << 9;
+/// Limit on the groups of a model that is reduced: the table of conflicts has a bit for each pair.
+const MAX_GROUPS: usize = 1 << 12;
+/// Number of enabled groups that are tried as initial groups in each state.
+const MAX_TRIED: usize = 24;
+/// Number of states after which a reduction is abandoned if it leaves out fewer than one step for
+/// six taken: the choice then costs more than it saves.
+const JUDGE_AFTER: u64 = 1 << 9;
 
-/// What a reduced search must keep.
+/// Visible steps and deadlocks that a reduced search must preserve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visibility {
-    /// By group: whether the order of its steps matters, and whether they are met at all.
+    /// By group: true if its steps are visible, that is, they and their order are preserved.
     pub visible: Vec<bool>,
-    /// Whether states without steps are to be met, each after the same visible steps as without
-    /// reduction.
+    /// True if deadlocks are preserved, each after the same visible steps as without reduction.
     pub ends: bool,
 }
 
 impl Visibility {
-    /// States without steps.
+    /// Preserves deadlocks only.
     pub fn deadlocks(model: &dyn Model) -> Self {
         Self { visible: vec![false; model.groups().len()], ends: true }
     }
 
-    /// Steps of an action, by its name, shown or hidden; groups of which the names are not known
-    /// may have them.
+    /// Preserves steps of an action, given by name, visible or hidden. A group without known action
+    /// names counts as visible.
     pub fn action(model: &dyn Model, name: &str) -> Self {
         let may = |g: &Group| {
             g.actions.as_ref().is_none_or(|a| a.iter().any(|a| a == name))
@@ -91,50 +90,50 @@ impl Visibility {
     }
 }
 
-/// Why a search takes all steps.
+/// Reason why a search is not reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReductionObstacle {
-    /// It was asked to.
+    /// An option disables reduction.
     Disabled,
-    /// Confluent steps are taken at once.
+    /// Confluent steps have priority.
     Confluence,
     /// Symmetries are used.
     Symmetry,
-    /// The search is kept in checkpoints.
+    /// The search writes checkpoints.
     Checkpoints,
-    /// Several processes search.
+    /// The search is distributed.
     Processes,
-    /// Each group conflicts with each other one.
+    /// Every pair of groups conflicts.
     Dependent,
-    /// The answer rests on steps of every group.
+    /// The answer depends on the steps of every group.
     Visible,
     /// There are too many groups.
     Large,
-    /// Too little was left out.
+    /// The reduction saved too little.
     Futile,
 }
 
 impl ReductionObstacle {
-    /// Why, after "not used:".
+    /// Returns the reason, to follow "not used:".
     pub fn text(self) -> &'static str {
         match self {
-            ReductionObstacle::Disabled => "as asked",
-            ReductionObstacle::Confluence => "confluent steps are taken at once",
+            ReductionObstacle::Disabled => "disabled by an option",
+            ReductionObstacle::Confluence => "confluent steps have priority",
             ReductionObstacle::Symmetry => {
-                "symmetries are used, which are verified on the steps that are seen"
+                "symmetries are used, and they are verified on all steps"
             }
-            ReductionObstacle::Checkpoints => "checkpoints are of all steps",
+            ReductionObstacle::Checkpoints => "checkpoints require all steps",
             ReductionObstacle::Processes => {
-                "several processes search, none of which sees at once what the others have met: steps could be put off for ever"
+                "the search is distributed, so steps could be postponed forever"
             }
             ReductionObstacle::Dependent => "no two transition groups are independent",
-            ReductionObstacle::Visible => "what is asked for rests on every transition group",
+            ReductionObstacle::Visible => "the answer depends on every transition group",
             ReductionObstacle::Large => "the model has too many transition groups",
-            ReductionObstacle::Futile => "too little was left out",
+            ReductionObstacle::Futile => "it saved too little",
         }
     }
-    /// Stable word for reports.
+    /// Returns the stable keyword for reports.
     pub fn word(self) -> &'static str {
         match self {
             ReductionObstacle::Disabled => "asked",
@@ -150,31 +149,31 @@ impl ReductionObstacle {
     }
 }
 
-/// What partial-order reduction did in a search.
+/// Savings of partial-order reduction in a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReductionSavings {
-    /// Expansions in which steps were left out.
+    /// Expansions that left out steps.
     pub states: u64,
-    /// Steps left out there.
+    /// Steps left out in these expansions.
     pub steps: u64,
 }
 
 impl ReductionSavings {
-    /// Whether that is too little, after so many states, beside the steps that were taken.
+    /// True if the savings are too small after `states` states, compared with the steps taken.
     pub(crate) fn is_futile(self, states: u64, taken: u64) -> bool {
-        states >= JUDGED && self.steps * 6 < taken
+        states >= JUDGE_AFTER && self.steps * 6 < taken
     }
 }
 
-/// Whether a search left out steps.
+/// Effect of partial-order reduction on a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PartialOrder {
-    /// What was asked for rests on all of them.
+    /// The goal depends on all steps.
     #[default]
     None,
-    /// It did.
+    /// Reduction was used.
     Used(ReductionSavings),
-    /// It did not.
+    /// Reduction was not used.
     Unused(ReductionObstacle),
 }
 
@@ -225,15 +224,16 @@ fn has(set: &[u64], group: usize) -> bool {
     set[group / 64] >> (group % 64) & 1 == 1
 }
 
-/// What is known of a model's groups; see the module's head.
+/// Static analysis of a model's groups; see the module header.
 pub(crate) struct Stubborn<'m> {
     groups: &'m [Group],
     words: usize,
-    /// By group: those that conflict with it.
+    /// By group: the groups that conflict with it.
     conflicts: Bits,
     /// By slot: the groups that write it.
     writers: Bits,
-    /// By group: those that write a slot that decides whether it has steps, required ones aside.
+    /// By group: the groups that write a slot on which its own condition depends, apart from
+    /// required values.
     enablers: Bits,
     visible: Vec<usize>,
     is_visible: Vec<u64>,
@@ -241,7 +241,7 @@ pub(crate) struct Stubborn<'m> {
 }
 
 impl<'m> Stubborn<'m> {
-    /// For a search with these options.
+    /// Analyses a model for a search with these options.
     pub fn with(
         model: &'m dyn Model,
         options: &Options,
@@ -256,12 +256,12 @@ impl<'m> Stubborn<'m> {
         Self::new(model, visibility)
     }
 
-    /// Looks at all pairs of groups; or why nothing can be gained.
+    /// Analyses all pairs of groups; `Err` if a reduction cannot save anything.
     pub fn new(model: &'m dyn Model, visibility: &Visibility) -> Result<Self, ReductionObstacle> {
         let groups = model.groups();
         let visible: Vec<usize> =
             (0..groups.len()).filter(|&g| visibility.visible.get(g).is_none_or(|v| *v)).collect();
-        if groups.len() > MOST {
+        if groups.len() > MAX_GROUPS {
             return Err(ReductionObstacle::Large);
         }
         if visible.len() == groups.len() {
@@ -283,7 +283,7 @@ impl<'m> Stubborn<'m> {
             group.writes.iter().for_each(|&s| join(row, touchers.row(s as usize)));
             tested(group).for_each(|s| join(row, writers.row(s as usize)));
             for other in (0..groups.len())
-                .filter(|&o| has(conflicts.row(g), o) && !meet(group, &groups[o]))
+                .filter(|&o| has(conflicts.row(g), o) && !can_both_be_enabled(group, &groups[o]))
                 .collect::<Vec<_>>()
             {
                 conflicts.row_mut(g)[other / 64] &= !(1 << (other % 64));
@@ -302,45 +302,45 @@ impl<'m> Stubborn<'m> {
             visible,
             ends: visibility.ends,
         };
-        if stubborn.dependent() { Err(ReductionObstacle::Dependent) } else { Ok(stubborn) }
+        if stubborn.all_conflict() { Err(ReductionObstacle::Dependent) } else { Ok(stubborn) }
     }
 
-    /// Whether there are no two groups that may have steps in one state without a conflict.
-    fn dependent(&self) -> bool {
+    /// True if every two groups that some state enables conflict.
+    fn all_conflict(&self) -> bool {
         let apart = |g: usize, o: usize| {
-            has(self.conflicts.row(g), o) || !meet(&self.groups[g], &self.groups[o])
+            has(self.conflicts.row(g), o) || !can_both_be_enabled(&self.groups[g], &self.groups[o])
         };
         (0..self.groups.len()).all(|g| (g + 1..self.groups.len()).all(|o| apart(g, o)))
     }
 }
 
-/// Slots on which the steps of a group depend.
+/// Returns the slots on which the steps of a group depend.
 fn tested(group: &Group) -> impl Iterator<Item = Slot> + '_ {
     group.requires.iter().map(|r| r.0).chain(group.reads.iter().copied())
 }
 
-/// Whether some state fulfils the requirements of both.
-fn meet(a: &Group, b: &Group) -> bool {
+/// True if some state satisfies the requirements of both.
+fn can_both_be_enabled(a: &Group, b: &Group) -> bool {
     a.requires.iter().all(|(slot, value)| b.requires.iter().all(|(s, v)| s != slot || v == value))
 }
 
-/// Finds stubborn sets, for one thread.
+/// Computes stubborn sets, for one thread.
 pub(crate) struct Chooser<'s> {
     of: &'s Stubborn<'s>,
-    /// Groups that have steps in the state.
+    /// Enabled groups of the state.
     enabled: Vec<u64>,
     set: Vec<u64>,
     best: Vec<u64>,
-    /// What is chosen if the proviso fails.
+    /// The set to use if the proviso fails.
     safe: Vec<u64>,
-    /// Whether the set that was chosen rests on the proviso.
-    pub rests: bool,
-    /// Groups of the set that are still to be looked at: those that have steps, and the others.
+    /// True if the chosen set depends on the proviso.
+    pub needs_proviso: bool,
+    /// Groups of the set that are not processed yet: enabled ones, and disabled ones.
     live: Vec<usize>,
     todo: Vec<usize>,
-    /// Groups that have steps, with how many others that have some conflict with them.
+    /// Enabled groups, each with the number of enabled groups that conflict with it.
     order: Vec<(u32, u32)>,
-    /// What was left out since this was last asked for.
+    /// Savings since the last call of `take_savings`.
     pub saved: ReductionSavings,
 }
 
@@ -353,7 +353,7 @@ impl<'s> Chooser<'s> {
             set: empty.clone(),
             best: empty.clone(),
             safe: empty,
-            rests: false,
+            needs_proviso: false,
             live: Vec::new(),
             todo: Vec::new(),
             order: Vec::new(),
@@ -361,24 +361,24 @@ impl<'s> Chooser<'s> {
         }
     }
 
-    /// Before [`Chooser::choose`]: forgets which groups have steps.
+    /// Starts a state: clears the enabled groups. Call before [`Chooser::choose`].
     pub fn begin(&mut self) {
-        std::mem::take(&mut self.rests);
+        std::mem::take(&mut self.needs_proviso);
         self.enabled.fill(0);
     }
 
-    /// A group has steps.
-    pub fn has_steps(&mut self, group: u32) {
+    /// Marks a group as enabled.
+    pub fn mark_enabled(&mut self, group: u32) {
         self.enabled[group as usize / 64] |= 1 << (group % 64);
     }
 
-    /// Whether the steps of a group are among those that were chosen.
-    pub fn keeps(&self, group: u32) -> bool {
+    /// True if a group is in the chosen set.
+    pub fn is_chosen(&self, group: u32) -> bool {
         has(&self.best, group as usize)
     }
 
-    /// Chooses in a state; whether any group that has steps is left out. With `levels` the set may
-    /// rest on the proviso, see [`Chooser::rests`].
+    /// Chooses the set of a state. Returns true if an enabled group is left out. With `levels` the
+    /// set may depend on the proviso, see [`Chooser::needs_proviso`].
     pub fn choose(&mut self, state: &[u32], levels: bool) -> bool {
         let of = self.of;
         let all: u32 = self.enabled.iter().map(|w| w.count_ones()).sum();
@@ -393,7 +393,7 @@ impl<'s> Chooser<'s> {
             std::mem::swap(&mut self.set, &mut self.best);
         }
         self.safe.clone_from(if fewest < all { &self.best } else { &self.enabled });
-        // Without the visible groups the set may put them off, with them there is nothing more to
+        // Without the visible groups the set may postpone them; with them there is nothing more to
         // find.
         let alone = of.visible.is_empty() || levels;
         if alone || seen == Some(0) && of.ends {
@@ -402,12 +402,11 @@ impl<'s> Chooser<'s> {
         fewest < all
     }
 
-    /// Tries the groups that have steps one by one, alone or with the visible ones, for a set with
-    /// fewer than `fewest`.
+    /// Tries the enabled groups one by one, with the visible ones if `with_visible`, for a set with
+    /// fewer than `fewest` enabled groups.
     fn smallest(&mut self, state: &[u32], mut fewest: u32, with_visible: bool) -> u32 {
         let of = self.of;
-        // Those with few live conflicts first: the sets around them are small, and what is found
-        // bounds the others.
+        // Groups with few enabled conflicts first: their sets are small and bound the others.
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         for word in 0..of.words {
@@ -427,7 +426,7 @@ impl<'s> Chooser<'s> {
         }
         order.sort_unstable();
         let mut start = Vec::new();
-        for &(live, group) in order.iter().take(TRIED) {
+        for &(live, group) in order.iter().take(MAX_TRIED) {
             if fewest <= 1 || live >= fewest {
                 break;
             }
@@ -436,7 +435,7 @@ impl<'s> Chooser<'s> {
             start.push(group as usize);
             if let Some(n) = self.close(state, &start, fewest, !with_visible) {
                 fewest = n;
-                self.rests = !with_visible && !of.visible.is_empty();
+                self.needs_proviso = !with_visible && !of.visible.is_empty();
                 std::mem::swap(&mut self.set, &mut self.best);
             }
         }
@@ -444,16 +443,22 @@ impl<'s> Chooser<'s> {
         fewest
     }
 
-    /// Takes the set that rests on no proviso.
+    /// Uses the set that depends on no proviso.
     pub fn fall_back(&mut self) {
-        self.rests = false;
+        self.needs_proviso = false;
         self.best.clone_from(&self.safe);
     }
 
-    /// The least closed set around some groups, for one choice of what can change that a group has
-    /// no steps; the number of those in it that have steps, or none if these are `most` or
-    /// more, or if a visible one is among them and `unseen` forbids that.
-    fn close(&mut self, state: &[u32], around: &[usize], most: u32, unseen: bool) -> Option<u32> {
+    /// Computes the least closed set around some groups, for one choice of necessary enabling sets.
+    /// Returns the number of its enabled groups; `None` if it is `most` or more, or if one of them
+    /// is visible and `invisible_only` forbids that.
+    fn close(
+        &mut self,
+        state: &[u32],
+        around: &[usize],
+        most: u32,
+        invisible_only: bool,
+    ) -> Option<u32> {
         let of = self.of;
         self.set.fill(0);
         self.live.clear();
@@ -465,9 +470,9 @@ impl<'s> Chooser<'s> {
             list.push(g);
             count += u32::from(has(&self.enabled, g));
         }
-        // Those that have steps first: most sets that are no use are given up by them.
+        // Enabled groups first: they end most useless sets early.
         while let Some(g) = self.live.pop().or_else(|| self.todo.pop()) {
-            if count >= most || unseen && has(&of.is_visible, g) && has(&self.enabled, g) {
+            if count >= most || invisible_only && has(&of.is_visible, g) && has(&self.enabled, g) {
                 return None;
             }
             let more =
@@ -488,8 +493,8 @@ impl<'s> Chooser<'s> {
         (count < most).then_some(count)
     }
 
-    /// The groups that can change that this one has no steps: of several choices the one that adds
-    /// fewest that have steps, then fewest.
+    /// Returns a necessary enabling set of a disabled group: of several choices the one that adds
+    /// the fewest enabled groups, then the fewest groups.
     fn enabling(&self, state: &[u32], group: usize) -> &'s [u64] {
         let of = self.of;
         let unmet = of.groups[group]
@@ -510,7 +515,7 @@ impl<'s> Chooser<'s> {
             if best.is_none_or(|b| cost < b.0) {
                 best = Some((cost, writers));
             }
-            // It is there already.
+            // It is contained already.
             if cost == (0, 0) {
                 break;
             }
@@ -544,7 +549,7 @@ mod tests {
         Options { threads: 1, partial_order: false, ..Options::default() }
     }
 
-    /// Distances of all states without steps, ascending, and of the nearest step of each group.
+    /// Returns the distances of all deadlocks, ascending, and of the nearest step of each group.
     fn naive(model: &dyn Model) -> (Vec<usize>, Vec<Option<usize>>) {
         let mut evaluated = StepCache::new(model);
         let mut depth = HashMap::from([(model.initial(), 0usize)]);
@@ -574,7 +579,7 @@ mod tests {
         (dead, nearest)
     }
 
-    /// The seed to begin with, and how many: a failure names its seed.
+    /// Returns the range of seeds; a failure prints its seed.
     fn seeds() -> std::ops::Range<u64> {
         let number = |name: &str, default: u64| {
             std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
@@ -584,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn every_deadlock_is_met_at_its_distance() {
+    fn every_deadlock_is_reached_at_its_distance() {
         let (mut met, mut fewer) = (0, 0);
         for seed in seeds() {
             for shape in SHAPES {
@@ -606,7 +611,7 @@ mod tests {
                     usize::MAX,
                 )
                 .unwrap();
-                let lengths: Vec<usize> = seen.ways.iter().map(|w| w.steps.len()).collect();
+                let lengths: Vec<usize> = seen.paths.iter().map(|w| w.steps.len()).collect();
                 assert_eq!(lengths, expected, "MU_CHECK_SEED={seed} {shape:?}");
                 let all = find_paths(
                     &model,
@@ -616,7 +621,7 @@ mod tests {
                     usize::MAX,
                 )
                 .unwrap();
-                assert_eq!(all.ways.len(), expected.len(), "MU_CHECK_SEED={seed} {shape:?}");
+                assert_eq!(all.paths.len(), expected.len(), "MU_CHECK_SEED={seed} {shape:?}");
                 met += usize::from(expected.len() > 1);
                 fewer += usize::from(seen.states < all.states);
             }
@@ -625,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn every_visible_step_is_met_at_its_distance() {
+    fn every_visible_step_is_reached_at_its_distance() {
         let mut fewer = 0;
         for seed in seeds() {
             for shape in SHAPES {
@@ -661,7 +666,7 @@ mod tests {
         assert!(fewer > 20, "{fewer}");
     }
 
-    /// Components that take `length` steps each and end.
+    /// Components that take `length` steps each and then stop.
     fn independent(components: u32, length: u32) -> HandModel {
         let mut model = HandModel::new();
         for c in 0..components {
@@ -687,7 +692,7 @@ mod tests {
                 found.outcome.partial_order,
                 PartialOrder::Used(ReductionSavings { states: 16, .. })
             ));
-            // Of one component's last step the others do not matter.
+            // The last step of one component does not depend on the others.
             let visibility =
                 Visibility { visible: (0..20).map(|g| g == 19).collect(), ends: false };
             let found = find(
@@ -706,7 +711,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_out_nothing_is_not_used_and_says_why() {
+    fn useless_reductions_are_not_used_and_give_a_reason() {
         let model = independent(1, 5);
         let why = |model: &HandModel, options: &Options| {
             find(model, options, &Budget::default(), &Silent, Target::Deadlock)
@@ -736,8 +741,8 @@ mod tests {
         assert_eq!((found.reached, &found.outcome.stop), (false, &Stop::Complete));
     }
 
-    /// Components with a few places that take steps alone or in pairs; each group has a label of
-    /// its own, all but the first three one.
+    /// Components with a few locations that take steps alone or in pairs; the first three groups
+    /// have labels of their own, the others share one.
     fn components(seed: u64) -> HandModel {
         let mut draw = Random::new(seed);
         let mut model = HandModel::new();
@@ -754,7 +759,7 @@ mod tests {
             let (from, to): (Vec<u32>, Vec<u32>) =
                 taking.iter().map(|_| (place(), place())).unzip();
             let label = if g < 3 { ["a", "b", "c"][g] } else { "d" };
-            // Some places are required, some are tested by the group's own condition.
+            // Some locations are required, some are tested by the group's own condition.
             if draw.chance(1, 2) {
                 let requires: Vec<(Slot, u32)> = taking.iter().copied().zip(from).collect();
                 model.group(format!("g{g}"), &requires, &[], &taking, move |_, e| {
@@ -771,7 +776,7 @@ mod tests {
         model
     }
 
-    /// Runs that take `a`, then no `c`, then `b`: sets of the two places of that automaton.
+    /// Runs that take `a`, then no `c`, then `b`: sets of the two states of that automaton.
     struct Watch([LabelId; 3]);
 
     impl Annotator for Watch {
@@ -802,11 +807,11 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_kept_by_their_visible_steps_in_order() {
+    fn runs_are_preserved_by_their_visible_steps_in_order() {
         let (mut decided, mut fewer) = ([0; 2], 0);
         for seed in seeds().start..seeds().start + 10 * (seeds().end - seeds().start) {
             let model = components(seed);
-            // All labels are met once, so that they have numbers.
+            // Every label occurs once, so that it has a number.
             let mut worker = model.worker();
             for (g, group) in model.groups().iter().enumerate() {
                 for n in 0..25u32 {

@@ -1,32 +1,33 @@
-//! Symmetry reduction: one representative of each orbit of states under a group of symmetries is
-//! stored.
+//! Symmetry reduction: stores one representative of each orbit of states under a group of
+//! symmetries.
 //!
-//! In: a model with candidate symmetries ([`mu_model::Symmetry`]). Out: the part of the group they
-//! generate that preserves the initial state ([`Symmetries::find`]); for each state the
-//! representative and the size of its orbit ([`Orbits`]). After Ip, Dill: "Better Verification
-//! Through Symmetry" (FMSD 1996), and Clarke, Enders, Filkorn, Jha (FMSD 1996) for the quotient.
+//! In: a model with candidate symmetries ([`mu_model::Symmetry`]). Out: the part of the generated
+//! group that fixes the initial state ([`Symmetries::find`]); for each state the representative and
+//! the size of its orbit ([`Orbits`]). After Ip, Dill: "Better Verification Through Symmetry" (FMSD
+//! 1996), and Clarke, Enders, Filkorn, Jha (FMSD 1996) for the quotient.
 //!
 //! The front end is not trusted. Whenever a transition group is evaluated on some input, it is also
 //! evaluated on all images of that input, and the results must be the images of the result
-//! ([`Symmetries::confirm`]). So every image of an expanded state has exactly the images
-//! of its steps, and the images of the stored states and steps form the reachable part of the full
-//! system. If a result differs, the search is void ([`Symmetries::broken`]), and
-//! [`with_verified_symmetries`] repeats it without the candidates that failed. Elements are tried in
-//! the order of their words, so where one fails whose prefixes pass, its last candidate is what
-//! fails. Results are cached, so evaluations are few and verification is nearly free.
+//! ([`Symmetries::confirm`]). So the steps of every image of an expanded state are exactly the
+//! images of its steps, and the images of the stored states and steps form the reachable part of
+//! the full system. If a result differs, the search is void ([`Symmetries::broken`]), and
+//! [`with_verified_symmetries`] repeats it without the refuted candidates. Elements are tried in
+//! the order of their words, so if an element fails after all its prefixes passed, its last
+//! candidate is refuted. Results are cached, so evaluations are few and verification is nearly
+//! free.
 //!
 //! The initial state is its own image, so the orbits of the stored states are exactly the reachable
 //! states. Their sizes add up to the exact number of states; transitions and deadlocks are counted
-//! the same way.
+//! in the same manner.
 //!
 //! The representative has the lexicographically least numbers of leaves. These numbers depend on
 //! the order of discovery but do not change within a search: leaves are not split while symmetries
 //! are in use. Cost: at most a lookup for each leaf and symmetry, usually one or two for each
 //! symmetry.
 //!
-//! Where answers seldom recur, each evaluation is verified under all elements. [`SymmetryCostMonitor`] measures
-//! that beside what the orbits save: a search that would be much faster without symmetries begins
-//! again without.
+//! If answers rarely recur, each evaluation is verified under all elements. [`SymmetryCostMonitor`]
+//! compares this cost with the savings of the orbits: a search that would be much faster without
+//! symmetries restarts without them.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::host::Instant;
@@ -45,48 +46,49 @@ use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
 use mu_model::{Model, Slot, Steps, Worker};
 
-/// Most elements of a group that is used.
-const MOST: usize = 120;
-/// States that candidates are tried on before the search.
-const TRIED: usize = 300;
+/// Limit on the elements of a group.
+const MAX_ELEMENTS: usize = 120;
+/// Number of states on which candidates are tested before the search.
+const TRIAL_STATES: usize = 300;
 
 /// An element of the group, other than the identity.
 #[derive(Clone, Debug)]
 struct Element {
-    /// Candidates, in the order in which they act.
+    /// Candidates, in the order of application.
     word: Vec<usize>,
     slots: Vec<Slot>,
     points: Vec<u32>,
-    /// Where each class of transition groups goes.
+    /// By class of transition groups: its image.
     classes: Vec<u32>,
 }
 
-/// How a candidate fares on the first states.
+/// Result of a candidate's test on the first states.
 enum Trial {
     Passed,
     Failed,
-    /// It changes none of them.
+    /// It changes none of these states.
     Idle,
 }
 
-/// What sets transition groups apart; those that agree are a class and judged together.
+/// Signature of a transition group; groups with equal signatures form a class and are verified
+/// together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Kind {
+struct GroupSignature {
     requires: Vec<(Slot, u32)>,
     reads: Vec<Slot>,
     writes: Vec<Slot>,
     tau: bool,
-    /// Whether the steps are taken at once.
-    at_once: bool,
+    /// True if the steps have priority as confluent ones.
+    confluent_priority: bool,
 }
 
 #[derive(Debug)]
 struct Class {
-    kind: Kind,
+    kind: GroupSignature,
     members: Vec<usize>,
 }
 
-/// A group of symmetries of a model; see the module's head.
+/// A group of symmetries of a model; see the module header.
 #[derive(Debug)]
 pub struct Symmetries {
     elements: Vec<Element>,
@@ -95,24 +97,24 @@ pub struct Symmetries {
     class_of: Vec<u32>,
     confirmed: Mutex<AHashMap<u32, AHashSet<Box<[u32]>>>>,
     broken: AtomicBool,
-    /// They cost more than they save.
+    /// Set if they cost more than they save.
     costly: AtomicBool,
-    /// Candidates that were found to be none while the search ran.
+    /// Candidates refuted during the search.
     failed: Mutex<BTreeSet<usize>>,
 }
 
-/// A candidate for a symmetry that is not used.
+/// A candidate symmetry that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedSymmetry {
     /// The candidate's name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// Runs a search with the symmetries of a model, and again without those that it finds to be none,
-/// until it holds. The last argument of `search` is none if no symmetry is left. Also tells which
-/// candidates are not used.
+/// Runs `search`, dropping symmetries refuted during the run and restarting until all remaining
+/// ones hold. The argument of `search` is `None` if no symmetry is left. Also returns the
+/// candidates that are not used.
 pub fn with_verified_symmetries<T>(
     model: &dyn Model,
     options: &Options,
@@ -120,7 +122,7 @@ pub fn with_verified_symmetries<T>(
 ) -> Result<(T, Vec<RejectedSymmetry>), Diagnostic> {
     let mut failed = BTreeSet::new();
     loop {
-        let (found, mut dropped) = Symmetries::find_but(model, options, &failed)?;
+        let (found, mut dropped) = Symmetries::find_without(model, options, &failed)?;
         let Some(mut symmetries) = found else { return search(None).map(|t| (t, dropped)) };
         let result = search(Some(&mut symmetries));
         if symmetries.costly.load(Ordering::Relaxed) {
@@ -137,7 +139,7 @@ pub fn with_verified_symmetries<T>(
         }
         let more = held!(symmetries.failed.lock()).clone();
         if more.is_subset(&failed) {
-            // What failed is the group as a whole.
+            // The group failed as a whole.
             dropped.extend(
                 symmetries
                     .words()
@@ -151,10 +153,10 @@ pub fn with_verified_symmetries<T>(
 }
 
 /// Reasons.
-const FAILED_TRIAL: &str = "some step near the initial state has no image";
-const FAILED_SEARCH: &str = "some step that was met has no image";
-const FAILED_TOGETHER: &str = "hidden steps that are taken at once go in a circle";
-const COSTLY: &str = "to verify it takes longer than to search what it saves";
+const FAILED_TRIAL: &str = "some step close to the initial state has no image";
+const FAILED_SEARCH: &str = "some explored step has no image";
+const FAILED_TOGETHER: &str = "confluent tau steps form a cycle";
+const COSTLY: &str = "its verification costs more than it saves";
 const TOO_MANY: &str = "the group would be too large";
 const MOVES_START: &str = "it moves the initial state";
 
@@ -164,7 +166,7 @@ impl RejectedSymmetry {
     }
 }
 
-/// Images of values and labels under candidates, remembered; one thread's.
+/// Cached images of values and labels under candidates, of one thread.
 #[derive(Default)]
 pub(crate) struct Images {
     values: HashMap<(usize, Slot, u32), Option<u32>, ahash::RandomState>,
@@ -172,7 +174,7 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    /// The image of a slot's value under a word; none if it is unknown.
+    /// Returns the image of a slot's value under a word; `None` if it is unknown.
     fn value(
         &mut self,
         model: &dyn Model,
@@ -197,7 +199,7 @@ impl Images {
         }
         Ok(Some(value))
     }
-    /// The image of a label.
+    /// Returns the image of a label; `None` if it is unknown.
     pub fn label(
         &mut self,
         worker: &mut dyn Worker,
@@ -221,22 +223,22 @@ impl Images {
     }
 }
 
-/// Position of an image among the ascending slots that it goes to.
+/// Returns the positions of the images of `slots` among the ascending target slots.
 fn arrange(slots: &[Slot], to: &[Slot], target: &[Slot]) -> Option<Vec<usize>> {
     slots.iter().map(|&s| target.binary_search(&to[s as usize]).ok()).collect()
 }
 
 impl Symmetries {
-    /// The group that the model's candidates generate, of those that stand a trial and as far as
-    /// the initial state is kept; none if that is nothing but the identity, or if the options
-    /// say so.
+    /// Returns the group generated by the candidates that pass the test, restricted to elements
+    /// that fix the initial state. `None` if only the identity is left, or if the options disable
+    /// symmetries.
     pub fn find(model: &dyn Model, options: &Options) -> Result<Option<Symmetries>, Diagnostic> {
-        Self::find_but(model, options, &BTreeSet::new()).map(|found| found.0)
+        Self::find_without(model, options, &BTreeSet::new()).map(|found| found.0)
     }
 
-    /// As [`Symmetries::find`], without the candidates that are known to fail; also those that are
-    /// not used.
-    fn find_but(
+    /// As [`Symmetries::find`], without the candidates known to fail. Also returns the candidates
+    /// that are not used.
+    fn find_without(
         model: &dyn Model,
         options: &Options,
         failed: &BTreeSet<usize>,
@@ -245,7 +247,8 @@ impl Symmetries {
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
         components.dedup();
-        // The store of a model of one part is a table of its states: nothing to gain there.
+        // The store of a model with a single component is a table of its states: symmetries save
+        // nothing.
         if !options.symmetry || candidates.is_empty() || components.len() < 2 {
             return Ok((None, Vec::new()));
         }
@@ -276,7 +279,7 @@ impl Symmetries {
             match all.trial(model, &shared_cache, worker.as_mut(), &mut images)? {
                 Trial::Passed => generators.push(all.elements.remove(0)),
                 Trial::Failed => dropped.push(RejectedSymmetry::of(model, i, FAILED_TRIAL)),
-                // It moves nothing: there is nothing to gain.
+                // It fixes all states, so it saves nothing.
                 Trial::Idle => {}
             }
             all.broken = AtomicBool::new(false);
@@ -304,13 +307,14 @@ impl Symmetries {
     }
 
     fn classes(model: &dyn Model, confluent: &[bool]) -> Self {
-        let mut numbers: HashMap<Kind, u32> = HashMap::new();
+        let mut numbers: HashMap<GroupSignature, u32> = HashMap::new();
         let (mut classes, mut class_of) = (Vec::<Class>::new(), Vec::new());
         for (g, group) in model.groups().iter().enumerate() {
-            let at_once = confluent.get(g).copied().unwrap_or(false);
+            let confluent_priority = confluent.get(g).copied().unwrap_or(false);
             let (requires, reads, writes) =
                 (group.requires.clone(), group.reads.clone(), group.writes.clone());
-            let kind = Kind { requires, reads, writes, tau: group.tau, at_once };
+            let kind =
+                GroupSignature { requires, reads, writes, tau: group.tau, confluent_priority };
             let class = *numbers.entry(kind).or_insert_with_key(|kind| {
                 classes.push(Class { kind: kind.clone(), members: Vec::new() });
                 classes.len() as u32 - 1
@@ -331,7 +335,7 @@ impl Symmetries {
         }
     }
 
-    /// Where a candidate takes each class; none if some class goes nowhere.
+    /// Returns the image of each class under a candidate; `None` if some class has no image.
     fn image_classes(
         &self,
         model: &dyn Model,
@@ -340,7 +344,7 @@ impl Symmetries {
         candidate: usize,
     ) -> Result<Option<Vec<u32>>, Diagnostic> {
         let to = &model.symmetries()[candidate].slots;
-        let numbers: HashMap<&Kind, u32> =
+        let numbers: HashMap<&GroupSignature, u32> =
             self.classes.iter().zip(0..).map(|(class, number)| (&class.kind, number)).collect();
         let sorted = |slots: &[Slot]| {
             let mut slots: Vec<Slot> = slots.iter().map(|&s| to[s as usize]).collect();
@@ -357,7 +361,7 @@ impl Symmetries {
                 requires.push((to[slot as usize], image));
             }
             requires.sort_unstable();
-            let image = Kind {
+            let image = GroupSignature {
                 requires,
                 reads: sorted(&kind.reads),
                 writes: sorted(&kind.writes),
@@ -372,8 +376,7 @@ impl Symmetries {
         Ok((distinct.len() == out.len()).then_some(out))
     }
 
-    /// Whether the only element passes on the first states of the model, and changes something
-    /// there.
+    /// Tests the only element on the first states of the model.
     fn trial(
         &self,
         model: &dyn Model,
@@ -384,7 +387,7 @@ impl Symmetries {
         let initial = model.initial();
         let (mut seen, mut queue) = (HashSet::from([initial.clone()]), vec![initial]);
         let (mut at, mut moves) = (0, false);
-        while at < queue.len().min(TRIED) {
+        while at < queue.len().min(TRIAL_STATES) {
             let state = queue[at].clone();
             at += 1;
             match self.vector(model, worker, images, &self.elements[0], &state)? {
@@ -396,7 +399,7 @@ impl Symmetries {
                     continue;
                 }
                 let reads: Vec<u32> = group.reads.iter().map(|&s| state[s as usize]).collect();
-                // An error here is the search's to report.
+                // The search itself will report this error.
                 let mut steps = Steps::default();
                 if shared_cache.steps(g, &reads, worker, &mut steps).is_err() {
                     return Ok(Trial::Failed);
@@ -411,7 +414,7 @@ impl Symmetries {
                 {
                     let mut target = state.clone();
                     group.writes.iter().zip(values).for_each(|(&s, &v)| target[s as usize] = v);
-                    if queue.len() < TRIED && seen.insert(target.clone()) {
+                    if queue.len() < TRIAL_STATES && seen.insert(target.clone()) {
                         queue.push(target);
                     }
                 }
@@ -420,13 +423,13 @@ impl Symmetries {
         Ok(if moves { Trial::Passed } else { Trial::Idle })
     }
 
-    /// All products of the generators but the identity. Generators are left out, the last ones
-    /// first, while there are too many products.
+    /// Returns all products of the generators but the identity. While there are too many, drops the
+    /// last generator.
     fn closure(identity: &Element, generators: &mut Vec<Element>) -> Vec<Element> {
         loop {
             let mut seen = HashSet::from([(identity.slots.clone(), identity.points.clone())]);
             let (mut all, mut at) = (vec![identity.clone()], 0);
-            while at < all.len() && all.len() <= MOST {
+            while at < all.len() && all.len() <= MAX_ELEMENTS {
                 for g in generators.iter() {
                     let before = &all[at];
                     let product = Element {
@@ -441,7 +444,7 @@ impl Symmetries {
                 }
                 at += 1;
             }
-            if all.len() <= MOST {
+            if all.len() <= MAX_ELEMENTS {
                 all.remove(0);
                 return all;
             }
@@ -449,16 +452,15 @@ impl Symmetries {
         }
     }
 
-    /// Number of elements, the identity included.
+    /// Returns the number of elements, including the identity.
     pub fn order(&self) -> usize {
         self.elements.len() + 1
     }
-    /// The candidates that each element is made of, in the order in which they act; the identity is
-    /// not among the elements.
+    /// Returns the word of each element; the identity is not among the elements.
     pub fn words(&self) -> impl Iterator<Item = &[usize]> {
         self.elements.iter().map(|e| &e.word[..])
     }
-    /// Keeps some elements, which with the identity must be a group.
+    /// Retains some elements, which must form a group with the identity.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let mut index = 0;
         self.elements.retain(|_| {
@@ -466,44 +468,42 @@ impl Symmetries {
             keep(index - 1)
         });
     }
-    /// Whether something was found not to be a symmetry: then nothing that was computed with them
-    /// counts.
+    /// True if some symmetry was refuted: then the results of the search are void.
     pub fn broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
-    /// Says that an element, by its number, was found not to be a symmetry; the error to end the
-    /// search with.
-    pub fn refuse_element(&self, element: usize) -> Diagnostic {
+    /// Records that an element, by number, was refuted. Returns the error that ends the search.
+    pub fn refute_element(&self, element: usize) -> Diagnostic {
         held!(self.failed.lock()).extend(self.elements.get(element).and_then(|e| e.word.last()));
-        self.refuse()
+        self.refute()
     }
-    /// Says that something was found not to be a symmetry; the error to end the search with.
-    pub fn refuse(&self) -> Diagnostic {
+    /// Records that some symmetry was refuted. Returns the error that ends the search.
+    pub fn refute(&self) -> Diagnostic {
         self.broken.store(true, Ordering::Relaxed);
-        Diagnostic::new(mu_base::Stage::Internal, "a supposed symmetry is not one")
+        Diagnostic::new(mu_base::Stage::Internal, "a candidate symmetry was refuted")
     }
 
-    /// Whether it was found that they cost more than they save.
+    /// True if symmetries cost more than they save.
     pub fn is_costly(&self) -> bool {
         self.costly.load(Ordering::Relaxed)
     }
-    /// Says that they cost more than they save; the error to end the search with.
+    /// Records that symmetries cost more than they save. Returns the error that ends the search.
     pub fn give_up(&self) -> Diagnostic {
         self.costly.store(true, Ordering::Relaxed);
         Diagnostic::new(mu_base::Stage::Internal, "symmetries cost more than they save")
     }
 
-    /// Numbers of the candidates that were found to be none.
+    /// Returns the numbers of the refuted candidates.
     pub fn failed(&self) -> Vec<usize> {
         held!(self.failed.lock()).iter().copied().collect()
     }
-    /// Takes note that candidates were found to be none, by another process.
+    /// Records candidates refuted by another process.
     pub fn fail(&self, candidates: &[usize]) {
         held!(self.failed.lock()).extend(candidates);
         self.broken.store(true, Ordering::Relaxed);
     }
 
-    /// The image of a vector.
+    /// Returns the image of a vector.
     fn vector(
         &self,
         model: &dyn Model,
@@ -522,7 +522,7 @@ impl Symmetries {
         Ok(Some(out))
     }
 
-    /// The steps of a class for the values of its reads, in order, each once.
+    /// Returns the steps of a class for the values of its reads, sorted and without duplicates.
     fn answer(
         &self,
         class: u32,
@@ -548,15 +548,15 @@ impl Symmetries {
         Ok(out)
     }
 
-    /// Whether all images of a question are known to have the images of its answer.
+    /// True if an input of a group is verified already.
     pub(crate) fn is_confirmed(&self, group: usize, reads: &[u32]) -> bool {
         held!(self.confirmed.lock())
             .get(&self.class_of[group])
             .is_some_and(|known| known.contains(reads))
     }
 
-    /// Asks all images of a question; `Err` in the result if some answer is not the image of the
-    /// answer, with what failed taken note of.
+    /// Evaluates a group on all images of an input. The inner result is `Err` if some result is not
+    /// the image of the result; the refuted candidates are recorded.
     pub(crate) fn confirm(
         &self,
         model: &dyn Model,
@@ -569,7 +569,7 @@ impl Symmetries {
         let class = self.class_of[group];
         let own = self.answer(class, reads, shared_cache, worker)?;
         let mut orbit: Vec<(u32, Box<[u32]>)> = vec![(class, reads.into())];
-        // An element that goes on from one that fails says nothing of its last candidate.
+        // An element with a failing prefix does not refute its last candidate.
         let mut failing: Vec<&[usize]> = Vec::new();
         for element in &self.elements {
             if failing.iter().any(|f| element.word.starts_with(f)) {
@@ -600,7 +600,8 @@ impl Symmetries {
         Ok(Ok(()))
     }
 
-    /// The image of a question under an element, if its answer is the image of the answer.
+    /// Returns the image of an input under an element, if the result on it is the image of the
+    /// result.
     #[allow(clippy::too_many_arguments)]
     fn image_of_question(
         &self,
@@ -644,39 +645,39 @@ impl Symmetries {
         match self.answer(target, &question, shared_cache, worker) {
             Ok(answer) if answer == expected => Ok(Some((target, question.into()))),
             Err(limit) if limit.stop.is_some() => Err(limit),
-            // An image that cannot be evaluated need not be reachable: the model is fine, this is
-            // no symmetry of it.
+            // An image that cannot be evaluated may be unreachable: the model is correct, but this
+            // is no symmetry of it.
             _ => Ok(None),
         }
     }
 }
 
-/// Weighs what one thread spends on verifying symmetries and on images against what the orbits
-/// save. Only how long a search takes depends on it.
+/// Compares one thread's time for verification and images with the savings of the orbits. Affects
+/// only the duration of a search.
 pub(crate) struct SymmetryCostMonitor {
     since: Instant,
     /// States expanded.
     expanded: u64,
-    /// States of their orbits.
+    /// States in their orbits.
     covered: u64,
 }
 
 impl SymmetryCostMonitor {
-    /// Time before a search is judged: the first levels have few states and no answers yet.
+    /// Time before a search is judged: the first levels have few states and no cached answers.
     pub const PATIENCE: Duration = Duration::from_millis(250);
-    /// States between two looks at the clock: a look takes as long as a tenth of what a state does
-    /// where symmetries are cheap. Where states branch widely and each step is verified, these
-    /// few take as long as all of the patience.
+    /// States between two checks of the clock. A check takes a tenth of the time of a state if
+    /// symmetries are cheap. With many successors and full verification, these few states take as
+    /// long as the whole patience.
     const STRIDE: u64 = 16;
-    /// How many times longer than without symmetries a search may take: they save memory too.
-    const BEARABLE: f64 = 2.5;
+    /// Tolerated slowdown compared with a search without symmetries; symmetries also save memory.
+    const TOLERATED: f64 = 2.5;
 
-    /// Begins to measure.
+    /// Starts measuring.
     pub fn new() -> Self {
         SymmetryCostMonitor { since: Instant::now(), expanded: 0, covered: 0 }
     }
-    /// Takes note of a state that is expanded; the error to end the search with if it would be much
-    /// shorter without symmetries.
+    /// Records an expanded state. Returns the error that ends the search if it would be much faster
+    /// without symmetries.
     pub fn expand(&mut self, orbits: &Orbits, orbit: u64) -> Result<(), Halt> {
         self.expanded += 1;
         self.covered += orbit;
@@ -690,9 +691,9 @@ impl SymmetryCostMonitor {
         }
     }
 
-    /// Whether the search would be much shorter without symmetries, by what was seen so far.
+    /// True if the search so far would be much faster without symmetries.
     pub fn seems_costly(&self, orbits: &Orbits) -> bool {
-        too_much(
+        costs_too_much(
             self.since.elapsed().as_secs_f64(),
             orbits.spent.as_secs_f64(),
             self.expanded,
@@ -701,37 +702,37 @@ impl SymmetryCostMonitor {
     }
 }
 
-/// Whether a search would be much shorter without symmetries. It would take the time that is not
-/// spent on them for each state of the orbits.
-fn too_much(all: f64, spent: f64, expanded: u64, covered: u64) -> bool {
+/// True if a search would be much faster without symmetries. It would spend the time that is not
+/// spent on symmetries for each state of the orbits.
+fn costs_too_much(all: f64, spent: f64, expanded: u64, covered: u64) -> bool {
     let without = (all - spent) * covered as f64 / expanded.max(1) as f64;
-    expanded > 0 && all > SymmetryCostMonitor::BEARABLE * without
+    expanded > 0 && all > SymmetryCostMonitor::TOLERATED * without
 }
 
-/// Of so many images of leaves one is timed.
-const SAMPLED: u32 = 8;
+/// Interval of the images of leaves that are timed.
+const TIMING_INTERVAL: u32 = 8;
 
 /// One thread's tables of images of leaves.
 pub(crate) struct Orbits<'s> {
     pub symmetries: &'s Symmetries,
     pub images: Images,
     leaves: usize,
-    /// By element and leaf: the leaf that goes there.
+    /// By element and leaf: the leaf mapped to it.
     sources: Vec<u32>,
-    /// By element and leaf: for each slot of it, the position in the source.
+    /// By element and leaf: for each slot of it, the position in the source leaf.
     places: Vec<Vec<u32>>,
-    /// By element, leaf, and value of the source: the value there.
+    /// By element, leaf, and tuple of the source leaf: the image.
     tables: Vec<Vec<Maybe>>,
-    /// Time of verification, and of images that were not known by samples.
+    /// Time of verification, and sampled time of uncached images.
     pub spent: Duration,
-    /// Images that were not known.
+    /// Number of uncached images.
     filled: u32,
     /// The least image found.
     pub least: Vec<u32>,
 }
 
 impl<'s> Orbits<'s> {
-    /// For a store whose leaves are the components of the model.
+    /// Creates tables for a store whose leaves are the components of the model.
     pub fn new(symmetries: &'s Symmetries, store: &Store) -> Self {
         let leaves = store.leaves.len();
         let (mut sources, mut places) = (Vec::new(), Vec::new());
@@ -763,16 +764,17 @@ impl<'s> Orbits<'s> {
         }
     }
 
-    /// The time, of one image in [`SAMPLED`]: to look at the clock takes as long as a part of it.
+    /// Returns the current time for one image in [`TIMING_INTERVAL`], because reading the clock is
+    /// expensive.
     fn sampled(&mut self) -> Option<Instant> {
         self.filled += 1;
-        self.filled.is_multiple_of(SAMPLED).then(Instant::now)
+        self.filled.is_multiple_of(TIMING_INTERVAL).then(Instant::now)
     }
 
-    /// Takes note of the time that an image and those before it took, if it was looked at.
+    /// Adds the time of a timed image and of those before it.
     fn spend(&mut self, from: Option<Instant>) {
         if let Some(from) = from {
-            self.spent += from.elapsed() * SAMPLED;
+            self.spent += from.elapsed() * TIMING_INTERVAL;
         }
     }
 
@@ -780,7 +782,7 @@ impl<'s> Orbits<'s> {
     fn image(
         &mut self,
         store: &Store,
-        ask: Ask,
+        source_of_images: ImageSource,
         element: usize,
         leaf: usize,
         state: &[u32],
@@ -789,7 +791,7 @@ impl<'s> Orbits<'s> {
         let value = state[self.sources[at] as usize];
         match self.tables[at].get(value as usize).and_then(|image| image.get()) {
             Some(image) => Ok(image),
-            None => self.fill(store, ask, element, leaf, value),
+            None => self.fill(store, source_of_images, element, leaf, value),
         }
     }
 
@@ -797,7 +799,7 @@ impl<'s> Orbits<'s> {
     fn fill(
         &mut self,
         store: &Store,
-        ask: Ask,
+        source_of_images: ImageSource,
         element: usize,
         leaf: usize,
         value: u32,
@@ -811,14 +813,14 @@ impl<'s> Orbits<'s> {
         let mut image = Vec::with_capacity(row.len());
         for &p in &self.places[at] {
             match self.images.value(
-                ask.0,
-                ask.1,
+                source_of_images.0,
+                source_of_images.1,
                 word,
                 source.slots[p as usize],
                 row[p as usize],
             )? {
                 Some(v) => image.push(v),
-                None => return Err(self.symmetries.refuse_element(element).into()),
+                None => return Err(self.symmetries.refute_element(element).into()),
             }
         }
         let image = store.leaves[leaf].table.intern(&image);
@@ -831,11 +833,11 @@ impl<'s> Orbits<'s> {
         Ok(image)
     }
 
-    /// Appends the images of a leaf's tuple under all elements: leaves and numbers.
+    /// Appends the images of a leaf's tuple under all elements, as leaves and numbers.
     pub fn images_of(
         &mut self,
         store: &Store,
-        ask: Ask,
+        source_of_images: ImageSource,
         leaf: usize,
         number: u32,
         out: &mut Vec<(usize, u32)>,
@@ -847,7 +849,13 @@ impl<'s> Orbits<'s> {
                     let known = self.tables[at].get(number as usize).and_then(|image| image.get());
                     let image = match known {
                         Some(image) => image,
-                        None => self.fill(store, (ask.0, &mut *ask.1), element, to, number)?,
+                        None => self.fill(
+                            store,
+                            (source_of_images.0, &mut *source_of_images.1),
+                            element,
+                            to,
+                            number,
+                        )?,
                     };
                     out.push((to, image));
                 }
@@ -856,7 +864,7 @@ impl<'s> Orbits<'s> {
         Ok(())
     }
 
-    /// By leaf: the least of those that elements map to it, a number of its class.
+    /// Returns by leaf the number of its class: the least leaf mapped to it.
     pub fn classes(&self) -> Vec<usize> {
         let mut classes: Vec<usize> = (0..self.leaves).collect();
         for at in 0..self.sources.len() {
@@ -866,17 +874,17 @@ impl<'s> Orbits<'s> {
         classes
     }
 
-    /// Puts the member of a state's orbit that is kept into `least`: the first one by the numbers
-    /// of tuples, or by what all processes say of these. Returns the number of the element that
-    /// leads there, from 1; 0 if the state is kept itself.
+    /// Puts the representative of a state's orbit into `least`: the first one by tuple numbers, or
+    /// by stable hashes in a distributed search. Returns the number of the element that leads to
+    /// it, from 1; 0 if the state is its own representative.
     pub fn reduce(
         &mut self,
         store: &Store,
-        ask: Ask,
+        source_of_images: ImageSource,
         state: &[u32],
         mut stable_hashes: Option<&mut StableHashes>,
     ) -> Result<u32, Halt> {
-        let (model, worker) = ask;
+        let (model, worker) = source_of_images;
         self.least.clear();
         self.least.extend_from_slice(state);
         let mut which = 0;
@@ -906,7 +914,7 @@ impl<'s> Orbits<'s> {
         Ok(which)
     }
 
-    /// Size of a state's orbit; `fixed` gets the elements that leave the state as it is.
+    /// Returns the size of a state's orbit; appends the elements that fix the state to `fixed`.
     pub fn orbit(
         &mut self,
         store: &Store,
@@ -935,22 +943,22 @@ impl<'s> Orbits<'s> {
     }
 }
 
-/// Who knows images of values.
-type Ask<'a> = (&'a dyn Model, &'a mut dyn Worker);
+/// Sources of images of values: the model and a worker.
+type ImageSource<'a> = (&'a dyn Model, &'a mut dyn Worker);
 
 #[cfg(test)]
 mod tests {
-    use super::too_much;
+    use super::costs_too_much;
 
     #[test]
     fn what_symmetries_cost_is_weighed_against_the_orbits() {
-        // Nineteen parts of twenty are verification, and the orbits are hardly larger than their
+        // Nineteen twentieths of the time are verification, and the orbits hardly exceed their
         // representatives.
-        assert!(too_much(1.0, 0.95, 1000, 1020));
+        assert!(costs_too_much(1.0, 0.95, 1000, 1020));
         // The same with orbits of forty.
-        assert!(!too_much(1.0, 0.95, 1000, 40_000));
-        // Half of the time is bearable for the memory saved.
-        assert!(!too_much(1.0, 0.5, 1000, 1020));
-        assert!(!too_much(1.0, 1.0, 0, 0), "nothing has been expanded yet");
+        assert!(!costs_too_much(1.0, 0.95, 1000, 40_000));
+        // Half of the time is tolerable for the memory saved.
+        assert!(!costs_too_much(1.0, 0.5, 1000, 1020));
+        assert!(!costs_too_much(1.0, 1.0, 0, 0), "nothing has been expanded yet");
     }
 }

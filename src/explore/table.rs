@@ -1,55 +1,54 @@
-//! The set of all states: an insert-only, lock-free hash table of packed state keys that grows in
-//! place.
+//! State table: an insert-only, lock-free hash table of packed state keys that grows in place.
 //!
-//! In: keys of up to 63 bits (what [`super::store`] packs a state into). Out: whether a key is new,
-//! and its place. Linear probing over buckets of one cache line; a lookup is nearly always one
-//! line. Nothing is approximated: a key is permuted within its width, the upper part of the result
-//! is the bucket, and the entry holds the rest with the distance from its bucket, so that entries
-//! of 4 bytes do once there are many buckets (Cleary: "Compact Hash Tables Using Bidirectional
-//! Linear Probing", 1984; here the distance is stored). A table with few buckets or very wide keys
-//! holds whole keys in 8 bytes.
+//! In: keys of up to 63 bits (see [`super::store`]). Out: true if a key is new, and its place.
+//! Linear probing over buckets of one cache line; a lookup nearly always touches one line. The
+//! table is exact: a key is permuted within its width, the upper part of the result selects the
+//! bucket, and the entry holds the rest with the distance from its bucket. So 4 bytes an entry
+//! suffice once there are many buckets (Cleary: "Compact Hash Tables Using Bidirectional Linear
+//! Probing", 1984; here the distance is stored). A table with few buckets or very wide keys holds
+//! whole keys in 8 bytes.
 //!
 //! The bucket is `hash * buckets / 2^bits`, which is *monotone in the hash*: the table is sorted by
 //! hash up to probing. So growth by any factor is one sequential sweep that needs no second table
 //! ([`growth`]). The table grows by a quarter in whole segments: 4.6 to 5.8 bytes a state with
 //! short entries, 9.1 to 11.4 with long ones.
 //!
-//! Invariant: in every bucket from a key's home to the bucket where it lies, all entries before it
-//! are taken. Growth needs `&mut`, so it happens while no worker runs; in between, entries go from
-//! 0 to their value once and never change.
+//! Invariant: in every bucket from a key's home to the bucket of its entry, all entries before it
+//! are occupied. Growth needs `&mut`, so it happens while no worker runs; in between, entries
+//! change from 0 to their value once and never again.
 
 pub(crate) use growth::Growth;
 use mu_base::atomics::{AtomicU32, AtomicU64, Ordering};
 
-/// Fill at which the table asks to grow, in 1/1024, and that of a small one: a key that is new is
-/// probed for until there is a gap, which is far in a full table, and what a small one takes is no
-/// matter.
+/// Load at which the table requests growth, in 1/1024; for large and for small tables. Inserting a
+/// new key probes up to the next gap, which is far in a full table, and a small table needs little
+/// memory.
 const FILL: u64 = 900;
-const ROOMY_FILL: u64 = 720;
-/// Keys of a small table.
-const ROOMY: u64 = 1 << 22;
+const SMALL_FILL: u64 = 720;
+/// Number of keys of a small table.
+const SMALL_TABLE: u64 = 1 << 22;
 
 fn fill(keys: u64) -> u64 {
-    if keys <= ROOMY { ROOMY_FILL } else { FILL }
+    if keys <= SMALL_TABLE { SMALL_FILL } else { FILL }
 }
 /// log2 of the buckets of a segment: 4 MiB of entries.
 const SEGMENT_BITS: u32 = 16;
-/// Buckets within which a long entry lies from its home: a table that is filled beyond its measure
-/// says so soon.
+/// Maximum distance in buckets of a long entry from its home, so that an overfull table is detected
+/// early.
 const LONG_REACH: u64 = 128;
-/// Bits of a short entry that tell the distance in buckets from its home.
+/// Bits of a short entry that hold the distance in buckets from its home.
 const DISTANCE_BITS: u32 = 5;
-/// Buckets at the end that are nobody's home, for what probing pushes over it.
+/// Buckets at the end that are no homes, for entries that probing moves beyond the last home.
 const RESERVE: u64 = 64;
-/// Most bits of a hash that a short entry can hold.
+/// Maximum number of bits of a hash in a short entry.
 const REST_BITS: u32 = 31 - DISTANCE_BITS;
-/// Hashes that are put in order together.
+/// Hashes that are sorted together.
 #[cfg(unix)]
 const PART: usize = if cfg!(test) { 16 } else { 1 << 12 };
-/// Keys below which short entries are not worth a change of form.
+/// Number of keys below which short entries are not used.
 const SHORT_FROM: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-/// What is kept with each key, in the words of the search.
+/// Data stored with each key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Payload {
     /// Nothing.
@@ -59,29 +58,29 @@ pub(crate) enum Payload {
     Number,
     /// Two numbers in one word: [`Table::pair`].
     Pair,
-    /// The same, and a third number: [`Table::number`].
+    /// As `Pair`, and a third number: [`Table::number`].
     Triple,
 }
 
-/// Answer of [`Table::insert`].
+/// Result of [`Table::insert`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Insert {
     /// The key was added at this place.
     New(u64),
-    /// The key is there already.
+    /// The key was present at this place.
     Old(u64),
     /// No room within reach: grow, then try again.
     Full,
 }
 
-/// How buckets and rests follow from hashes.
+/// Mapping from hashes to buckets and rests.
 #[derive(Clone, Copy)]
 struct Geometry {
     /// Width of keys and hashes.
     bits: u32,
-    /// Range of homes; the rest of the last segment takes what probing pushes over the end.
+    /// Number of homes; probing uses the rest of the last segment.
     homes: u64,
-    /// Low bits of a hash that tell it from all others of the same home.
+    /// Number of low bits that distinguish the hashes of a home.
     rest: u32,
 }
 
@@ -94,29 +93,28 @@ impl Geometry {
     fn home(&self, hash: u64) -> u64 {
         ((u128::from(hash << (64 - self.bits)) * u128::from(self.homes)) >> 64) as u64
     }
-    /// The least hash of a home.
+    /// Returns the least hash of a home.
     #[inline]
     fn least(&self, home: u64) -> u64 {
         (u128::from(home) << self.bits).div_ceil(u128::from(self.homes)) as u64
     }
 }
 
-/// A form of entries.
+/// Format of entries.
 trait Cell: Send + Sync {
-    /// In a bucket.
+    /// Entries in a bucket.
     const COUNT: usize;
     fn zero() -> Self;
     fn get(&self) -> u64;
-    /// Makes it 0, while no other thread is at it, and tells what it was.
+    /// Sets it to 0 and returns its value. No other thread may access it.
     fn take(&self) -> u64;
-    /// From 0 to the value, or what is there instead.
+    /// Changes 0 to the value; `Err` with the present value if it is not 0.
     fn claim(&self, value: u64) -> Result<(), u64>;
-    /// What stands for a hash at a distance from its home; `None` if the distance is too long.
-    /// Never 0.
+    /// Encodes a hash at a distance from its home; `None` if the distance is too long. Never 0.
     fn encode(geometry: &Geometry, hash: u64, distance: u64) -> Option<u64>;
-    /// The distance that a value tells; 0 if it tells none.
+    /// Decodes the distance of a value; 0 if the format has none.
     fn distance(value: u64) -> u64;
-    /// The hash of a value, given the least hash of its home.
+    /// Decodes the hash of a value, given the least hash of its home.
     fn decode(geometry: &Geometry, value: u64, least: u64) -> u64;
 }
 
@@ -138,7 +136,7 @@ impl Cell for AtomicU64 {
     }
     #[inline]
     fn claim(&self, value: u64) -> Result<(), u64> {
-        // Relaxed: an entry publishes nothing but itself; what it refers to is read in a later
+        // Relaxed: an entry publishes nothing but itself; the data it refers to is read in a later
         // round only.
         self.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
     }
@@ -194,7 +192,7 @@ impl Cell for AtomicU32 {
     }
 }
 
-/// Buckets of one form in segments.
+/// Segments of buckets in one format.
 struct Cells<C> {
     segments: Vec<Box<[C]>>,
     /// log2 of the buckets of a segment.
@@ -202,7 +200,7 @@ struct Cells<C> {
 }
 
 impl<C: Cell> Cells<C> {
-    /// At least so many buckets.
+    /// Allocates at least this number of buckets.
     fn new(buckets: u64, bits: u32) -> Self {
         let mut cells = Self { segments: Vec::new(), bits };
         if buckets <= 1 << bits {
@@ -221,7 +219,7 @@ impl<C: Cell> Cells<C> {
     fn buckets(&self) -> u64 {
         self.segments.iter().map(|s| (s.len() / C::COUNT) as u64).sum()
     }
-    /// Buckets that are homes.
+    /// Returns the number of buckets that are homes.
     fn homes(&self) -> u64 {
         let all = self.buckets();
         all - (all / 4).min(RESERVE)
@@ -272,8 +270,8 @@ impl<C: Cell> Cells<C> {
             at += 1;
         }
     }
-    /// Gives all hashes in ascending order, some at a time. For states on disk, as what else is
-    /// only there where files can be read at a place.
+    /// Passes all hashes in ascending order to `each`, in parts. Used for states on disk, hence
+    /// only on Unix.
     #[cfg(unix)]
     fn in_order<E>(
         &self,
@@ -287,7 +285,8 @@ impl<C: Cell> Cells<C> {
             let taken =
                 self.bucket(at).into_iter().flatten().map(C::get).take_while(|&value| value != 0);
             part.extend(taken.map(|value| Self::hash(geometry, value, at, least)));
-            // Nothing is pushed past a bucket with room: what follows has its home there.
+            // No entry is moved past a bucket with a gap: the following entries have their home
+            // after it.
             if part.len() - before < C::COUNT && part.len() >= PART {
                 part.sort_unstable();
                 each(&part)?;
@@ -297,7 +296,7 @@ impl<C: Cell> Cells<C> {
         part.sort_unstable();
         each(&part)
     }
-    /// Hashes with their places.
+    /// Iterates over hashes with their places.
     fn entries<'c>(&'c self, geometry: &'c Geometry) -> impl Iterator<Item = (u64, u64)> + 'c {
         (0..self.buckets()).flat_map(move |at| {
             let least = geometry.least(at);
@@ -308,7 +307,7 @@ impl<C: Cell> Cells<C> {
             })
         })
     }
-    /// The hash of a value in a bucket whose least hash is given.
+    /// Returns the hash of a value in a bucket with this least hash.
     fn hash(geometry: &Geometry, value: u64, bucket: u64, least: u64) -> u64 {
         match C::distance(value) {
             0 => C::decode(geometry, value, least),
@@ -317,40 +316,40 @@ impl<C: Cell> Cells<C> {
     }
 }
 
-enum Form {
+enum Format {
     Long(Cells<AtomicU64>),
     Short(Cells<AtomicU32>),
 }
 
-/// The same words for both forms.
+/// Evaluates an expression for either format.
 macro_rules! either {
-    ($form:expr, $cells:ident => $body:expr) => {
-        match $form {
-            Form::Long($cells) => $body,
-            Form::Short($cells) => $body,
+    ($format:expr, $cells:ident => $body:expr) => {
+        match $format {
+            Format::Long($cells) => $body,
+            Format::Short($cells) => $body,
         }
     };
 }
 
 mod growth;
 
-/// A word on cache lines of its own: what it lies beside is read all the time, and it is written by
-/// all threads.
+/// A word on cache lines of its own: all threads write it, while its neighbours are read all the
+/// time.
 #[repr(align(128))]
-struct Alone(AtomicU64);
+struct CacheAligned(AtomicU64);
 
-/// See the module's head.
+/// The state table; see the module header.
 pub(crate) struct Table {
-    form: Form,
+    format: Format,
     geometry: Geometry,
     permutation: Permutation,
     payloads: Payloads,
     segment_bits: u32,
-    /// Entries taken; workers add to it in batches.
-    len: Alone,
+    /// Occupied entries; workers add to it in batches.
+    len: CacheAligned,
 }
 
-/// A bijection of the words of some width that spreads them.
+/// A bijection of the words of some width that spreads their bits.
 #[derive(Clone, Copy)]
 struct Permutation {
     mask: u64,
@@ -362,14 +361,14 @@ const FACTORS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
 
 impl Permutation {
     fn new(bits: u32) -> Self {
-        // Newton: each round doubles the number of right low bits.
+        // Newton iteration: each round doubles the number of correct low bits.
         let inverse =
             |a: u64| (0..6).fold(a, |x, _| x.wrapping_mul(2u64.wrapping_sub(a.wrapping_mul(x))));
         Self { mask: (1 << bits) - 1, shift: bits.div_ceil(2), inverses: FACTORS.map(inverse) }
     }
     #[inline]
     fn apply(&self, key: u64) -> u64 {
-        // A product passes bits upwards only, and keys may differ in their high bits alone.
+        // A product propagates bits upwards only, and keys may differ in their high bits alone.
         let x = (key ^ (key >> self.shift)).wrapping_mul(FACTORS[0]) & self.mask;
         (x ^ (x >> self.shift)).wrapping_mul(FACTORS[1]) & self.mask
     }
@@ -380,7 +379,7 @@ impl Permutation {
     }
 }
 
-/// Payload of the entries, by place.
+/// Payloads of the entries, by place.
 enum Payloads {
     None,
     Number(Chunks<AtomicU32>),
@@ -388,7 +387,7 @@ enum Payloads {
     Triple(Chunks<AtomicU64>, Chunks<AtomicU32>),
 }
 
-/// Zeros by place.
+/// Growable array of zero-initialised cells, by place.
 struct Chunks<A> {
     segments: Vec<Box<[A]>>,
 }
@@ -461,20 +460,20 @@ impl Payloads {
     }
 }
 
-/// Most bits of a key for which a table of so many keys has short entries.
+/// Returns the maximum key width for which a table of this size has short entries.
 pub(crate) fn short_bits(keys: u64) -> Option<u32> {
     let buckets = buckets_for(keys, AtomicU32::COUNT);
     // One bit for a range that is not a power of two, one for rounding up.
     (keys >= SHORT_FROM).then(|| REST_BITS - 2 + buckets.ilog2())
 }
 
-/// Buckets with some room for so many keys.
+/// Returns the number of buckets for `keys` keys, with some room.
 fn buckets_for(keys: u64, count: usize) -> u64 {
     (keys.max(64) * 1040 / fill(keys)).div_ceil(count as u64)
 }
 
 impl Table {
-    /// An empty table for about `expected` keys of `bits` bits, 63 at most.
+    /// Creates an empty table for about `expected` keys of `bits` bits, 63 at most.
     pub fn new(bits: u32, expected: u64, payload: Payload) -> Self {
         Self::with_segments(bits, expected, payload, SEGMENT_BITS)
     }
@@ -482,91 +481,90 @@ impl Table {
         // Shifts by 64 - bits and by bits must both be defined.
         let bits = bits.clamp(1, 63);
         let short = short_bits(expected).is_some_and(|most| bits <= most);
-        let form = if short {
-            Form::Short(Cells::new(buckets_for(expected, AtomicU32::COUNT), segment_bits))
+        let format = if short {
+            Format::Short(Cells::new(buckets_for(expected, AtomicU32::COUNT), segment_bits))
         } else {
-            Form::Long(Cells::new(buckets_for(expected, AtomicU64::COUNT), segment_bits))
+            Format::Long(Cells::new(buckets_for(expected, AtomicU64::COUNT), segment_bits))
         };
-        let mut geometry = Geometry::new(bits, either!(&form, c => c.homes()));
-        let form = match form {
-            // The reserve at the end makes the range of homes a little smaller than hoped for.
-            Form::Short(_) if geometry.rest > REST_BITS => {
+        let mut geometry = Geometry::new(bits, either!(&format, c => c.homes()));
+        let format = match format {
+            // The reserve at the end makes the range of homes a little smaller than computed.
+            Format::Short(_) if geometry.rest > REST_BITS => {
                 let cells = Cells::new(buckets_for(expected, AtomicU64::COUNT), segment_bits);
                 geometry = Geometry::new(bits, cells.homes());
-                Form::Long(cells)
+                Format::Long(cells)
             }
-            form => form,
+            format => format,
         };
         let mut table = Self {
-            form,
+            format,
             geometry,
             permutation: Permutation::new(bits),
             payloads: Payloads::None,
             segment_bits,
-            len: Alone(AtomicU64::new(0)),
+            len: CacheAligned(AtomicU64::new(0)),
         };
         table.payloads = Payloads::new(payload, table.places());
         table
     }
-    /// Places for entries.
+    /// Returns the number of entries, occupied or not.
     fn places(&self) -> u64 {
-        either!(&self.form, c => c.segments.iter().map(|s| s.len() as u64).sum())
+        either!(&self.format, c => c.segments.iter().map(|s| s.len() as u64).sum())
     }
-    /// Keys that have a home, fill 1.
+    /// Returns the number of entries in homes.
     fn capacity(&self) -> u64 {
-        let count = match &self.form {
-            Form::Long(_) => AtomicU64::COUNT,
-            Form::Short(_) => AtomicU32::COUNT,
+        let count = match &self.format {
+            Format::Long(_) => AtomicU64::COUNT,
+            Format::Short(_) => AtomicU32::COUNT,
         };
         self.geometry.homes * count as u64
     }
-    /// Where a key is to be looked for; for [`Table::touch`] and [`Table::insert_hashed`].
+    /// Returns the hash of a key, for [`Table::touch`] and [`Table::insert_hashed`].
     #[inline]
     pub fn hash(&self, key: u64) -> u64 {
         self.permutation.apply(key)
     }
-    /// The key of a hash.
+    /// Returns the key of a hash.
     pub fn key(&self, hash: u64) -> u64 {
         self.permutation.undo(hash)
     }
-    /// Loads the line that an insertion will need. Called for a batch of keys before their
-    /// insertion, so that the misses of the batch overlap.
+    /// Loads the cache line that an insertion will need. Called for a batch of keys before their
+    /// insertion, so that the misses overlap.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let home = self.geometry.home(hash);
-        either!(&self.form, c => c.bucket(home).map_or(0, |b| b[0].get()))
+        either!(&self.format, c => c.bucket(home).map_or(0, |b| b[0].get()))
     }
-    /// Bits of keys and hashes.
+    /// Returns the width of keys and hashes.
     #[cfg(unix)]
     pub fn key_bits(&self) -> u32 {
         self.geometry.bits
     }
-    /// Gives the hashes of all keys in ascending order, some at a time.
+    /// Passes the hashes of all keys in ascending order to `each`, in parts.
     #[cfg(unix)]
     pub fn in_order<E>(&self, each: &mut dyn FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
-        either!(&self.form, c => c.in_order(&self.geometry, each))
+        either!(&self.format, c => c.in_order(&self.geometry, each))
     }
-    /// Takes all keys out; the room for them stays. Of a table without payloads.
+    /// Removes all keys and retains the memory. Only for tables without payloads.
     #[cfg(unix)]
     pub fn clear(&mut self) {
-        either!(&mut self.form, c => c.segments.iter_mut().flatten().for_each(|cell| _ = cell.take()));
-        self.len = Alone(AtomicU64::new(0));
+        either!(&mut self.format, c => c.segments.iter_mut().flatten().for_each(|cell| _ = cell.take()));
+        self.len = CacheAligned(AtomicU64::new(0));
     }
-    /// Adds a key unless it is there.
+    /// Inserts a key unless it is present.
     pub fn insert(&self, key: u64) -> Insert {
         self.insert_hashed(self.hash(key))
     }
-    /// Adds the key of a hash unless it is there.
+    /// Inserts the key of a hash unless it is present.
     #[inline]
     pub fn insert_hashed(&self, hash: u64) -> Insert {
-        either!(&self.form, c => c.insert(&self.geometry, hash))
+        either!(&self.format, c => c.insert(&self.geometry, hash))
     }
-    /// Where a key is.
+    /// Returns the place of a key.
     pub fn find(&self, key: u64) -> Option<u64> {
-        either!(&self.form, c => c.find(&self.geometry, self.hash(key)))
+        either!(&self.format, c => c.find(&self.geometry, self.hash(key)))
     }
-    /// The number kept with an entry. The table was made with `Payload::Number` or
-    /// `Payload::Triple`.
+    /// Returns the number stored with an entry. Requires `Payload::Number` or `Payload::Triple`.
     #[inline]
     pub fn number(&self, place: u64) -> &AtomicU32 {
         match &self.payloads {
@@ -574,8 +572,7 @@ impl Table {
             _ => unreachable!("a table without numbers"),
         }
     }
-    /// The two numbers kept with an entry. The table was made with `Payload::Pair` or
-    /// `Payload::Triple`.
+    /// Returns the two numbers stored with an entry. Requires `Payload::Pair` or `Payload::Triple`.
     #[inline]
     pub fn pair(&self, place: u64) -> &AtomicU64 {
         match &self.payloads {
@@ -583,44 +580,45 @@ impl Table {
             _ => unreachable!("a table without pairs"),
         }
     }
-    /// What is kept with an entry, whatever its kind.
+    /// Returns the payload of an entry, of any kind.
     pub fn payload(&self, place: u64) -> u128 {
         self.payloads.get(place)
     }
-    /// Puts that in.
+    /// Sets the payload of an entry.
     pub fn set_payload(&self, place: u64, value: u128) {
         self.payloads.set(place, value);
     }
-    /// What entries have with them.
+    /// Returns the kind of payloads.
     pub fn payload_kind(&self) -> Payload {
         self.payloads.kind()
     }
-    /// Whether entries are short.
+    /// True if entries are short.
     pub fn is_short(&self) -> bool {
-        matches!(self.form, Form::Short(_))
+        matches!(self.format, Format::Short(_))
     }
-    /// Keys in the table, as reported by [`Table::add_len`].
+    /// Returns the number of keys, as reported by [`Table::add_len`].
     pub fn len(&self) -> u64 {
         self.len.0.load(Ordering::Relaxed)
     }
-    /// Workers report their insertions in batches; returns the new length.
+    /// Adds to the number of keys; workers report their insertions in batches. Returns the new
+    /// number.
     pub fn add_len(&self, new: u64) -> u64 {
         self.len.0.fetch_add(new, Ordering::Relaxed) + new
     }
-    /// Whether it is time to grow.
+    /// True if the table should grow.
     pub fn crowded(&self) -> bool {
         let (capacity, fill) = (self.capacity(), fill(self.capacity()));
         self.len() > capacity / 1024 * fill + capacity % 1024 * fill / 1024
     }
-    /// Bytes of the entries.
+    /// Returns the bytes of the entries and payloads.
     pub fn bytes(&self) -> u64 {
-        either!(&self.form, c => c.buckets() * 64) + self.payloads.bytes()
+        either!(&self.format, c => c.buckets() * 64) + self.payloads.bytes()
     }
-    /// All keys with their places.
+    /// Iterates over all keys with their places.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let (long, short) = match &self.form {
-            Form::Long(c) => (Some(c.entries(&self.geometry)), None),
-            Form::Short(c) => (None, Some(c.entries(&self.geometry))),
+        let (long, short) = match &self.format {
+            Format::Long(c) => (Some(c.entries(&self.geometry)), None),
+            Format::Short(c) => (None, Some(c.entries(&self.geometry))),
         };
         long.into_iter()
             .flatten()
@@ -723,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_agree_on_who_was_first() {
+    fn threads_agree_on_the_first_insertion() {
         let keys = if cfg!(miri) { 100 } else { 100_000 };
         let table = Table::new(30, 2 * keys, Payload::None);
         let new: u64 = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Exploration against a naive twin, across threads, caches, sizes and layouts.
+//! Exploration against a naive reference, across threads, caches, sizes and layouts.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -48,7 +48,7 @@ fn naive_steps(
     found
 }
 
-/// All states with their distance and steps, by the interface's definition.
+/// Computes all states with their distance and steps, by the definition of the interface.
 fn naive(model: &dyn Model) -> Naive {
     let mut worker = model.worker();
     let mut seen: Naive = HashMap::new();
@@ -119,7 +119,7 @@ fn random_models_equal_their_naive_twins() {
     }
 }
 
-/// That the models of the tests are what they say.
+/// Checks the sizes of the test models.
 #[test]
 fn models_have_published_sizes_and_those_of_formulas() {
     let sizes = |model: &dyn Model| {
@@ -147,7 +147,7 @@ fn transition_systems_equal_their_naive_twins() {
             assert_eq!(lts.offsets, parallel.offsets, "shape {n} seed {seed}");
             assert_eq!(lts.targets, parallel.targets, "shape {n} seed {seed}");
             assert_eq!(outcome.states as usize, lts.state_count());
-            // Walk both at once from the initial state: a bijection by distance and steps.
+            // Traverse both from the initial state: a bijection by distance and steps.
             let twin = naive(&model);
             let mut lazy = Lazy::new(&model, &options(1, true)).unwrap();
             let mut steps = Vec::new();
@@ -171,7 +171,7 @@ fn transition_systems_equal_their_naive_twins() {
     }
 }
 
-/// Replays a path by the interface's definition.
+/// Replays a path by the definition of the interface.
 fn replay(model: &dyn Model, from: Vec<u32>, path: &[PathStep]) -> Vec<u32> {
     let mut worker = model.worker();
     let mut at = from;
@@ -254,7 +254,7 @@ fn cycles_are_found_and_lassos_replay() {
             let twin = naive(&model);
             let only = (seed % 2 == 0).then_some(LabelId(1));
             let test = |_: usize, l: LabelId| only.is_none_or(|o| o == l);
-            // Naive: peel states without steps that count to states that are left.
+            // Naive: remove states without selected steps to remaining states.
             let mut left: HashSet<&Vec<u32>> = twin.keys().collect();
             loop {
                 let leaf = |s: &&&Vec<u32>| {
@@ -304,7 +304,8 @@ fn cycles_are_found_and_lassos_replay() {
     assert!(cyclic > 20, "{cyclic}");
 }
 
-/// Two groups make one step, and one of them passes the test: few such steps, and many.
+/// Two groups make one step, and only one of them satisfies the predicate; few such steps, and
+/// many.
 #[test]
 fn a_step_that_several_groups_make_passes_a_test_if_one_of_them_does() {
     for width in [1, 40] {
@@ -342,8 +343,8 @@ fn a_step_that_several_groups_make_passes_a_test_if_one_of_them_does() {
     }
 }
 
-/// `tokens` tokens on a circle of places with room for one each; a place is a component, or all are
-/// in one. C(places, tokens) states.
+/// `tokens` tokens on a circle of places with room for one each; each place is a component, or all
+/// are in one. C(places, tokens) states.
 fn circle(places: u32, tokens: u32, one_component: bool) -> HandModel {
     let mut m = HandModel::new();
     let slots: Vec<u32> = (0..places)
@@ -421,10 +422,10 @@ fn on_demand_goes_through_the_same_changes_of_layout() {
 }
 
 #[test]
-fn steps_on_demand_are_the_same_when_asked_again_kept_or_not() {
+fn steps_on_demand_do_not_depend_on_the_cache() {
     for (n, &shape) in SHAPES.iter().enumerate() {
         let model = random(7, shape);
-        // All are kept; some; none.
+        // All steps are cached; some; none.
         for bytes in [256 << 20, 100, 0] {
             let mut lazy =
                 Lazy::new(&model, &Options { cache_bytes: bytes, ..options(1, true) }).unwrap();
@@ -443,7 +444,7 @@ fn steps_on_demand_are_the_same_when_asked_again_kept_or_not() {
 
 #[test]
 fn confluent_cycles_have_one_representative() {
-    // A component that turns by confluent steps, beside one that counts.
+    // A component that turns by confluent steps, and one that counts.
     let mut model = HandModel::new();
     let a = model.slot("turn", 0, true, 0);
     let b = model.slot("count", 1, false, 0);
@@ -457,12 +458,12 @@ fn confluent_cycles_have_one_representative() {
     assert_eq!(count(&model, &options(2, true)).0, 50);
     let (states, transitions, deadlocks) =
         count(&model, &options(2, true).with_confluence_of(&model));
-    // Each representative keeps its tau loop.
+    // Each representative has its tau loop.
     assert_eq!((states, transitions, deadlocks), (10, 19, 0));
 }
 
 #[test]
-fn limits_stop_and_say_so() {
+fn limits_stop_and_are_reported() {
     let model = arcx(1);
     let budget = |limits: Limits| Budget::new(limits);
     let outcome = explore(
@@ -552,11 +553,11 @@ impl Worker for FailingWorker<'_> {
     }
 }
 
-/// Keeps a checkpoint in memory whenever it is asked.
+/// Writes a checkpoint to memory whenever one is due.
 struct InMemory {
     header: super::CheckpointHeader,
     always: bool,
-    kept: std::sync::Mutex<Vec<u8>>,
+    bytes: std::sync::Mutex<Vec<u8>>,
 }
 
 impl super::CheckpointWriter for InMemory {
@@ -566,14 +567,14 @@ impl super::CheckpointWriter for InMemory {
     fn keep(&self, image: &super::CheckpointImage) -> Result<(), Diagnostic> {
         let mut bytes = Vec::new();
         image.write(&self.header, &mut bytes)?;
-        *self.kept.lock().unwrap() = bytes;
+        *self.bytes.lock().unwrap() = bytes;
         Ok(())
     }
 }
 
-/// Whatever the limit at which a search ends, going on from its checkpoint comes to the same end.
+/// For every limit, resuming the checkpoint gives the same result.
 #[test]
-fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
+fn a_resumed_search_has_the_same_result() {
     let header = super::CheckpointHeader {
         fingerprint: "arcx".into(),
         values: vec![vec!["1".into()], vec![]],
@@ -584,14 +585,14 @@ fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
         let whole = explore(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
         for (i, limit) in limits.into_iter().enumerate() {
             let checkpoints =
-                InMemory { header: header.clone(), always: i == 1, kept: Default::default() };
+                InMemory { header: header.clone(), always: i == 1, bytes: Default::default() };
             let options = Options { threads: 1 + i, ..Options::default() };
             let budget = Budget::new(Limits { max_states: Some(limit), ..Limits::default() });
             let stopped =
                 super::explore_with(&model, &options, &budget, &Silent, keeping(&checkpoints))
                     .unwrap();
             assert_eq!(stopped.stop, Stop::States);
-            let bytes = checkpoints.kept.into_inner().unwrap();
+            let bytes = checkpoints.bytes.into_inner().unwrap();
             let mut accept = |h: &super::CheckpointHeader| {
                 assert_eq!(*h, header);
                 Ok(())
@@ -619,16 +620,16 @@ fn keeping(checkpoints: &dyn super::CheckpointWriter) -> super::Extras<'_> {
     super::Extras { checkpoints: Some(checkpoints), ..Default::default() }
 }
 
-/// No flipped bit, no cut, no addition goes unnoticed.
+/// Every flipped bit, truncation, or extension is detected.
 #[test]
 fn a_damaged_checkpoint_is_refused() {
     let header =
         super::CheckpointHeader { fingerprint: "arcx".into(), values: vec![], names: Vec::new() };
-    let checkpoints = InMemory { header, always: false, kept: Default::default() };
+    let checkpoints = InMemory { header, always: false, bytes: Default::default() };
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
     super::explore_with(&arcx(0), &Options::default(), &budget, &Silent, keeping(&checkpoints))
         .unwrap();
-    let bytes = checkpoints.kept.into_inner().unwrap();
+    let bytes = checkpoints.bytes.into_inner().unwrap();
     let read = |bytes: &[u8]| {
         super::RestoredSearch::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states())
     };
@@ -643,8 +644,8 @@ fn a_damaged_checkpoint_is_refused() {
     assert!(read(&[&bytes[..], &[0]].concat()).is_err());
 }
 
-/// The table is emptied to disk every few hundred states. The search itself holds what is on disk
-/// against what it counted.
+/// The table is written to disk every few hundred states. The search itself compares the states on
+/// disk with its count.
 #[test]
 fn spilled_searches_count_what_those_in_memory_do() {
     let folder = std::env::temp_dir();

@@ -1,14 +1,14 @@
-//! The tree of a store: which leaves share a field of the key, chosen from a sample of the states.
+//! Layout of the store's tree: the choice of leaves that share a field of the key, from a sample of
+//! the states.
 //!
-//! In: how many values the leaves have, indices of leaves of some states. Out: inner nodes, each a
-//! pair of subtrees, and the fields with the bits that they need. While the fields do not fit side
-//! by side, the pair is folded that saves most bits. All pairs are compared on a small part of the
-//! sample; the values of the pair that seems best are counted in all of it, and from them those in
-//! all states are estimated, before it is taken or another is better.
+//! In: the number of values of each leaf, and the leaf indices of some states. Out: inner nodes,
+//! each a pair of subtrees, and the fields with their widths. While the fields are wider than the
+//! key, the pair that saves most bits is folded. All pairs are compared on a small part of the
+//! sample. The values of the best pair are counted in the whole sample, and its values in all
+//! states are estimated from them, before it is folded or another pair becomes the best.
 //!
-//! Cost: pairs of leaves times [`compared`], and a pass over the sample for each pair that seems
-//! best. Invariant: a leaf is in one field; a node's children have smaller numbers if they are
-//! nodes.
+//! Cost: pairs of leaves times [`compared`], and a pass over the sample for each best pair.
+//! Invariant: a leaf is in one field; a node has a greater number than its children.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,41 +16,41 @@ use super::store::{Child, KEY_BITS, NODE_SHARE, bits_for};
 
 type Map<K, V> = HashMap<K, V, ahash::RandomState>;
 
-/// A field: a subtree, and the bits that it needs.
-pub(super) struct Top {
+/// A field: a subtree, and its width in bits.
+pub(super) struct TreeField {
     pub child: Child,
     pub bits: u32,
-    /// Its index in each state of the sample, for inner nodes a number of the sample's own.
+    /// Its index in each state of the sample; for inner nodes a number local to the sample.
     column: Vec<u32>,
 }
 
-/// Two fields that may become one, and how many values that would have.
+/// Two fields that may be folded, and the number of values of the pair.
 #[derive(Clone, Copy)]
 struct Pair {
     a: usize,
     b: usize,
     values: usize,
-    /// Whether they were counted in the whole sample.
+    /// True if the values were counted in the whole sample.
     counted: bool,
 }
 
-/// States of a sample on which all pairs of so many leaves are compared.
+/// Returns the number of sampled states on which all pairs are compared.
 pub(super) fn compared(leaves: usize) -> usize {
     (4_000_000 / (leaves * leaves).max(1)).clamp(256, 20_000)
 }
 
-/// How many values all states have, of which a sample has some, each so many times: by those that
-/// it has once and twice, after Chao: "Nonparametric estimation of the number of classes in a
-/// population" (1984). No more than there are states.
-fn in_all(times: &[u32], states: u64) -> usize {
+/// Estimates the number of values in all states from the multiplicities in a sample, by the numbers
+/// of values that occur once and twice (Chao: "Nonparametric estimation of the number of classes in
+/// a population", 1984). At most the number of states.
+fn estimate_values(times: &[u32], states: u64) -> usize {
     let with = |n: u32| times.iter().filter(|t| **t == n).count() as u64;
     let (once, twice) = (with(1), with(2));
     let unseen = once * once.saturating_sub(1) / (2 * (twice + 1));
     times.len().max((times.len() as u64 + unseen).min(states) as usize)
 }
 
-/// Numbers the values of a pair in the sample, and says how often each is there.
-fn joined(a: &[u32], b: &[u32]) -> (Vec<u32>, Vec<u32>) {
+/// Numbers the values of a pair in the sample. Returns the numbers and the multiplicities.
+fn join_values(a: &[u32], b: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut seen: Map<(u32, u32), u32> = Map::default();
     let mut times: Vec<u32> = Vec::new();
     let column = a.iter().zip(b).map(|(&x, &y)| {
@@ -64,24 +64,23 @@ fn joined(a: &[u32], b: &[u32]) -> (Vec<u32>, Vec<u32>) {
     (column, times)
 }
 
-/// Chooses a tree.
+/// State of the layout algorithm.
 struct Chooser {
-    tops: Vec<Top>,
+    tops: Vec<TreeField>,
     pairs: Vec<Pair>,
-    /// Every so manyth state of the sample is looked at for a first idea.
+    /// Stride over the sample for the first comparison.
     stride: usize,
     few: usize,
     expected: u64,
 }
 
 impl Chooser {
-    /// About how many values two fields have together.
+    /// Estimates the number of values of a pair of fields.
     fn pair(&self, a: usize, b: usize) -> Pair {
         let (x, y) = (&self.tops[a].column, &self.tops[b].column);
         let found =
             x.iter().zip(y).step_by(self.stride).collect::<HashSet<_, ahash::RandomState>>().len();
-        // With nearly as many values as there are states in the sample, it has more of them in all
-        // states.
+        // If nearly every sampled state has its own value, the number grows with the states.
         let wide = found * 4 > self.few;
         let values = if wide {
             found.max((found as u64 * self.expected / self.few.max(1) as u64) as usize)
@@ -95,13 +94,13 @@ impl Chooser {
         self.tops.iter().map(|t| t.bits + more).sum()
     }
 
-    /// Whether a pair has a value for each few states.
+    /// True if the pair has a value for each few states.
     fn is_wide(&self, pair: &Pair) -> bool {
         pair.values as u64 * NODE_SHARE > self.expected
     }
 
-    /// The pair that saves most bits, of small ones rather than of large ones: so the tree is flat,
-    /// and a step changes few nodes. A wide one saves nothing worth having.
+    /// Returns the pair that saves most bits, preferring small ones, so that the tree is flat and a
+    /// step changes few nodes. Wide pairs save too little.
     fn best(&self) -> Option<usize> {
         let worth = |p: &Pair| {
             let (a, b) = (self.tops[p.a].bits, self.tops[p.b].bits);
@@ -112,10 +111,10 @@ impl Chooser {
         (0..self.pairs.len()).max_by_key(|&i| worth(&self.pairs[i]))
     }
 
-    /// Folds a pair into the node, which takes the place of its first.
+    /// Replaces the first field of a pair by the node, and removes the second.
     fn fold(&mut self, pair: Pair, node: Child, bits: u32, column: Vec<u32>) {
         let Pair { a, b, .. } = pair;
-        self.tops[a] = Top { child: node, bits, column };
+        self.tops[a] = TreeField { child: node, bits, column };
         self.tops.remove(b);
         self.pairs.retain(|p| p.a != a && p.b != a && p.a != b && p.b != b);
         for p in &mut self.pairs {
@@ -131,25 +130,28 @@ impl Chooser {
     }
 }
 
-/// The children of the inner nodes, and the fields: `counts` are the values of the leaves so far,
-/// `margin` is how many bits more inner nodes get, the table is going to be made for `expected`
-/// states.
+/// Chooses the children of the inner nodes, and the fields. `counts`: values of the leaves so far;
+/// `margin`: additional bits of inner nodes; `expected`: states that the new table is made for.
 pub(super) fn choose(
     counts: &[usize],
     sample: &[Vec<u32>],
     margin: u32,
     expected: u64,
-) -> (Vec<[Child; 2]>, Vec<Top>) {
+) -> (Vec<[Child; 2]>, Vec<TreeField>) {
     let leaf = |l: usize| {
         let bits = bits_for(counts[l]).clamp(1, 31);
-        Top { child: Child::Leaf(l as u32), bits, column: sample.iter().map(|s| s[l]).collect() }
+        TreeField {
+            child: Child::Leaf(l as u32),
+            bits,
+            column: sample.iter().map(|s| s[l]).collect(),
+        }
     };
     let stride = sample.len().div_ceil(compared(counts.len())).max(1);
     let few = sample.len().div_ceil(stride);
-    let tops: Vec<Top> = (0..counts.len()).map(leaf).collect();
+    let tops: Vec<TreeField> = (0..counts.len()).map(leaf).collect();
     let mut chooser = Chooser { tops, pairs: Vec::new(), stride, few, expected };
     let mut nodes = Vec::new();
-    // At least two bits of room for each field.
+    // At least two spare bits for each field.
     while chooser.bits(2) > KEY_BITS && chooser.tops.len() > 2 {
         if chooser.pairs.is_empty() {
             let count = chooser.tops.len();
@@ -161,14 +163,17 @@ pub(super) fn choose(
         let Some(at) = chooser.best() else { break };
         let pair = chooser.pairs[at];
         let (a, b) = (&chooser.tops[pair.a], &chooser.tops[pair.b]);
-        let (column, times) = joined(&a.column, &b.column);
+        let (column, times) = join_values(&a.column, &b.column);
         if !pair.counted {
             let values = if chooser.is_wide(&pair) { pair.values } else { times.len() };
-            chooser.pairs[at] =
-                Pair { values: values.max(in_all(&times, expected)), counted: true, ..pair };
+            chooser.pairs[at] = Pair {
+                values: values.max(estimate_values(&times, expected)),
+                counted: true,
+                ..pair
+            };
             continue;
         }
-        // A field with little room is better than a node with a value for each few states.
+        // A narrow field is better than a node with a value for each few states.
         if chooser.is_wide(&pair) && chooser.bits(0) <= KEY_BITS {
             break;
         }
@@ -186,9 +191,9 @@ mod tests {
     use mu_base::random::Random;
 
     #[test]
-    fn what_goes_together_is_folded_first() {
-        // Twelve leaves of a hundred values: those of a pair are equal, the pairs know nothing of
-        // each other.
+    fn correlated_leaves_are_folded_first() {
+        // Twelve leaves of a hundred values: the leaves of a pair are equal, the pairs are
+        // independent.
         let mut random = Random::new(7);
         let sample: Vec<Vec<u32>> = (0..5000)
             .map(|_| {
@@ -211,8 +216,8 @@ mod tests {
         (0..8_000).for_each(|_| times[random.below(10_000)] += 1);
         times.retain(|t| *t > 0);
         assert!((5_000..6_000).contains(&times.len()));
-        assert!((9_000..11_000).contains(&in_all(&times, 1 << 40)));
-        assert_eq!(in_all(&[1; 50], 60), 60);
-        assert_eq!(in_all(&[4, 9, 3], 60), 3);
+        assert!((9_000..11_000).contains(&estimate_values(&times, 1 << 40)));
+        assert_eq!(estimate_values(&[1; 50], 60), 60);
+        assert_eq!(estimate_values(&[4, 9, 3], 60), 3);
     }
 }

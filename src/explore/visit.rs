@@ -1,10 +1,9 @@
-//! Exploration with a visitor, which sees each state and step in breadth-first order and may end
-//! the exploration.
+//! Exploration with a visitor, which receives each state and step in breadth-first order and may
+//! end the exploration.
 //!
-//! In: a model, a [`Visitor`]. Out: how it ended. One thread, on the store and caches of [`Lazy`];
-//! for counts alone [`super::explore`] is faster. Invariant: states are numbered from 0 in the
-//! order in which they are visited; each step is visited once, after its source and before the next
-//! state.
+//! In: a model, a [`Visitor`]. Out: the reason of the end. One thread, on the store and caches of
+//! [`Lazy`]; for counts alone [`super::explore`] is faster. Invariant: states are numbered from 0
+//! in the order of visits; each step is visited once, after its source and before the next state.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +12,7 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_model::Model;
 
-/// Who is shown states and steps. `Break` ends the search.
+/// Receiver of states and steps. `Break` ends the search.
 pub trait Visitor {
     /// A state, before its steps.
     fn state(&mut self, _state: StateId, _vector: &[u32]) -> ControlFlow<()> {
@@ -25,18 +24,18 @@ pub trait Visitor {
     }
 }
 
-/// How a visit ended.
+/// Reason for the end of a visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visited {
-    /// All states and steps were shown.
+    /// All states and steps were visited.
     All,
-    /// The visitor had seen enough.
+    /// The visitor ended the visit.
     Enough,
-    /// A limit came first.
+    /// A limit ended the visit.
     Stopped(Stop),
 }
 
-/// Shows a model to a visitor.
+/// Passes the states and steps of a model to a visitor.
 pub fn visit(
     model: &dyn Model,
     options: &Options,
@@ -79,13 +78,13 @@ mod tests {
     use mu_base::Limits;
 
     #[derive(Default)]
-    struct Seen {
+    struct Recorder {
         vectors: Vec<Vec<u32>>,
         steps: Vec<(StateId, LabelId, StateId)>,
         most: usize,
     }
 
-    impl Visitor for Seen {
+    impl Visitor for Recorder {
         fn state(&mut self, state: StateId, vector: &[u32]) -> ControlFlow<()> {
             assert_eq!(state.index(), self.vectors.len());
             self.vectors.push(vector.to_vec());
@@ -108,7 +107,7 @@ mod tests {
         let mut steps = 0;
         for seed in 0..30 {
             let model = random(seed, shape);
-            let mut seen = Seen::default();
+            let mut seen = Recorder::default();
             let (options, budget) = (Options::default(), Budget::default());
             assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::All);
             let (outcome, lts) = explore_lts(&model, &options, &budget, &Silent).unwrap();
@@ -135,12 +134,12 @@ mod tests {
     #[test]
     fn a_visit_ends_early() {
         let model = counters(3, 9);
-        let mut seen = Seen { most: 7, ..Seen::default() };
+        let mut seen = Recorder { most: 7, ..Recorder::default() };
         let (options, budget) = (Options::default(), Budget::default());
         assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::Enough);
         assert_eq!(seen.vectors.len(), 7);
         let few = Budget::new(Limits { max_states: Some(50), ..Limits::default() });
-        let mut seen = Seen::default();
+        let mut seen = Recorder::default();
         assert_eq!(
             visit(&model, &options, &few, &mut seen).unwrap(),
             Visited::Stopped(Stop::States)

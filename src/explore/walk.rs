@@ -1,10 +1,10 @@
-//! A walk through a model, one step at a time, back and forth: what a simulator does.
+//! Walk through a model, one step at a time, forward and back, for simulators.
 //!
-//! In: a model. Out: the steps of the current state, and the path that led there; undone steps can
-//! be redone until another step is taken. Random steps come from a seeded generator: one seed, one
-//! walk. Cost: one evaluation of each enabled group a state; the path keeps its vectors. Invariant:
-//! each step of the path is a step of the model from the state before it; steps of a state are in
-//! the order of the groups, each label and target once.
+//! In: a model. Out: the steps of the current state, and the path to it; undone steps can be redone
+//! until another step is taken. Random steps come from a seeded generator, so a seed determines the
+//! walk. Cost: one evaluation of each enabled group a state; the path stores its vectors.
+//! Invariant: each step of the path is a step of the model from the state before it; steps of a
+//! state are in the order of the groups, each label and target once.
 
 use mu_base::ids::LabelId;
 use mu_base::random::Random;
@@ -22,14 +22,14 @@ pub struct Move {
     pub state: Vec<u32>,
 }
 
-/// See the module's head.
+/// A walk; see the module header.
 pub struct Walk<'m> {
     model: &'m dyn Model,
     worker: Box<dyn Worker + 'm>,
     initial: Vec<u32>,
-    /// Steps taken, and those that can be gone forward again.
+    /// Steps taken, followed by undone ones.
     path: Vec<Move>,
-    /// How many steps of the path lie behind.
+    /// Number of steps taken.
     at: usize,
     moves: Vec<Move>,
     seed: u64,
@@ -58,36 +58,36 @@ impl<'m> Walk<'m> {
     pub fn model(&self) -> &'m dyn Model {
         self.model
     }
-    /// How many steps led here.
+    /// Returns the number of steps taken.
     pub fn position(&self) -> usize {
         self.at
     }
-    /// The steps behind, then those that can be gone forward again.
+    /// Returns the steps taken, followed by undone ones.
     pub fn path(&self) -> &[Move] {
         &self.path
     }
-    /// The state after so many steps of the path.
+    /// Returns the state after this number of steps of the path.
     pub fn state_after(&self, steps: usize) -> &[u32] {
         if steps == 0 { &self.initial } else { &self.path[steps - 1].state }
     }
-    /// The present state.
+    /// Returns the current state.
     pub fn state(&self) -> &[u32] {
         self.state_after(self.at)
     }
-    /// The steps of the present state.
+    /// Returns the steps of the current state.
     pub fn moves(&self) -> &[Move] {
         &self.moves
     }
-    /// The seed of the random steps.
+    /// Returns the seed of the random steps.
     pub fn seed(&self) -> u64 {
         self.seed
     }
-    /// Starts the random generator anew.
+    /// Restarts the random generator.
     pub fn reseed(&mut self, seed: u64) {
         (self.seed, self.random) = (seed, Random::new(seed));
     }
-    /// Takes a step of the present state by its index. The steps ahead are kept if it is the first
-    /// of them. False: there is no such step.
+    /// Takes a step of the current state by its index. Undone steps remain if it is the first of
+    /// them. Returns false if there is no such step.
     pub fn take(&mut self, index: usize) -> Result<bool, Diagnostic> {
         let Some(chosen) = self.moves.get(index) else { return Ok(false) };
         if self.path.get(self.at) != Some(chosen) {
@@ -98,14 +98,14 @@ impl<'m> Walk<'m> {
         self.go(self.at + 1)?;
         Ok(true)
     }
-    /// Goes to the state after so many steps of the path, or to its end if it is shorter.
+    /// Moves to the state after this number of steps of the path, or to its end if it is shorter.
     pub fn go(&mut self, steps: usize) -> Result<(), Diagnostic> {
         let steps = steps.min(self.path.len());
         self.moves = self.steps_of(steps)?;
         self.at = steps;
         Ok(())
     }
-    /// Takes a random step, each as likely as the other. False: there is none.
+    /// Takes a random step, uniformly chosen. Returns false if there is none.
     pub fn random(&mut self) -> Result<bool, Diagnostic> {
         if self.moves.is_empty() {
             return Ok(false);
@@ -113,7 +113,7 @@ impl<'m> Walk<'m> {
         let index = self.random.below(self.moves.len());
         self.take(index)
     }
-    /// Takes over the path of another walk through the same model, and its place.
+    /// Adopts the path and position of another walk through the same model.
     pub fn adopt(&mut self, other: Walk<'m>) {
         (self.path, self.at, self.moves) = (other.path, other.at, other.moves);
     }
@@ -124,8 +124,8 @@ impl<'m> Walk<'m> {
     }
 }
 
-/// The steps of a state, in the order of the groups, each label and target once. Errors: an
-/// evaluation that fails.
+/// Computes the steps of a state, in the order of the groups, each label and target once. Errors:
+/// an evaluation that fails.
 pub fn moves(
     model: &dyn Model,
     worker: &mut dyn Worker,
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!((walk.state(), walk.position()), (&[1, 1][..], 2));
         walk.go(1).unwrap();
         assert_eq!((walk.state(), walk.path().len()), (&[1, 0][..], 2));
-        // The same step again keeps what is ahead; another does not.
+        // Taking the same step again retains the undone steps; another step does not.
         walk.go(0).unwrap();
         walk.take(0).unwrap();
         assert_eq!((walk.position(), walk.path().len()), (1, 2));
@@ -204,7 +204,7 @@ mod tests {
         assert_ne!(walked(1), walked(2));
     }
 
-    /// Steps are those of the explored system: walks through random models, followed in it.
+    /// Random walks through random models take only steps of the explored system.
     #[test]
     fn steps_are_those_of_the_transition_system() {
         let shape = Shape { slots: 4, values: 3, components: 2, groups: 6, labels: 3 };
@@ -215,7 +215,7 @@ mod tests {
                 explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
             let mut walk = Walk::new(&model, seed).unwrap();
             let mut at = lts.initial;
-            // The numbers of vectors: learnt on the way, where a label leads to one state only.
+            // Numbers of vectors, known where a label leads to one state only.
             for _ in 0..50 {
                 let mut here: Vec<String> =
                     lts.successors(at).map(|(l, _)| lts.table.texts[l.index()].clone()).collect();

@@ -1,10 +1,10 @@
-//! Quantifiers of action formulas, moved inwards: action formula -> the same set of multi-actions,
-//! each quantifier standing before parts that use its variables and cannot be taken apart.
+//! Miniscoping of action formulas: moves quantifiers inwards, to parts that use their variables and
+//! cannot be split.
 //!
-//! `exists` goes into both sides of `||`, past the side of `&&` that does not use its variables,
-//! and into tests, where it becomes a quantifier of data; dually `forall`. So in `exists n: Nat.
-//! val(n > 3) || a(n)` values of `n` are asked for only where an action of the model gives one, and
-//! the test is decided by itself. Cost: linear in the formula, times the depth of quantifiers.
+//! `exists` distributes over `||`, moves past operands of `&&` that do not use its variables, and
+//! into tests, where it becomes a quantifier of data; dually `forall`. So in `exists n: Nat. val(n
+//! > 3) || a(n)` values of `n` are needed only if an action of the model provides one, and the test
+//! is decided by itself. Cost: linear in the formula, times the depth of quantifiers.
 
 use super::normal::action_free_vars;
 use super::typed::Action;
@@ -13,7 +13,7 @@ use mu_data::expr::{Binder, Expr, ExprKind};
 use mu_data::signature::Signature;
 use mu_data::sort::basic;
 
-/// The action formula with its quantifiers moved inwards. New terms are made in `signature`.
+/// Returns the action formula with its quantifiers moved inwards. Adds new terms to `signature`.
 pub(super) fn narrow(signature: &mut Signature, action: &Action) -> Action {
     stacker::maybe_grow(64 << 10, 1 << 20, || match action {
         Action::True | Action::False | Action::Val(_) | Action::Multi(_) => action.clone(),
@@ -38,7 +38,7 @@ pub(super) fn narrow(signature: &mut Signature, action: &Action) -> Action {
     })
 }
 
-/// `forall vars. a` (`all`) or `exists vars. a`.
+/// Returns `forall vars. a` (`all`) or `exists vars. a`.
 fn quantify(signature: &mut Signature, all: bool, vars: &[VarId], a: Action) -> Action {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         let vars = used(vars, &a);
@@ -75,8 +75,8 @@ fn quantify(signature: &mut Signature, all: bool, vars: &[VarId], a: Action) -> 
                 a => bind(all, vars, Action::Not(Box::new(a))),
             },
             Action::Implies(a, b) => quantify(signature, all, &vars, Action::Or(negated(a), b)),
-            // A conjunction under `exists`, a disjunction under `forall`: only a side without the
-            // variables leaves.
+            // A conjunction under `exists`, a disjunction under `forall`: only an operand without
+            // the variables moves out.
             Action::And(a, b) if !all => split(signature, all, vars, *a, *b, &join),
             Action::Or(a, b) if all => split(signature, all, vars, *a, *b, &join),
             Action::And(a, b) | Action::Or(a, b) => {
@@ -116,7 +116,7 @@ fn negated(a: Box<Action>) -> Box<Action> {
     Box::new(Action::Not(a))
 }
 
-/// Those of the variables that occur freely.
+/// Returns the variables that occur freely.
 fn used(vars: &[VarId], a: &Action) -> Vec<VarId> {
     let mut free = Vec::new();
     action_free_vars(a, &mut free);

@@ -1,9 +1,9 @@
-//! Which multi-actions a formula names, and where: the ground of warnings about actions that never
-//! happen.
+//! Multi-actions named by a formula, with their positions: the basis of warnings about actions that
+//! never happen.
 //!
-//! In: a typed formula. Out: each multi-action of each modality, with the modality's place, whether
-//! it is asked for or excluded, and whether the modality is `[..]` after negations are counted.
-//! Cost: linear in the formula.
+//! In: a typed formula. Out: each multi-action of each modality, with the modality's position, its
+//! polarity, and the kind of the modality (`[..]` or `<..>`) after negations are counted. Cost:
+//! linear in the formula.
 
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use mu_base::Span;
@@ -17,13 +17,13 @@ pub struct Mentioned {
     pub span: Span,
     /// Actions with their arguments.
     pub acts: Vec<(ActId, Vec<Expr>)>,
-    /// Whether it stands under an even number of negations within its action formula.
+    /// True if it is under an even number of negations within its action formula.
     pub positive: bool,
-    /// Whether the modality is `[..]` (else `<..>`) where negations are pushed inwards.
+    /// True if the modality is `[..]` (otherwise `<..>`) when negations are pushed inwards.
     pub must: bool,
 }
 
-/// All multi-actions that a formula names, in the order of the text.
+/// Returns all multi-actions that a formula names, in the order of the text.
 pub fn mentioned(formula: &TypedFormula) -> Vec<Mentioned> {
     let mut out = Vec::new();
     state(&formula.formula, true, &mut out);
@@ -82,8 +82,9 @@ fn action(a: &Action, span: Span, must: bool, positive: bool, out: &mut Vec<Ment
     });
 }
 
-/// The innermost part of a formula behind `[..]`, `forall` and conditions on data alone: where a
-/// path that shows it false ends, that part fails, unless the path goes on in it ([`goes_on`]).
+/// Returns the innermost part of a formula behind `[..]`, `forall` and conditions on data alone. At
+/// the end of a path that refutes the formula, that part fails, unless the path continues in it
+/// ([`goes_on`]).
 pub fn innermost(formula: &TypedFormula) -> &State {
     let mut at = &formula.formula;
     loop {
@@ -96,7 +97,7 @@ pub fn innermost(formula: &TypedFormula) -> &State {
     }
 }
 
-/// Whether a formula speaks of data only.
+/// True if a formula depends on data only.
 fn is_data(s: &State) -> bool {
     match &s.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => true,
@@ -108,8 +109,8 @@ fn is_data(s: &State) -> bool {
     }
 }
 
-/// Whether a path that shows a part of a formula false may lead on from where the part is asked: it
-/// has `[..]` where negations are pushed inwards.
+/// True if a path that refutes a part of a formula may continue from the state where the part is
+/// evaluated: it has `[..]` when negations are pushed inwards.
 pub fn goes_on(part: &State) -> bool {
     fn box_in(s: &State, positive: bool) -> bool {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
@@ -126,7 +127,7 @@ pub fn goes_on(part: &State) -> bool {
             StateKind::May(_, a) => !positive || box_in(a, positive),
         })
     }
-    // What is behind `<..>` is not shown by a path.
+    // A path does not refute the operand of `<..>`.
     match &part.kind {
         StateKind::May(..) => false,
         _ => box_in(part, true),

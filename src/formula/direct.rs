@@ -1,13 +1,13 @@
-//! A direct evaluator of typed formulas on a small explicit transition system: the textbook
+//! Direct evaluator of typed formulas on a small explicit transition system: the textbook
 //! semantics, by sets of states. It is the oracle of the engines and the checker of evidence, and
-//! shares with them the data engine only: no normal form, no automaton, no game.
+//! shares only the data engine with them: no normal form, no automaton, no game.
 //!
 //! Input: typed formula, transition system, multi-actions of its labels. Output: the set of states
-//! that satisfy the formula. Fixed points are iterated from bottom or top for each valuation of
-//! their parameters that is asked for; nested ones are iterated anew each time. Quantifiers range
-//! over the finite sorts completely. Over an infinite sort they range over the values that occur in
-//! the labels (with their parts), the numbers next to them, and some small ones: exact if no other
-//! value can be told apart from these, as is the case for variables that are guarded by an action's
+//! that satisfy the formula. Fixed points are iterated from bottom or top for each required
+//! valuation of their parameters; nested ones are iterated anew each time. Quantifiers range over
+//! finite sorts completely. Over an infinite sort they range over the values that occur in the
+//! labels (with their parts), the adjacent numbers, and some small ones. This is exact if no other
+//! value can be distinguished from these, as for variables that are guarded by an action's
 //! arguments.
 //!
 //! Cost: exponential in the nesting of fixed points; for small systems only.
@@ -31,10 +31,10 @@ use std::sync::Arc;
 type Environment = AHashMap<VarId, Value>;
 type Table = AHashMap<Vec<Value>, FixedBitSet>;
 
-/// Most values over which one quantifier ranges.
+/// Limit on the values over which one quantifier ranges.
 const MOST_VALUES: usize = 100_000;
 
-/// The states of `lts` that satisfy the formula.
+/// Returns the states of `lts` that satisfy the formula.
 pub fn satisfying(
     formula: &TypedFormula,
     lts: &Lts,
@@ -44,8 +44,8 @@ pub fn satisfying(
     naive.state(&formula.formula, &Environment::new())
 }
 
-/// Whether the initial state satisfies the formula; none if more than `fuel` elementary steps would
-/// be needed.
+/// True if the initial state satisfies the formula; `None` if that takes more than `fuel`
+/// elementary steps.
 pub fn holds_within(
     formula: &TypedFormula,
     lts: &Lts,
@@ -61,8 +61,8 @@ pub fn holds_within(
     }
 }
 
-/// The same, and whether it rests on values of an infinite sort that a quantifier over states did
-/// not range over; numbers below `also` are ranged over too.
+/// As [`holds_within`]. The second flag is true if the result depends on values of an infinite sort
+/// that a quantifier over states omitted; numbers below `also` are included.
 pub fn holds_for(
     formula: &TypedFormula,
     lts: &Lts,
@@ -79,7 +79,7 @@ pub fn holds_for(
     }
 }
 
-/// Whether the initial state satisfies the formula.
+/// True if the initial state satisfies the formula.
 pub fn holds(
     formula: &TypedFormula,
     lts: &Lts,
@@ -94,18 +94,18 @@ struct Naive<'a> {
     engine: Engine,
     actions: Vec<Arc<MultiAction>>,
     values: Vec<Vec<Vec<Value>>>,
-    /// Values of infinite sorts that occur.
+    /// Occurring values of infinite sorts.
     occurring: AHashMap<SortId, Vec<Value>>,
     domains: AHashMap<SortId, Rc<Vec<Value>>>,
     codes: AHashMap<Expr, (Code, Vec<VarId>)>,
     tables: AHashMap<FixId, Vec<(bool, Table)>>,
-    /// Elementary steps left.
+    /// Remaining elementary steps.
     fuel: u64,
-    /// A quantifier over states ranged over some values of an infinite sort.
+    /// True if a quantifier over states ranged over some values of an infinite sort.
     sampled: bool,
 }
 
-/// Whether a sort has finitely many elements.
+/// True if a sort has finitely many elements.
 pub fn is_finite(data: &DataSpec, sort: SortId) -> bool {
     fn go(data: &DataSpec, sort: SortId, open: &mut Vec<SortId>) -> bool {
         match data.signature.sorts.kind(sort) {
@@ -202,7 +202,7 @@ impl<'a> Naive<'a> {
         Ok(naive)
     }
 
-    /// Remembers the parts of a label's argument.
+    /// Records the parts of a label's argument.
     fn note_values(&mut self, e: &Expr, numbers: &mut AHashSet<BigInt>) -> Result<(), Diagnostic> {
         let mut stack = vec![e.clone()];
         while let Some(e) = stack.pop() {
@@ -217,7 +217,7 @@ impl<'a> Naive<'a> {
                         stack.extend(args.iter().cloned());
                     }
                 }
-                // A function is a value as a whole.
+                // A function is an indivisible value.
                 ExprKind::Op(_) | ExprKind::Bind(..) => {}
                 ExprKind::Var(_) | ExprKind::Where(..) => continue,
             }
@@ -466,7 +466,7 @@ impl<'a> Naive<'a> {
         Ok(())
     }
 
-    /// States with an `r`-path into the target.
+    /// Returns the states with an `r`-path into the target.
     fn before(
         &mut self,
         r: &Regular,
@@ -517,7 +517,7 @@ impl<'a> Naive<'a> {
         })
     }
 
-    /// Labels in the set of an action formula.
+    /// Returns the labels in the set of an action formula.
     fn fitting(&mut self, a: &Action, env: &Environment) -> Result<FixedBitSet, Diagnostic> {
         let n = self.actions.len();
         let mut env = env.clone();
@@ -548,7 +548,7 @@ impl<'a> Naive<'a> {
                     {
                         return Ok(false);
                     }
-                    // Equal as multisets: equality is an equivalence, so the first match will do.
+                    // Equal as multisets: equality is an equivalence, so the first match suffices.
                     let mut given: Vec<_> =
                         multi.iter().map(|m| m.0).zip(self.values[label].iter().cloned()).collect();
                     for (act, args) in acts {

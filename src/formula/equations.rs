@@ -1,5 +1,5 @@
-//! Parameterised boolean equation systems as mCRL2 writes them: text -> a specification whose steps
-//! are the moves of the system's game.
+//! Parameterised boolean equation systems in mCRL2's text format: text -> a specification with
+//! steps that are the moves of the system's game.
 //!
 //! ```text
 //! sort …  map …  eqn …
@@ -7,15 +7,15 @@
 //!      mu Y(n: Nat) = X(n + 1) && exists k: Nat. val(k < n);
 //! init X(0);
 //! ```
-//! As in the tool `pbes2lps` of the mCRL2 project each equation becomes a process. One that is a
-//! disjunction or `exists` offers its operands as steps `some_k`, one that is a conjunction or
-//! `forall` as steps `all_k`, where `k` counts the changes between least and greatest fixed points
-//! up to the equation. Parts of another connective become states of their own, of the last `k`.
-//! Conditions guard steps, quantified variables are summed; a part that is decided is a step `yes`
-//! or `no`; `each` marks states of conjunctions. The states and steps are the game (`game::moves`),
-//! so all that reads and explores specifications serves equation systems too.
+//! As in the tool `pbes2lps` of the mCRL2 project each equation becomes a process. A disjunction or
+//! `exists` offers its operands as steps `some_k`, a conjunction or `forall` as steps `all_k`,
+//! where `k` counts the changes between least and greatest fixed points up to the equation. Parts
+//! with another connective become states of their own, with the last `k`. Conditions guard steps,
+//! quantified variables are summed; a decided part is a step `yes` or `no`; `each` marks states of
+//! conjunctions. The states and steps are the game (`game::moves`), so all readers and explorers of
+//! specifications also support equation systems.
 //!
-//! Cost: one pass. Invariant: places of the tree lead into the text as it was written.
+//! Cost: one pass. Invariant: positions of the tree refer to the original text.
 
 use ahash::AHashSet;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -40,11 +40,11 @@ pub use unroll::Unrolled;
 pub struct System {
     /// The specification of the game.
     pub specification: ast::Specification,
-    /// What the names of its actions start with.
+    /// The common prefix of its action names.
     pub prefix: String,
-    /// By rank, whether the fixed points are least.
+    /// By rank: true if the fixed points are least.
     pub least: Vec<bool>,
-    /// The instance that is asked for, as written.
+    /// The requested instance, as written.
     pub initial: String,
     /// The number of its equation.
     pub start: usize,
@@ -52,7 +52,7 @@ pub struct System {
     pub bare: Vec<Bare>,
     /// Their ranks.
     pub ranks: Vec<usize>,
-    /// Where variables of sorts of integers are quantified whose values the game enumerates.
+    /// Declarations of quantified integer variables with values that the game enumerates.
     pub quantified: Vec<Span>,
 }
 
@@ -65,7 +65,7 @@ enum Positive {
     Quantifier(bool, Vec<ast::VarDecl>, Box<Positive>),
 }
 
-/// Where things are in the text.
+/// A position in the text.
 struct Scan<'a> {
     text: &'a str,
     source: SourceId,
@@ -73,7 +73,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Goes over blanks and comments.
+    /// Skips blanks and comments.
     fn skip(&mut self) {
         loop {
             let rest = &self.text[self.at..];
@@ -85,7 +85,7 @@ impl<'a> Scan<'a> {
             self.at += trimmed.find('\n').unwrap_or(trimmed.len());
         }
     }
-    /// The word here, if there is one.
+    /// Consumes the next word, if there is one.
     fn word(&mut self) -> Option<&'a str> {
         self.skip();
         let rest = &self.text[self.at..];
@@ -107,7 +107,7 @@ impl<'a> Scan<'a> {
             || self.text[self.at..].chars().next().map_or(0, char::len_utf8),
             str::len,
         );
-        // At the end of the text, the place is its last character.
+        // At the end of the text, the position is its last character.
         let at = if length == 0 {
             self.text.trim_end().char_indices().last().map_or(0, |c| c.0)
         } else {
@@ -128,7 +128,7 @@ impl<'a> Scan<'a> {
         let span = Span { source: self.source, start: at as u32, end: (at + length) as u32 };
         Diagnostic::at(Stage::Syntax, span, found).note(format!("expected {expected}"))
     }
-    /// Goes to a mark that is in no comment and no brackets; what lies between.
+    /// Advances to a symbol outside of comments and brackets. Returns the range before it.
     fn until(&mut self, mark: char) -> Option<std::ops::Range<usize>> {
         let (start, mut depth, mut comment) = (self.at, 0usize, false);
         for (i, c) in self.text[start..].char_indices() {
@@ -149,7 +149,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The place of the word `pbes` outside of comments.
+/// Returns the position of the word `pbes` outside of comments.
 fn start_of_equations(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -211,7 +211,7 @@ pub fn read_unrolled(
     system(sections, equations, (source, text, part), unrolled)
 }
 
-/// What stands before the equations; goes behind the word `pbes`.
+/// Reads the declarations before the equations, and the word `pbes`.
 fn declarations(scan: &mut Scan<'_>) -> Result<Vec<Section>, Diagnostic> {
     let Some(start) = start_of_equations(scan.text) else {
         return Err(scan.refuse("an equation system: declarations, then `pbes` and equations"));
@@ -234,7 +234,7 @@ fn declarations(scan: &mut Scan<'_>) -> Result<Vec<Section>, Diagnostic> {
     Ok(sections)
 }
 
-/// The model of equations; the initial instance is a part of the text.
+/// Builds the model of equations; the initial instance is a part of the text.
 fn system(
     mut sections: Vec<Section>,
     mut equations: Vec<Equation>,
@@ -275,7 +275,7 @@ fn system(
         ranks.push(signs.len() - 1);
     }
     let last = signs.len() - 1;
-    // Names of actions that no equation has.
+    // Choose names of actions that no equation has.
     let mut prefix = String::new();
     while names.iter().any(|n| {
         n.strip_prefix(&prefix)
@@ -319,7 +319,7 @@ fn unknown(name: &ast::Ident, names: &[String]) -> Diagnostic {
         .note(format!("variables: {}", names.join(", ")))
 }
 
-/// `X(x: S) = f;` after its sign.
+/// Parses `X(x: S) = f;` after its sign.
 fn equation(scan: &mut Scan, least: bool) -> Result<Equation, Diagnostic> {
     let Some(_) = scan.word() else { return Err(scan.refuse("the variable of the equation")) };
     let from = scan.at;
@@ -389,7 +389,7 @@ fn negated(data: &Data) -> Data {
     }
 }
 
-/// A conjunction (`all`) or disjunction, operands of the same kind taken in.
+/// Creates a conjunction (`all`) or disjunction; inlines operands of the same kind.
 fn junction(all: bool, parts: [Positive; 2]) -> Positive {
     let mut flat = Vec::new();
     for part in parts {
@@ -428,7 +428,7 @@ impl Game<'_> {
     fn end(&self, name: &str, span: Span) -> Process {
         self.then(name, Node::new(ProcessKind::Delta, span))
     }
-    /// The state of a formula, of some rank.
+    /// Returns the state of a formula with this rank.
     fn state(&self, formula: &Positive, rank: usize, span: Span) -> Result<Process, Diagnostic> {
         match formula {
             Positive::Junction(true, _) | Positive::Quantifier(true, ..) => {
@@ -437,7 +437,8 @@ impl Game<'_> {
             _ => self.steps(formula, false, rank, span),
         }
     }
-    /// The steps that a formula contributes to a state of a connective (`all`: conjunction).
+    /// Returns the steps that a formula contributes to a state of a connective (`all`:
+    /// conjunction).
     fn steps(
         &self,
         formula: &Positive,
@@ -466,8 +467,8 @@ impl Game<'_> {
                     span,
                 ),
                 Positive::Junction(a, parts) if *a == all => {
-                    // Where a condition decides, nothing else is looked at: what lies behind may
-                    // have no end.
+                    // If a condition decides, nothing else is evaluated, because the rest may not
+                    // terminate.
                     let (mut conditions, mut decides, mut rest) =
                         (Vec::new(), Vec::new(), Vec::new());
                     for part in parts {
@@ -486,7 +487,7 @@ impl Game<'_> {
                     all.unwrap_or_else(|| Node::new(ProcessKind::Delta, span))
                 }
                 // Conditions decide here; the rest is a part of this state if it is a single one,
-                // else a state of its own.
+                // otherwise a state of its own.
                 Positive::Junction(_, parts) => {
                     let condition = |p: &Positive| match p {
                         Positive::Val(data) => Some(if all { negated(data) } else { data.clone() }),
@@ -506,7 +507,7 @@ impl Game<'_> {
             })
         })
     }
-    /// A state of its own, of the last rank: operands of a connective.
+    /// Returns a separate state with the last rank, for operands of a connective.
     fn other(&self, parts: &[&Positive], all: bool, span: Span) -> Result<Process, Diagnostic> {
         let mut state = if all { Some(self.end("each", span)) } else { None };
         for part in parts {

@@ -1,17 +1,17 @@
-//! Quantifiers of state formulas, moved inwards while they are brought into normal form: each
-//! stands before the part that uses its variables.
+//! Miniscoping of state formulas: moves quantifiers inwards during normalisation, to the part that
+//! uses their variables.
 //!
-//! `exists` goes into both sides of `||`, past the sides of `&&` that do not use its variables,
-//! past `<R>` where `R` does not use them, and into tests, where it becomes a quantifier of data;
-//! dually `forall`. A test that it guards goes with it: `val(c) && <R>f` is `<R>(val(c) && f)`. So
-//! in `forall n: Nat. val(n < 9) => [true*.a(n)]f` values of `n` are asked for only where an action
-//! of the model gives one, and there is one fixed point for `true*`, not one for each `n`.
-//! Variables part where labels give them, or where no test that goes with them holds them together.
-//! Miniscoping, as for first-order logic; past modalities and `R*` because quantifiers commute with
-//! those of their own kind.
+//! `exists` distributes over `||`, moves past the operands of `&&` that do not use its variables,
+//! past `<R>` if `R` does not use them, and into tests, where it becomes a quantifier of data;
+//! dually `forall`. A test that it guards moves along: `val(c) && <R>f` is `<R>(val(c) && f)`. So
+//! in `forall n: Nat. val(n < 9) => [true*.a(n)]f` values of `n` are needed only if an action of
+//! the model provides one, and there is one fixed point for `true*`, not one for each `n`.
+//! Variables are separated if labels determine them, or if no test that moves along links them.
+//! This is miniscoping as in first-order logic; moving past modalities and `R*` is sound because
+//! quantifiers commute with those of their own kind.
 //!
-//! Cost: linear in the formula, times the variables in scope. Invariant: the formula's value is
-//! that of the quantified one; sorts are not empty.
+//! Cost: linear in the formula, times the variables in scope. Invariant: the value is that of the
+//! quantified formula; sorts are not empty.
 
 use super::normal::{Node, NodeId, Normaliser, action_free_vars};
 use super::typed::{Action, Regular, State, StateKind};
@@ -25,16 +25,15 @@ use std::rc::Rc;
 /// Free data variables of parts of a formula, by their address.
 pub(super) type Uses = AHashMap<*const State, Rc<[VarId]>>;
 
-/// Quantifiers on their way inwards.
+/// Quantifiers that are moved inwards.
 #[derive(Clone)]
 pub(super) struct Scope {
     /// `forall` or `exists`.
     all: bool,
     vars: Vec<VarId>,
-    /// With `exists` a part of it has to be true together with these, with `forall` if none of
-    /// these is.
+    /// Tests that move along: conjuncts of a part under `exists`, negated disjuncts under `forall`.
     tests: Vec<Expr>,
-    /// Where they were written.
+    /// Their position in the source.
     span: Span,
 }
 
@@ -47,7 +46,7 @@ impl Scope {
         self.vars.is_empty() && self.tests.is_empty()
     }
 
-    /// Just these variables, and the tests on them that have no other variable that stays.
+    /// Splits off these variables, and the tests on them without another remaining variable.
     fn alone(&mut self, vars: Vec<VarId>) -> Scope {
         self.vars.retain(|v| !vars.contains(v));
         let (there, here) = self
@@ -58,7 +57,7 @@ impl Scope {
         Scope { vars, tests: here, ..*self }
     }
 
-    /// The variables that are linked to some of them by tests, and those tests; the others stay.
+    /// Splits off the variables that tests link to `linked`, and those tests.
     fn part(&mut self, mut linked: Vec<VarId>) -> Scope {
         let mut tests = Vec::new();
         loop {
@@ -101,7 +100,7 @@ fn of_regular(r: &Regular) -> Vec<VarId> {
     vars
 }
 
-/// Whether the labels that a regular formula fits say what a variable is.
+/// True if the labels that a regular formula matches determine a variable.
 fn given(r: &Regular, v: VarId) -> bool {
     fn by(action: &Action, v: VarId) -> bool {
         match action {
@@ -117,7 +116,7 @@ fn given(r: &Regular, v: VarId) -> bool {
     matches!(r, Regular::Action(a) if stacker::maybe_grow(64 << 10, 1 << 20, || by(a, v)))
 }
 
-/// The parts of a sequence, first to last.
+/// Returns the parts of a sequence, first to last.
 fn elements(r: &Regular) -> Vec<&Regular> {
     let (mut list, mut open) = (Vec::new(), vec![r]);
     while let Some(r) = open.pop() {
@@ -130,7 +129,7 @@ fn elements(r: &Regular) -> Vec<&Regular> {
 }
 
 impl Normaliser<'_> {
-    /// The formula under quantifiers.
+    /// Normalises a formula under quantifiers.
     pub(super) fn quantified(
         &mut self,
         mut scope: Scope,
@@ -170,7 +169,7 @@ impl Normaliser<'_> {
         })
     }
 
-    /// Operands of the connective that the quantifiers do not distribute over.
+    /// Normalises operands of the connective over which the quantifiers do not distribute.
     fn split(
         &mut self,
         mut scope: Scope,
@@ -191,7 +190,8 @@ impl Normaliser<'_> {
             }
         }
         while let Some((_, _, first)) = rest.first() {
-            // The operands and tests that share variables with the first operand, directly or not.
+            // The operands and tests that share variables with the first operand, directly or
+            // indirectly.
             let mut linked: Vec<VarId> =
                 first.iter().copied().filter(|v| scope.vars.contains(v)).collect();
             let mut here = scope.part(linked.clone());
@@ -220,7 +220,7 @@ impl Normaliser<'_> {
                 }
             });
         }
-        // Tests alone.
+        // Remaining tests.
         while let Some(test) = scope.tests.first() {
             let vars: Vec<VarId> =
                 of_expr(test).into_iter().filter(|v| scope.vars.contains(v)).collect();
@@ -234,7 +234,7 @@ impl Normaliser<'_> {
         Ok(self.junction(!scope.all, parts, span))
     }
 
-    /// Whether quantifiers go further into a formula.
+    /// True if quantifiers move further into a formula.
     fn may_enter(&self, scope: &Scope, f: &State, positive: bool) -> bool {
         let own = positive == scope.all;
         match &f.kind {
@@ -247,7 +247,8 @@ impl Normaliser<'_> {
         }
     }
 
-    /// A modality of the quantifiers' kind: they go past what does not use their variables.
+    /// Moves quantifiers past the parts of a modality of their kind that do not use their
+    /// variables.
     fn past(
         &mut self,
         mut scope: Scope,
@@ -276,7 +277,7 @@ impl Normaliser<'_> {
         Ok(if here.is_empty() { node } else { self.bound(here, vec![node], span) })
     }
 
-    /// The quantifiers before their tests and some operands.
+    /// Creates the quantifiers before their tests and some operands.
     fn bound(&mut self, scope: Scope, mut operands: Vec<NodeId>, span: Span) -> NodeId {
         let Scope { all, vars, tests, span: place } = scope;
         for test in tests {
@@ -287,7 +288,7 @@ impl Normaliser<'_> {
         if vars.is_empty() || self.as_const(inner).is_some() {
             return inner;
         }
-        // `forall x. forall y. f` is one quantifier.
+        // Merge `forall x. forall y. f` into one quantifier.
         let (vars, inner) = match &self.nodes[inner.index()] {
             Node::Forall(more, body) if all => ([&vars[..], more].concat(), *body),
             Node::Exists(more, body) if !all => ([&vars[..], more].concat(), *body),
@@ -296,7 +297,7 @@ impl Normaliser<'_> {
         self.add(if all { Node::Forall(vars, inner) } else { Node::Exists(vars, inner) }, place)
     }
 
-    /// Quantifiers before nothing but tests.
+    /// Creates quantifiers before tests only.
     fn test(&mut self, scope: Scope, span: Span) -> NodeId {
         let Scope { all, vars, tests, span: place } = scope;
         if vars.is_empty() {
@@ -317,7 +318,7 @@ impl Normaliser<'_> {
         self.value(Expr::new(ExprKind::Bind(binder, vars, body), basic::BOOL, place), span)
     }
 
-    /// Free data variables.
+    /// Returns the free data variables.
     fn uses(&mut self, f: &State) -> Rc<[VarId]> {
         if let Some(known) = self.uses.get(&std::ptr::from_ref(f)) {
             return known.clone();

@@ -2,14 +2,14 @@
 //! and without regular operators.
 //!
 //! * Negation normal form: negations are pushed to `val(..)` and into action formulas; `!mu X.
-//!   f(X)` is `nu X. !f(!X)`. A fixed-point variable that stands under an odd number of negations
-//!   within its own binder is refused.
+//!   f(X)` is `nu X. !f(!X)`. A fixed-point variable under an odd number of negations within its
+//!   own binder is rejected.
 //! * Regular formulas (Mateescu & Sighireanu, "Efficient on-the-fly model-checking for regular
 //!   alternation-free mu-calculus", 2003): `[R.S]f = [R][S]f`, `[R+S]f = [R]f && [S]f`, `[R*]f = nu
 //!   X. (f && [R]X)`, `[R+]f = [R][R*]f`, and dually for `<R>f`. Data variables in scope need not
 //!   be passed to the new variable as parameters: a formula state is a node with the values of its
 //!   live variables.
-//! * Quantifiers move inwards, see `inward.rs`.
+//! * Quantifiers move inwards, see `miniscope.rs`.
 //! * *Live* variables of a node: the data variables that the rest of the formula can still test; a
 //!   least fixed point over the graph.
 //! * Ranks: the rank of a fixed-point variable is even for `nu`, odd for `mu`, and at least that of
@@ -42,7 +42,7 @@ impl NodeId {
     }
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Debug)]
 pub enum Node {
     /// `true` or `false`.
@@ -64,15 +64,15 @@ pub enum Node {
     /// A fixed-point variable with its arguments: an occurrence of the variable, or its binder
     /// (then the arguments are the initial values).
     Call(FixId, Vec<Expr>),
-    /// The variable itself, its parameters being part of the valuation: what a call leads to. Its
-    /// content is `Fix::body`.
+    /// The variable itself, with its parameters in the valuation: the target of a call. Its content
+    /// is `Fix::body`.
     Head(FixId),
 }
 
 /// A fixed-point variable.
 #[derive(Clone, Debug)]
 pub struct Fix {
-    /// Its name; for one that stands for `R*`, the operator in quotes.
+    /// Its name; for a variable of `R*`, the operator in quotes.
     pub name: String,
     /// Least (`mu`) or greatest (`nu`), after negation normal form.
     pub least: bool,
@@ -82,15 +82,15 @@ pub struct Fix {
     pub body: NodeId,
     /// Its `Head` node.
     pub head: NodeId,
-    /// The variable in whose body its binder stands.
+    /// The variable with the body that contains its binder.
     pub parent: Option<FixId>,
     /// Its rank; even for greatest, odd for least (0 for one that does not depend on itself).
     pub rank: u32,
-    /// Whether it depends on itself.
+    /// True if it depends on itself.
     pub recursive: bool,
-    /// Variables that count as live in any case; see [`TypedFormula::as_written`].
+    /// Variables that always count as live; see [`TypedFormula::as_written`].
     pub kept: Vec<VarId>,
-    /// Its binder's place.
+    /// Position of its binder.
     pub span: Span,
 }
 
@@ -99,7 +99,7 @@ pub struct Fix {
 pub struct Normal {
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// Where each was written.
+    /// Position of each node in the source.
     pub spans: Vec<Span>,
     /// Live variables of each node, ascending.
     pub live: Vec<Vec<VarId>>,
@@ -109,7 +109,7 @@ pub struct Normal {
     pub root: NodeId,
 }
 
-/// Free data variables of an action formula, appended to `out` without doubles.
+/// Appends the free data variables of an action formula to `out`, without duplicates.
 pub fn action_free_vars(action: &Action, out: &mut Vec<VarId>) {
     fn expr(e: &Expr, bound: &[VarId], out: &mut Vec<VarId>) {
         let mut free = Vec::new();
@@ -141,8 +141,8 @@ pub fn action_free_vars(action: &Action, out: &mut Vec<VarId>) {
     go(action, &mut Vec::new(), out);
 }
 
-/// Brings a formula into normal form. New terms (negations of tests) are made in `signature`, which
-/// is the formula's own.
+/// Normalises a formula. Adds new terms (negations of tests) to `signature`, which is the formula's
+/// own.
 pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<Normal, Diagnostic> {
     let mut n = Normaliser {
         signature,
@@ -186,7 +186,7 @@ pub(super) struct Normaliser<'a> {
     /// Polarity at the binder, while in its scope.
     polarity: Vec<Option<bool>>,
     scope: Vec<FixId>,
-    /// The data variables in scope, if instances are to differ by all of them; then no quantifier
+    /// The data variables in scope, if instances must differ by all of them; then no quantifier
     /// moves.
     bound: Option<Vec<VarId>>,
     pub(super) uses: Uses,
@@ -203,7 +203,7 @@ impl Normaliser<'_> {
         self.add(Node::Const(value), span)
     }
 
-    /// A test, or the constant that it is.
+    /// Creates a test, or a constant if the test is one.
     pub(super) fn value(&mut self, test: Expr, span: Span) -> NodeId {
         match test.as_bool(self.signature) {
             Some(b) => self.constant(b, span),
@@ -218,7 +218,7 @@ impl Normaliser<'_> {
         }
     }
 
-    /// Conjunction or disjunction, flattened and simplified.
+    /// Creates a conjunction or disjunction, flattened and simplified.
     pub(super) fn junction(&mut self, all: bool, operands: Vec<NodeId>, span: Span) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::new();
         for operand in operands {
@@ -364,7 +364,7 @@ impl Normaliser<'_> {
         })
     }
 
-    /// What is made while variables are in scope.
+    /// Runs `make` with variables in scope.
     fn with_bound<T>(
         &mut self,
         vars: &[VarId],
@@ -377,11 +377,11 @@ impl Normaliser<'_> {
         made
     }
 
-    /// `[R]f` (`all`) or `<R>f`.
+    /// Creates `[R]f` (`all`) or `<R>f`.
     pub(super) fn modality(&mut self, r: &Regular, all: bool, inner: NodeId, span: Span) -> NodeId {
         stacker::maybe_grow(128 << 10, 4 << 20, || match r {
             Regular::Action(a) => {
-                // `[a]true` and `<a>false` hold their value whatever the action.
+                // `[a]true` and `<a>false` have the same value for every action.
                 if self.as_const(inner) == Some(all) || matches!(a, Action::False) {
                     return self.constant(all, span);
                 }
@@ -432,7 +432,7 @@ impl Normaliser<'_> {
         let head = self.add(Node::Head(id), span);
         let fix = &mut self.fixes[id.index()];
         (fix.body, fix.head) = (body, head);
-        // The binder is a call of its own, after the body, so that children come first.
+        // The binder is a separate call after the body, so that children come first.
         self.add(Node::Call(id, Vec::new()), span)
     }
 }
@@ -456,7 +456,7 @@ impl Normal {
     pub fn live(&self, id: NodeId) -> &[VarId] {
         &self.live[id.index()]
     }
-    /// Highest rank of all.
+    /// Returns the highest rank.
     pub fn max_rank(&self) -> u32 {
         self.fixes.iter().map(|f| f.rank).max().unwrap_or(0)
     }
@@ -526,7 +526,7 @@ impl Normal {
         self.live = live;
     }
 
-    /// Drops quantified variables that the body does not use (sorts are not empty).
+    /// Removes quantified variables that the body does not use (sorts are not empty).
     fn prune_quantifiers(&mut self) {
         for i in 0..self.nodes.len() {
             if let Node::Forall(vars, body) | Node::Exists(vars, body) = &mut self.nodes[i] {
@@ -536,7 +536,7 @@ impl Normal {
         }
     }
 
-    /// Fixed-point variables called from the body of each, not through another one.
+    /// Returns the fixed-point variables called from the body of each, not through another one.
     fn dependence(&self) -> Vec<Vec<FixId>> {
         let mut mark: Vec<Option<usize>> = vec![None; self.nodes.len()];
         (0..self.fixes.len())
@@ -585,7 +585,7 @@ impl Normal {
         }
         let mut in_scope: Vec<Option<usize>> = vec![None; n];
         for &(_, x) in &order {
-            // The scope of x: x and what is bound in it.
+            // The scope of x: x and the variables bound in it.
             let mut scope = vec![x];
             let mut at = 0;
             while at < scope.len() {
@@ -593,7 +593,7 @@ impl Normal {
                 scope.extend(&children[scope[at]]);
                 at += 1;
             }
-            // Variables of the scope that x reaches, and of those the ones that reach x.
+            // The variables of the scope that x reaches; then the ones among them that reach x.
             let mut reached = vec![];
             let mut seen = ahash::AHashSet::new();
             let mut stack: Vec<usize> = vec![x];
@@ -665,7 +665,7 @@ mod tests {
             ranks("nu X. ([true]X && mu Y. ([!a]Y && <true>true))"),
             [rank("X", 0), rank("Y", 1)]
         );
-        // Y depends on X, but X's cycle through Y is what makes it so; Z is apart.
+        // Y depends on X because X's cycle passes through Y; Z is independent.
         assert_eq!(
             ranks("nu X. (mu Y. ([a]X && [b]Y) && mu Z. <b>Z)"),
             [rank("X", 2), rank("Y", 1), rank("Z", 1)]
@@ -699,15 +699,15 @@ mod tests {
 
     #[test]
     fn dead_variables_are_dropped() {
-        // The parameter p is handed on, but never tested.
+        // The parameter p is passed on, but never tested.
         let n = normal("nu X(n: Nat = 0, p: Nat = 1). (val(n < 3) && [a]X(n + 1, p) && forall m: Nat. [c(m)]X(n, m))").unwrap();
         let fix = &n.fixes[0];
         assert_eq!(n.live(fix.head), &fix.params[..1]);
         assert!(n.live(n.root).is_empty());
     }
 
-    /// Fixed-point variables with the number of their live variables; what quantifiers stand
-    /// before.
+    /// Returns fixed-point variables with the number of their live variables, and the operands of
+    /// quantifiers.
     fn shape(text: &str) -> (Vec<usize>, Vec<String>) {
         let n = normal(text).unwrap();
         let fixes = n.fixes.iter().map(|f| n.live(f.head).len()).collect();
@@ -734,11 +734,10 @@ mod tests {
         same("exists n: Nat. <true*.c(n)>true", &[0], &["1 May"]);
         same("forall n: Nat. [true*.c(n)]<a>true", &[0], &["1 Must"]);
         same("!exists n: Nat. <true*.c(n)>true", &[0], &["1 Must"]);
-        // Of the other kind: it stays, and the fixed point is one for each value.
+        // Of the other kind: it stays, and there is one fixed point for each value.
         same("exists n: Nat. [true*.c(n)]false", &[1], &["1 Call"]);
         same("forall n: Nat. nu X. ([c(n)]false && [true]X)", &[1], &["1 Call"]);
-        // Tests go along; where they hold variables together, these stay together unless labels
-        // give them.
+        // Tests move along; variables linked by tests stay together unless labels determine them.
         same("forall n: Nat. val(n < 3) => [true*.c(n)]<a>true", &[0], &["1 Any"]);
         same(
             "forall n, m: Nat. val(n < m) => [true*.c(n).b*.c(m)]<a>true",
@@ -750,7 +749,7 @@ mod tests {
             &[2, 0],
             &["2 Any"],
         );
-        // What does not use the variables stays outside, and tests alone are data.
+        // Parts without the variables stay outside, and tests alone are data.
         same("exists n: Nat. val(n > 1) && <true>true", &[], &[]);
         same("forall n: Nat. [c(n)]<a>true && [b]<a>true", &[], &["1 Must"]);
         same("exists n: Nat. <c(n)>true && (<a>true || val(n > 2)) && <b>true", &[], &["1 All"]);

@@ -1,11 +1,12 @@
-//! Corrections of formulas whose parentheses stand elsewhere than they are meant.
+//! Corrections of formulas with misplaced parentheses.
 //!
-//! Two slips of published formulas. As in mCRL2, the operand of a modality ends before a binary
-//! operator: `[R] forall x: S. a => b` is `([R] forall x: S. a) => b`, and `x` in `b` is not bound.
-//! And `val(c && a(x))` has an action where only data may stand; `val(c) && a(x)` is meant. In: the
-//! text of such a formula. Out: the changes that make it well typed; a pair of parentheses goes
-//! around a binder and all that follows in its group. A correction is given only if the corrected
-//! text was parsed and type checked. Cost: a few checks of the formula, after an error only.
+//! These correct two errors in published formulas. As in mCRL2, the operand of a modality ends
+//! before a binary operator: `[R] forall x: S. a => b` is `([R] forall x: S. a) => b`, and `x` in
+//! `b` is not bound. And `val(c && a(x))` has an action where only data is allowed; `val(c) &&
+//! a(x)` is meant. In: the text of such a formula. Out: the changes that make it well typed; a pair
+//! of parentheses encloses a binder and the rest of its group. A correction is returned only if the
+//! corrected text was parsed and type checked. Cost: a few checks of the formula, after an error
+//! only.
 
 use super::typecheck::check_formula;
 use mu_base::{Diagnostic, SourceId, Span};
@@ -14,19 +15,19 @@ use mu_labels::ActionDecl;
 use mu_syntax::ast::{StateFormula, StateFormulaKind};
 use mu_syntax::parse_formula;
 
-/// Most corrections that are tried.
+/// Limit on the corrections tried.
 const MOST: usize = 8;
 
-/// A correction, with places in the formula's text in bytes.
+/// A correction, with byte positions in the formula's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correction {
-    /// A parenthesis opens before one byte and closes before the other.
+    /// Insert an opening parenthesis before one byte and a closing one before the other.
     Pair(usize, usize),
-    /// A parenthesis closes before the first byte, and that at the second one goes.
+    /// Insert a closing parenthesis before the first byte, and remove the one at the second.
     Closes(usize, usize),
 }
 
-/// A change of the text: a character is put before a byte, or that byte goes.
+/// A change of the text: insert a character before a byte, or remove that byte.
 type Change = (usize, Option<char>);
 
 impl Correction {
@@ -38,7 +39,7 @@ impl Correction {
     }
 }
 
-/// What a formula lacks, if its error is of this kind and the corrections make it well typed.
+/// Returns corrections for an error of this kind that make the formula well typed.
 pub fn corrections(
     text: &str,
     error: &Diagnostic,
@@ -69,14 +70,14 @@ pub fn corrections(
     None
 }
 
-/// Parentheses around a binder whose scope ended before the name in question.
+/// Encloses a binder if its scope ended before the unknown name.
 fn parentheses(text: &str, formula: &StateFormula, error: &Diagnostic) -> Option<Correction> {
     let open = binder(formula, error.related.first()?.0.end)? as usize;
     let close = end_of_group(text, open);
     ((error.span?.start as usize) < close).then_some(Correction::Pair(open, close))
 }
 
-/// The end of `val(c` before `&& a(x))`, where `a` is an action.
+/// Closes `val(c` before `&& a(x))`, where `a` is an action.
 fn outside_data(text: &str, error: &Diagnostic, actions: &[ActionDecl]) -> Option<Correction> {
     let span = error.span?;
     let at = span.start as usize;
@@ -96,7 +97,7 @@ fn outside_data(text: &str, error: &Diagnostic, actions: &[ActionDecl]) -> Optio
     Some(Correction::Closes(before.len(), close))
 }
 
-/// The text with changes made, which ascend.
+/// Applies ascending changes to the text.
 fn with(text: &str, changes: &[Change]) -> String {
     let (mut out, mut at) = (String::new(), 0);
     for &(place, put) in changes {
@@ -107,7 +108,7 @@ fn with(text: &str, changes: &[Change]) -> String {
     out + &text[at..]
 }
 
-/// The place in the text as written of one in the text with changes.
+/// Maps a position in the changed text to the original text.
 fn as_written(changes: &[Change], place: usize) -> usize {
     changes
         .iter()
@@ -121,7 +122,7 @@ fn as_written(changes: &[Change], place: usize) -> usize {
         .0
 }
 
-/// Where the outermost binder begins whose scope ends at a place.
+/// Returns the start of the outermost binder with a scope that ends at a position.
 fn binder(formula: &StateFormula, end: u32) -> Option<u32> {
     let mut todo = vec![formula];
     let mut found: Option<Span> = None;
@@ -144,8 +145,8 @@ fn binder(formula: &StateFormula, end: u32) -> Option<u32> {
     found.map(|s| s.start)
 }
 
-/// Where the group of brackets ends in which a place stands: behind its last character that is no
-/// blank and in no comment.
+/// Returns the end of the bracket group that contains a position: after its last character that is
+/// neither blank nor in a comment.
 fn end_of_group(text: &str, from: usize) -> usize {
     let (mut depth, mut comment, mut last) = (0u32, false, from);
     for (i, c) in text[from..].char_indices() {
@@ -198,7 +199,7 @@ mod tests {
             "([a] forall n: Nat. val(n < 3) => [c(n)]false % so\n) && [b]false",
             "([a] (forall n: Nat. val(n < 3) => [c(n)]false) % so\n) && [b]false",
         );
-        // Two that end in one place: the outer one covers the rest of both.
+        // Two that end at one position: the outer one encloses the rest of both.
         same(
             "[a] forall n: Nat. forall m: Nat. val(n < m) => [c(n)][c(m)]false % end\n",
             "[a] (forall n: Nat. forall m: Nat. val(n < m) => [c(n)][c(m)]false) % end\n",
@@ -212,7 +213,7 @@ mod tests {
             "[a] forall n: Nat. val(n < 3) => [b] exists m: Nat. val(m < n) && <c(m)>true",
             "[a] (forall n: Nat. val(n < 3) => [b] (exists m: Nat. val(m < n) && <c(m)>true))",
         );
-        // An action among data, alone and with the other slip.
+        // An action inside `val`, alone and with the other error.
         same(
             "[true* . exists n: Nat. (val(n < 3 && c(n)))]false",
             "[true* . exists n: Nat. (val(n < 3) && c(n))]false",
@@ -222,7 +223,7 @@ mod tests {
             "[a] (forall n: Nat. val((n < 3)) => [b . (exists m: Nat. (val(m != n && m < 9) && c(m)))]false)",
         );
         assert_eq!(corrected("[exists n: Nat. val(n < 3 || c(n))]false"), None);
-        // No parentheses help: nothing is said.
+        // No parentheses help: there is no correction.
         assert_eq!(corrected("[c(n)] forall n: Nat. val(n < 3)"), None);
         assert_eq!(corrected("[a] forall n: Nat. val(n < 3) => [c(n + true)]false"), None);
     }

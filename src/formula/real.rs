@@ -4,10 +4,10 @@
 //! In: the syntax tree of a formula file. Out: [`RealFormula`], over the data and actions of a
 //! model. `&&`, `inf` and `[..]` are greatest lower bounds, `||`, `sup` and `<..>` least upper
 //! bounds; a modality takes the mean over the distribution that a step leads to. After Groote and
-//! Willemse, "Real equation systems with alternating fixed-points" (CONCUR 2023), whose operators
-//! the reference reads. Regular modalities are taken apart here: `<R*>F` is `mu X. F || <R>X`.
-//! Cost: linear in the formula; a regular formula's target is copied for each alternative.
-//! Invariant: a fixed point occurs below an even number of negations.
+//! Willemse, "Real equation systems with alternating fixed-points" (CONCUR 2023), with the
+//! operators of the reference implementation. Regular modalities are expanded here: `<R*>F` is `mu
+//! X. F || <R>X`. Cost: linear in the formula; the target of a regular formula is copied for each
+//! alternative. Invariant: a fixed point occurs below an even number of negations.
 
 use super::typecheck::{Formulas, opened};
 use super::typed::{Action, Regular};
@@ -19,12 +19,12 @@ use mu_data::typecheck::error;
 use mu_labels::ActionDecl;
 use mu_syntax::ast::{self, Quantifier, StateFormulaKind, StateOp};
 
-/// A real-valued formula with its place.
+/// A real-valued formula with its position.
 #[derive(Clone, Debug)]
 pub struct Real {
-    /// What it is.
+    /// Its kind.
     pub kind: RealKind,
-    /// Where it was written.
+    /// Its position in the source.
     pub span: Span,
 }
 
@@ -57,7 +57,7 @@ pub enum RealKind {
     Var(FixId, Vec<Expr>),
 }
 
-/// A typed real-valued formula with the data that it speaks of, see [`crate::typed::TypedFormula`].
+/// A typed real-valued formula with its data, see [`crate::typed::TypedFormula`].
 #[derive(Clone, Debug)]
 pub struct RealFormula {
     /// Data specification.
@@ -80,8 +80,8 @@ pub fn check_real(
     Ok(RealFormula { data: reals.all.data.data, actions: reals.all.actions.decls, formula })
 }
 
-/// Whether a formula has an operator that only real-valued formulas have; `val` of a number is one
-/// as well, which only types tell.
+/// True if a formula has an operator that only real-valued formulas have; `val` of a number is
+/// another one, which is recognised only by types.
 pub fn has_real_operator(formula: &ast::StateFormula) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &formula.kind {
         StateFormulaKind::Minus(_) => true,
@@ -102,9 +102,9 @@ pub fn has_real_operator(formula: &ast::StateFormula) -> bool {
 
 struct Reals {
     all: Formulas,
-    /// Whether what is being read stands below an odd number of negations.
+    /// True if the current part is below an odd number of negations.
     negated: bool,
-    /// By fixed point whether it does.
+    /// By fixed point: true if it is.
     fixes: Vec<bool>,
 }
 
@@ -243,7 +243,7 @@ impl Reals {
         Ok(RealKind::Fix { least, var, params: typed, body })
     }
 
-    /// A modality taken apart: `may` for `<R>F`.
+    /// Expands a modality; `may` for `<R>F`.
     fn steps(&mut self, regular: &Regular, may: bool, body: Box<Real>) -> Real {
         let span = body.span;
         let either = |a, b| if may { RealKind::Or(a, b) } else { RealKind::And(a, b) };

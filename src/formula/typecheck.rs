@@ -1,11 +1,11 @@
 //! Type checking of formulas: syntax tree -> [`TypedFormula`], over the data and the actions of a
-//! model and what the formula file declares itself. Names become actions, data variables and
-//! fixed-point variables; every binder makes fresh variables.
+//! model and the declarations of the formula file. Names become actions, data variables and
+//! fixed-point variables; every binder creates fresh variables.
 //!
 //! Quantitative operators (`inf`, `sup`, `sum`, `+`, `*`, `-`, numbers in `val`) belong to
-//! [`crate::real`], and are refused by name here, as is time (`delay`, `yaled`, `@`). Cost: linear
-//! in the formula, as for data expressions. Invariant: ids of the model's sorts, operations and
-//! actions are kept.
+//! [`crate::real`], and are rejected by name here, as is time (`delay`, `yaled`, `@`). Cost: linear
+//! in the formula, as for data expressions. Invariant: the model's ids of sorts, operations and
+//! actions are preserved.
 
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use ahash::AHashMap;
@@ -41,8 +41,8 @@ pub fn check_formula(
     })
 }
 
-/// Type checks a formula file over labels without declarations, whose data and actions are inferred
-/// from their texts. A multi-action that no label can be is `false`, and a warning with its place;
+/// Type checks a formula file over labels without declarations, with data and actions inferred from
+/// their texts. A multi-action that no label can match is `false`, with a warning at its position;
 /// other errors stay errors.
 pub fn check_over_labels(
     file: &ast::FormulaFile,
@@ -66,7 +66,7 @@ pub fn check_over_labels(
     ))
 }
 
-/// A checker that knows the declarations of a formula file besides the model's.
+/// Creates a checker with the declarations of a formula file in addition to the model's.
 pub(crate) fn opened(
     file: &ast::FormulaFile,
     data: &DataSpec,
@@ -111,12 +111,12 @@ pub(crate) struct Formulas {
     pub(crate) actions: Actions,
     /// All fixed-point variables by id.
     fixes: Vec<Fix>,
-    /// Those in scope, innermost last.
+    /// The variables in scope, innermost last.
     pub(crate) scope: Vec<FixId>,
-    /// Where the scope of a fixed-point variable ended, by name.
+    /// By name: end of the scope of a fixed-point variable.
     closed: AHashMap<String, Span>,
-    /// Multi-actions that no label can be, where actions are inferred from labels; `None` where
-    /// they are declared.
+    /// Multi-actions that no label can match, if actions are inferred from labels; `None` if they
+    /// are declared.
     unmatched: Option<Vec<(Span, String)>>,
 }
 
@@ -179,7 +179,7 @@ impl Formulas {
         })
     }
 
-    /// A Bool in `val`; a number there belongs to quantitative formulas.
+    /// Checks a Bool in `val`; a number there belongs to quantitative formulas.
     fn value(&mut self, data: &ast::Data) -> Result<Expr, Diagnostic> {
         self.data.check(data, Some(basic::BOOL)).map_err(|e| {
             match self.data.check(data, Some(basic::REAL)) {
@@ -193,7 +193,7 @@ impl Formulas {
         })
     }
 
-    /// A new fixed-point variable, in scope until [`Self::close_fix`].
+    /// Declares a fixed-point variable, in scope until [`Self::close_fix`].
     pub(crate) fn declare_fix(&mut self, name: String, sorts: Vec<SortId>) -> FixId {
         let var = FixId::new(self.fixes.len());
         self.fixes.push(Fix { name, sorts });
@@ -265,7 +265,7 @@ impl Formulas {
         Ok(StateKind::Fix { least, var, params: typed, body })
     }
 
-    /// Something below a quantifier.
+    /// Checks a part below a quantifier.
     fn below<T>(
         &mut self,
         decls: &[ast::VarDecl],
@@ -426,7 +426,7 @@ pub fn check_multi_action(
     result
 }
 
-/// Adds to an error on an unknown name where the scope of a binder of this name ended.
+/// Adds the end of the scope of a binder with this name to an error on an unknown name.
 fn scope_ended(
     diagnostic: Diagnostic,
     name: &str,
@@ -443,8 +443,8 @@ fn scope_ended(
         .note(format!("put parentheses around the whole scope of the {word} of `{name}`"))
 }
 
-/// The condition that a formula is, if it speaks of data only: a quantifier over it is one of data,
-/// of which the data engine knows more than where the values of its variables are enumerated.
+/// Returns the condition that is equivalent to a formula on data only: the data engine handles
+/// quantified conditions better than enumeration of their variables.
 fn test(formula: &State, signature: &mut Signature) -> Option<Expr> {
     stacker::maybe_grow(128 << 10, 2 << 20, || {
         let mut both = |a, b| Some((test(a, signature)?, test(b, signature)?));

@@ -5,12 +5,12 @@ use mu_base::ids::{ActId, FixId, VarId};
 use mu_data::expr::{DataSpec, Expr};
 use mu_labels::ActionDecl;
 
-/// A state formula with its place.
+/// A state formula with its position.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// What it is.
+    /// Its kind.
     pub kind: StateKind,
-    /// Where it was written.
+    /// Its position in the source.
     pub span: Span,
 }
 
@@ -29,7 +29,7 @@ pub enum StateKind {
     Exists(Vec<VarId>, Box<State>),
     Must(Box<Regular>, Box<State>),
     May(Box<Regular>, Box<State>),
-    /// `mu`/`nu`: parameters with initial values, outside whose scope they are.
+    /// `mu`/`nu`: parameters with initial values, which are outside of the parameters' scope.
     Fix {
         least: bool,
         var: FixId,
@@ -67,9 +67,8 @@ pub enum Action {
     Exists(Vec<VarId>, Box<Action>),
 }
 
-/// A typed formula with the data it speaks of: the model's data specification, extended by the
-/// formula file's declarations and variables. Sort, operation and action ids of the model keep
-/// their meaning.
+/// A typed formula with its data: the model's data specification, extended by the formula file's
+/// declarations and variables. The model's ids of sorts, operations and actions are preserved.
 #[derive(Clone, Debug)]
 pub struct TypedFormula {
     /// Data specification.
@@ -80,18 +79,18 @@ pub struct TypedFormula {
     pub fix_names: Vec<String>,
     /// The formula.
     pub formula: State,
-    /// Whether instances of a fixed point differ by all data variables in its scope, as written:
-    /// also by those that the rest of the formula cannot test. The verdict is the same, the
-    /// number of equations that of a translation that merges none.
+    /// True if instances of a fixed point differ by all data variables in its scope, including
+    /// those that the rest of the formula cannot test. The verdict is the same; the number of
+    /// equations is that of a literal translation.
     pub as_written: bool,
 }
 
-/// The modalities that count in a formula, beneath negations.
+/// The kinds of modalities in a formula, after negations are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modalities {
     /// True if some step must exist.
     pub may: bool,
-    /// True if all steps are asked.
+    /// True if all steps are constrained.
     pub must: bool,
 }
 
@@ -122,9 +121,8 @@ impl TypedFormula {
         }
         found
     }
-    /// Whether the outer operator, beneath fixed points, asks for something that there is: `<..>`,
-    /// `||`, `exists`, so that one who is told *true* wants to see it. Of `[..]` and the like,
-    /// that hold everywhere, the witness would be the whole system.
+    /// True if the outer operator, below fixed points, is existential (`<..>`, `||`, `exists`), so
+    /// that a witness for *true* is useful. The witness of `[..]` and the like is the whole system.
     pub fn asks_for_witness(&self) -> bool {
         let (mut state, mut dual) = (&self.formula, false);
         loop {

@@ -1,4 +1,4 @@
-//! Boolean equation systems in mCRL2's text format: text -> [`Game`].
+//! Reader of boolean equation systems in mCRL2's text format: text -> [`Game`].
 //!
 //! ```text
 //! bes nu X = Y && (X || Z);
@@ -6,13 +6,13 @@
 //!     mu Z = !false => Y;
 //! init X;
 //! ```
-//! Operators from loosest: `=>` (to the right), `||`, `&&`, `!`; comments start with `%`. Negations
-//! are pushed inwards; a negated variable is refused.
+//! Operators from loosest: `=>` (right-associative), `||`, `&&`, `!`; comments start with `%`.
+//! Negations are pushed inwards; a negated variable is rejected.
 //!
-//! A vertex for each variable and one for each operator below the top of a right-hand side. A
-//! solution is: Even wins exactly from the variables that are true. Priorities fall by one with
-//! each change of the fixed point, so the first equations have the highest; vertices of operators
-//! have priority 0 (every cycle passes a variable). Cost: O(bytes); parsed without recursion.
+//! There is a vertex for each variable and one for each operator below the top of a right-hand
+//! side. Even wins exactly from the variables that are true. Priorities decrease by one with each
+//! change of the fixed point, so the first equations have the highest; vertices of operators have
+//! priority 0 (every cycle passes a variable). Cost: O(bytes); parsed without recursion.
 
 use ahash::AHashMap;
 
@@ -46,8 +46,7 @@ struct Equation<'a> {
     root: u32,
 }
 
-/// The game of a system. Vertex `i` is the variable of equation `i`, and the only ones with names
-/// are these.
+/// Reads the game of a system. Vertex `i` is the variable of equation `i`; only these have names.
 pub fn read(text: &str) -> Result<Game, Diagnostic> {
     let mut scan = Scanner::new(text, Some('%'));
     let _ = scan.keyword("bes") || scan.keyword("pbes");
@@ -82,7 +81,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
     if !scan.at_end() {
         return Err(scan.refuse("the end of the text"));
     }
-    // From names in the order of their appearance to equations.
+    // Maps names, in the order of their appearance, to equations.
     let mut of_name = AHashMap::new();
     for (i, e) in equations.iter().enumerate() {
         if of_name.insert(e.name, i as u32).is_some() {
@@ -105,7 +104,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
     build(&scan, &equations, &arena, &vertex_of, VertexId(start))
 }
 
-/// Operator precedence with two stacks.
+/// Parses an expression by operator precedence with two stacks.
 fn expression<'a>(
     scan: &mut Scanner<'a>,
     arena: &mut Vec<Node>,
@@ -155,7 +154,7 @@ fn expression<'a>(
             } else if scan.take("=>") {
                 Operator::Implies
             } else {
-                // `)` or the end: everything down to the parenthesis is complete.
+                // `)` or the end completes everything back to the parenthesis.
                 let mut closed = false;
                 while let Some((top, place)) = operators.pop() {
                     if top == Operator::Open {
@@ -175,7 +174,7 @@ fn expression<'a>(
                 }
                 continue;
             };
-            // `=>` groups to the right, the others to the left.
+            // `=>` is right-associative, the others are left-associative.
             while let Some(&(top, _)) = operators.last() {
                 if top > operator || (top == operator && operator != Operator::Implies) {
                     operators.pop();
@@ -202,7 +201,7 @@ fn apply(operator: Operator, arena: &mut Vec<Node>, operands: &mut Vec<u32>) {
         }
         _ => {
             let left = operand();
-            // A long conjunction or disjunction grows in place.
+            // A long conjunction or disjunction is extended in place.
             match (&mut arena[left as usize], operator) {
                 (Node::And(items), Operator::And) | (Node::Or(items), Operator::Or) => {
                     items.push(right);
@@ -218,7 +217,7 @@ fn apply(operator: Operator, arena: &mut Vec<Node>, operands: &mut Vec<u32>) {
     operands.push(arena.len() as u32 - 1);
 }
 
-/// What a vertex stands for, after the negations were pushed inwards.
+/// Meaning of a vertex, after negations were pushed inwards.
 enum Shape {
     Constant(bool),
     Move(u32),
@@ -233,7 +232,7 @@ fn build(
     vertex_of: &[u32],
     initial: VertexId,
 ) -> Result<Game, Diagnostic> {
-    // `negated` counts negations around the node, modulo two.
+    // `negated`: an odd number of negations around the node.
     let shape = |mut node: u32, mut negated: bool| -> Result<Shape, Diagnostic> {
         loop {
             let (items, and) = match &arena[node as usize] {
@@ -278,7 +277,7 @@ fn build(
             })
         };
         match shape(node, negated)? {
-            // A constant that has its own vertex loops there, with its priority; one that is a
+            // A constant with its own vertex has a loop there, with its priority; a constant
             // right-hand side moves there.
             Shape::Constant(value) if next > equations.len() => {
                 game.push(Player::Even, u32::from(!value), [VertexId::new(next - 1)]);

@@ -1,15 +1,15 @@
-//! Generated games: random ones, and families on which known algorithms are slow. For tests and
-//! measurements.
+//! Generated games for tests and measurements: random ones, and families on which known algorithms
+//! are slow.
 //!
 //! Random games are made as in PGSolver's `randomgame` (owners, priorities and successors uniform).
-//! The families are our own constructions after the ideas of the papers named at each.
+//! The families are our own constructions after the ideas of the papers cited at each.
 
 use super::{Game, Player};
 use mu_base::ids::VertexId;
 use mu_base::random::Random;
 
-/// A game with priorities below `priorities` and `least..=most` different successors a vertex (0:
-/// its owner loses there).
+/// Generates a game with priorities below `priorities` and `least..=most` different successors a
+/// vertex (0: its owner loses there).
 pub fn random_game(
     random: &mut Random,
     vertices: usize,
@@ -33,9 +33,9 @@ pub fn random_game(
     game
 }
 
-/// A ladder: level `i` has a vertex of each player with priorities `2i` and `2i + 1`, each of which
-/// moves to both vertices of the next level; the last level leads back to the first. Quick for all,
-/// with two priorities a level.
+/// Generates a ladder: level `i` has a vertex of each player with priorities `2i` and `2i + 1`,
+/// each of which moves to both vertices of the next level; the last level leads back to the first.
+/// Easy for all algorithms, with two priorities a level.
 pub fn ladder(levels: usize) -> Game {
     let mut game = Game::default();
     for i in 0..levels as u32 {
@@ -46,9 +46,9 @@ pub fn ladder(levels: usize) -> Game {
     game
 }
 
-/// The recursive ladder of Friedmann ("Recursive algorithm for parity games requires exponential
-/// time", 2011), simplified: what Zielonka's algorithm takes away at the top of a level has to be
-/// done again below it.
+/// Generates a simplified version of the recursive ladder of Friedmann ("Recursive algorithm for
+/// parity games requires exponential time", 2011): whatever Zielonka's algorithm removes at the top
+/// of a level must be removed again below it.
 pub fn recursive_ladder(levels: usize) -> Game {
     // Level i: a (Odd, low), b (Even), c (Odd), d (Even, high), e (Odd/Even by level).
     let mut game = Game::default();
@@ -70,9 +70,9 @@ pub fn recursive_ladder(levels: usize) -> Game {
     game
 }
 
-/// The model checker ladder of Friedmann and Lange (PGSolver's `recursiveladder`-like tower of
-/// mutual attractions): vertex `i` moves down by one or up by two, owners alternate by pairs and
-/// priorities rise.
+/// Generates a game after the model checker ladder of Friedmann and Lange (PGSolver's
+/// `recursiveladder`-like tower of mutual attractions): vertex `i` moves down by one or up by two,
+/// owners alternate by pairs and priorities rise.
 pub fn tower(vertices: usize) -> Game {
     let mut game = Game::default();
     let n = vertices as u32;
@@ -91,17 +91,18 @@ pub fn tower(vertices: usize) -> Game {
     game
 }
 
-/// The game of Jurdziński ("Small progress measures for solving parity games", 2000): `depth` rows
-/// of priorities, `width` columns; the lifting algorithm needs about `width^depth` steps.
+/// Generates the game of Jurdziński ("Small progress measures for solving parity games", 2000):
+/// `depth` rows of priorities, `width` columns; the lifting algorithm needs about `width^depth`
+/// steps.
 pub fn jurdzinski(depth: usize, width: usize) -> Game {
-    // Rows 0..depth of Even/Odd alternating pairs, above one row that both players pass through.
+    // Rows 0..depth of alternating Even/Odd pairs, and a top row that both players pass through.
     let mut game = Game::default();
     let row_len = 2 * width + 1;
     let v = |row: usize, column: usize| VertexId::new(row * row_len + column);
     let top = depth;
     for row in 0..depth {
-        // Columns: odd positions belong to Odd with the row's odd priority, even ones to Even with
-        // the even one above.
+        // Odd columns belong to Odd with the row's odd priority, even ones to Even with the even
+        // priority above.
         for column in 0..row_len {
             let mut moves = vec![v(top, column)];
             if column > 0 {
@@ -125,8 +126,8 @@ pub fn jurdzinski(depth: usize, width: usize) -> Game {
     game
 }
 
-/// A long cycle of vertices of one priority with a way out for each player: deep for recursive
-/// programs.
+/// Generates a long cycle of vertices of one priority with an exit for each player: deep for
+/// recursive programs.
 pub fn deep(vertices: usize) -> Game {
     let mut game = Game::default();
     let n = vertices as u32;

@@ -27,7 +27,7 @@ pub enum Player {
 }
 
 impl Player {
-    /// The other one.
+    /// Returns the other player.
     #[inline]
     pub fn opponent(self) -> Self {
         match self {
@@ -35,7 +35,7 @@ impl Player {
             Player::Odd => Player::Even,
         }
     }
-    /// The player who likes a priority.
+    /// Returns the player who wins a priority.
     #[inline]
     pub fn of_priority(priority: u32) -> Self {
         if priority.is_multiple_of(2) { Player::Even } else { Player::Odd }
@@ -45,17 +45,17 @@ impl Player {
 /// A parity game. Successors of vertex `v` are `successors[offsets[v]..offsets[v + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Game {
-    /// The vertex that is asked about.
+    /// The initial vertex.
     pub initial: VertexId,
     /// Priority of each vertex.
     pub priorities: Vec<u32>,
-    /// Who moves at each vertex.
+    /// Owner of each vertex.
     pub owners: Vec<Player>,
     /// `vertices + 1` offsets.
     pub offsets: Vec<u64>,
     /// The moves.
     pub successors: Vec<VertexId>,
-    /// What the vertices mean, if that is kept: empty or one text each.
+    /// Names of the vertices; empty, or one each.
     pub names: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ impl Game {
         &self.successors
             [self.offsets[vertex.index()] as usize..self.offsets[vertex.index() + 1] as usize]
     }
-    /// Adds a vertex; its moves may lead to vertices that are yet to come.
+    /// Adds a vertex; its moves may lead to vertices that are added later.
     pub fn push(
         &mut self,
         owner: Player,
@@ -101,13 +101,13 @@ impl Game {
         self.offsets.push(self.successors.len() as u64);
         id
     }
-    /// All vertices.
+    /// Iterates over all vertices.
     pub fn vertices(&self) -> impl Iterator<Item = VertexId> + use<> {
         (0..self.vertex_count() as u32).map(VertexId)
     }
 }
 
-/// Who wins from each vertex, and how.
+/// Winners and winning strategies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
     /// The winner from each vertex.

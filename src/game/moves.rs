@@ -1,11 +1,11 @@
-//! The game that a transition system plays: [`Lts`] whose steps are moves -> [`Game`].
+//! Games encoded as transition systems: [`Lts`] with steps that are moves -> [`Game`].
 //!
-//! A step `some_k` or `all_k` is a move from a state of rank `k`; `yes` and `no` are moves to where
-//! the first player has won or lost; a state with a step `each` is Odd's, any other one Even's.
-//! Rank 0 is the most significant; `least` says of each rank whether its fixed points are least, so
-//! that ranks become the smallest priorities that keep their order and have those parities.
-//! Vertices are the states that moves reach, in the order of a breadth-first search. Cost: O(states
-//! + transitions).
+//! A step `some_k` or `all_k` is a move from a state of rank `k`; `yes` and `no` are moves to
+//! positions where the first player has won or lost; a state with a step `each` is Odd's, any other
+//! one Even's. Rank 0 is the most significant. `least` contains for each rank true if its fixed
+//! points are least; ranks become the smallest priorities that preserve their order and have those
+//! parities. Vertices are the states that moves reach, in breadth-first order. Cost: O(states +
+//! transitions).
 
 use std::collections::VecDeque;
 
@@ -14,21 +14,21 @@ use mu_base::ids::{StateId, VertexId};
 use mu_base::{Diagnostic, Stage};
 use mu_lts::Lts;
 
-/// What a step says.
+/// Meaning of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// A move from a state of this rank.
     Rank(usize),
-    /// A move to where the first player has won.
+    /// A move to a position that the first player has won.
     Yes,
-    /// A move to where it has lost.
+    /// A move to a position that the first player has lost.
     No,
     /// The state is the second player's.
     Each,
 }
 
 impl Move {
-    /// What the label of a step says; `prefix`: what the names of all steps start with.
+    /// Parses the label of a step; `prefix`: the common prefix of all step names.
     pub fn of(text: &str, prefix: &str, ranks: usize) -> Option<Move> {
         let text = text.strip_prefix(prefix)?;
         let rank = |t: &str| t.parse().ok().filter(|k| *k < ranks).map(Move::Rank);
@@ -41,8 +41,8 @@ impl Move {
     }
 }
 
-/// The priorities of ranks, whose fixed points are least or not: the last rank has priority 0 or 1;
-/// each change of sign before it adds one.
+/// Returns the priorities of ranks, given by the sign of their fixed points: the last rank has
+/// priority 0 or 1; each change of sign before it adds one.
 pub fn priorities(least: &[bool]) -> Vec<u32> {
     let mut priority_of = vec![0; least.len()];
     let mut priority = 0;
@@ -53,24 +53,24 @@ pub fn priorities(least: &[bool]) -> Vec<u32> {
     priority_of
 }
 
-/// The error for a step that is no move.
+/// Returns the error for a step that is not a move.
 pub fn no_move(text: &str) -> Diagnostic {
     Diagnostic::new(Stage::Internal, format!("a step `{text}` is not a move of a game"))
 }
 
-/// The game; `prefix`: what the names of all steps start with; `name`: what the initial vertex
-/// means.
+/// Builds the game; `prefix`: the common prefix of all step names; `name`: name of the initial
+/// vertex.
 pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game, Diagnostic> {
     let moves: Vec<Option<Move>> =
         lts.table.texts.iter().map(|t| Move::of(t, prefix, least.len())).collect();
     let priority_of = priorities(least);
     let mut game = Game::default();
     let mut vertex_of: Vec<Option<VertexId>> = vec![None; lts.state_count()];
-    // Where the game is over; they get their numbers when they are first reached.
+    // Final positions; they are numbered when they are first reached.
     let mut over: [Option<VertexId>; 2] = [None; 2];
     enum Task {
         State(StateId),
-        /// The player who is to move and cannot.
+        /// A final position where this player must move and cannot.
         Over(Player),
     }
     let mut queue = VecDeque::from([Task::State(lts.initial)]);

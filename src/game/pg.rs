@@ -8,11 +8,11 @@
 //! 2 2 0 2;
 //! ```
 //! A row is: identifier, priority, owner (0 or 1), successors, name. Header, `start` and names are
-//! optional; without `start`, vertex 0 is the initial one. Rows may come in any order but must give
-//! each identifier from 0 to the highest exactly once. A row without successors, which PGSolver
-//! forbids, is read and written: its owner loses there. The highest priority wins.
+//! optional; without `start`, vertex 0 is the initial one. Rows may come in any order but must
+//! contain each identifier from 0 to the highest exactly once. A row without successors, which
+//! PGSolver forbids, is accepted and written: its owner loses there. The highest priority wins.
 //!
-//! Cost: O(bytes). Memory is asked for by rows, never by what the header says.
+//! Cost: O(bytes). Memory is allocated for rows, not according to the header.
 
 use std::io::Write;
 
@@ -112,7 +112,7 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
     Ok(game)
 }
 
-/// Writes a game. A quote in a name, which the format cannot hold, becomes an apostrophe.
+/// Writes a game. Replaces a quote in a name, which the format does not support, by an apostrophe.
 pub fn write(game: &Game, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::with_capacity(1 << 16, output);
     write_rows(game, &mut out)
@@ -139,7 +139,7 @@ fn write_rows(game: &Game, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 /// Writes a solution in PGSolver's format: `paritysol`, then identifier, winner and the winner's
-/// move a row.
+/// move in each row.
 pub fn write_solution(solution: &Solution, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::new(output);
     let mut rows = || {

@@ -1,9 +1,9 @@
-//! A scanner for the text formats of games: tokens with places, comments skipped, refusals with
+//! Scanner for the text formats of games: tokens with positions, comments skipped, errors with
 //! their line.
 
 use mu_base::{Diagnostic, Stage};
 
-/// A text and a place in it.
+/// A text and a position in it.
 pub struct Scanner<'a> {
     text: &'a str,
     at: usize,
@@ -12,11 +12,11 @@ pub struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// At the start of a text.
+    /// Starts at the beginning of a text.
     pub fn new(text: &'a str, comment: Option<char>) -> Self {
         Self { text, at: 0, comment }
     }
-    /// The text from here, without blanks and comments in front.
+    /// Returns the rest of the text, without leading blanks and comments.
     pub fn rest(&mut self) -> &'a str {
         loop {
             let rest = &self.text[self.at..];
@@ -29,11 +29,11 @@ impl<'a> Scanner<'a> {
             }
         }
     }
-    /// Whether only blanks and comments are left.
+    /// True if only blanks and comments are left.
     pub fn at_end(&mut self) -> bool {
         self.rest().is_empty()
     }
-    /// Takes a mark if it comes next.
+    /// Consumes a symbol if it comes next.
     pub fn take(&mut self, mark: &str) -> bool {
         let found = self.rest().starts_with(mark);
         if found {
@@ -41,12 +41,12 @@ impl<'a> Scanner<'a> {
         }
         found
     }
-    /// Takes a mark or refuses.
+    /// Consumes a symbol, or fails.
     pub fn expect(&mut self, mark: &str) -> Result<(), Diagnostic> {
         if self.take(mark) { Ok(()) } else { Err(self.refuse(format!("'{mark}'"))) }
     }
-    /// Takes a word of letters, digits, `_`, `'`, `.` and `@` that does not start with a digit, if
-    /// one comes next.
+    /// Consumes a word of letters, digits, `_`, `'`, `.` and `@` that does not start with a digit,
+    /// if one comes next.
     pub fn word(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '.' | '@');
@@ -57,7 +57,7 @@ impl<'a> Scanner<'a> {
         self.at += len;
         Some(&rest[..len])
     }
-    /// Takes a word if it is this one.
+    /// Consumes this word if it comes next.
     pub fn keyword(&mut self, keyword: &str) -> bool {
         let from = self.at;
         let found = self.word() == Some(keyword);
@@ -66,7 +66,7 @@ impl<'a> Scanner<'a> {
         }
         found
     }
-    /// Takes a number below 2^32 - 1.
+    /// Consumes a number below 2^32 - 1.
     pub fn number(&mut self, what: &str) -> Result<u32, Diagnostic> {
         let rest = self.rest();
         let len = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -78,19 +78,19 @@ impl<'a> Scanner<'a> {
             _ => Err(self.refuse(what)),
         }
     }
-    /// Takes what is left of the text up to a closing mark, and the mark.
+    /// Consumes the text up to a closing symbol, and the symbol.
     pub fn until(&mut self, mark: char) -> Option<&'a str> {
         let rest = &self.text[self.at..];
         let len = rest.find(mark)?;
         self.at += len + mark.len_utf8();
         Some(&rest[..len])
     }
-    /// Where the next token starts.
+    /// Returns the position of the next token.
     pub fn place(&mut self) -> usize {
         self.rest();
         self.at
     }
-    /// An error at the next token.
+    /// Creates an error at the next token.
     pub fn refuse(&mut self, expected: impl AsRef<str>) -> Diagnostic {
         let place = self.place();
         let rest: String =
@@ -99,7 +99,7 @@ impl<'a> Scanner<'a> {
             if rest.is_empty() { "the end of the text".into() } else { format!("{rest:?}") };
         self.error(place, format!("expected {}, found {found}", expected.as_ref()))
     }
-    /// An error at a place.
+    /// Creates an error at a position.
     pub fn error(&self, place: usize, message: impl AsRef<str>) -> Diagnostic {
         let before = &self.text[..place];
         let line = before.matches('\n').count() + 1;

@@ -1,30 +1,30 @@
-//! Verification of solutions: [`Game`] + [`Solution`] -> nothing, or what is wrong. Shares no code
-//! with the solvers.
+//! Verification of solutions: [`Game`] + [`Solution`] -> nothing, or a flaw. Shares no code with
+//! the solvers.
 //!
 //! A player wins from a set `W` of vertices by a strategy if (1) at own vertices the strategy is a
-//! move into `W`; (2) the opponent's moves all stay in `W`; (3) no cycle that is left has a highest
-//! priority of the opponent's parity. If both regions verify, every winner is right. (3) is checked
-//! by strongly connected components: the highest priority of a component must be the player's; then
-//! the vertices with it are removed and what remains is looked at again (King, Kupferman, Vardi,
-//! "On the complexity of parity word automata", 2001). Cost: O(priorities * moves) at most, usually
-//! a few passes. No recursion.
+//! move into `W`; (2) the opponent's moves all stay in `W`; (3) no remaining cycle has a highest
+//! priority of the opponent's parity. If both regions verify, every winner is correct. (3) is
+//! checked by strongly connected components: the highest priority of a component must be the
+//! player's; then the vertices with it are removed and the rest is checked again (King, Kupferman,
+//! Vardi, "On the complexity of parity word automata", 2001). Cost: O(priorities * moves) at most,
+//! usually a few passes. No recursion.
 
 use super::{Game, Player, Solution};
 use mu_base::ids::VertexId;
 
-/// Why a solution is not accepted.
+/// Reason for rejecting a solution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// The arrays do not have one entry for each vertex.
     Size,
     /// The winner owns the vertex and the strategy has no move there.
     NoMove(VertexId),
-    /// The move of the strategy is none of the game.
+    /// The move of the strategy is not in the game.
     NotASuccessor(VertexId, VertexId),
     /// A move, of the strategy or of the opponent, leaves the region of the vertex's winner.
     Leaves(VertexId, VertexId),
-    /// A cycle through this vertex, whose priority is the highest on it and the opponent's,
-    /// remains.
+    /// A cycle remains through this vertex; its priority is the highest on the cycle and the
+    /// opponent's.
     LosingCycle(VertexId),
 }
 
@@ -72,7 +72,7 @@ pub fn verify(game: &Game, solution: &Solution) -> Result<(), Flaw> {
     Cycles { game, solution, part: vec![0; n], visit: vec![Visit::New; n] }.check()
 }
 
-/// How far the search for components is with a vertex.
+/// Status of a vertex in the component search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visit {
     /// Not visited.
@@ -83,12 +83,13 @@ enum Visit {
     Done,
 }
 
-/// The search for losing cycles in the game that the strategies leave. No move there leads from one
-/// winner's region to the other's.
+/// The search for losing cycles in the game restricted by the strategies. No move there leads from
+/// one winner's region to the other's.
 struct Cycles<'a> {
     game: &'a Game,
     solution: &'a Solution,
-    /// The set of vertices, among those still to be looked at, that a vertex is in; 0: removed.
+    /// The number of the vertex set that a vertex is in, among those still to be checked; 0:
+    /// removed.
     part: Vec<u32>,
     visit: Vec<Visit>,
 }
@@ -114,7 +115,7 @@ impl Cycles<'_> {
             }
             for mut component in self.components(&set, names) {
                 let priority = |v: &u32| self.game.priorities[*v as usize];
-                // The first one of those with the highest priority.
+                // The first one with the highest priority.
                 let highest = component
                     .iter()
                     .rev()
@@ -140,11 +141,11 @@ impl Cycles<'_> {
         Ok(())
     }
 
-    /// The components with a cycle of one part (path-based: Gabow 2000).
+    /// Returns the components with a cycle in one vertex set (path-based: Gabow 2000).
     fn components(&mut self, set: &[u32], part: u32) -> Vec<Vec<u32>> {
         let mut found = Vec::new();
         let mut clock = 0;
-        let mut path: Vec<u32> = Vec::new(); // roots of what may still grow together, by number
+        let mut path: Vec<u32> = Vec::new(); // roots of components that may still merge, by number
         let mut open: Vec<u32> = Vec::new();
         let mut calls: Vec<(u32, usize)> = Vec::new();
         for &root in set {

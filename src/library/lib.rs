@@ -17,7 +17,7 @@ pub use walk::{Enabled, Walk};
 use mu_base::files::read_text;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage};
 use mu_compile::{Compiled, Confluence};
-use mu_engines::{Engine, Options, Subject, Task, Wish};
+use mu_engines::{Capability, Engine, Options, Subject, Task};
 use mu_evidence::checker;
 use mu_explore::{Extras, Progress};
 use mu_formula::typecheck::check_formula;
@@ -132,9 +132,12 @@ impl Specification {
         };
         match build(&mut sources) {
             Ok((parameters, compiled)) => {
-                let wishes =
-                    if self.priority == Priority::None { Vec::new() } else { vec![Wish::Priority] };
-                Ok(Model { compiled: Arc::new(compiled), parameters, sources, wishes })
+                let capabilities = if self.priority == Priority::None {
+                    Vec::new()
+                } else {
+                    vec![Capability::Priority]
+                };
+                Ok(Model { compiled: Arc::new(compiled), parameters, sources, capabilities })
             }
             Err(diagnostic) => Err(Error::new(diagnostic, &sources)),
         }
@@ -322,7 +325,7 @@ pub struct Model {
     parameters: Vec<Param>,
     sources: SourceMap,
     /// What an engine must do for its counts to be those of the model.
-    wishes: Vec<Wish>,
+    capabilities: Vec<Capability>,
 }
 
 impl std::fmt::Debug for Model {
@@ -357,7 +360,7 @@ impl Model {
     /// As [`Model::explore`].
     pub fn transition_system(&self, run: &Run) -> Result<Lts, Error> {
         let run = run.clone().symmetry(false);
-        let counted = self.counted(&run, &[Wish::TransitionSystem])?;
+        let counted = self.counted(&run, &[Capability::TransitionSystem])?;
         counted.lts.ok_or_else(|| {
             Error::plain(
                 Stage::Internal,
@@ -366,19 +369,23 @@ impl Model {
         })
     }
 
-    fn counted(&self, run: &Run, wishes: &[Wish]) -> Result<mu_engines::Counted, Error> {
-        let wishes = &[wishes, &self.wishes[..]].concat();
-        self.expect(run, wishes)?;
+    fn counted(
+        &self,
+        run: &Run,
+        capabilities: &[Capability],
+    ) -> Result<mu_engines::Counted, Error> {
+        let capabilities = &[capabilities, &self.capabilities[..]].concat();
+        self.expect(run, capabilities)?;
         let watched = Watched(&run.watcher);
         let options = Options { progress: &watched, ..Options::new(run.explore(&self.compiled)) };
-        let task = Task { wishes, options: &options, budget: &run.budget };
+        let task = Task { capabilities, options: &options, budget: &run.budget };
         run.engine
             .count(&*self.compiled, task, Extras::default())
             .map_err(|d| Error::new(d, &self.sources))
     }
 
-    fn expect(&self, run: &Run, wishes: &[Wish]) -> Result<(), Error> {
-        match run.engine.declines(wishes) {
+    fn expect(&self, run: &Run, capabilities: &[Capability]) -> Result<(), Error> {
+        match run.engine.unsupported(capabilities) {
             Some(wish) => Err(Error::plain(
                 Stage::Unsupported,
                 format!("the engine `{}` has no {}", run.engine.name(), wish.words()),
@@ -393,7 +400,7 @@ impl Model {
     /// What is wrong with the formula, with its place; a value that cannot be evaluated; a broken
     /// invariant.
     pub fn check(&self, formula: &str, run: &Run) -> Result<Judgement, Error> {
-        self.expect(run, &self.wishes)?;
+        self.expect(run, &self.capabilities)?;
         let mut sources = self.sources.clone();
         self.judged(formula, run, &mut sources).map_err(|d| Error::new(d, &sources))
     }
@@ -413,7 +420,8 @@ impl Model {
             progress: &watched,
             ..Options::new(run.explore(&self.compiled))
         };
-        let task = Task { wishes: &self.wishes, options: &options, budget: &run.budget };
+        let task =
+            Task { capabilities: &self.capabilities, options: &options, budget: &run.budget };
         let subject = Subject { model: &*self.compiled, labels: &*self.compiled };
         let Answer { verdict, states, equations, evidence, .. } =
             run.engine.check(subject, &formula, task)?.answer;

@@ -1,13 +1,13 @@
-//! The parity game of a check while it grows: vertices, edges, and the values that follow at once.
+//! The parity game of a check during its construction: vertices, edges, and immediately decided
+//! values.
 //!
 //! A vertex is universal (a conjunction, owned by the player who wants *false*) or existential.
-//! Values spread backwards by counters as soon as they are known (an attractor to the constants),
-//! so what is decided needs no further expansion. What remains is solved at intervals with the
-//! unexpanded frontier given to either side: "on-the-fly solving" (cf. Laveaux, Wesselink,
-//! Willemse: "On-the-fly solving for symbolic parity games", TACAS 2022, here for the explicit
-//! game).
+//! Known values propagate backwards by counters (an attractor to the constants), so decided
+//! vertices need no further expansion. The rest is solved at intervals with the unexpanded frontier
+//! given to either player: "on-the-fly solving" (cf. Laveaux, Wesselink, Willemse: "On-the-fly
+//! solving for symbolic parity games", TACAS 2022, here for the explicit game).
 //!
-//! Cost: linear in vertices and edges for spreading; a solver run each time the game has doubled.
+//! Cost: linear in vertices and edges for propagation; a solver run each time the game has doubled.
 //! Invariant: a decided vertex never changes; an expanded undecided vertex has an undecided edge.
 
 use mu_base::ids::{LabelId, Maybe, VertexId};
@@ -15,7 +15,7 @@ use mu_base::{Budget, Stop};
 use mu_game::{Game, Player};
 use mu_solve::Solver;
 
-/// A vertex's value.
+/// Value of a vertex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Truth {
     /// Not known.
@@ -24,7 +24,8 @@ pub enum Truth {
     Known(bool),
 }
 
-/// An edge: a demand at the same system state (`label` none) or at the target of a transition.
+/// An edge: an obligation at the same system state (`label` is `None`) or at the target of a
+/// transition.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// Target vertex.
@@ -41,9 +42,9 @@ pub struct Arena {
     truth: Vec<Truth>,
     /// First edge, once expanded, and number of edges.
     range: Vec<(Maybe, u32)>,
-    /// Edges whose target is open.
+    /// Number of edges to open targets.
     open_edges: Vec<u32>,
-    /// Edge by which a decided vertex of the winner is won, unless it is by itself.
+    /// Winning edge of a decided vertex that its owner wins, unless it is decided by itself.
     choice: Vec<Maybe>,
     first_in: Vec<Maybe>,
     next_in: Vec<Maybe>,
@@ -53,7 +54,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// A new vertex, not expanded.
+    /// Adds an unexpanded vertex.
     pub fn add(&mut self, universal: bool, rank: u32) -> u32 {
         self.universal.push(universal);
         self.rank.push(rank);
@@ -64,8 +65,8 @@ impl Arena {
         self.first_in.push(Maybe::NONE);
         self.universal.len() as u32 - 1
     }
-    /// Says what a vertex that is not expanded is.
-    pub fn settle(&mut self, v: u32, universal: bool, rank: u32) {
+    /// Sets owner and rank of an unexpanded vertex.
+    pub fn set_owner(&mut self, v: u32, universal: bool, rank: u32) {
         self.universal[v as usize] = universal;
         self.rank[v as usize] = rank;
     }
@@ -77,7 +78,7 @@ impl Arena {
     pub fn len(&self) -> usize {
         self.universal.len()
     }
-    /// Whether there is none.
+    /// True if there is no vertex.
     pub fn is_empty(&self) -> bool {
         self.universal.is_empty()
     }
@@ -89,24 +90,24 @@ impl Arena {
     pub fn truth(&self, v: u32) -> Truth {
         self.truth[v as usize]
     }
-    /// Whether a vertex is a conjunction.
+    /// True if a vertex is a conjunction.
     pub fn is_universal(&self, v: u32) -> bool {
         self.universal[v as usize]
     }
-    /// Whether a vertex has been expanded.
+    /// True if a vertex has been expanded.
     pub fn is_expanded(&self, v: u32) -> bool {
         self.range[v as usize].0.is_some()
     }
-    /// Edges of an expanded vertex (none for one decided at its expansion).
+    /// Returns the edges of an expanded vertex (none for one decided at its expansion).
     pub fn edges(&self, v: u32) -> &[Edge] {
         let (start, count) = self.range[v as usize];
         start.get().map_or(&[], |start| &self.edges[start as usize..(start + count) as usize])
     }
-    /// The edge by which the winner wins from a vertex that it owns.
+    /// Returns the edge by which the owner wins from a vertex.
     pub fn chosen(&self, v: u32) -> Option<Edge> {
         self.choice[v as usize].get().map(|e| self.edges[e as usize])
     }
-    /// Whether anybody still wants to know a vertex: it has an open predecessor.
+    /// True if a vertex has an open predecessor, so that its value still matters.
     pub fn is_wanted(&self, v: u32) -> bool {
         let mut e = self.first_in[v as usize];
         while let Some(edge) = e.get() {
@@ -121,7 +122,7 @@ impl Arena {
     pub fn decide(&mut self, v: u32, value: bool) {
         self.spread(v, value, None);
     }
-    /// Gives a vertex its edges.
+    /// Sets the edges of a vertex.
     pub fn expand(&mut self, v: u32, edges: &[Edge]) {
         let start = self.edges.len() as u32;
         self.range[v as usize] = (Maybe::some(start), edges.len() as u32);
@@ -173,9 +174,9 @@ impl Arena {
             }
         }
     }
-    /// Solves what is open and reachable from `root`, the unexpanded vertices being taken as
-    /// `frontier`; keeps what is thereby known for certain: the region of the player to whom
-    /// the frontier is hostile.
+    /// Solves the open vertices reachable from `root`, with unexpanded vertices decided as
+    /// `frontier`. Records the certain part: the winning region of the player to whom the frontier
+    /// is hostile.
     pub fn solve(
         &mut self,
         root: u32,
@@ -213,7 +214,7 @@ impl Arena {
                     }),
                 );
             } else {
-                // A loop that the frontier's value wins.
+                // A loop that the player of the frontier's value wins.
                 game.push(Player::Odd, u32::from(!frontier), [VertexId::new(i)]);
             }
         }
@@ -235,19 +236,19 @@ impl Arena {
             }
         }
         for &(v, value, choice) in &decided {
-            // First the choices as the solver made them: spreading must not replace them by shorter
-            // but cyclic ones.
+            // First record the solver's choices: propagation must not replace them by shorter but
+            // cyclic ones.
             self.truth[v as usize] = Truth::Known(value);
             self.choice[v as usize] = choice.into();
             self.decided += 1;
         }
         for (v, value, _) in decided {
-            self.notify(v, value);
+            self.propagate(v, value);
         }
         Ok(())
     }
-    /// Tells the predecessors of a vertex that was decided from outside.
-    fn notify(&mut self, v: u32, value: bool) {
+    /// Propagates the value of a vertex that was decided by itself to its predecessors.
+    fn propagate(&mut self, v: u32, value: bool) {
         let mut e = self.first_in[v as usize];
         while let Some(edge) = e.get() {
             let u = self.from[edge as usize] as usize;

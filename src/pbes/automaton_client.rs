@@ -1,8 +1,8 @@
-//! Questions about the automaton of a formula, as a searching thread asks them: of the thread that
-//! has the automaton, or of itself.
+//! Client of the formula automaton for one search thread: sends queries to the thread that owns the
+//! automaton, or calls it directly.
 //!
-//! Cost: a question is asked once while the thread's cache holds the answer; a million answers are
-//! some tens of megabytes. Invariant: answers are those of the automaton, whoever gives them.
+//! Cost: a query is sent once while the thread's cache has the answer; a million answers take some
+//! tens of megabytes. Invariant: answers equal those of the automaton.
 
 use super::obligations::{Answer, Images, Steps};
 use ahash::AHashMap;
@@ -10,81 +10,84 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 use std::sync::mpsc::{Sender, channel};
 
-/// What is asked of the automaton.
-pub(super) enum Question {
-    /// What these formula states become along a label.
+/// A query to the automaton.
+pub(super) enum Query {
+    /// Successors of formula states along a label.
     Steps { states: Vec<u32>, label: u32, reply: Sender<Result<Vec<Answer>, Diagnostic>> },
-    /// Which of these are decided at a system state by its labels alone.
+    /// Formula states decided at a system state by its labels alone.
     Locals { states: Vec<u32>, reply: Sender<Result<Vec<u32>, Diagnostic>> },
-    /// Whether one of these is decided against the formula where these labels leave.
+    /// True if a formula state is decided against the formula at a system state with these outgoing
+    /// labels.
     Decide { states: Vec<u32>, labels: Vec<LabelId>, reply: Sender<Result<bool, Diagnostic>> },
-    /// A label that no formula state tells from this one: the same for all that are alike.
+    /// The representative of a label: equal for all labels that no formula state distinguishes.
     Alike { label: u32, reply: Sender<Result<u32, Diagnostic>> },
-    /// The formula states met so far.
+    /// All formula states so far.
     States { reply: Sender<Result<Vec<Vec<String>>, Diagnostic>> },
-    /// What an element of the group of symmetries makes of these.
+    /// Images of formula states under an element of the symmetry group.
     Images { states: Vec<u32>, element: u32, reply: Sender<Result<Vec<u32>, Diagnostic>> },
 }
 
-/// The automaton as a searching thread asks it: in another thread, or its own.
-pub(super) trait Automata {
-    /// What these formula states become along a label.
+/// Access to the automaton, in another thread or in the same one.
+pub(super) trait AutomatonAccess {
+    /// Returns the successors of formula states along a label.
     fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic>;
-    /// Which of these are decided at a system state by its labels alone.
+    /// Returns the formula states decided at a system state by its labels alone.
     fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic>;
-    /// Whether one of these is decided against the formula where these labels leave.
+    /// True if a formula state is decided against the formula at a system state with these outgoing
+    /// labels.
     fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic>;
-    /// A label that no formula state tells from this one: the same for all that are alike.
+    /// Returns the representative of a label: equal for all labels that no formula state
+    /// distinguishes.
     fn alike(&self, label: u32) -> Result<u32, Diagnostic>;
-    /// What an element of the group of symmetries makes of these.
+    /// Returns the images of formula states under an element of the symmetry group.
     fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic>;
 }
 
-impl Automata for Sender<Question> {
+impl AutomatonAccess for Sender<Query> {
     fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
-        put(self, |reply| Question::Steps { states, label, reply })
+        send_query(self, |reply| Query::Steps { states, label, reply })
     }
     fn locals(&self, states: Vec<u32>) -> Result<Vec<u32>, Diagnostic> {
-        put(self, |reply| Question::Locals { states, reply })
+        send_query(self, |reply| Query::Locals { states, reply })
     }
     fn decide(&self, states: Vec<u32>, labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
-        put(self, |reply| Question::Decide { states, labels, reply })
+        send_query(self, |reply| Query::Decide { states, labels, reply })
     }
     fn alike(&self, label: u32) -> Result<u32, Diagnostic> {
-        put(self, |reply| Question::Alike { label, reply })
+        send_query(self, |reply| Query::Alike { label, reply })
     }
     fn images_of(&self, states: Vec<u32>, element: u32) -> Result<Vec<u32>, Diagnostic> {
-        put(self, |reply| Question::Images { states, element, reply })
+        send_query(self, |reply| Query::Images { states, element, reply })
     }
 }
 
-/// Asks and waits for the reply.
-pub(super) fn put<T>(
-    questions: &Sender<Question>,
-    make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question,
+/// Sends a query and waits for the reply.
+pub(super) fn send_query<T>(
+    questions: &Sender<Query>,
+    make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Query,
 ) -> Result<T, Diagnostic> {
     let (reply, answer) = channel();
-    questions.send(make(reply)).map_err(|_| gone())?;
-    answer.recv().map_err(|_| gone())?
+    questions.send(make(reply)).map_err(|_| missing_automaton())?;
+    answer.recv().map_err(|_| missing_automaton())?
 }
 
-pub(super) fn gone() -> Diagnostic {
+pub(super) fn missing_automaton() -> Diagnostic {
     Diagnostic::new(Stage::Internal, "the automaton of the formula is missing")
 }
 
-/// The automaton from a searching thread's view.
-pub(super) struct Ask<Q> {
+/// The automaton as seen by one search thread, with a cache.
+pub(super) struct CachedAutomaton<Q> {
     pub questions: Q,
     answers: AHashMap<(u32, u32), Answer>,
     images: AHashMap<(u32, u32), u32>,
-    /// By label: one that stands for it.
+    /// By label: its representative.
     alike: Vec<Option<u32>>,
 }
 
-/// Answers that a thread remembers.
-const MOST_ANSWERS: usize = 1 << 22;
+/// Limit on cached answers; beyond it the cache is cleared.
+const MAX_ANSWERS: usize = 1 << 22;
 
-impl<Q: Automata> Ask<Q> {
+impl<Q: AutomatonAccess> CachedAutomaton<Q> {
     pub fn new(questions: Q) -> Self {
         Self { questions, answers: AHashMap::new(), images: AHashMap::new(), alike: Vec::new() }
     }
@@ -101,7 +104,7 @@ impl<Q: Automata> Ask<Q> {
     }
 }
 
-impl<Q: Automata> Steps for Ask<Q> {
+impl<Q: AutomatonAccess> Steps for CachedAutomaton<Q> {
     type Error = Diagnostic;
     fn answers(
         &mut self,
@@ -121,7 +124,7 @@ impl<Q: Automata> Steps for Ask<Q> {
         }
         let asked = missing.iter().map(|m| m.1).collect();
         let answers = self.questions.steps(asked, label)?;
-        if self.answers.len() > MOST_ANSWERS {
+        if self.answers.len() > MAX_ANSWERS {
             self.answers.clear();
         }
         for ((at, q), answer) in missing.into_iter().zip(answers) {
@@ -132,7 +135,7 @@ impl<Q: Automata> Steps for Ask<Q> {
     }
 }
 
-impl<Q: Automata> Images for Ask<Q> {
+impl<Q: AutomatonAccess> Images for CachedAutomaton<Q> {
     type Error = Diagnostic;
     fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Diagnostic> {
         let missing: Vec<u32> = states

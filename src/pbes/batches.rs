@@ -1,13 +1,13 @@
 //! Batches of obligations for the product search: their sizes, and the union of the pairs found.
 //!
 //! In: the number of obligations, then the work of each batch and the obligations at its states.
-//! Out: the next batch; the number of different pairs of state and obligation in all batches.
-//! Fewer obligations share more of their sets, more of them share the exploration, so the size is
-//! doubled while that saves work. Work is counted in steps and set members, never in time: the
-//! batches, and with them where a search ends early, are the same in each run.
+//! Out: the next batch; the number of distinct pairs of state and obligation in all batches.
+//! Smaller batches share more set nodes, larger ones share exploration, so the size is doubled
+//! while that saves work. Work is counted in steps and set members, not in time: the batches, and
+//! with them the early end of a search, are the same in each run.
 //!
 //! Cost: one join of hash-consed sets ([`super::obligations`]) a state and batch. Invariant: after
-//! all batches the count is that of one search with all obligations, whatever the sizes were.
+//! all batches the count equals that of one search with all obligations.
 
 use super::automaton::{Automaton, Demand};
 use super::obligations::{EMPTY, Operations, Set, Sets};
@@ -16,16 +16,17 @@ use std::ops::Range;
 
 /// Obligations in the first batch, if there are too many for one.
 const FIRST: usize = 16;
-/// The size is doubled if an obligation then takes less than this part of the work.
-const WORTHWHILE: f64 = 0.95;
+/// The size is doubled if an obligation then takes less than this fraction of the work.
+const MIN_SAVING: f64 = 0.95;
 
-/// The batches of a number of obligations.
+/// Division of obligations into batches.
 pub struct Batches {
     count: usize,
     at: usize,
     size: usize,
     growing: bool,
-    /// Work for each obligation of the batch before; the first batch explores and is no measure.
+    /// Work per obligation of the previous batch; the first batch includes the exploration and is
+    /// not measured.
     before: Option<f64>,
 }
 
@@ -41,12 +42,12 @@ impl Batches {
         (self.at < self.count).then(|| self.at..(self.at + self.size).min(self.count))
     }
 
-    /// Goes to the next batch; this one took `work` units.
+    /// Proceeds to the next batch; this one took `work` units.
     pub fn advance(&mut self, work: u64) {
         let Some(batch) = self.batch() else { return };
         let cost = work as f64 / batch.len() as f64;
         if self.at > 0 && self.growing {
-            if self.before.is_none_or(|before| cost < WORTHWHILE * before) {
+            if self.before.is_none_or(|before| cost < MIN_SAVING * before) {
                 self.size *= 2;
             } else {
                 self.size = (self.size / 2).max(1);
@@ -58,7 +59,7 @@ impl Batches {
     }
 }
 
-/// The pairs of state and obligation that some batches found.
+/// The pairs of state and obligation found by some batches.
 #[derive(Default)]
 pub struct Pairs {
     sets: Sets,
@@ -83,7 +84,7 @@ impl Pairs {
         }
     }
 
-    /// The number of pairs; `None` if their sets are too many to be numbered.
+    /// Returns the number of pairs; `None` if there are too many sets to number.
     pub fn count(&self) -> Option<u64> {
         let mut sizes = Vec::new();
         let count = self.known.iter().map(|set| self.sets.size(*set, &mut sizes)).sum();
@@ -95,7 +96,7 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    /// The sizes of the batches if an obligation takes this much work in a batch of a size.
+    /// Returns the sizes of the batches for a work function of the size.
     fn sizes(count: usize, work: impl Fn(usize) -> u64) -> Vec<usize> {
         let mut batches = Batches::new(count);
         let mut sizes = Vec::new();
@@ -109,9 +110,9 @@ mod tests {
     #[test]
     fn sizes_depend_on_work() {
         assert_eq!(sizes(64, |_| 1), [64]);
-        // Each batch explores again: the fewer, the better.
+        // Each batch explores again: fewer batches are better.
         assert_eq!(sizes(200, |_| 1_000), [16, 16, 32, 64, 72]);
-        // Each obligation takes the same work anyway.
+        // Each obligation takes the same work in any batch.
         assert_eq!(sizes(100, |size| size as u64), [16, 16, 32, 16, 16, 4]);
         assert_eq!(sizes(0, |_| 1), [0; 0]);
     }

@@ -1,5 +1,5 @@
-//! Sets of obligations on their way to another process, or into a file: a numbering of its own for
-//! each direction, in which each node of a set, and each formula state, is written out once.
+//! Transfer of sets of obligations to another process or a file. Each direction has its own
+//! numbering, so each node of a set, and each formula state, is written once.
 //!
 //! ```text
 //! set    = number of the set * 2 + 1 if something new comes with it, then
@@ -7,39 +7,39 @@
 //! node   = 0 members-of-a-leaf | height left right
 //! ```
 //!
-//! In and out: [`Sets`] of this process; formula states by number here, and by a name that all
-//! processes share. Cost: a byte or two for a set that the other side knows; else what is new of
-//! it. A node is read again for each place where it stands. Invariant: bytes that nobody wrote are
-//! refused, never a panic.
+//! In and out: [`Sets`] of this process; formula states by local number, and by a name that is
+//! equal in all processes. Cost: a byte or two for a set that the receiver knows; otherwise its new
+//! nodes. A node is decoded for each position where it occurs. Invariant: malformed bytes are
+//! rejected without a panic.
 
 use super::obligations::{BLOCK, EMPTY, Operations, Set, each_bit, halves, height};
 use ahash::{AHashMap, AHashSet};
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 
-/// Height of the highest node that is read: all numbers of formula states fit below.
-const MOST_HIGH: u64 = 31;
+/// Maximum height of a node: all numbers of formula states are below it.
+const MAX_HEIGHT: u64 = 31;
 
-/// A node that was read.
+/// A received node.
 #[derive(Clone, Copy)]
-enum Node {
+enum ReceivedNode {
     Leaf(u64),
     Inner { height: u32, left: u32, right: u32 },
 }
 
-/// One direction each way between two processes.
+/// Encoder and decoder for one other process.
 #[derive(Default)]
 pub(super) struct Channel {
-    /// Nodes that were written: their numbers there.
+    /// Sent nodes with their numbers.
     written: AHashMap<Set, u64>,
-    /// Nodes with the first block below each whose formula states have all been named.
+    /// Nodes with the first block below each, after all their formula states were named.
     covered: AHashSet<(Set, u32)>,
     named: AHashSet<u32>,
-    /// Nodes that were read, from number 1.
-    nodes: Vec<Node>,
-    /// Formula states there: their numbers here.
+    /// Received nodes, from number 1.
+    nodes: Vec<ReceivedNode>,
+    /// Formula states by the sender's number: the local numbers.
     states: AHashMap<u32, u32>,
-    /// Nodes read, with the first block below each: the set here.
+    /// Received nodes with the first block below each: the local set.
     sets: AHashMap<(u32, u64), Set>,
 }
 
@@ -48,7 +48,7 @@ fn malformed() -> Diagnostic {
 }
 
 impl Channel {
-    /// Writes a set. `name`: that of a formula state.
+    /// Writes a set. `name` returns the name of a formula state.
     pub fn export(
         &mut self,
         operations: &Operations<'_>,
@@ -126,7 +126,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Reads a set. `state`: the formula state of a name.
+    /// Reads a set. `state` returns the formula state with a name.
     pub fn import(
         &mut self,
         operations: &mut Operations<'_>,
@@ -158,19 +158,21 @@ impl Channel {
         self.set(operations, number, 0).ok_or_else(malformed)
     }
 
-    fn node(&self, bytes: &mut &[u8]) -> Option<Node> {
+    fn node(&self, bytes: &mut &[u8]) -> Option<ReceivedNode> {
         match take(bytes)? {
-            0 => take(bytes).filter(|mask| *mask != 0 && mask >> BLOCK == 0).map(Node::Leaf),
-            high @ 1..=MOST_HIGH => {
+            0 => {
+                take(bytes).filter(|mask| *mask != 0 && mask >> BLOCK == 0).map(ReceivedNode::Leaf)
+            }
+            high @ 1..=MAX_HEIGHT => {
                 let known =
                     |n: u64| u32::try_from(n).ok().filter(|n| *n as usize <= self.nodes.len());
                 let (left, right) = (known(take(bytes)?)?, known(take(bytes)?)?);
                 let high = high as u32;
                 let below = |n: u32| match n.checked_sub(1).map(|at| self.nodes[at as usize]) {
-                    None | Some(Node::Leaf(_)) => true,
-                    Some(Node::Inner { height, .. }) => height < high,
+                    None | Some(ReceivedNode::Leaf(_)) => true,
+                    Some(ReceivedNode::Inner { height, .. }) => height < high,
                 };
-                (right != 0 && below(left) && below(right)).then_some(Node::Inner {
+                (right != 0 && below(left) && below(right)).then_some(ReceivedNode::Inner {
                     height: high,
                     left,
                     right,
@@ -180,14 +182,14 @@ impl Channel {
         }
     }
 
-    /// The set here of a node there, which stands at a block.
+    /// Returns the local set of a received node at a block.
     fn set(&mut self, operations: &mut Operations<'_>, node: u32, base: u64) -> Option<Set> {
         let Some(at) = node.checked_sub(1) else { return Some(EMPTY) };
         if let Some(known) = self.sets.get(&(node, base)) {
             return Some(*known);
         }
         let set = match self.nodes[at as usize] {
-            Node::Leaf(mask) => {
+            ReceivedNode::Leaf(mask) => {
                 let mut members = Vec::new();
                 let mut whole = true;
                 each_bit(mask, |bit| {
@@ -201,7 +203,7 @@ impl Channel {
                 members.dedup();
                 whole.then(|| operations.sets().from_members(&members))?
             }
-            Node::Inner { height, left, right } => {
+            ReceivedNode::Inner { height, left, right } => {
                 let left = self.set(operations, left, base)?;
                 let right = self.set(operations, right, base + (1 << (height - 1)))?;
                 operations.join(left, right).0
@@ -220,8 +222,8 @@ mod tests {
     use std::cell::RefCell;
     use std::collections::BTreeSet;
 
-    /// Two processes that number formula states differently: what one writes is the same set for
-    /// the other, by names.
+    /// Two processes number formula states differently: a set written by one is the same set in the
+    /// other, by names.
     #[test]
     fn sets_come_back_with_the_same_members_in_other_numbers() {
         for seed in 0..20 {
@@ -229,7 +231,7 @@ mod tests {
             let (here, there) = (Sets::default(), Sets::default());
             let (own, mut other) = (Operations::new(&here), Operations::new(&there));
             let (mut out, mut into) = (Channel::default(), Channel::default());
-            // By name, in the order in which they came.
+            // By name, in the order of arrival.
             let numbers: RefCell<Vec<u32>> = RefCell::default();
             let mut written = Vec::new();
             for _ in 0..200 {
@@ -264,7 +266,7 @@ mod tests {
                 found.sort_unstable();
                 assert_eq!(&found, members, "seed {seed}");
             }
-            // What is known takes few bytes.
+            // Known sets take few bytes.
             let mut bytes = Vec::new();
             out.export(
                 &own,

@@ -1,14 +1,14 @@
-//! The verdict of a formula on a model: plans the routes, runs them, explains.
+//! Check of a formula on a model: plans the routes, runs them, explains the verdict.
 //!
-//! Input: model, its labels' multi-actions, typed formula. Output: verdict with figures, evidence,
-//! and warnings about parts of the formula that were never put to the test. `plan` divides what the
-//! formula asks of the initial state into tasks, each with its route; `run` finds the value of a
-//! task; `explain` turns a strategy into evidence. A limit gives `Unknown`, never true or false.
+//! Input: model, its labels' multi-actions, typed formula. Output: verdict with counts, evidence,
+//! and warnings about parts of the formula that were never tested. `plan` divides the formula at
+//! the initial state into tasks, each with its route; `run` computes the value of a task; `explain`
+//! turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
 use super::automaton::Automaton;
 use super::confluence::Priority;
 use super::explain::finish;
-use super::parallel_product::Shelf;
+use super::parallel_product::CheckpointStore;
 use super::plan::{Plan, plan};
 use super::proviso::Order;
 use super::quotient::Reduced;
@@ -29,12 +29,12 @@ pub enum Verdict {
     True,
     /// It does not.
     False,
-    /// A limit came first.
+    /// A limit ended the check.
     Unknown(Stop),
 }
 
 impl Verdict {
-    /// The limit that came first, if one did.
+    /// Returns the limit that ended the check, if any.
     pub fn stop(&self) -> Option<&Stop> {
         match self {
             Self::Unknown(stop) => Some(stop),
@@ -43,7 +43,7 @@ impl Verdict {
     }
 }
 
-/// How a verdict was found.
+/// Method by which a verdict was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// The formula is a constant.
@@ -59,7 +59,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// Stable word for reports.
+    /// Returns the stable keyword for reports.
     pub fn word(self) -> &'static str {
         match self {
             Route::Constant => "constant",
@@ -69,50 +69,51 @@ impl Route {
             Route::SymbolicGame => "symbolic game",
         }
     }
-    /// Whether sets of states were searched.
+    /// True for symbolic search.
     pub fn is_symbolic(self) -> bool {
         matches!(self, Route::Symbolic | Route::SymbolicGame)
     }
 }
 
-/// What is wanted.
+/// Options of a check.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Evidence wanted.
+    /// Compute evidence.
     pub evidence: bool,
-    /// Also where it only says that a conjunction or a modality `[..]` holds everywhere, see
-    /// [`Answer::telling`]: it is as large as the model.
+    /// Also compute evidence that only shows that a conjunction or a modality `[..]` holds
+    /// everywhere, see [`Answer::telling`]: it is as large as the model.
     pub witnesses: bool,
-    /// Take the game route whatever the formula's shape.
+    /// Always take the game route.
     pub force_game: bool,
-    /// How to explore: caches, confluent groups.
+    /// Options of the exploration: caches, confluent groups.
     pub explore: &'a mu_explore::Options,
-    /// Solver of games; none: the default one.
+    /// Solver of games; `None`: the default one.
     pub solver: Option<&'a dyn Solver>,
-    /// Who watches the search.
+    /// Receives progress reports.
     pub progress: &'a dyn Progress,
-    /// Where searches of the product are kept and gone on with.
-    pub shelf: Option<&'a dyn Shelf>,
-    /// A game with as many vertices is tried on a quotient of the model (0: always, however
-    /// large), none: never; see [`super::quotient`].
+    /// Checkpoint store for product searches.
+    pub checkpoint_store: Option<&'a dyn CheckpointStore>,
+    /// Number of vertices from which a game is tried on a quotient of the model (0: always);
+    /// `None`: never; see [`super::quotient`].
     pub quotient_at: Option<usize>,
-    /// Whether it is known that each run that the verdict is about ends. The model may stand for
-    /// such runs and have cycles of its own.
+    /// True if termination of all runs was proved separately; cycles of the (abstract) model are
+    /// then ignored.
     pub runs_end: bool,
-    /// Processes that search together, all with the same arguments; none: this one alone.
+    /// The other processes of a distributed search, all with the same arguments; `None`: this one
+    /// alone.
     pub peers: Option<&'a dyn Peers>,
 }
 
-/// Vertices of a game that is not worth a quotient.
+/// Number of vertices below which a game is not worth a quotient.
 const SMALL_GAME: usize = 1 << 16;
 
 impl<'a> Options<'a> {
-    /// Whether evidence of this value is wanted, if a true verdict is `telling` or not.
+    /// True if evidence for `value` is wanted; `telling` as in [`Answer::telling`].
     pub(super) fn wants_evidence(&self, telling: bool, value: bool) -> bool {
         self.evidence && (self.witnesses || telling || !value)
     }
 
-    /// Evidence wanted, route by shape, default solver.
+    /// Returns the default options: evidence, route by shape, default solver.
     pub fn new(explore: &'a mu_explore::Options) -> Self {
         Self {
             evidence: true,
@@ -121,7 +122,7 @@ impl<'a> Options<'a> {
             explore,
             solver: None,
             progress: &Silent,
-            shelf: None,
+            checkpoint_store: None,
             quotient_at: Some(SMALL_GAME),
             runs_end: false,
             peers: None,
@@ -129,36 +130,36 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The answer.
+/// Result of a check.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The verdict.
     pub verdict: Verdict,
     /// How it was found.
     pub route: Route,
-    /// Boolean equations met: pairs of system state and formula state.
+    /// Boolean equations generated: pairs of system state and formula state.
     pub equations: u64,
-    /// Distinct system states met.
+    /// Distinct system states.
     pub states: u64,
-    /// Why, if asked for and known.
+    /// Evidence, if requested and available.
     pub evidence: Option<Evidence>,
-    /// Whether one who is told the verdict wants to see why: it is false, or
+    /// True if evidence should be shown by default: the verdict is false, or
     /// [`TypedFormula::asks_for_witness`].
     pub telling: bool,
-    /// Order of the largest group of symmetries that was used; at most 1: none.
+    /// Order of the largest symmetry group used; at most 1: none.
     pub symmetries: usize,
-    /// The quotient on which the game was played, if one was.
+    /// The quotient on which the game was solved, if any.
     pub reduced: Option<Reduced>,
-    /// Whether confluent steps were taken at once.
+    /// Use of confluent steps.
     pub priority: Priority,
-    /// Whether steps that do not matter were left out.
+    /// Use of partial-order reduction.
     pub order: Order,
     /// Candidates for symmetries that were not used.
     pub dropped: Vec<RejectedSymmetry>,
-    /// Whether the first of several processes found some of it alone, while the others waited.
+    /// True if process 0 did part of the work alone while the others waited.
     pub alone: bool,
-    /// Places of modalities that no transition met has ever fitted; complete only if the whole
-    /// state space was met.
+    /// Positions of modalities that no transition matched; complete only if the whole state space
+    /// was explored.
     pub never_met: Vec<Span>,
 }
 
@@ -175,11 +176,11 @@ pub fn check(
     budget: &Budget,
 ) -> Result<Answer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
-    if let Some(shelf) = options.shelf {
-        automaton.import_states(&shelf.names())?;
+    if let Some(checkpoint_store) = options.checkpoint_store {
+        automaton.import_states(&checkpoint_store.names())?;
     }
-    // Games and evidence are of all steps; the product search knows when confluent ones may be
-    // taken at once.
+    // Games and evidence use all steps; the product search decides when confluent steps may have
+    // priority.
     let plain = options.explore.without_confluence();
     let source = Source::new(model, &plain)?;
     let mut answer = Answer::constant(true);
@@ -217,7 +218,7 @@ pub fn check(
         _ => Verdict::False,
     };
     if value == all && tasks.len() > 1 {
-        // That of one operand does not show the whole.
+        // Evidence for one operand does not show the whole.
         answer.evidence = None;
     }
     answer.telling |= answer.verdict == Verdict::False;
@@ -227,7 +228,7 @@ pub fn check(
 }
 
 impl Answer {
-    /// The answer to a formula that needs no model.
+    /// Returns the answer for a formula that needs no model.
     pub(super) fn constant(value: bool) -> Self {
         Answer {
             verdict: if value { Verdict::True } else { Verdict::False },

@@ -1,12 +1,11 @@
-//! Whether confluent steps may be taken at once for a formula, and if not, which part of it forbids
-//! that.
+//! Conditions for the priority of confluent steps, and the part of a formula that violates them.
 //!
-//! In: shape and automaton of a formula. Out: a [`Priority`]. Priority for confluent hidden steps
-//! keeps branching bisimilarity (Groote, van de Pol 2000) but not divergence, so it keeps the
-//! verdict of a formula that asks for weak traces alone: a conjunctive one (dually a disjunctive
-//! one) without least fixed points, which asks nothing of the labels that leave a state, and of
-//! which hidden steps leave each state that is met as it is. Cost: one question for each formula
-//! state that is met.
+//! In: shape and automaton of a formula. Out: a [`Priority`]. Priority of confluent tau steps
+//! preserves branching bisimilarity (Groote, van de Pol 2000) but not divergence. So it preserves
+//! the verdict of a formula that depends on weak traces alone: a conjunctive one (dually a
+//! disjunctive one) without least fixed points, which does not depend on the outgoing labels of a
+//! state, and in which tau steps leave each reached formula state as it is. Cost: one query for
+//! each reached formula state.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::product::{Kind, Shape};
@@ -16,50 +15,52 @@ use mu_base::{Diagnostic, Span};
 use mu_formula::normal::{Node, NodeId};
 use mu_labels::ActionLabels;
 
-/// Whether confluent steps were taken at once.
+/// Use of confluent steps in a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Priority {
-    /// Nobody asked for it, or the model has no such steps.
+    /// Not requested, or the model has no such steps.
     #[default]
     None,
-    /// They were.
+    /// Confluent steps had priority.
     Used,
-    /// They were not: this part of the formula forbids it.
+    /// This part of the formula forbids priority.
     Forbidden(Ban, Span),
 }
 
-/// What a part of a formula says that the system with priority need not.
+/// Property of a formula that priority or reduction does not preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ban {
-    /// Whether runs end.
+    /// Termination of runs.
     Endless,
-    /// What is possible next in a state.
+    /// The possible next steps of a state.
     Next,
-    /// What comes after a hidden step.
+    /// Distinction between a tau step and no step.
     Hidden,
-    /// What comes after a step that the formula does not name.
+    /// Distinction between a step that the formula does not name and no step.
     Unnamed,
-    /// Both what must and what may happen: a game.
+    /// Both universal and existential parts: a game.
     Game,
-    /// So much at once that one search does not hold it.
+    /// Too many obligations for one search.
     Size,
 }
 
 impl Ban {
-    /// Why, after "not used:".
+    /// Returns the reason, to follow "not used:".
     pub fn text(self) -> &'static str {
         match self {
             Ban::Endless => {
-                "a least fixed point asks whether runs end, and a run of hidden steps alone is not kept"
+                "a least fixed point requires that runs end, and runs of tau steps are not preserved"
             }
-            Ban::Next => "this asks which steps leave a state, and not all of them are kept",
-            Ban::Hidden => "this tells a hidden step from none",
-            Ban::Unnamed => "this tells a step that the formula does not name from none",
-            Ban::Game => "this needs a game, which is played on all steps",
-            Ban::Size => "the obligations are too many for one search",
+            Ban::Next => {
+                "this depends on the outgoing steps of a state, and not all of them are preserved"
+            }
+            Ban::Hidden => "this distinguishes a tau step from no step",
+            Ban::Unnamed => "this distinguishes a step that the formula does not name from no step",
+            Ban::Game => "this needs a game, which uses all steps",
+            Ban::Size => "there are too many obligations for one search",
         }
     }
-    /// Stable word for reports.
+    /// Returns the stable keyword for reports.
     pub fn word(self) -> &'static str {
         match self {
             Ban::Endless => "least fixed point",
@@ -73,7 +74,7 @@ impl Ban {
 }
 
 impl Priority {
-    /// That of a formula of two parts.
+    /// Combines the values for two parts of a formula.
     pub(super) fn and(self, other: Priority) -> Priority {
         match (self, other) {
             (Priority::Forbidden(..), _) | (Priority::Used, Priority::None | Priority::Used) => {
@@ -84,7 +85,7 @@ impl Priority {
     }
 }
 
-/// What forbids priority whatever the model does.
+/// Returns the obstacle that is independent of the model, if any.
 pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority> {
     let normal = automaton.normal();
     let span = |node: &NodeId| match normal.node(*node) {
@@ -105,13 +106,13 @@ pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority
     local.map(|place| Priority::Forbidden(Ban::Next, place))
 }
 
-/// Whether a hidden step leaves these formula states as they are.
+/// Returns `Used` if a tau step leaves these formula states as they are.
 pub(super) fn of_states(
     automaton: &mut Automaton,
     labels: &dyn ActionLabels,
-    met: &[u32],
+    reached: &[u32],
 ) -> Result<Priority, Diagnostic> {
-    for q in met.iter().map(|q| FormulaState(*q)) {
+    for q in reached.iter().map(|q| FormulaState(*q)) {
         let demand = automaton.step(q, LabelId::TAU, labels)?;
         if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
             return Ok(Priority::Forbidden(
@@ -127,8 +128,8 @@ pub(super) fn of_states(
     Ok(Priority::Used)
 }
 
-/// The place of a modality of a state that a step of a class of labels may fit and that does not
-/// lead back to the state's own node.
+/// Returns the position of a modality of a state that a label of the class may match without
+/// leading back to the state's own node.
 pub(super) fn modality(automaton: &Automaton, q: FormulaState, class: usize) -> Span {
     let (normal, node) = (automaton.normal(), automaton.node(q));
     let rules = &automaton.rules().states[&node];

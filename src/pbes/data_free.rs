@@ -1,11 +1,11 @@
-//! An equation system that is decided whatever its data are: a finite game, where the system itself
-//! may have no end.
+//! Data-free check of an equation system: a finite game that may decide a system with infinitely
+//! many instances.
 //!
-//! In: right-hand sides without data (`formula::equations::bare`, which has the argument). Out: a
-//! game in which every condition is decided against the winner, if someone wins
-//! the start nevertheless. So `nu X(n: Nat) = val(n > 3) && Y(n) || X(n + 1)` is true: nobody has
-//! to look at `n`. Expansion instance by instance never ends there, since no finite part of the
-//! instances decides. Cost: two games of the size of the text.
+//! In: right-hand sides without data (`formula::equations::skeleton`, which gives the argument).
+//! Out: the winner of a game in which every condition is decided against the winner, if one player
+//! wins the start nevertheless. So `nu X(n: Nat) = val(n > 3) && Y(n) || X(n + 1)` is true
+//! regardless of `n`. Expansion instance by instance does not terminate there, since no finite set
+//! of instances decides. Cost: two games of the size of the text.
 
 use super::on_the_fly::Decided;
 use mu_base::Budget;
@@ -16,17 +16,17 @@ use mu_game::moves::priorities;
 use mu_game::{Game, Player};
 use mu_solve::Solver;
 
-/// The answer, if data has no say in it.
+/// Returns the answer, if it does not depend on data.
 ///
 /// # Errors
-/// A limit that was met before.
+/// A limit.
 pub fn decide(
     system: &System,
     solver: &dyn Solver,
     budget: &Budget,
 ) -> Result<Option<Decided>, Stop> {
     for value in [true, false] {
-        let mut game = play(system, value);
+        let mut game = build_game(system, value);
         let winner = if value { Player::Even } else { Player::Odd };
         if solver.solve(&game, budget)?.winner(game.initial) == winner {
             game.names = vec![String::new(); game.vertex_count()];
@@ -37,18 +37,18 @@ pub fn decide(
     Ok(None)
 }
 
-/// A vertex before it is numbered among the others.
+/// A vertex before it is numbered.
 struct Vertex {
     owner: Player,
     priority: u32,
     successors: Vec<VertexId>,
 }
 
-/// The game with all conditions decided against the player of a value. Vertex 0 is the start;
-/// whoever cannot move loses.
-fn play(system: &System, value: bool) -> Game {
+/// Builds the game with all conditions decided against the player of `value`. Vertex 0 is the
+/// start; a player who cannot move loses.
+fn build_game(system: &System, value: bool) -> Game {
     let priority_of = priorities(&system.least);
-    // Parts of right-hand sides say nothing of infinite runs: they have the innermost rank.
+    // Parts of right-hand sides do not affect infinite plays: they have the innermost rank.
     let inner = priority_of.last().copied().unwrap_or(0);
     let vertex = |owner, priority, successors| Vertex { owner, priority, successors };
     let start = VertexId(1 + system.start as u32);

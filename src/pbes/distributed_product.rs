@@ -1,19 +1,19 @@
-//! The product route by several processes ([`mu_explore::Peers`]): each carries the obligations of
-//! its own states, as [`super::parallel_product`] does on one machine.
+//! Distributed product search ([`mu_explore::Peers`]): each process stores the obligations of its
+//! own states, as [`super::parallel_product`] does in one process.
 //!
-//! In: as there, and the processes. Out: the same verdict and the same numbers of states and
-//! obligations, in all processes. Each process has an automaton and sets of its own; formula states
-//! go to others by name, sets by [`super::channel`]. Steps are not left out, and confluent ones are
-//! not taken at once: that is decided by what the whole search met.
+//! In: the input of that module, and the processes. Out: the same verdict and the same numbers of
+//! states and obligations, in all processes. Each process has its own automaton and sets; formula
+//! states are sent by name, sets by [`super::channel`]. Steps are not left out. Confluent steps get
+//! priority only if all formula states of the whole search permit it.
 //!
-//! A formula that turns out to need a game is left to the first process ([`super::run`]). So is one
-//! with least fixed points if obligations come to states from which others had gone on and go in a
-//! circle, which the processes find out together.
+//! A formula that requires a game is left to process 0 ([`super::run`]). So is a formula with least
+//! fixed points, if obligations reach expanded states and have a cycle, which the processes detect
+//! together.
 //!
-//! Where something decides, the processes search once more for a shortest way to it, without
-//! symmetries, and go back from there together ([`mu_explore::Partition`]); then each replays the way.
-//! Cost: as on one machine, and the traffic of the sets. Invariant: what differs between processes
-//! decides nothing: they compare what each has to say.
+//! If some state decides, the processes search once more for a shortest path to it, without
+//! symmetries, and reconstruct it backwards together ([`mu_explore::Partition`]); then each replays
+//! the path. Cost: as in one process, plus the transfer of the sets. Invariant: differences between
+//! processes affect no decision, because they compare their reports.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::channel::Channel;
@@ -34,17 +34,17 @@ use mu_explore::{
 };
 use std::cell::RefCell;
 
-/// Obligations that go to other processes.
-struct Bearer<'a, 'o> {
+/// Annotations of a distributed search: sets of obligations.
+struct ObligationAnnotator<'a, 'o> {
     thread: Thread<'a, &'o RefCell<Oracle<'a>>>,
     oracle: &'o RefCell<Oracle<'a>>,
     initial: Set,
     channels: Vec<Channel>,
-    /// By set, what of it must not go on for ever.
+    /// By set: its obligations under a least fixed point.
     lfp_part: AHashMap<Set, Set>,
 }
 
-impl AnnotationWorker for Bearer<'_, '_> {
+impl AnnotationWorker for ObligationAnnotator<'_, '_> {
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
         self.thread.join(old, new)
     }
@@ -59,7 +59,7 @@ impl AnnotationWorker for Bearer<'_, '_> {
     }
 }
 
-impl PortableAnnotator for Bearer<'_, '_> {
+impl PortableAnnotator for ObligationAnnotator<'_, '_> {
     fn initial(&self) -> u32 {
         self.initial
     }
@@ -107,26 +107,26 @@ impl PortableAnnotator for Bearer<'_, '_> {
     }
 }
 
-/// What a process has to say of its share.
+/// Final report of one process.
 #[derive(Default)]
-struct Said {
+struct Report {
     figures: Figures,
     forward: bool,
     loops: bool,
-    /// The name of a formula state met that tells a hidden step from none, if such steps were
-    /// taken at once.
-    telling: Option<Vec<u8>>,
+    /// The name of a formula state that distinguishes a tau step from no step, if confluent steps
+    /// had priority.
+    tau_sensitive: Option<Vec<u8>>,
 }
 
-impl Said {
+impl Report {
     fn write(&self) -> Vec<u8> {
         let Figures { configurations, states, steps, .. } = self.figures;
         let mut out = vec![u8::from(self.forward), u8::from(self.loops)];
         [configurations, states, steps].into_iter().for_each(|n| put(&mut out, n));
         // No name is empty.
-        let telling = self.telling.as_deref().unwrap_or_default();
-        put(&mut out, telling.len() as u64);
-        out.extend(telling);
+        let tau_sensitive = self.tau_sensitive.as_deref().unwrap_or_default();
+        put(&mut out, tau_sensitive.len() as u64);
+        out.extend(tau_sensitive);
         out
     }
     fn read(bytes: &mut &[u8]) -> Option<Self> {
@@ -134,31 +134,30 @@ impl Said {
         *bytes = rest;
         let (configurations, states, steps) = (take(bytes)?, take(bytes)?, take(bytes)?);
         let length = usize::try_from(take(bytes)?).ok()?;
-        let (telling, rest) = bytes.split_at_checked(length)?;
+        let (tau_sensitive, rest) = bytes.split_at_checked(length)?;
         *bytes = rest;
-        let telling = (!telling.is_empty()).then(|| telling.to_vec());
+        let tau_sensitive = (!tau_sensitive.is_empty()).then(|| tau_sensitive.to_vec());
         let figures = Figures { configurations, states, steps, symmetries: 1 };
-        Some(Self { figures, forward: head[0] == 1, loops: head[1] == 1, telling })
+        Some(Self { figures, forward: head[0] == 1, loops: head[1] == 1, tau_sensitive })
     }
-    /// Of all processes together; `learn` gets what each met of the formula.
-    fn together(
-        said: &[Vec<u8>],
+    /// Combines the reports of all processes; `learn` reads what each recorded about the formula.
+    fn combine(
+        final_report: &[Vec<u8>],
         learn: &mut dyn FnMut(&mut &[u8]) -> Result<(), Diagnostic>,
     ) -> Result<Self, Diagnostic> {
-        let mut all = Said { forward: true, ..Said::default() };
-        for bytes in said.iter().filter(|bytes| !bytes.is_empty()) {
+        let mut all = Report { forward: true, ..Report::default() };
+        for bytes in final_report.iter().filter(|bytes| !bytes.is_empty()) {
             let bytes = &mut &bytes[..];
-            let malformed = || {
-                Diagnostic::new(Stage::File, "what another process says of its share is malformed")
-            };
-            let one = Said::read(bytes).ok_or_else(malformed)?;
+            let malformed =
+                || Diagnostic::new(Stage::File, "the report of another process is malformed");
+            let one = Report::read(bytes).ok_or_else(malformed)?;
             learn(bytes)?;
             all.figures.configurations += one.figures.configurations;
             all.figures.states += one.figures.states;
             all.figures.steps += one.figures.steps;
             all.forward &= one.forward;
             all.loops |= one.loops;
-            all.telling = match (all.telling, one.telling) {
+            all.tau_sensitive = match (all.tau_sensitive, one.tau_sensitive) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
             };
@@ -167,8 +166,8 @@ impl Said {
     }
 }
 
-/// Searches from the initial state with the given obligations; confluent steps are taken at once as
-/// one process does it ([`super::parallel_product::search`]).
+/// Searches from the initial state with the given obligations; uses priority of confluent steps as
+/// in one process ([`super::parallel_product::search`]).
 pub(super) fn search(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -177,11 +176,11 @@ pub(super) fn search(
     roots: &[FormulaState],
 ) -> Result<Searched, Diagnostic> {
     let once = |task: Task<'_>, automaton: &mut Automaton| {
-        let mut telling = None;
+        let mut tau_sensitive = None;
         let search = |symmetries: Option<&mut Symmetries>| {
             let (outcome, figures, tells) =
                 search_with(task, peers, &mut *automaton, shape, roots, symmetries)?;
-            telling = tells;
+            tau_sensitive = tells;
             Ok((outcome, figures))
         };
         let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;
@@ -192,7 +191,7 @@ pub(super) fn search(
         };
         Ok::<_, Diagnostic>((
             Searched { found: Some(found), priority: Priority::None, order, dropped },
-            telling,
+            tau_sensitive,
         ))
     };
     let plain = task.explore.without_confluence();
@@ -203,10 +202,10 @@ pub(super) fn search(
     let priority = match confluence::forbidden(automaton, shape) {
         Some(forbidden) => forbidden,
         None => {
-            let (result, telling) = once(task, automaton)?;
-            // Else a path may decide that is none of the full system, where steps of tau lie
-            // between its steps.
-            match (&result.found, telling) {
+            let (result, tau_sensitive) = once(task, automaton)?;
+            // Otherwise a path may decide that does not exist in the full system, which has tau
+            // steps between its steps.
+            match (&result.found, tau_sensitive) {
                 (Some((Outcome::Verdict(_), _)), Some(name)) => {
                     let q = automaton.named(&name)?;
                     confluence::of_states(automaton, task.labels, &[q.0])?
@@ -218,8 +217,8 @@ pub(super) fn search(
     Ok(Searched { priority, ..once(all_steps, automaton)?.0 })
 }
 
-/// A search, and the name of a formula state met that tells a hidden step from none, if such steps
-/// were taken at once.
+/// Searches once. Also returns the name of a formula state that distinguishes a tau step from no
+/// step, if confluent steps had priority.
 fn search_with(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -243,7 +242,7 @@ fn search_with(
     let confluent = task.explore.confluent.iter().any(|c| *c);
     let name = format!("{}{}s{order}", task.name, if confluent { "p" } else { "" });
     let oracle = RefCell::new(oracle);
-    let mut said = |share: &mut Partition<'_>| {
+    let mut final_report = |share: &mut Partition<'_>| {
         let mut figures = Figures { steps: share.tally().transitions, ..Figures::default() };
         let mut sizes = Vec::new();
         let mut known = AHashSet::new();
@@ -262,14 +261,14 @@ fn search_with(
         let met = sets.union(known);
         let states: Vec<FormulaState> = met.iter().map(|q| FormulaState(*q)).collect();
         let loops = loops_here(automaton, shape, &states)?;
-        let telling = if confluent { telling(automaton, task, &met)? } else { None };
-        let mut out = Said { figures, forward: share.is_forward(), loops, telling }.write();
-        out.extend(automaton.experience());
+        let tau_sensitive = if confluent { tau_sensitive(automaton, task, &met)? } else { None };
+        let mut out = Report { figures, forward: share.is_forward(), loops, tau_sensitive }.write();
+        out.extend(automaton.match_record());
         Ok(out)
     };
-    // Whether cycles of obligations matter; what is malformed is told below.
-    let lasts = |said: &[Vec<u8>]| {
-        let all = Said::together(said, &mut |_| Ok(())).unwrap_or_default();
+    // True if cycles of obligations matter; malformed reports are rejected below.
+    let needs_cycle_check = |final_report: &[Vec<u8>]| {
+        let all = Report::combine(final_report, &mut |_| Ok(())).unwrap_or_default();
         !(shape.hostile.is_empty() || all.loops || all.forward || task.runs_end)
     };
     let met = run(
@@ -278,22 +277,22 @@ fn search_with(
         (&oracle, &sets, initial),
         symmetries,
         (&name, false),
-        (&mut said, &lasts),
+        (&mut final_report, &needs_cycle_check),
     )?;
     drop(oracle);
-    let mut all = Said::together(&met.said, &mut |bytes| automaton.learn(bytes))?;
+    let mut all = Report::combine(&met.final_report, &mut |bytes| automaton.merge_record(bytes))?;
     all.figures.symmetries = order;
     let outcome = match met.stop {
         _ if met.decided => Outcome::Verdict(!shape.universal),
-        Stop::Complete if all.loops || met.lasts == Some(true) => Outcome::Cycle,
+        Stop::Complete if all.loops || met.has_lfp_cycle == Some(true) => Outcome::Cycle,
         Stop::Complete => Outcome::Verdict(shape.universal),
         stop => Outcome::Stopped(stop),
     };
-    Ok((outcome, all.figures, all.telling))
+    Ok((outcome, all.figures, all.tau_sensitive))
 }
 
-/// The least name of those of some formula states of which a hidden step makes something else.
-fn telling(
+/// Returns the least name of the formula states that a tau step changes.
+fn tau_sensitive(
     automaton: &mut Automaton,
     task: Task<'_>,
     met: &[u32],
@@ -308,20 +307,20 @@ fn telling(
     Ok(least)
 }
 
-/// One search by all. `trace`: whether the way to what decides is wanted.
+/// Runs one search in all processes. `trace`: a path to the decision is wanted.
 fn run<'a>(
     task: Task<'a>,
     peers: &dyn Peers,
     (oracle, sets, initial): (&RefCell<Oracle<'a>>, &'a Sets, Set),
     symmetries: Option<&Symmetries>,
     (name, trace): (&str, bool),
-    (said, lasts): (
+    (final_report, needs_cycle_check): (
         &mut dyn FnMut(&mut Partition<'_>) -> Result<Vec<u8>, Diagnostic>,
         &dyn Fn(&[Vec<u8>]) -> bool,
     ),
 ) -> Result<JointOutcome, Diagnostic> {
     let locals = oracle.borrow().has_locals();
-    let carrier = Box::new(Bearer {
+    let carrier = Box::new(ObligationAnnotator {
         thread: Thread::new(sets, oracle, locals),
         oracle,
         initial,
@@ -338,13 +337,13 @@ fn run<'a>(
         symmetries,
         trace,
         name,
-        said,
-        lasts,
+        final_report,
+        needs_cycle_check,
     })
 }
 
-/// A shortest path to what decides, of which it is known that it can be reached; none if a limit
-/// comes first.
+/// Returns a shortest path to a decision that is known to be reachable; `None` if a limit ends the
+/// search.
 pub(super) fn shortest(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -370,30 +369,30 @@ pub(super) fn shortest(
         (&mut |_| Ok(Vec::new()), &|_| false),
     );
     drop(oracle);
-    let stations = match met {
-        Ok(JointOutcome { way: Some(stations), .. }) => stations,
+    let path = match met {
+        Ok(JointOutcome { path: Some(path), .. }) => path,
         Ok(_) => return Ok(None),
         Err(error) if error.stop.is_some() => return Ok(None),
         Err(error) => return Err(error),
     };
-    let stations: Vec<TraceState> =
-        stations.iter().map(|s| TraceState::read(task.model, s)).collect::<Result<_, _>>()?;
-    replay(task, source, automaton, shape, &stations).map(Some)
+    let path: Vec<TraceState> =
+        path.iter().map(|s| TraceState::read(task.model, s)).collect::<Result<_, _>>()?;
+    replay(task, source, automaton, shape, &path).map(Some)
 }
 
-/// The way as evidence, step by step.
+/// Replays the path as evidence, step by step.
 fn replay(
     task: Task<'_>,
     source: &mut Source<'_>,
     automaton: &mut Automaton,
     shape: &Shape,
-    stations: &[TraceState],
+    path: &[TraceState],
 ) -> Result<Builder, Diagnostic> {
-    let broken = || Diagnostic::internal("the stations of a way are not joined by steps");
+    let broken = || Diagnostic::internal("the path of a path are not joined by steps");
     let mut at = source.initial();
     let mut builder = Builder::new((at, 0));
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
-    for (n, pair) in stations.windows(2).enumerate() {
+    for (n, pair) in path.windows(2).enumerate() {
         let q = automaton.named(&pair[0].atom)?;
         let next = automaton.named(&pair[1].atom)?;
         source.successors(at, &mut transitions)?;
@@ -402,7 +401,7 @@ fn replay(
         {
             let text = task.model.label_text(label);
             if taken.as_ref().is_none_or(|t| text < t.0)
-                && brings(task, automaton, shape, q, label, next)?
+                && leads_to(task, automaton, shape, q, label, next)?
             {
                 taken = Some((text, label, target));
             }
@@ -411,8 +410,8 @@ fn replay(
         builder.step((at, n as u32), label, (target, n as u32 + 1));
         at = target;
     }
-    let last = stations.last().ok_or_else(broken)?;
-    let (q, n) = (automaton.named(&last.atom)?, stations.len() as u32 - 1);
+    let last = path.last().ok_or_else(broken)?;
+    let (q, n) = (automaton.named(&last.atom)?, path.len() as u32 - 1);
     source.successors(at, &mut transitions)?;
     let mut shown = Vec::new();
     if last.local {
@@ -429,8 +428,8 @@ fn replay(
     Ok(builder)
 }
 
-/// What a formula state becomes along a label, with all that this demands at the same state; none:
-/// decided.
+/// Returns the successor obligations of a formula state along a label, closed at the target state;
+/// `None`: decided.
 fn step(
     task: Task<'_>,
     automaton: &mut Automaton,
@@ -446,8 +445,8 @@ fn step(
     Ok(closed.map(|(flow, local)| flow.into_iter().chain(local).collect()))
 }
 
-/// Whether a formula state becomes, among others, the next one along a label.
-fn brings(
+/// True if the successors of a formula state along a label include `next`.
+fn leads_to(
     task: Task<'_>,
     automaton: &mut Automaton,
     shape: &Shape,
@@ -455,7 +454,7 @@ fn brings(
     label: LabelId,
     next: FormulaState,
 ) -> Result<bool, Diagnostic> {
-    // One that is local goes nowhere.
+    // A local formula state has no successors.
     if shape.kinds.get(&automaton.node(q)) == Some(&Kind::Local) {
         return Ok(false);
     }

@@ -9,7 +9,7 @@ use ahash::AHashSet;
 use mu_base::Diagnostic;
 use mu_evidence::{Builder, Evidence};
 
-/// The transitions that the winner's strategy needs from the start.
+/// Collects the transitions that the winner's strategy needs from the initial state.
 pub(super) fn game_evidence(instance: &Instance, value: bool, source: &Source) -> Builder {
     let mut builder = Builder::new((source.initial(), 0));
     let mut seen = AHashSet::new();
@@ -40,7 +40,7 @@ pub(super) fn game_evidence(instance: &Instance, value: bool, source: &Source) -
     builder
 }
 
-/// The evidence, with the values of its states.
+/// Completes the evidence with the values of its states.
 pub(super) fn finish(
     builder: Builder,
     verdict: bool,

@@ -1,5 +1,5 @@
-//! The whole parity game of model and formula, for files and other solvers: nothing is decided on
-//! the way.
+//! The complete parity game of model and formula, for files and other solvers, without early
+//! decisions.
 //!
 //! Input: model, its labels' multi-actions, typed formula. Output: a [`Game`] in which Even wins
 //! from the initial vertex iff the formula holds. A vertex is a pair (system state, formula state),
@@ -21,7 +21,7 @@ use mu_model::Model;
 const TRUE: VertexId = VertexId(0);
 const FALSE: VertexId = VertexId(1);
 
-/// Instantiates the game, or says which limit came first.
+/// Instantiates the game; the inner `Err` is the limit that was reached.
 pub fn game(
     model: &dyn Model,
     labels: &dyn ActionLabels,
@@ -82,7 +82,7 @@ pub fn game(
         let here = automaton.here(q)?;
         demand(&automaton, here, s, &mut moves);
         source.successors(s, &mut transitions)?;
-        let asks = automaton.asks_labels(q);
+        let asks = automaton.depends_on_labels_here(q);
         for &(label, target) in &transitions {
             if asks {
                 let answer = automaton.here_if(q, label, labels)?;
@@ -97,7 +97,8 @@ pub fn game(
     Ok(Ok(game))
 }
 
-/// A vertex with its moves, each once; with none its value is that of its connective.
+/// Adds a vertex with its moves, each once; without moves its value is the neutral one of its
+/// connective.
 fn push(game: &mut Game, all: bool, priority: u32, mut moves: Vec<VertexId>) {
     moves.sort_unstable();
     moves.dedup();

@@ -1,9 +1,9 @@
 //! The general route: the parity game of model and formula, instantiated from the initial
-//! configuration and solved on the way.
+//! configuration and solved during its construction.
 //!
 //! A vertex is a configuration (system state, formula state). Vertices are expanded breadth-first;
-//! one without an open predecessor is skipped. Infinite models are fine if the undecided part of
-//! the game is finite.
+//! a vertex without an open predecessor is skipped. Infinite models are supported if the undecided
+//! part of the game is finite.
 //!
 //! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial
 //! state. A large game may be suspended and resumed, see [`super::quotient`].
@@ -24,19 +24,19 @@ pub struct Instance {
     pub arena: Arena,
     /// Configurations; vertex 0 is the start and has no formula state.
     pub configurations: Vec<(StateId, Option<FormulaState>)>,
-    /// For a vertex that a transition decided by itself: that transition.
+    /// For a vertex that a single transition decides: that transition.
     pub deciding: AHashMap<u32, (LabelId, StateId)>,
 }
 
-/// How instantiation ended.
+/// Result of an instantiation.
 pub enum Outcome {
-    /// With a verdict.
+    /// A verdict.
     Verdict(bool),
-    /// Before one was found.
+    /// A limit ended it first.
     Stopped(Stop),
 }
 
-/// First size at which the open game is solved.
+/// Number of vertices at which the open game is first solved.
 const FIRST_SOLVING: usize = 1 << 14;
 
 /// A game that grows until its start is decided.
@@ -52,7 +52,8 @@ pub struct Instantiation {
 const ROOT: u32 = 0;
 
 impl Instantiation {
-    /// The start only: a conjunction (or disjunction) of formula states at the initial state.
+    /// Creates a game with the start only: a conjunction (or disjunction) of formula states at the
+    /// initial state.
     pub fn new(source: &Source, automaton: &Automaton, start: (bool, &[FormulaState])) -> Self {
         let mut game = Self {
             g: Instance {
@@ -84,7 +85,7 @@ impl Instantiation {
         self.g.arena.len()
     }
 
-    /// The game as it is.
+    /// Returns the game so far.
     pub fn instance(self) -> Instance {
         self.g
     }
@@ -96,8 +97,8 @@ impl Instantiation {
         })
     }
 
-    /// Goes on until the start is decided, a limit comes, or the game has `most` vertices: then
-    /// nothing is said yet.
+    /// Continues until the start is decided, a limit is reached, or the game has `most` vertices;
+    /// returns `None` in the last case.
     pub fn run(
         &mut self,
         source: &mut Source,
@@ -147,8 +148,7 @@ impl Instantiation {
             }
         }
         if self.g.arena.truth(ROOT) == Truth::Open {
-            // Vertices that were skipped because nobody wanted them stay unexpanded but unreachable
-            // through open vertices.
+            // Skipped vertices stay unexpanded, but are unreachable through open vertices.
             if let Err(stop) = self.g.arena.solve(ROOT, false, solver, budget) {
                 return Ok(Some(Outcome::Stopped(stop)));
             }
@@ -162,7 +162,7 @@ impl Instantiation {
         }
     }
 
-    /// Gives a vertex its edges; whether it is decided by itself instead.
+    /// Computes the edges of a vertex. Returns true if the vertex is decided by itself instead.
     fn expand(
         &mut self,
         v: u32,
@@ -183,7 +183,7 @@ impl Instantiation {
         }
         if !decided {
             source.successors(s, transitions)?;
-            let asks = automaton.asks_labels(q);
+            let asks = automaton.depends_on_labels_here(q);
             for &(label, target) in &*transitions {
                 if asks {
                     let answer = automaton.here_if(q, label, labels)?;
@@ -216,8 +216,7 @@ impl Instantiation {
         Ok(decided)
     }
 
-    /// Queues the targets that are open and not expanded: new ones, and ones that were skipped
-    /// while nobody wanted them.
+    /// Queues the open unexpanded targets: new ones, and ones skipped before.
     fn enqueue(&mut self, edges: &[Edge]) {
         let arena = &self.g.arena;
         self.queued.resize(arena.len(), false);

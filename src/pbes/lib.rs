@@ -32,7 +32,7 @@ mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};
 pub use confluence::{Ban, Priority};
-pub use parallel_product::Shelf;
+pub use parallel_product::CheckpointStore;
 pub use proviso::Order;
 pub use quotient::Reduced;
 

@@ -1,12 +1,11 @@
-//! Which constants a formula mentions, itself or through the equations of the operations that it
+//! Constants mentioned by a formula, directly or through the equations of the operations that it
 //! uses.
 //!
-//! In: a typed formula. Out: the constructors that occur ([`mentions`]); none at all if something
-//! tells values apart by their order. A permutation of other constants takes what a formula state
-//! becomes along a label to what its image becomes along the label's image: the data language has
-//! no other way to tell constants of a sort apart (parametricity; cf. Ip, Dill, "Better
-//! Verification Through Symmetry", 1996, for scalar sets). Cost: linear in the formula and the
-//! equations that it reaches.
+//! In: a typed formula. Out: the constructors that occur ([`mentions`]); `None` if some operation
+//! compares values by an order. A permutation of the other constants commutes with the successors
+//! of formula states along labels: the data language has no other means to distinguish constants of
+//! a sort (parametricity; cf. Ip, Dill, "Better Verification Through Symmetry", 1996, for scalar
+//! sets). Cost: linear in the formula and the equations that it reaches.
 
 use ahash::AHashSet;
 use mu_base::ids::OpId;
@@ -15,8 +14,8 @@ use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
 use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 
-/// The constructors that a formula speaks of; none if it uses an order on sorts that have no order
-/// of their own.
+/// Returns the constructors that a formula mentions; `None` if it uses an order on sorts that have
+/// no order of their own.
 pub fn mentions(formula: &TypedFormula) -> Option<AHashSet<OpId>> {
     let mut reached = Reached {
         signature: &formula.data.signature,

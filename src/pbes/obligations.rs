@@ -3,15 +3,15 @@
 //!
 //! A set is one number; equal sets have equal numbers. A leaf holds the membership of 56
 //! consecutive formula states in its bits; an inner node halves the range. The right half of a node
-//! is never empty, so a set is a subtree of the left spine of any larger range, and the tree is as
-//! high as its greatest member needs. Formula states are numbered as they are met, so those that
-//! one event creates for many instances of a quantifier are neighbours, and sets that differ in a
-//! few instances share nearly all of their nodes (cf. Okasaki, Gill: "Fast Mergeable Integer Maps",
-//! 1998; Bryant, 1986, for sharing and caching).
+//! is never empty, so a set is a subtree of the left spine of any larger range, and the height of
+//! the tree depends on its greatest member. Formula states are numbered in order of discovery, so
+//! those that one event creates for many instances of a quantifier are neighbours, and sets that
+//! differ in a few instances share nearly all of their nodes (cf. Okasaki, Gill: "Fast Mergeable
+//! Integer Maps", 1998; Bryant, 1986, for sharing and caching).
 //!
 //! Cost: 12 to 16 bytes a node; an operation visits the nodes in which its operands differ, each
-//! pair once as long as the cache holds it. Invariant: nodes are never changed or removed; at most
-//! 2^28 of them, after which [`Sets::is_full`] says so and results are void.
+//! pair once while the cache holds it. Invariant: nodes are never changed or removed. There are at
+//! most 2^28 of them; beyond that [`Sets::is_full`] is true and results are void.
 
 use ahash::AHashSet;
 use mu_base::ids::Maybe;
@@ -31,7 +31,7 @@ const ID_BITS: u32 = 28;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
 const MASK: u64 = (1 << BLOCK) - 1;
 
-/// The nodes.
+/// The table of nodes.
 pub struct Sets {
     nodes: PairTable,
     full: AtomicBool,
@@ -47,7 +47,7 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// Whether there are too many nodes; what came after is void.
+    /// True if there are too many nodes; later results are void.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
@@ -59,8 +59,8 @@ impl Sets {
     pub fn records(&self) -> Vec<u64> {
         (0..self.nodes.len() as u32).map(|n| self.nodes.get(n)).collect()
     }
-    /// Numbers nodes as they were when these were taken; false if that is not possible: there are
-    /// others, or these are none of sets over so many formula states.
+    /// Restores the numbers of nodes. Returns false if other nodes exist already, or if the records
+    /// are not sets over `states` formula states.
     pub fn load(&self, records: &[u64], states: u32) -> bool {
         let sensible = |(n, record): (usize, u64)| match height(record) {
             0 => record != 0 || n == 0,
@@ -81,7 +81,7 @@ impl Sets {
             .all(|(n, r)| sensible((n, *r)) && self.nodes.intern(*r) as usize == n)
             && self.members_are_below(states)
     }
-    /// Whether each node, wherever it stands in its parents, holds formula states below a number.
+    /// True if each node, at every position in its parents, holds formula states below a number.
     fn members_are_below(&self, states: u32) -> bool {
         // The greatest member, relative to the base.
         let mut greatest = vec![0u64; self.nodes.len()];
@@ -115,7 +115,7 @@ impl Sets {
     pub(super) fn record(&self, set: Set) -> u64 {
         self.nodes.get(set)
     }
-    /// The members, ascending.
+    /// Returns the members, ascending.
     pub fn members(&self, set: Set) -> Vec<u32> {
         let mut out = Vec::new();
         let mut stack = vec![(set, 0u32)];
@@ -132,7 +132,7 @@ impl Sets {
         }
         out
     }
-    /// The members of some sets together, ascending. Shared parts are looked at once.
+    /// Returns the union of some sets, ascending. Visits shared parts once.
     pub fn union(&self, sets: impl IntoIterator<Item = Set>) -> Vec<u32> {
         let (mut out, mut seen) = (Vec::new(), AHashSet::new());
         let mut stack: Vec<(Set, u32)> = sets.into_iter().map(|set| (set, 0)).collect();
@@ -153,7 +153,7 @@ impl Sets {
         out.dedup();
         out
     }
-    /// The set of some ascending members.
+    /// Returns the set of ascending members.
     pub fn from_members(&self, members: &[u32]) -> Set {
         let Some(last) = members.last() else { return EMPTY };
         let mut height = 0;
@@ -175,7 +175,7 @@ impl Sets {
         let right = self.build(&members[cut..], height - 1, middle);
         self.node(height, left, right)
     }
-    /// Number of members of a set, with a memory for the nodes met.
+    /// Returns the number of members of a set; `sizes` caches the results for nodes.
     pub fn size(&self, set: Set, sizes: &mut Vec<u64>) -> u64 {
         if sizes.len() <= set as usize {
             sizes.resize(self.nodes.len().max(set as usize + 1), 0);
@@ -212,24 +212,24 @@ pub(super) fn each_bit(record: u64, mut each: impl FnMut(u32)) {
     }
 }
 
-/// A cache that forgets: each key has one place. It doubles while it misses a lot.
-struct Forgetful<V> {
+/// A direct-mapped cache. It doubles while it misses often.
+struct DirectMappedCache<V> {
     keys: Vec<Option<Key>>,
     values: Vec<V>,
     misses: usize,
 }
 
-/// A key: what is looked up is never empty, so the first word is not zero.
+/// A key. The first word is not zero, because the empty set is never looked up.
 type Key = (NonZeroU64, u64);
 
 fn key(first: u64, second: u64) -> Key {
-    (NonZeroU64::new(first).expect("nothing is asked of the empty set"), second)
+    (NonZeroU64::new(first).expect("the empty set is never looked up"), second)
 }
 
-/// log2 of the least and greatest number of places of a cache.
+/// log2 of the minimum and maximum number of entries of a cache.
 const CACHE_BITS: (u32, u32) = (10, 22);
 
-impl<V: Copy + Default> Forgetful<V> {
+impl<V: Copy + Default> DirectMappedCache<V> {
     fn new() -> Self {
         let n = 1 << CACHE_BITS.0;
         Self { keys: vec![None; n], values: vec![V::default(); n], misses: 0 }
@@ -265,10 +265,10 @@ impl<V: Copy + Default> Forgetful<V> {
     }
 }
 
-/// What one formula state becomes along a step.
+/// Successors of one formula state along a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Itself and nothing else.
+    /// The state itself only.
     Same,
     /// These states.
     States(Set),
@@ -276,11 +276,11 @@ pub enum Answer {
     Decided,
 }
 
-/// What formula states become; asked for several at once.
+/// Source of successors of formula states, several per call.
 pub trait Steps {
-    /// Why there is no answer.
+    /// Error of a query.
     type Error;
-    /// Answers for some formula states and one label, in their order.
+    /// Appends the answers for some formula states and one label, in their order.
     fn answers(
         &mut self,
         states: &[u32],
@@ -289,40 +289,40 @@ pub trait Steps {
     ) -> Result<(), Self::Error>;
 }
 
-/// What a permutation makes of formula states; asked for several at once.
+/// Source of images of formula states under a permutation, several per call.
 pub trait Images {
-    /// Why there is no answer.
+    /// Error of a query.
     type Error;
-    /// Images of some formula states under one permutation, in their order.
+    /// Returns the images of some formula states under one permutation, in their order.
     fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Self::Error>;
 }
 
-/// One thread's operations, with their caches.
+/// One thread's set operations, with caches.
 pub struct Operations<'s> {
     sets: &'s Sets,
-    joins: Forgetful<(Set, Set)>,
-    /// Nothing where a member is decided.
-    steps: Forgetful<(Maybe, Set)>,
-    whole: Forgetful<Maybe>,
-    images: Forgetful<Set>,
+    joins: DirectMappedCache<(Set, Set)>,
+    /// `None` where a member is decided.
+    steps: DirectMappedCache<(Maybe, Set)>,
+    whole: DirectMappedCache<Maybe>,
+    images: DirectMappedCache<Set>,
 }
 
 impl<'s> Operations<'s> {
-    /// With empty caches.
+    /// Creates operations with empty caches.
     pub fn new(sets: &'s Sets) -> Self {
         Self {
             sets,
-            joins: Forgetful::new(),
-            steps: Forgetful::new(),
-            whole: Forgetful::new(),
-            images: Forgetful::new(),
+            joins: DirectMappedCache::new(),
+            steps: DirectMappedCache::new(),
+            whole: DirectMappedCache::new(),
+            images: DirectMappedCache::new(),
         }
     }
     /// The sets.
     pub fn sets(&self) -> &'s Sets {
         self.sets
     }
-    /// Both sets together, and what `new` has beyond `old`.
+    /// Returns the union of both sets, and the members of `new` that are not in `old`.
     pub fn join(&mut self, old: Set, new: Set) -> (Set, Set) {
         if new == EMPTY || new == old {
             return (old, EMPTY);
@@ -350,7 +350,7 @@ impl<'s> Operations<'s> {
         self.joins.put(key, result);
         result
     }
-    /// What a set becomes along a step of a label; none if a member is decided.
+    /// Returns the successors of a set along a label; `None` if a member is decided.
     pub fn step<S: Steps>(
         &mut self,
         set: Set,
@@ -368,7 +368,7 @@ impl<'s> Operations<'s> {
         self.whole.put(key, result.into());
         Ok(result)
     }
-    /// The images of a set's members.
+    /// Returns the image of a set.
     pub fn image<I: Images>(
         &mut self,
         set: Set,
@@ -410,8 +410,8 @@ impl<'s> Operations<'s> {
         self.images.put(key, image);
         Ok(image)
     }
-    /// Of a subtree: the members that stay as they are, relative to its base, and what the others
-    /// become.
+    /// Splits the successors of a subtree: members that stay as they are, relative to its base, and
+    /// the successors of the others.
     fn part<S: Steps>(
         &mut self,
         set: Set,
@@ -507,7 +507,7 @@ mod tests {
         }
     }
 
-    /// Turns the number around within 10,000.
+    /// Reverses the number within 10,000.
     impl Images for By<'_> {
         type Error = ();
         fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, ()> {

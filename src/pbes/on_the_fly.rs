@@ -1,15 +1,14 @@
-//! A model whose steps are the moves of a game (see [`mu_game::moves`]) -> as much of the game as
-//! decides its start.
+//! On-the-fly solving: a model with steps that are the moves of a game (see [`mu_game::moves`]) is
+//! expanded until its start is decided.
 //!
-//! States are expanded breadth first, so that a system of infinitely many instances is decided if a
-//! finite part of it decides: values spread backwards at once, and whenever the game has doubled
-//! the open part is solved with what is not expanded given to either player ([`super::arena`]). A
-//! state that no open one leads to is not expanded. What comes out is a finite game for any solver:
-//! where it was not expanded, the player who won the start has lost. So its solution and the check
-//! of its strategies prove the answer.
+//! States are expanded breadth first, so a system of infinitely many instances is decided if a
+//! finite part of it decides. Values propagate backwards at once. Whenever the game has doubled,
+//! the open part is solved with the unexpanded vertices given to either player ([`super::arena`]).
+//! A state without an open predecessor is not expanded. The result is a finite game for any solver,
+//! in which the winner of the start loses at unexpanded vertices. So its solution and the check of
+//! its strategies prove the answer.
 //!
-//! Cost: memory for each state and move; solving at each doubling costs as much as solving the last
-//! of them twice.
+//! Cost: memory for each state and move; all solver runs together cost about twice the last one.
 
 use super::arena::{Arena, Edge, Truth};
 use super::transitions::Source;
@@ -21,33 +20,33 @@ use mu_model::Model;
 use mu_solve::Solver;
 use std::collections::VecDeque;
 
-/// The first size at which the open game is solved.
+/// Number of vertices at which the open game is first solved.
 const FIRST_SOLVING: usize = 64;
-/// The size at which another way to decide is tried.
+/// Number of vertices at which the alternative method is tried.
 const LARGE: usize = 1 << 12;
 const ROOT: u32 = 0;
 const YES: u32 = 1;
 const NO: u32 = 2;
 
-/// A game of which as much is there as decides its start.
+/// The part of a game that decides its start.
 #[derive(Debug)]
 pub struct Decided {
     /// The game; vertex 0 is the start.
     pub game: Game,
-    /// Whether the first player wins the start.
+    /// True if the first player wins the start.
     pub value: bool,
-    /// How many instances were met and not expanded.
+    /// Number of instances that were generated but not expanded.
     pub left_out: usize,
 }
 
-/// The moves of a game and what is known of it.
-struct Play<'m> {
+/// State of the construction.
+struct Construction<'m> {
     source: Source<'m>,
     model: &'m dyn Model,
     prefix: &'m str,
     priority_of: Vec<u32>,
     arena: Arena,
-    /// By vertex; the two that end the game have no state.
+    /// By vertex; the two final ones have no state.
     states: Vec<Option<StateId>>,
     /// By state.
     vertices: Vec<Maybe>,
@@ -58,22 +57,22 @@ struct Play<'m> {
     steps: Vec<(LabelId, StateId)>,
 }
 
-/// Another way to decide the start, that may find none.
-pub type Otherwise<'a> = &'a dyn Fn() -> Result<Option<Decided>, Stop>;
+/// An alternative method that may decide the start.
+pub type Alternative<'a> = &'a dyn Fn() -> Result<Option<Decided>, Stop>;
 
-/// Decides the start; `prefix` and `least` are those of the system of equations, `name` is what its
-/// start means. The other way is tried once, if the game is large.
+/// Decides the start. `prefix` and `least` belong to the equation system, `name` describes its
+/// start. The alternative method is tried once, if the game is large.
 ///
 /// # Errors
-/// Those of the model; a limit that was met before.
+/// Errors of the model; a limit.
 pub fn decide(
     model: &dyn Model,
     (prefix, least, name): (&str, &[bool], &str),
-    (solver, otherwise): (&dyn Solver, Otherwise<'_>),
+    (solver, alternative): (&dyn Solver, Alternative<'_>),
     budget: &Budget,
 ) -> Result<Decided, Diagnostic> {
     let options = mu_explore::Options { threads: 1, ..Default::default() };
-    let mut play = Play {
+    let mut play = Construction {
         source: Source::new(model, &options)?,
         model,
         prefix,
@@ -94,7 +93,7 @@ pub fn decide(
         play.queued.push(false);
         play.arena.decide(end, value);
     }
-    if let Some(decided) = play.run(solver, otherwise, budget)? {
+    if let Some(decided) = play.run(solver, alternative, budget)? {
         return Ok(decided);
     }
     let Truth::Known(value) = play.arena.truth(ROOT) else {
@@ -103,7 +102,7 @@ pub fn decide(
     Ok(play.finished(value, name))
 }
 
-impl Play<'_> {
+impl Construction<'_> {
     fn vertex(&mut self, state: StateId) -> u32 {
         if self.vertices.len() <= state.index() {
             self.vertices.resize(state.index() + 1, Maybe::NONE);
@@ -119,11 +118,12 @@ impl Play<'_> {
         v
     }
 
-    /// Plays until the start is decided; what the other way gave, if that was first.
+    /// Expands until the start is decided. Returns the result of the alternative method if that
+    /// decides first.
     fn run(
         &mut self,
         solver: &dyn Solver,
-        otherwise: Otherwise<'_>,
+        alternative: Alternative<'_>,
         budget: &Budget,
     ) -> Result<Option<Decided>, Diagnostic> {
         let (mut next_solving, mut polls, mut tried) = (FIRST_SOLVING, 0u64, false);
@@ -155,7 +155,7 @@ impl Play<'_> {
                     && self.arena.len() >= LARGE
                     && !std::mem::replace(&mut tried, true)
                 {
-                    let decided = otherwise().map_err(Diagnostic::stopped)?;
+                    let decided = alternative().map_err(Diagnostic::stopped)?;
                     if decided.is_some() {
                         return Ok(decided);
                     }
@@ -192,10 +192,10 @@ impl Play<'_> {
         self.steps = steps;
         targets.sort_unstable();
         targets.dedup();
-        self.arena.settle(v, universal, rank.map_or(0, |k| self.priority_of[k]));
+        self.arena.set_owner(v, universal, rank.map_or(0, |k| self.priority_of[k]));
         let edges: Vec<Edge> = targets.iter().map(|to| Edge { to: *to, label: None }).collect();
         self.arena.expand(v, &edges);
-        // One that nobody wanted before may be wanted now.
+        // A vertex skipped before may matter now.
         for to in targets {
             if self.arena.truth(to) == Truth::Open
                 && !self.arena.is_expanded(to)
@@ -221,7 +221,8 @@ impl Play<'_> {
         Ok(found)
     }
 
-    /// The part of the game that is expanded and reached; what is not expanded is lost for who won.
+    /// Returns the expanded and reachable part of the game; unexpanded vertices are lost for the
+    /// winner.
     fn finished(&self, value: bool, name: &str) -> Decided {
         let winner = if value { Player::Even } else { Player::Odd };
         let mut number = vec![Maybe::NONE; self.arena.len()];

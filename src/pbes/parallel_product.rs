@@ -1,4 +1,4 @@
-//! The product route in parallel: obligations of a conjunctive (dually disjunctive) formula as
+//! Parallel product search: obligations of a conjunctive (dually disjunctive) formula as
 //! annotations of the explorer's search.
 //!
 //! In: model, automaton, shape of the formula, initial obligations. Out: as [`super::product`];
@@ -6,25 +6,27 @@
 //! share, propagated by [`mu_explore::annotate`]. One search handles all instances of outer
 //! quantifiers: a step costs the nodes in which sets differ, not the number of instances.
 //!
-//! The automaton belongs to the calling thread, which answers the other threads' questions about
-//! single formula states; each thread asks a question once while its cache holds the answer. A
-//! search by one thread is the calling thread's, which answers itself: no other is started.
+//! The calling thread owns the automaton and answers the other threads' queries about single
+//! formula states; each thread sends a query once while its cache has the answer. A search by one
+//! thread runs in the calling thread, without queries.
 //!
 //! A cycle of obligations refutes a least fixed point (dually a greatest one). There is none if
-//! every annotated step led forward, or if the model is acyclic; otherwise the search over stored
+//! every annotated step led forward, or if the model is acyclic; otherwise a search over stored
 //! states decides.
 //!
-//! A symmetry of the model is used if it is a symmetry of the formula too: it preserves the initial
-//! obligations, and the image of what a formula state becomes along a label is what its image
-//! becomes along the image of the label. The second condition holds if the formula mentions none of
-//! the constants that are permuted (`mentions`). Otherwise each answer is verified; if one
-//! fails, the search is void and is repeated without symmetries.
+//! A symmetry of the model is used if it is a symmetry of the formula too. That is, it preserves
+//! the initial obligations, and it commutes with the successors of formula states along labels. The
+//! second condition holds if the formula mentions none of the permuted constants
+//! (`mentioned_constants`). Otherwise each answer is verified; if one fails, the search is void and
+//! is repeated without symmetries.
 //!
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the
 //! number of obligations of a complete search do not depend on threads.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::automaton_client::{Ask, Automata, Question, gone, put};
+use super::automaton_client::{
+    AutomatonAccess, CachedAutomaton, Query, missing_automaton, send_query,
+};
 use super::confluence::{self, Priority};
 use super::obligations::{Answer, EMPTY, Operations, Set, Sets};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
@@ -44,13 +46,13 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Obligations as an annotation.
+/// Obligations as annotations.
 struct Obligations<'a> {
     sets: &'a Sets,
     initial: Set,
-    /// Whether some formula states are local.
+    /// True if some formula states are local.
     locals: bool,
-    questions: Sender<Question>,
+    questions: Sender<Query>,
 }
 
 impl Annotator for Obligations<'_> {
@@ -61,11 +63,11 @@ impl Annotator for Obligations<'_> {
         Box::new(Thread::new(self.sets, self.questions.clone(), self.locals))
     }
     fn save(&self) -> Result<AnnotationTable, Diagnostic> {
-        let names = put(&self.questions, |reply| Question::States { reply })?;
+        let names = send_query(&self.questions, |reply| Query::States { reply })?;
         Ok(AnnotationTable { names, records: self.sets.records() })
     }
     fn load(&self, records: &[u64]) -> Result<(), Diagnostic> {
-        let states = put(&self.questions, |reply| Question::States { reply })?.len();
+        let states = send_query(&self.questions, |reply| Query::States { reply })?.len();
         if self.sets.load(records, states as u32) {
             return Ok(());
         }
@@ -76,7 +78,7 @@ impl Annotator for Obligations<'_> {
     }
 }
 
-impl Automata for &RefCell<Oracle<'_>> {
+impl AutomatonAccess for &RefCell<Oracle<'_>> {
     fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
         self.borrow_mut().steps(&states, label)
     }
@@ -94,22 +96,28 @@ impl Automata for &RefCell<Oracle<'_>> {
     }
 }
 
-/// One searching thread.
+/// Annotation worker of one search thread.
 pub(super) struct Thread<'a, Q> {
     pub operations: Operations<'a>,
-    ask: Ask<Q>,
+    ask: CachedAutomaton<Q>,
     locals: bool,
-    /// By set: what flows on, and the local members.
+    /// By set: the members with successors, and the local members.
     split: AHashMap<Set, (Set, Set)>,
     /// By local members and outgoing labels.
     decided: AHashMap<(Set, Vec<LabelId>), bool>,
 }
 
-impl<'a, Q: Automata> Thread<'a, Q> {
-    /// With empty caches. `locals`: whether some formula states are local.
+impl<'a, Q: AutomatonAccess> Thread<'a, Q> {
+    /// Creates a worker with empty caches. `locals`: some formula states are local.
     pub fn new(sets: &'a Sets, questions: Q, locals: bool) -> Self {
         let (split, decided) = (AHashMap::new(), AHashMap::new());
-        Self { operations: Operations::new(sets), ask: Ask::new(questions), locals, split, decided }
+        Self {
+            operations: Operations::new(sets),
+            ask: CachedAutomaton::new(questions),
+            locals,
+            split,
+            decided,
+        }
     }
     pub fn result<T>(&self, value: T) -> Result<T, Diagnostic> {
         if self.operations.sets().is_full() {
@@ -122,7 +130,7 @@ impl<'a, Q: Automata> Thread<'a, Q> {
     }
 }
 
-impl<Q: Automata> AnnotationWorker for Thread<'_, Q> {
+impl<Q: AutomatonAccess> AnnotationWorker for Thread<'_, Q> {
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
         let joined = self.operations.join(old, new);
         self.result(joined)
@@ -175,36 +183,36 @@ impl<Q: Automata> AnnotationWorker for Thread<'_, Q> {
     }
 }
 
-/// The automaton's side.
+/// Owner of the automaton, which answers queries.
 pub(super) struct Oracle<'a> {
     pub automaton: &'a mut Automaton,
     labels: &'a dyn ActionLabels,
     shape: &'a Shape,
     sets: &'a Sets,
-    /// Demands with all that they demand at the same system state; none: decided.
+    /// By demand: its closure at one state; `None` if decided.
     closed: AHashMap<Demand, Option<Set>>,
-    /// A label that no multi-action of the formula has the names of: it stands for all such.
+    /// Representative of the labels with action names that occur in no multi-action of the formula.
     other: Option<u32>,
     pub symmetry: Option<Symmetry<'a>>,
-    /// The group of symmetries in use, to be told if something is none.
+    /// The symmetry group in use, which records refuted elements.
     pub group: Option<&'a Symmetries>,
-    /// If steps are left out: a formula state that tells a step whose label the formula does not
-    /// name.
+    /// For a reduced search: a formula state that distinguishes steps with labels that the formula
+    /// does not name.
     reduced: bool,
-    told: Option<FormulaState>,
+    distinguishing: Option<FormulaState>,
 }
 
-/// What the automaton's side knows of the symmetries in use.
+/// The automaton's view of the symmetries in use.
 pub(super) struct Symmetry<'a> {
     worker: Box<dyn Worker + 'a>,
-    /// By element: the candidates that it is made of, and what it makes of constants.
+    /// By element: its word of candidates, and its permutation of constants.
     elements: Vec<(Vec<usize>, Vec<(OpId, OpId)>)>,
     /// Images of formula states by element.
     images: AHashMap<(u32, u32), Option<u32>>,
     labels: AHashMap<(u32, u32), Option<LabelId>>,
-    /// Whether the formula is known to be symmetric.
+    /// True if the formula is known to be symmetric.
     proven: bool,
-    /// Pairs of formula state and label whose answer was compared with those of all images.
+    /// Pairs of formula state and label verified under all elements.
     confirmed: AHashSet<(u32, u32)>,
 }
 
@@ -255,7 +263,7 @@ impl<'a> Symmetry<'a> {
 }
 
 impl<'a> Oracle<'a> {
-    /// `reduced`: whether steps are left out.
+    /// `reduced`: the search uses partial-order reduction.
     pub fn new(
         automaton: &'a mut Automaton,
         labels: &'a dyn ActionLabels,
@@ -274,40 +282,39 @@ impl<'a> Oracle<'a> {
             symmetry: None,
             group: None,
             reduced,
-            told: None,
+            distinguishing: None,
         }
     }
-    /// The obligations of some formula states with all that they demand at the same system state;
-    /// none: decided.
+    /// Returns the closure of some formula states at one system state; `None`: decided.
     pub fn start(&mut self, roots: &[FormulaState]) -> Result<Option<Set>, Diagnostic> {
         let demand = self.automaton.intern_set(roots.to_vec());
         self.close(demand)
     }
-    /// Whether some formula states are decided at a system state by its labels alone.
+    /// True if some formula states are decided at a system state by its labels alone.
     pub fn has_locals(&self) -> bool {
         self.shape.kinds.values().any(|k| *k == Kind::Local)
     }
-    fn serve(&mut self, questions: Receiver<Question>) {
+    fn serve(&mut self, questions: Receiver<Query>) {
         for question in questions {
-            // A thread that does not wait any more has met an error of its own.
+            // A failed send means that the thread ended with its own error.
             match question {
-                Question::Steps { states, label, reply } => {
+                Query::Steps { states, label, reply } => {
                     drop(reply.send(self.steps(&states, label)))
                 }
-                Question::Alike { label, reply } => drop(reply.send(self.alike(label))),
-                Question::Images { states, element, reply } => {
+                Query::Alike { label, reply } => drop(reply.send(self.alike(label))),
+                Query::Images { states, element, reply } => {
                     drop(reply.send(self.images_of(&states, element)))
                 }
-                Question::States { reply } => drop(reply.send(self.automaton.export_states())),
-                Question::Locals { states, reply } => drop(reply.send(Ok(self.locals(states)))),
-                Question::Decide { states, labels, reply } => {
+                Query::States { reply } => drop(reply.send(self.automaton.export_states())),
+                Query::Locals { states, reply } => drop(reply.send(Ok(self.locals(states)))),
+                Query::Decide { states, labels, reply } => {
                     drop(reply.send(self.decide(&states, labels)))
                 }
             }
         }
     }
     fn steps(&mut self, states: &[u32], label: u32) -> Result<Vec<Answer>, Diagnostic> {
-        self.stays_blind(states, label)?;
+        self.check_reduction(states, label)?;
         states.iter().map(|q| self.confirmed_step(FormulaState(*q), LabelId(label))).collect()
     }
     fn alike(&mut self, label: u32) -> Result<u32, Diagnostic> {
@@ -315,9 +322,9 @@ impl<'a> Oracle<'a> {
         Ok(if named { label } else { *self.other.get_or_insert(label) })
     }
     fn images_of(&mut self, states: &[u32], element: u32) -> Result<Vec<u32>, Diagnostic> {
-        states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refuse(element))).collect()
+        states.iter().map(|q| self.image(element, *q).ok_or_else(|| self.refute(element))).collect()
     }
-    /// Those of some formula states that must not go on for ever.
+    /// Returns the members under a least fixed point.
     pub fn lfp_members(&self, mut states: Vec<u32>) -> Vec<u32> {
         states.retain(|q| self.shape.hostile.contains(&self.automaton.node(FormulaState(*q))));
         states
@@ -329,29 +336,30 @@ impl<'a> Oracle<'a> {
         states
     }
     fn decide(&mut self, states: &[u32], labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
-        // The targets are shown in evidence only, which is looked for elsewhere.
+        // The targets appear only in evidence, which is computed elsewhere.
         let steps: Vec<(LabelId, StateId)> = labels.into_iter().map(|l| (l, StateId(0))).collect();
         let decided = self.decided(states, &steps)?;
         self.confirm_decision(states, &steps, decided)?;
         Ok(decided)
     }
-    /// Ends a search in which steps are left out that a formula state tells.
-    fn stays_blind(&mut self, states: &[u32], label: u32) -> Result<(), Diagnostic> {
+    /// Ends a reduced search with an error if a formula state distinguishes steps that are left
+    /// out.
+    fn check_reduction(&mut self, states: &[u32], label: u32) -> Result<(), Diagnostic> {
         if !self.reduced || self.automaton.names(LabelId(label), self.labels)? {
             return Ok(());
         }
         for q in states.iter().map(|q| FormulaState(*q)) {
-            if proviso::tells(self.automaton, q)? {
-                self.told = Some(q);
+            if proviso::distinguishes_unnamed(self.automaton, q)? {
+                self.distinguishing = Some(q);
                 return Err(Diagnostic::new(
                     Stage::Unsupported,
-                    "the formula tells steps that were left out",
+                    "the formula distinguishes steps that were left out",
                 ));
             }
         }
         Ok(())
     }
-    /// Whether one of these is decided against the formula where such steps leave.
+    /// True if a state with these steps decides one of the formula states against the formula.
     fn decided(
         &mut self,
         states: &[u32],
@@ -369,8 +377,8 @@ impl<'a> Oracle<'a> {
     fn image(&mut self, element: u32, q: u32) -> Option<u32> {
         self.symmetry.as_mut()?.image(self.automaton, element, q)
     }
-    /// Of the symmetries those that take the obligations at the start to themselves, if there are
-    /// any.
+    /// Restricts the symmetries to the elements that fix the initial obligations; `None` if none is
+    /// left.
     pub fn stabiliser<'s>(
         &mut self,
         symmetries: Option<&'s mut Symmetries>,
@@ -385,7 +393,7 @@ impl<'a> Oracle<'a> {
         all.retain(|e| keep.get(e).copied().unwrap_or(false));
         Some(&*all).filter(|a| a.order() > 1)
     }
-    /// The images of a set's members.
+    /// Returns the image of a set.
     fn image_set(&mut self, element: u32, set: Set) -> Option<Set> {
         let mut members: Vec<u32> = self
             .sets
@@ -399,10 +407,10 @@ impl<'a> Oracle<'a> {
     fn image_label(&mut self, element: u32, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
         self.symmetry.as_mut().map_or(Ok(None), |s| s.label(element, label.0))
     }
-    fn refuse(&self, element: u32) -> Diagnostic {
-        self.group.map_or_else(gone, |group| group.refuse_element(element as usize))
+    fn refute(&self, element: u32) -> Diagnostic {
+        self.group.map_or_else(missing_automaton, |group| group.refute_element(element as usize))
     }
-    /// A step whose images, if there are symmetries, were found to be those of its images.
+    /// Returns the successors along a label, verified under all symmetries.
     fn confirmed_step(&mut self, q: FormulaState, label: LabelId) -> Result<Answer, Diagnostic> {
         let answer = self.step(q, label)?;
         let Some(symmetry) = &self.symmetry else { return Ok(answer) };
@@ -416,13 +424,13 @@ impl<'a> Oracle<'a> {
             let (Some(q2), Some(label2)) =
                 (self.image(element, q.0), self.image_label(element, label)?)
             else {
-                return Err(self.refuse(element));
+                return Err(self.refute(element));
             };
             let expected = match own {
                 None => None,
                 Some(set) => match self.image_set(element, set) {
                     Some(image) => Some(image),
-                    None => return Err(self.refuse(element)),
+                    None => return Err(self.refute(element)),
                 },
             };
             match self.step(FormulaState(q2), label2) {
@@ -430,8 +438,8 @@ impl<'a> Oracle<'a> {
                     orbit.push((q2, label2.0))
                 }
                 Err(limit) if limit.stop.is_some() => return Err(limit),
-                // An image that cannot be evaluated need not be met without symmetries.
-                _ => return Err(self.refuse(element)),
+                // An image that cannot be evaluated need not be reachable without symmetries.
+                _ => return Err(self.refute(element)),
             }
         }
         if let Some(symmetry) = &mut self.symmetry {
@@ -439,7 +447,7 @@ impl<'a> Oracle<'a> {
         }
         Ok(answer)
     }
-    /// An answer as a set; none: decided.
+    /// Returns an answer as a set; `None`: decided.
     fn as_set(&self, q: FormulaState, answer: Answer) -> Option<Set> {
         match answer {
             Answer::Same => Some(self.sets.from_members(&[q.0])),
@@ -462,12 +470,12 @@ impl<'a> Oracle<'a> {
                 image_steps.extend(self.image_label(element, *label)?.map(|l| (l, *target)));
             }
             let Some(images) = images.filter(|_| image_steps.len() == steps.len()) else {
-                return Err(self.refuse(element));
+                return Err(self.refute(element));
             };
             match self.decided(&images, &image_steps) {
                 Ok(image) if image == decided => {}
                 Err(limit) if limit.stop.is_some() => return Err(limit),
-                _ => return Err(self.refuse(element)),
+                _ => return Err(self.refute(element)),
             }
         }
         Ok(())
@@ -511,60 +519,58 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// What is searched.
+/// A product search.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The model.
     pub model: &'a dyn Model,
     /// Multi-actions of its labels.
     pub labels: &'a dyn ActionLabels,
-    /// How to explore it.
+    /// Options of the exploration.
     pub explore: &'a mu_explore::Options,
     /// Limits.
     pub budget: &'a Budget,
-    /// Who watches.
+    /// Receives progress reports.
     pub progress: &'a dyn Progress,
-    /// Where the search is kept.
-    pub shelf: Option<&'a dyn Shelf>,
-    /// The search's name there.
+    /// Checkpoint store.
+    pub checkpoint_store: Option<&'a dyn CheckpointStore>,
+    /// The search's name in the checkpoint store.
     pub name: &'a str,
-    /// Whether each run is known to end, so that cycles of steps do not matter.
+    /// True if all runs are known to end, so that cycles do not matter.
     pub runs_end: bool,
-    /// Processes that search together; none: this one alone.
+    /// The other processes of a distributed search; `None`: this one alone.
     pub peers: Option<&'a dyn Peers>,
 }
 
-/// Where the searches of one formula are kept, each by its name. All searches of a run, and of
-/// those before it that left something here, number formula states alike.
-pub trait Shelf: Sync {
-    /// Formula states by number, as far as searches that are kept speak of them; see
-    /// [`AnnotationTable::names`].
+/// Checkpoint store for the searches of one formula, each by its name. All searches of a run, and
+/// of the runs that it resumes, number formula states alike.
+pub trait CheckpointStore: Sync {
+    /// Returns the formula states of the stored searches by number; see [`AnnotationTable::names`].
     fn names(&self) -> Vec<Vec<String>>;
-    /// Who keeps a search.
+    /// Returns the writer for a search.
     fn checkpoints(&self, search: &str) -> Box<dyn CheckpointWriter + '_>;
-    /// What was kept of it.
+    /// Returns the stored state of a search, if any.
     fn restored(&self, search: &str) -> Result<Option<RestoredSearch>, Diagnostic>;
 }
 
-/// What a search gave, and which reductions it used.
+/// Result of a search, with the reductions used.
 pub struct Searched {
-    /// Outcome and figures; none if the sets are too many to be numbered.
+    /// Outcome and counts; `None` if there are too many sets to number.
     pub found: Option<(Outcome, Figures)>,
-    /// Whether confluent steps were taken at once.
+    /// Use of confluent steps.
     pub priority: Priority,
-    /// Whether steps were left out.
+    /// Use of partial-order reduction.
     pub order: Order,
-    /// Candidates for symmetries of the model that were not used, since they are none of it or of
-    /// the formula.
+    /// Candidate symmetries that were not used, because the model or the formula refutes them.
     pub dropped: Vec<RejectedSymmetry>,
 }
 
-/// Searches from the initial state with the given obligations; no outcome if the sets are too many
-/// to be numbered.
+/// Searches from the initial state with the given obligations; no outcome if there are too many
+/// sets to number.
 ///
-/// Confluent steps are taken at once, and steps left out, only for formulas whose verdict depends
-/// on weak traces and states without steps, and if no formula state met sees tau, or labels that
-/// the formula does not name.
+/// Confluent steps get priority, and steps are left out, only for formulas with a verdict that
+/// depends on weak traces and states without steps, and only if no reached formula state
+/// distinguishes tau, or labels that the formula does not name.
 pub fn search(
     task: Task,
     automaton: &mut Automaton,
@@ -581,13 +587,13 @@ pub fn search(
         true => match confluence::forbidden(automaton, shape) {
             Some(forbidden) => forbidden,
             None => {
-                let mut seen = Seen::default();
+                let mut seen = Observations::default();
                 let result = search_symmetric(task, automaton, shape, roots, None, &mut seen)?;
-                // Else a path may decide that is none of the full system, where steps of tau lie
-                // between its steps.
+                // Otherwise a path may decide that does not exist in the full system, which has tau
+                // steps between its steps.
                 let priority = match &result.found {
                     Some((Outcome::Verdict(_), _)) => {
-                        confluence::of_states(automaton, task.labels, &seen.met)?
+                        confluence::of_states(automaton, task.labels, &seen.reached)?
                     }
                     _ => Priority::Used,
                 };
@@ -601,16 +607,16 @@ pub fn search(
     let order = match proviso::visibility(all_steps, automaton, shape) {
         Err(why) => why,
         Ok(visibility) => {
-            let mut seen = Seen::default();
+            let mut seen = Observations::default();
             let result =
                 search_symmetric(all_steps, automaton, shape, roots, Some(&visibility), &mut seen);
-            let order = match (seen.told, &result) {
+            let order = match (seen.distinguishing, &result) {
                 (Some(q), _) => proviso::of_state(automaton, q),
-                // What a step that was taken decides is decided.
+                // A decision by a taken step is final.
                 (None, Ok(Searched { found: Some((Outcome::Verdict(value), _)), .. }))
                     if *value == shape.universal =>
                 {
-                    proviso::of_states(automaton, shape, &seen.met)?.unwrap_or(seen.order)
+                    proviso::of_states(automaton, shape, &seen.reached)?.unwrap_or(seen.order)
                 }
                 _ => seen.order,
             };
@@ -623,28 +629,28 @@ pub fn search(
     Ok(Searched {
         priority,
         order,
-        ..search_symmetric(all_steps, automaton, shape, roots, None, &mut Seen::default())?
+        ..search_symmetric(all_steps, automaton, shape, roots, None, &mut Observations::default())?
     })
 }
 
-/// What a reduced search saw.
+/// Observations of a reduced search.
 #[derive(Default)]
-struct Seen {
-    /// Formula states.
-    met: Vec<u32>,
-    /// One that tells a step that may have been left out.
-    told: Option<FormulaState>,
+struct Observations {
+    /// Formula states reached.
+    reached: Vec<u32>,
+    /// A formula state that distinguishes a step that may have been left out.
+    distinguishing: Option<FormulaState>,
     order: Order,
 }
 
-/// `visibility`: what is to be kept, if steps are left out.
+/// Searches with verified symmetries. `visibility`: the steps to preserve, for a reduced search.
 fn search_symmetric(
     task: Task,
     automaton: &mut Automaton,
     shape: &Shape,
     roots: &[FormulaState],
     visibility: Option<&Visibility>,
-    seen: &mut Seen,
+    seen: &mut Observations,
 ) -> Result<Searched, Diagnostic> {
     let search = |symmetries: Option<&mut Symmetries>| {
         search_with(task, automaton, shape, roots, symmetries, (visibility, &mut *seen))
@@ -659,7 +665,7 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-    (visibility, seen): (Option<&Visibility>, &mut Seen),
+    (visibility, seen): (Option<&Visibility>, &mut Observations),
 ) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
     let sets = Sets::default();
     let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, visibility.is_some());
@@ -674,15 +680,18 @@ fn search_with(
     oracle.symmetry =
         symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
     oracle.group = symmetries;
-    // Symmetries come first: the search says so.
+    // Symmetries take precedence; the search reports this.
     oracle.reduced &= symmetries.is_none();
     let (questions, asked) = channel();
     let locals = oracle.has_locals();
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
-    let (sets, at_once) = (&sets, task.explore.confluent.iter().any(|c| *c));
-    let priority = if at_once { "p" } else { "" };
-    let kept = task.shelf.map(|shelf| {
-        (shelf, format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order)))
+    let (sets, confluent_priority) = (&sets, task.explore.confluent.iter().any(|c| *c));
+    let priority = if confluent_priority { "p" } else { "" };
+    let kept = task.checkpoint_store.map(|checkpoint_store| {
+        (
+            checkpoint_store,
+            format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order)),
+        )
     });
     let Task { model, explore, budget, progress, .. } = task;
     let search = OneSearch {
@@ -695,61 +704,61 @@ fn search_with(
         annotator,
         symmetries,
         visibility,
-        at_once,
+        confluent_priority,
     };
-    let (run, told) = if task.explore.thread_count() == 1 && task.shelf.is_none() {
-        let oracle = RefCell::new(oracle);
-        let annotation_worker = Box::new(Thread::new(sets, &oracle, locals));
-        let run = search.run(&oracle, Some(annotation_worker));
-        (run, oracle.into_inner().told)
-    } else {
-        let run = std::thread::scope(|scope| {
-            // Owns the questions' senders, so that the oracle's loop ends with the search.
-            let search = scope.spawn(move || search.run(questions, None));
-            // A panic must not leave the searching threads waiting: dropping the receiver tells
-            // them.
-            let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
-            let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
-            served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
-        });
-        let told = oracle.told;
-        drop(oracle);
-        (run, told)
-    };
-    seen.told = told;
+    let (run, distinguishing) =
+        if task.explore.thread_count() == 1 && task.checkpoint_store.is_none() {
+            let oracle = RefCell::new(oracle);
+            let annotation_worker = Box::new(Thread::new(sets, &oracle, locals));
+            let run = search.run(&oracle, Some(annotation_worker));
+            (run, oracle.into_inner().distinguishing)
+        } else {
+            let run = std::thread::scope(|scope| {
+                // Owns the senders of queries, so that the oracle's loop ends with the search.
+                let search = scope.spawn(move || search.run(questions, None));
+                // A panic must not leave the search threads waiting: dropping the receiver wakes them.
+                let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
+                let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
+                served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
+            });
+            let distinguishing = oracle.distinguishing;
+            drop(oracle);
+            (run, distinguishing)
+        };
+    seen.distinguishing = distinguishing;
     if sets.is_full() {
         return Ok(None);
     }
     let (mut found, mut figures) = run?;
     figures.symmetries = found.symmetries;
-    (seen.met, seen.order) = (std::mem::take(&mut found.met), found.order);
+    (seen.reached, seen.order) = (std::mem::take(&mut found.reached), found.order);
     Ok(Some((conclude(found, task, automaton, shape, symmetries)?, figures)))
 }
 
-/// A search, whoever answers its questions.
+/// A search, independent of the thread that answers its queries.
 struct OneSearch<'a> {
     model: &'a dyn Model,
     explore: &'a mu_explore::Options,
     budget: &'a Budget,
     progress: &'a dyn Progress,
-    /// Where it is kept, and its name there.
-    kept: Option<(&'a dyn Shelf, String)>,
+    /// Checkpoint store, and the search's name in it.
+    kept: Option<(&'a dyn CheckpointStore, String)>,
     sets: &'a Sets,
     annotator: Obligations<'a>,
     symmetries: Option<&'a Symmetries>,
     visibility: Option<&'a Visibility>,
-    /// Whether confluent steps are taken at once.
-    at_once: bool,
+    /// True if confluent steps have priority.
+    confluent_priority: bool,
 }
 
 impl OneSearch<'_> {
-    /// Searches. `questions`: who answers when the pairs are counted. `annotation_worker`: what a search by this
-    /// thread alone computes with.
+    /// Searches. `questions` answers queries while the pairs are counted. `annotation_worker`:
+    /// worker of a search by this thread alone.
     fn run<'l>(
         self,
-        questions: impl Automata,
+        questions: impl AutomatonAccess,
         annotation_worker: Option<Box<dyn AnnotationWorker + 'l>>,
-    ) -> Result<(Found, Figures), Diagnostic> {
+    ) -> Result<(ExplorationResult, Figures), Diagnostic> {
         let Self {
             model,
             explore,
@@ -760,11 +769,15 @@ impl OneSearch<'_> {
             annotator,
             symmetries,
             visibility,
-            at_once,
+            confluent_priority,
         } = self;
-        let checkpoints = kept.as_ref().map(|(shelf, name)| shelf.checkpoints(name));
-        let restored =
-            kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
+        let checkpoints =
+            kept.as_ref().map(|(checkpoint_store, name)| checkpoint_store.checkpoints(name));
+        let restored = kept
+            .as_ref()
+            .map(|(checkpoint_store, name)| checkpoint_store.restored(name))
+            .transpose()?
+            .flatten();
         let kept = AnnotateExtras {
             checkpoints: checkpoints.as_deref(),
             restored,
@@ -773,16 +786,16 @@ impl OneSearch<'_> {
         };
         let annotated =
             mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, kept)?;
-        let figures = count(&annotated, sets, Ask::new(questions))?;
+        let figures = count(&annotated, sets, CachedAutomaton::new(questions))?;
         let mut known = AHashSet::new();
-        if at_once || visibility.is_some() {
+        if confluent_priority || visibility.is_some() {
             annotated.each(&mut |set, _, _| {
                 known.insert(set);
                 Ok(())
             })?;
         }
-        let found = Found {
-            met: sets.union(known),
+        let found = ExplorationResult {
+            reached: sets.union(known),
             decided: annotated.decided(),
             forward: annotated.forward(),
             stop: annotated.outcome().stop.clone(),
@@ -793,9 +806,9 @@ impl OneSearch<'_> {
     }
 }
 
-/// What a search says of the formula.
+/// Derives the outcome for the formula.
 fn conclude(
-    found: Found,
+    found: ExplorationResult,
     task: Task,
     automaton: &mut Automaton,
     shape: &Shape,
@@ -833,10 +846,10 @@ fn conclude(
     )
 }
 
-/// What a search found.
-struct Found {
-    /// Formula states that were met, if confluent steps were taken at once or steps left out.
-    met: Vec<u32>,
+/// Result of the exploration.
+struct ExplorationResult {
+    /// Formula states reached, if confluent steps had priority or steps were left out.
+    reached: Vec<u32>,
     order: Order,
     decided: bool,
     forward: bool,
@@ -844,13 +857,13 @@ struct Found {
     symmetries: usize,
 }
 
-/// Numbers of states and of pairs (state, obligation) in the full system. All states of an orbit
-/// have equally many obligations: those of the representative, closed under the elements that fix
-/// it. So an orbit of `n` states has `n * |closure|` pairs.
+/// Counts states and pairs (state, obligation) of the full system. All states of an orbit have
+/// equally many obligations: those of the representative, closed under the elements that fix it. So
+/// an orbit of `n` states has `n * |closure|` pairs.
 fn count(
     annotated: &mu_explore::Annotated,
     sets: &Sets,
-    mut ask: Ask<impl Automata>,
+    mut ask: CachedAutomaton<impl AutomatonAccess>,
 ) -> Result<Figures, Diagnostic> {
     let outcome = annotated.outcome();
     let mut figures = Figures { states: 0, steps: outcome.transitions, ..Figures::default() };

@@ -1,9 +1,8 @@
-//! The plan of a check: what the formula asks of the initial state, divided into tasks with a route
-//! each.
+//! Plan of a check: divides the formula at the initial state into tasks, each with a route.
 //!
-//! The operands of the outermost conjunction or disjunction that fit the product search
-//! ([`super::product`]) go there together; one that fits the dual search goes there alone; the
-//! others make one parity game. Cost: linear in the operands.
+//! The operands of the outermost conjunction or disjunction that suit the product search
+//! ([`super::product`]) form one task; an operand that suits the dual search is a task of its own;
+//! the others form one parity game. Cost: linear in the operands.
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::product::shape;
@@ -12,25 +11,25 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_formula::normal::{Node, NodeId};
 
-/// How the value of a task is found.
+/// Route of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// By the product search, or by a game where that fails.
+pub(super) enum TaskRoute {
+    /// Product search, or a game if that fails.
     Product,
-    /// By a game.
+    /// A game.
     Game,
 }
 
 /// The conjunction or disjunction of some formula states at the initial state.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    /// Whether all must hold, or one.
+    /// True for a conjunction.
     pub all: bool,
     pub roots: Vec<FormulaState>,
-    pub way: Way,
+    pub route: TaskRoute,
 }
 
-/// What there is to do.
+/// The tasks of a check.
 pub(super) enum Plan {
     /// The formula has this value in every model.
     Constant(bool),
@@ -38,7 +37,7 @@ pub(super) enum Plan {
     Tasks(bool, Vec<Task>),
 }
 
-/// Divides what the formula asks of the initial state.
+/// Plans the check of the formula at the initial state.
 pub(super) fn plan(automaton: &mut Automaton, force_game: bool) -> Result<Plan, Diagnostic> {
     let (all, roots) = match automaton.start()? {
         Start::Constant(value) => return Ok(Plan::Constant(value)),
@@ -55,26 +54,26 @@ pub(super) fn plan(automaton: &mut Automaton, force_game: bool) -> Result<Plan, 
     }
     let mut tasks = Vec::new();
     if !quick.is_empty() {
-        tasks.push(Task { all, roots: quick, way: Way::Product });
+        tasks.push(Task { all, roots: quick, route: TaskRoute::Product });
     }
     let mut rest = Vec::new();
     for q in hard {
-        // A single state of the other connective may fit the dual search: `<true*.a>true` as an
-        // operand of nothing.
+        // A single state of the other connective may suit the dual search: `<true*.a>true` on its
+        // own.
         if !force_game && shape(automaton, &[q], !all).is_some() {
-            tasks.push(Task { all: !all, roots: vec![q], way: Way::Product });
+            tasks.push(Task { all: !all, roots: vec![q], route: TaskRoute::Product });
         } else {
             rest.push(q);
         }
     }
     if !rest.is_empty() {
-        tasks.push(Task { all, roots: rest, way: Way::Game });
+        tasks.push(Task { all, roots: rest, route: TaskRoute::Game });
     }
     Ok(Plan::Tasks(all, tasks))
 }
 
-/// The start's states with those that merely stand for others of their connective (`forall x. …`)
-/// taken apart; none if one is decided.
+/// Returns the formula states at the initial state, with nested ones of the same connective
+/// (`forall x. …`) expanded; `None` if one is decided.
 fn operands(
     automaton: &mut Automaton,
     all: bool,

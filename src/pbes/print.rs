@@ -1,4 +1,5 @@
-//! The parameterised boolean equation system of a formula on a linear process, as mCRL2 text.
+//! Printer of the parameterised boolean equation system of a formula on a linear process, as mCRL2
+//! text.
 //!
 //! Input: typed formula, linear process. Output: data sections, `pbes` with an equation for each
 //! fixed-point variable, outer ones first, `init`. The translation is that of Groote & Willemse
@@ -7,13 +8,13 @@
 //! variables that are live in it and the process parameters. Quantified variables are copied afresh
 //! for each summand, so nothing is captured.
 //!
-//! What a modality says of next states, if it has modalities itself, is an equation of its own:
-//! written out, nested modalities would multiply. Such an auxiliary equation stands in the block of
-//! the fixed point that it was made for, with the same sign, and only that block calls it. No
-//! variable of it depends on itself but through others, so to substitute it (the last one first,
-//! into equations before it) is sound, and alternation is that of the formula. It would be a
-//! parameter of such an equation which value a quantifier gives; where nothing bounds the
-//! quantifier but what lies behind a modality, all is written out.
+//! If the operand of a modality has modalities itself, it becomes an equation of its own: written
+//! out, nested modalities would multiply. Such an auxiliary equation is in the block of the fixed
+//! point that it was made for, with the same sign, and only that block calls it. None of its
+//! variables depends on itself except through others, so substituting it (the last one first, into
+//! equations before it) is sound, and the alternation is that of the formula. The value of a
+//! quantified variable would be a parameter of such an equation. If only the operand of a modality
+//! bounds a quantifier, everything is written out instead.
 //!
 //! Cost: (modalities) x (summands); written out, modalities multiply.
 
@@ -48,7 +49,7 @@ pub enum Predicate {
 /// An equation.
 #[derive(Clone, Debug)]
 pub struct FixedPoint {
-    /// Whether it is a least fixed point.
+    /// True for a least fixed point.
     pub least: bool,
     /// The variable.
     pub name: String,
@@ -67,7 +68,7 @@ pub struct System {
     pub globals: Vec<VarId>,
     /// The equations, outer ones first.
     pub equations: Vec<FixedPoint>,
-    /// The variable of the instance that is asked for, and its arguments.
+    /// The variable of the requested instance, and its arguments.
     pub initial: (String, Vec<Expr>),
 }
 
@@ -75,24 +76,23 @@ struct Translator<'a> {
     normal: &'a Normal,
     data: DataSpec,
     process: &'a LinearProcess,
-    /// Of the fixed-point variables, then of the auxiliary ones.
+    /// Names of the fixed-point variables, then of the auxiliary ones.
     names: Vec<String>,
-    /// By node: whether it has a modality outside of fixed points.
+    /// By node: true if it has a modality outside of fixed points.
     modal: Vec<bool>,
-    /// The auxiliary variables of the equation that is being made, and those that have no equation
-    /// yet.
+    /// The auxiliary variables of the current equation, and those without an equation yet.
     auxiliary: AHashMap<NodeId, String>,
     waiting: Vec<NodeId>,
-    /// Quantified variables at hand that nothing bounds.
+    /// Quantified variables in scope that nothing bounds.
     unbounded: Vec<VarId>,
 }
 
-/// The text of the equation system.
+/// Returns the text of the equation system.
 pub fn pbes(formula: &TypedFormula, process: &LinearProcess) -> Result<String, Diagnostic> {
     Ok(text(&system(formula, process)?))
 }
 
-/// The equation system.
+/// Returns the equation system.
 pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System, Diagnostic> {
     let mut data = formula.data.clone();
     let normal = normalise(formula, &mut data.signature)?;
@@ -123,7 +123,7 @@ pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System,
     Ok(System { data: t.data, globals: process.globals.clone(), equations, initial })
 }
 
-/// A system as text.
+/// Returns a system as text.
 pub fn text(system: &System) -> String {
     let mut printer = SpecPrinter::new(&system.data);
     let mut sections = printer.sections();
@@ -153,7 +153,8 @@ pub fn text(system: &System) -> String {
     out
 }
 
-/// A valid and unique name for each fixed-point variable; operators of regular formulas get `Z`.
+/// Returns a valid and unique name for each fixed-point variable; operators of regular formulas are
+/// named `Z`.
 fn equation_names(normal: &Normal, data: &DataSpec) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for fix in &normal.fixes {
@@ -166,7 +167,7 @@ fn equation_names(normal: &Normal, data: &DataSpec) -> Vec<String> {
     names
 }
 
-/// The variables that the formula reaches, outer ones before those in their scope.
+/// Returns the reachable variables, outer ones before those in their scope.
 fn order(normal: &Normal) -> Vec<FixId> {
     let mut reached = vec![false; normal.fixes.len()];
     let mut seen = vec![false; normal.nodes.len()];
@@ -202,7 +203,8 @@ fn order(normal: &Normal) -> Vec<FixId> {
     order
 }
 
-/// Nodes that have a modality outside of fixed points. Children come before their parents.
+/// Returns by node: true if it has a modality outside of fixed points. Children come before their
+/// parents.
 fn modal(normal: &Normal) -> Vec<bool> {
     let mut modal = vec![false; normal.nodes.len()];
     for (i, node) in normal.nodes.iter().enumerate() {
@@ -217,14 +219,14 @@ fn modal(normal: &Normal) -> Vec<bool> {
 }
 
 impl Translator<'_> {
-    /// A name that no variable of the system has.
+    /// Returns a name that no variable of the system has.
     fn unused(&self, base: &str) -> String {
         unused(base, |n| {
             self.names.iter().any(|m| m == n) || self.data.signature.ops().any(|o| o.1.name == n)
         })
     }
 
-    /// The equation of a variable, and the auxiliary ones that it needs, of the same sign.
+    /// Adds the equation of a variable, and the auxiliary ones that it needs, with the same sign.
     fn equations(
         &mut self,
         least: bool,
@@ -258,7 +260,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What is said of a next state: an instance of an auxiliary variable if it has modalities.
+    /// Returns the predicate of a next state: an instance of an auxiliary variable if it has
+    /// modalities.
     fn target(&mut self, body: NodeId, next: &[Expr]) -> Result<Predicate, Diagnostic> {
         let live = self.normal.live(body);
         if !self.modal[body.index()] || live.iter().any(|v| self.unbounded.contains(v)) {
@@ -298,7 +301,7 @@ impl Translator<'_> {
         Ok(quantifier(all, vars, inner?))
     }
 
-    /// Whether a test says which values of a quantified variable count.
+    /// True if a test bounds the relevant values of a quantified variable.
     fn is_tested(&self, all: bool, body: NodeId, var: VarId) -> bool {
         let parts = match self.normal.node(body) {
             Node::Any(list) if all => list,
@@ -361,7 +364,7 @@ impl Translator<'_> {
         let span = self.normal.spans[node.index()];
         let mut parts = Vec::new();
         for summand in &self.process.summands {
-            // Parameters by their present values, sum variables by copies.
+            // Parameters by their current values, sum variables by copies.
             let mut by: Substitution =
                 self.process.params.iter().map(|p| p.var).zip(state.iter().cloned()).collect();
             let mut copies = Vec::new();
@@ -428,8 +431,8 @@ fn declaration(printer: &mut SpecPrinter, var: VarId) -> String {
     format!("{}: {}", decl.name.kind, print::sort(&decl.sort))
 }
 
-/// Writes a predicate with a line for each operand of its outermost connective, and of one more
-/// below.
+/// Writes a predicate with a line for each operand of its outermost connective, and of the
+/// connective below.
 fn write_lines(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
     let Predicate::Junction(all, parts) = p else { return write_predicate(p, printer, out) };
     let between = if *all { "\n      && " } else { "\n      || " };
@@ -524,15 +527,15 @@ mod tests {
         assert!(t.contains("forall m_1: Nat. "), "{t}");
         // A formula without fixed point gets an equation of its own.
         assert!(text("[true]false").contains("nu Start("));
-        // What no summand can do is not there.
+        // Impossible summands are omitted.
         let t = text("[true*.leave(7)]false");
         assert!(t.contains("nu Z(") && t.contains("7 == n"), "{t}");
     }
 
     #[test]
-    fn copies_of_quantified_variables_are_apart() {
-        // Two steps of the same summand: two variables. Both are written out, since the value of
-        // `k` is found behind them only.
+    fn copies_of_quantified_variables_are_distinct() {
+        // Two steps of the same summand: two variables. Both are written out, since only they
+        // determine the value of `k`.
         let t = text("exists k: Nat. [exists j: Nat. enter(j)]<leave(7)><enter(k)>true");
         assert!(
             t.contains("forall m: Nat") && t.contains("exists m_1: Nat") && !t.contains("Next"),
@@ -551,7 +554,7 @@ mod tests {
             (1, 4),
             "{two}"
         );
-        // With the data that it speaks of: a test in the formula bounds the quantifier.
+        // With its data: a test in the formula bounds the quantifier.
         let t = text("exists k: Nat. val(k < 2) && [exists j: Nat. enter(j)]<leave(k)><true>true");
         assert!(
             t.contains("nu Next(k: Nat, n: Nat, ")
@@ -559,7 +562,7 @@ mod tests {
                 && t.contains("Next(k, m, "),
             "{t}"
         );
-        // One for what is said twice.
+        // One equation for a repeated part.
         let t = text("[true* . (leave(0) + leave(1)) . leave(2)]false");
         assert!(t.matches("Next(").count() == 3 && !t.contains("Next_1"), "{t}");
     }

@@ -1,20 +1,20 @@
-//! The fast route: a conjunctive formula (or dually a disjunctive one) by reachability in the
+//! The fast route: decides a conjunctive formula (dually a disjunctive one) by reachability in the
 //! product of model and formula, without storing edges or building a game.
 //!
 //! A formula is conjunctive if each of its automaton states is universal or can be decided at a
 //! system state from its labels alone (such as `<true>true`). Then, if its recursive variables are
-//! greatest fixed points, it is false iff an obligation that is false is reachable. Instead of
-//! pairs (system state, formula state), each system state carries the *set* of obligations that
-//! ever reached it, as one interned number. A state is revisited only with new obligations, and a
-//! step is a lookup of (set, label). So memory is that of the state space plus 8 bytes a state,
-//! whatever the number of obligations.
+//! greatest fixed points, it is false iff a false obligation is reachable. Instead of pairs (system
+//! state, formula state), each system state stores the *set* of obligations that ever reached it,
+//! as one interned number. A state is revisited only with new obligations, and a step is a lookup
+//! of (set, label). So memory is that of the state space plus 8 bytes a state, independent of the
+//! number of obligations.
 //!
-//! With least fixed points on top, an infinite sequence of obligations is false too: if there is no
-//! cycle among the transitions that carry such obligations, the verdict stands; if there is one,
-//! the general route decides.
+//! With least fixed points, an infinite sequence of obligations is false too. If the transitions
+//! that propagate such obligations have no cycle, the verdict stands; otherwise the general route
+//! decides.
 //!
-//! Cost: (transitions) x (times that new obligations come to their source). Invariant: `known` only
-//! grows; `pending` is part of `known`.
+//! Cost: (transitions) x (number of times that new obligations reach their source). Invariant:
+//! `known` only grows; `pending` is part of `known`.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::rules::{Effect, When};
@@ -26,16 +26,16 @@ use mu_formula::normal::{Node, NodeId, Normal};
 use mu_labels::ActionLabels;
 use std::collections::VecDeque;
 
-/// What a formula state is, in a conjunctive (or disjunctive) formula.
+/// Role of a formula state in a conjunctive (or disjunctive) formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Of the formula's own connective.
+    /// It has the formula's own connective.
     Flow,
     /// Decided at the system state.
     Local,
 }
 
-/// How a formula fits this route.
+/// Result of the analysis of a formula for this route.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Conjunctive (true) or disjunctive.
@@ -43,22 +43,22 @@ pub struct Shape {
     /// Kinds of the nodes that can be automaton states.
     pub kinds: AHashMap<NodeId, Kind>,
     /// Nodes through which an infinite sequence of obligations decides the formula against its
-    /// owner's wish (`mu` in a conjunction).
+    /// owner (`mu` in a conjunction).
     pub hostile: AHashSet<NodeId>,
 }
 
-/// How the search ended.
+/// Result of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The formula is this constant.
     Verdict(bool),
-    /// There is a cycle that may decide it; the general route knows.
+    /// There is a cycle that may decide; the general route is needed.
     Cycle,
     /// A limit.
     Stopped(Stop),
 }
 
-/// Whether the states reachable from `roots` fit, and how.
+/// Analyses the states reachable from `roots`; `None` if they do not suit this route.
 pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> Option<Shape> {
     let normal = automaton.normal();
     let rules = automaton.rules();
@@ -90,9 +90,9 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
             return None;
         }
     }
-    // Hostile: nodes on a cycle through a recursive variable of the wrong sign. Mixed signs on one
-    // cycle: not for this route unless the cycle is hostile altogether, which the acyclicity
-    // check then treats as hostile anyway.
+    // Hostile: nodes on a cycle through a recursive variable of the wrong sign. Cycles of mixed
+    // signs are rejected unless they are hostile altogether, because the acyclicity check treats
+    // them as hostile.
     let wrong = |node: &NodeId| match normal.node(*node) {
         Node::Head(fix) => {
             normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == universal
@@ -111,8 +111,8 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
         let backward = reach(&back, *head);
         hostile.extend(forward.intersection(&backward).copied());
     }
-    // Disjunctive with greatest fixed points: true by an infinite path, which the general route
-    // finds without exploring everything.
+    // A disjunctive formula with greatest fixed points is true by an infinite path, which the
+    // general route finds without exploring everything.
     if !universal && !hostile.is_empty() {
         return None;
     }
@@ -132,7 +132,7 @@ fn reach(edges: &AHashMap<NodeId, Vec<NodeId>>, from: NodeId) -> AHashSet<NodeId
     seen
 }
 
-/// Automaton states that a target may become, for an owner with this connective.
+/// Collects the automaton states that a target may become, for an owner with this connective.
 fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match normal.node(node) {
         Node::Const(_) | Node::Val(_) => {}
@@ -151,7 +151,7 @@ fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
     })
 }
 
-/// Whether a node is decided by data and the outgoing labels of a state.
+/// True if a node is decided by data and the outgoing labels of a state.
 fn is_local(automaton: &Automaton, node: NodeId, open: &mut Vec<NodeId>) -> bool {
     if open.contains(&node) || open.len() > 64 {
         return false;
@@ -177,8 +177,8 @@ fn is_local(automaton: &Automaton, node: NodeId, open: &mut Vec<NodeId>) -> bool
     local
 }
 
-/// The value of a local formula state at a system state with these transitions, and the transitions
-/// that show it.
+/// Returns the value of a local formula state at a system state with these transitions, and the
+/// transitions that show it.
 pub fn local_value(
     automaton: &mut Automaton,
     q: FormulaState,
@@ -193,7 +193,7 @@ pub fn local_value(
     }
     let before = shown.len();
     let mut next = automaton.set(here).to_vec();
-    let asks = automaton.asks_labels(q);
+    let asks = automaton.depends_on_labels_here(q);
     for &(label, target) in transitions {
         let mut answer = automaton.step(q, label, labels)?;
         if asks && answer != Demand::Decided {
@@ -216,8 +216,8 @@ pub fn local_value(
     Ok(all)
 }
 
-/// Obligations with all that they demand at the same system state: flowing ones and local ones;
-/// none if one is decided.
+/// Returns the closure of obligations at one system state: nonlocal and local ones; `None` if one
+/// is decided.
 pub fn close(
     automaton: &mut Automaton,
     shape: &Shape,
@@ -251,14 +251,13 @@ pub fn close(
     Ok(Some((flow, local)))
 }
 
-/// Whether hostile ones of some obligations at one system state can demand each other round and
-/// round.
+/// True if hostile obligations of one system state demand each other in a cycle.
 pub fn loops_here(
     automaton: &mut Automaton,
     shape: &Shape,
     members: &[FormulaState],
 ) -> Result<bool, Diagnostic> {
-    // Depth-first with its own stack: an obligation, and what it demands that is left to visit.
+    // Depth-first with an explicit stack: an obligation, and its demands that are not visited yet.
     let mut done = AHashSet::new();
     let mut open: AHashSet<FormulaState> = AHashSet::new();
     let mut path: Vec<(FormulaState, Vec<FormulaState>)> = Vec::new();
@@ -288,28 +287,28 @@ pub fn loops_here(
     Ok(false)
 }
 
-/// Figures of a search.
+/// Counts of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     /// Product configurations: (state, obligation) pairs.
     pub configurations: u64,
     /// System states explored.
     pub states: u64,
-    /// Transitions taken (a state that is revisited counts again).
+    /// Transitions taken (a revisited state counts again).
     pub steps: u64,
-    /// Order of the group of symmetries that was used; 0 or 1: none.
+    /// Order of the symmetry group; 0 or 1: none.
     pub symmetries: usize,
 }
 
-/// The search.
+/// A product search.
 pub struct Product<'a, 'm> {
     source: &'a mut Source<'m>,
     labels: &'a dyn ActionLabels,
     automaton: &'a mut Automaton,
     shape: &'a Shape,
-    /// Obligations ever brought to each state.
+    /// Obligations that reached each state.
     known: Vec<Demand>,
-    /// Those not yet carried on.
+    /// Obligations that are not propagated yet.
     pending: Vec<Demand>,
     closures: AHashMap<Demand, (Demand, Demand)>,
     steps: AHashMap<(Demand, LabelId), (Demand, Demand)>,
@@ -323,7 +322,7 @@ pub struct Product<'a, 'm> {
 }
 
 impl<'a, 'm> Product<'a, 'm> {
-    /// A search not yet begun.
+    /// Creates a search.
     pub fn new(
         source: &'a mut Source<'m>,
         labels: &'a dyn ActionLabels,
@@ -347,13 +346,13 @@ impl<'a, 'm> Product<'a, 'm> {
         }
     }
 
-    /// The obligations found, by state.
+    /// Returns the obligations by state.
     pub fn into_known(self) -> Vec<Demand> {
         self.known
     }
 
-    /// Obligations with all that they demand at the same system state: flowing ones, local ones.
-    /// `DECIDED` if one is decided.
+    /// Returns the closure of obligations at one system state: nonlocal and local ones. `Decided`
+    /// if one is decided.
     fn closure(&mut self, set: Demand) -> Result<(Demand, Demand), Diagnostic> {
         if set == Demand::Decided {
             return Ok((Demand::Decided, Demand::NOTHING));
@@ -373,7 +372,7 @@ impl<'a, 'm> Product<'a, 'm> {
         Ok(result)
     }
 
-    /// What a set of flowing obligations demands after a label, closed.
+    /// Returns the closed demand of nonlocal obligations after a label.
     fn step(&mut self, set: Demand, label: LabelId) -> Result<(Demand, Demand), Diagnostic> {
         if let Some(&r) = self.steps.get(&(set, label)) {
             return Ok(r);
@@ -427,8 +426,8 @@ impl<'a, 'm> Product<'a, 'm> {
         r
     }
 
-    /// Brings obligations to a state; true if a local one is decided against the owner there.
-    fn bring(
+    /// Adds obligations to a state. Returns true if a local one is decided against the owner there.
+    fn add_obligations(
         &mut self,
         state: StateId,
         (flow, local): (Demand, Demand),
@@ -458,8 +457,8 @@ impl<'a, 'm> Product<'a, 'm> {
         true
     }
 
-    /// Runs the search from the initial state with the given obligations. `acyclic` is whether the
-    /// system states met so far have no cycle, if that is known; it is found out at most once.
+    /// Searches from the initial state with the given obligations. `acyclic` caches if the known
+    /// system states have no cycle.
     pub fn run(
         &mut self,
         roots: &[FormulaState],
@@ -473,7 +472,7 @@ impl<'a, 'm> Product<'a, 'm> {
             return Ok(Outcome::Verdict(!self.shape.universal));
         }
         let initial = self.source.initial();
-        self.bring(initial, start, &mut queue);
+        self.add_obligations(initial, start, &mut queue);
         let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
         let mut polls = 0u64;
         let mut shown = Vec::new();
@@ -491,7 +490,7 @@ impl<'a, 'm> Product<'a, 'm> {
             let set = std::mem::replace(&mut self.pending[state.index()], Demand::NOTHING);
             self.source.successors(state, &mut transitions)?;
             self.work += 1 + transitions.len() as u64;
-            // Local obligations are in the same set; take them out.
+            // Local obligations are in the same set; remove them.
             let (flow, local) = self.closure(set)?;
             if local != Demand::NOTHING {
                 for q in self.automaton.set(local).iter() {
@@ -514,7 +513,7 @@ impl<'a, 'm> Product<'a, 'm> {
                     self.count();
                     return Ok(Outcome::Verdict(!self.shape.universal));
                 }
-                self.bring(target, next, &mut queue);
+                self.add_obligations(target, next, &mut queue);
             }
         }
         self.count();
@@ -527,7 +526,7 @@ impl<'a, 'm> Product<'a, 'm> {
             let mut transitions = Vec::new();
             let mut all = |s: u32, out: &mut Vec<u32>| -> Result<bool, Diagnostic> {
                 source.successors(StateId(s), &mut transitions)?;
-                // States beyond those met in the search carry no obligations.
+                // States beyond the searched ones have no obligations.
                 out.extend(transitions.iter().map(|t| t.1.0).filter(|t| (*t as usize) < n));
                 Ok(true)
             };
@@ -579,7 +578,7 @@ impl<'a, 'm> Product<'a, 'm> {
         self.figures = figures;
     }
 
-    /// The part of a set on hostile cycles of the formula.
+    /// Returns the part of a set on hostile cycles of the formula.
     fn hostile(&mut self, set: Demand) -> Demand {
         if let Some(&a) = self.hostile_part.get(&set) {
             return a;
@@ -596,7 +595,7 @@ impl<'a, 'm> Product<'a, 'm> {
         answer
     }
 
-    /// Whether hostile obligations of one system state can demand each other round and round.
+    /// True if hostile obligations of one system state demand each other in a cycle.
     fn loops_here(&mut self, set: Demand) -> Result<bool, Diagnostic> {
         if let Some(&answer) = self.loops.get(&set) {
             return Ok(answer);
@@ -611,7 +610,7 @@ impl<'a, 'm> Product<'a, 'm> {
 /// Appends the targets of a vertex; false if there is a cycle in any case.
 type Edges<'a> = dyn FnMut(u32, &mut Vec<u32>) -> Result<bool, Diagnostic> + 'a;
 
-/// Whether a graph over `0..n` has no cycle: depth-first search.
+/// Searches a graph over `0..n` depth first; true if it has no cycle.
 fn acyclic_search(
     n: usize,
     budget: &Budget,
@@ -622,7 +621,7 @@ fn acyclic_search(
     const DONE: u8 = 2;
     let mut colour = vec![NEW; n];
     let mut polls = 0u64;
-    // A frame is a vertex with the targets left to visit; all frames' targets are on one stack.
+    // A frame is a vertex with its unvisited targets; the targets of all frames are on one stack.
     let mut frames: Vec<(u32, usize)> = Vec::new();
     let mut targets: Vec<u32> = Vec::new();
     for root in 0..n {

@@ -1,16 +1,16 @@
-//! What a search for a formula keeps while it leaves out steps (`mu_explore`'s partial-order
-//! reduction), and whether the formula lets it.
+//! Conditions for partial-order reduction (`mu_explore`) in a product search, and the visible steps
+//! that it must preserve.
 //!
-//! In: shape and automaton of a formula, the groups of a model. Out: an [`Visibility`]; after the search,
-//! an [`Order`]. A group is visible if some multi-action of the formula has the action names of its
-//! labels. A reduced search keeps each sequence of visible labels, and each state without steps
-//! with the sequences before it. So it keeps the verdict of a conjunctive formula (dually a
-//! disjunctive one) without least fixed points, of which steps with other labels leave each state
-//! that is met as it is, and which asks of the labels that leave a state only whether there are
-//! any, as `[true*]<true>true` does. That formula states stay as they are is asked of the
-//! automaton, when a step comes up and for all states at the end; a verdict that a step decides
-//! needs none of this, since steps of a reduced search are steps of the model. Cost: one question
-//! for each formula state that is met.
+//! In: shape and automaton of a formula, the groups of a model. Out: a [`Visibility`]; after the
+//! search, an [`Order`]. A group is visible if some multi-action of the formula has the action
+//! names of its labels. A reduced search preserves each sequence of visible labels, and each state
+//! without steps with the sequences before it. So it preserves the verdict of a conjunctive formula
+//! (dually a disjunctive one) under these conditions: it has no least fixed points; steps with
+//! other labels leave each reached formula state as it is; and it only asks if a state has outgoing
+//! labels at all, as `[true*]<true>true` does. The second condition is checked on the automaton,
+//! for each step and for all states at the end. A verdict that a step decides needs none of this,
+//! since steps of a reduced search are steps of the model. Cost: one query for each reached formula
+//! state.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::confluence::{Ban, Priority, forbidden, modality};
@@ -21,17 +21,17 @@ use mu_base::{Diagnostic, Span};
 use mu_explore::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
 use mu_formula::normal::{Node, NodeId};
 
-/// Whether steps were left out.
+/// Use of partial-order reduction in a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// There was no search of a product.
+    /// There was no product search.
     #[default]
     None,
-    /// They were.
+    /// Reduction was used.
     Used(ReductionSavings),
-    /// They were not.
+    /// Reduction was not used.
     Unused(ReductionObstacle),
-    /// They were not: this part of the formula forbids it.
+    /// This part of the formula forbids reduction.
     Forbidden(Ban, Span),
 }
 
@@ -46,7 +46,7 @@ impl From<PartialOrder> for Order {
 }
 
 impl Order {
-    /// That of a formula of two parts.
+    /// Combines the values for two parts of a formula.
     pub(super) fn and(self, other: Order) -> Order {
         match (self, other) {
             (Order::None, _) => other,
@@ -61,7 +61,7 @@ impl Order {
     }
 }
 
-/// What a search is to keep, or why it takes all steps.
+/// Returns the visibility for a search, or the reason against a reduction.
 pub(super) fn visibility(
     task: Task,
     automaton: &Automaton,
@@ -70,7 +70,7 @@ pub(super) fn visibility(
     if !task.explore.partial_order {
         return Err(Order::Unused(ReductionObstacle::Disabled));
     }
-    if task.shelf.is_some() {
+    if task.checkpoint_store.is_some() {
         return Err(Order::Unused(ReductionObstacle::Checkpoints));
     }
     let locals: Vec<NodeId> = shape
@@ -80,7 +80,7 @@ pub(super) fn visibility(
         .map(|(node, _)| *node)
         .collect();
     if let Some(Priority::Forbidden(ban, place)) = forbidden(automaton, shape)
-        && (ban != Ban::Next || !locals.iter().all(|n| asks_for_any(automaton, *n)))
+        && (ban != Ban::Next || !locals.iter().all(|n| depends_on_any_label(automaton, *n)))
     {
         return Err(Order::Forbidden(ban, place));
     }
@@ -92,8 +92,8 @@ pub(super) fn visibility(
     Ok(Visibility { visible, ends: !locals.is_empty() })
 }
 
-/// Whether a node is decided by whether there are labels, whatever they are.
-fn asks_for_any(automaton: &Automaton, node: NodeId) -> bool {
+/// True if a node is decided by the existence of outgoing labels alone.
+fn depends_on_any_label(automaton: &Automaton, node: NodeId) -> bool {
     let rules = automaton.rules();
     rules.states.get(&node).is_some_and(|state| {
         let any = |when: &When| match when {
@@ -109,25 +109,30 @@ fn asks_for_any(automaton: &Automaton, node: NodeId) -> bool {
     })
 }
 
-/// Whether a step with a label that the formula does not name makes something else of a state.
-pub(super) fn tells(automaton: &mut Automaton, q: FormulaState) -> Result<bool, Diagnostic> {
+/// True if a step with a label that the formula does not name changes a state.
+pub(super) fn distinguishes_unnamed(
+    automaton: &mut Automaton,
+    q: FormulaState,
+) -> Result<bool, Diagnostic> {
     let demand = automaton.step_other(q)?;
     Ok(demand == Demand::Decided || automaton.set(demand)[..] != [q])
 }
 
-/// What a state that tells such a step forbids.
+/// Returns the reason for a state that such a step changes.
 pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> Order {
     Order::Forbidden(Ban::Unnamed, modality(automaton, q, 0))
 }
 
-/// The same of the first such state, if there is one.
+/// As [`of_state`], for the first such state; `None` if there is none.
 pub(super) fn of_states(
     automaton: &mut Automaton,
     shape: &Shape,
-    met: &[u32],
+    reached: &[u32],
 ) -> Result<Option<Order>, Diagnostic> {
-    for q in met.iter().map(|q| FormulaState(*q)) {
-        if shape.kinds.get(&automaton.node(q)) != Some(&Kind::Local) && tells(automaton, q)? {
+    for q in reached.iter().map(|q| FormulaState(*q)) {
+        if shape.kinds.get(&automaton.node(q)) != Some(&Kind::Local)
+            && distinguishes_unnamed(automaton, q)?
+        {
             return Ok(Some(of_state(automaton, q)));
         }
     }

@@ -1,24 +1,24 @@
-//! A large game played on a quotient of the system by an equivalence that the formula cannot
+//! Solving a large game on a quotient of the system by an equivalence that the formula cannot
 //! distinguish.
 //!
-//! Input: a model whose game is large. Output: the quotient; evidence on it, translated back to the
-//! states of the model. Labels that no action of the formula matches (class 0) look the same to the
-//! formula, and become tau. Then
+//! Input: a model with a large game. Output: the quotient; evidence on it, translated back to the
+//! states of the model. The formula cannot distinguish labels that no action of it matches (class
+//! 0); these become tau. Then
 //!
 //! - strong bisimilarity always preserves the verdict;
 //! - divergence-preserving branching bisimilarity preserves it if no formula state tests labels
 //!   without following them and each one is unchanged by tau (`nu X. [tau]X && ..` is, `<true>true`
-//!   is not): inert steps lead a play to the same demands, and a play that stays in a class for
-//!   ever can do so from all states of the class.
+//!   is not): inert steps lead a play to the same demands, and a play that stays in a class forever
+//!   can do so from all states of the class.
 //!
 //! After Mateescu, Wijs, "Property-Dependent Reductions Adequate with Divergence-Sensitive
-//! Branching Bisimilarity" (Science of Computer Programming 96, 2014), with the condition asked of
-//! the formula's automaton instead of its text.
+//! Branching Bisimilarity" (Science of Computer Programming 96, 2014), with the condition checked
+//! on the formula's automaton instead of its text.
 //!
 //! Cost: the explored states and their transitions (8 bytes each) are stored once. At most as many
-//! are explored as the game has vertices, so a game that is decided early, or whose system is
-//! infinite, loses only a constant factor. Invariant: states of the quotient are class numbers;
-//! labels keep their numbers.
+//! are explored as the game has vertices, so a game that is decided early, or on an infinite
+//! system, loses only a constant factor. Invariant: states of the quotient are class numbers;
+//! labels retain their numbers.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::instantiate::Instance;
@@ -34,10 +34,10 @@ use mu_lts::{Labels, Lts};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a quotient did.
+/// Size of a quotient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reduced {
-    /// Equal states are those that this equivalence has in one class.
+    /// The equivalence.
     pub equivalence: Equivalence,
     /// Number of states.
     pub states: usize,
@@ -45,12 +45,12 @@ pub struct Reduced {
     pub classes: usize,
 }
 
-/// All states of a model with their transitions, one label for all that the formula does not name.
-/// States have the numbers of the source.
-pub struct Whole {
+/// All states of a model with their transitions, with one label for all that the formula does not
+/// name. States have the numbers of the source.
+pub struct ExploredModel {
     lts: Lts,
-    /// By label: the one that stands for it.
-    seen_as: Vec<LabelId>,
+    /// By label: its representative.
+    representative_label: Vec<LabelId>,
 }
 
 /// The classes of a model's states.
@@ -62,13 +62,16 @@ pub struct Quotient {
     partition: Partition,
 }
 
-/// Whether no formula state met so far tells a hidden step.
-pub fn blind(automaton: &mut Automaton, labels: &dyn ActionLabels) -> Result<bool, Diagnostic> {
+/// True if no formula state so far distinguishes a tau step.
+pub fn ignores_tau(
+    automaton: &mut Automaton,
+    labels: &dyn ActionLabels,
+) -> Result<bool, Diagnostic> {
     if automaton.names(LabelId::TAU, labels)? {
         return Ok(false);
     }
     for q in (0..automaton.state_count() as u32).map(FormulaState) {
-        if automaton.asks_labels(q) {
+        if automaton.depends_on_labels_here(q) {
             return Ok(false);
         }
         let demand = automaton.step(q, LabelId::TAU, labels)?;
@@ -81,8 +84,8 @@ pub fn blind(automaton: &mut Automaton, labels: &dyn ActionLabels) -> Result<boo
     Ok(true)
 }
 
-impl Whole {
-    /// Explores the rest of the model; none if there are more than `most` states.
+impl ExploredModel {
+    /// Explores the rest of the model; `None` if there are more than `most` states.
     pub fn explore(
         source: &mut Source,
         automaton: &mut Automaton,
@@ -97,9 +100,9 @@ impl Whole {
             targets: Vec::new(),
             table: Labels::default(),
         };
-        // Tau, unless the formula names it: then the first of the labels that it does not name.
+        // Tau, unless the formula names it: then the first label that it does not name.
         let mut other = (!automaton.names(LabelId::TAU, labels)?).then_some(LabelId::TAU);
-        let mut seen_as: Vec<Option<LabelId>> = Vec::new();
+        let mut representative_label: Vec<Option<LabelId>> = Vec::new();
         let mut row = Vec::new();
         let mut next = 0;
         while next < source.state_count() {
@@ -116,15 +119,15 @@ impl Whole {
             }
             source.successors(StateId::new(next), &mut row)?;
             for &(label, target) in &row {
-                if seen_as.len() <= label.index() {
-                    seen_as.resize(label.index() + 1, None);
+                if representative_label.len() <= label.index() {
+                    representative_label.resize(label.index() + 1, None);
                 }
-                let stands = match seen_as[label.index()] {
+                let stands = match representative_label[label.index()] {
                     Some(stands) => stands,
                     None if automaton.names(label, labels)? => label,
                     None => *other.get_or_insert(label),
                 };
-                seen_as[label.index()] = Some(stands);
+                representative_label[label.index()] = Some(stands);
                 lts.labels.push(stands);
                 lts.targets.push(target);
             }
@@ -133,7 +136,10 @@ impl Whole {
         }
         Ok(Ok(Some(Self {
             lts,
-            seen_as: seen_as.into_iter().map(Option::unwrap_or_default).collect(),
+            representative_label: representative_label
+                .into_iter()
+                .map(Option::unwrap_or_default)
+                .collect(),
         })))
     }
 
@@ -142,8 +148,8 @@ impl Whole {
         self.lts.state_count()
     }
 
-    /// The quotient by divergence-preserving branching bisimilarity if the formula is blind for
-    /// hidden steps, else by the strong one.
+    /// Returns the quotient by divergence-preserving branching bisimilarity if the formula does not
+    /// distinguish tau steps, otherwise by strong bisimilarity.
     pub fn quotient(&self, blind: bool, threads: usize) -> Quotient {
         let (lts, partition) = by_classes(&self.lts, blind, threads);
         let equivalence =
@@ -153,8 +159,8 @@ impl Whole {
         Quotient { lts: Arc::new(lts), reduced, partition }
     }
 
-    /// The transitions of the model that show what the winner's strategy on the quotient, met as
-    /// `classes`, shows.
+    /// Returns the transitions of the model that correspond to the winner's strategy on the
+    /// quotient; `classes` is the source of the quotient.
     pub fn evidence(
         &self,
         quotient: &Quotient,
@@ -170,7 +176,7 @@ impl Whole {
             source,
             rows: AHashMap::new(),
             before: None,
-            ways: AHashMap::new(),
+            paths: AHashMap::new(),
             builder: Builder::new((StateId(0), 0)),
         };
         let mut seen: AHashSet<(StateId, u32)> = AHashSet::new();
@@ -195,15 +201,15 @@ impl Whole {
             } else {
                 let edges = instance.arena.edges(v);
                 next.extend(edges.iter().filter(|e| e.label.is_none()).map(|e| (s, e.to)));
-                for (seen_as, label, target) in lift.row(s)? {
+                for (representative_label, label, target) in lift.row(s)? {
                     let to = lift.block_of[target.index()];
-                    // Not told apart on the quotient: the same demand goes on.
+                    // Not distinguished on the quotient: the same demand continues.
                     let inert = quotient.reduced.equivalence != Equivalence::Strong
-                        && seen_as == LabelId::TAU
+                        && representative_label == LabelId::TAU
                         && to == lift.block_of[s.index()];
                     let fitting = edges
                         .iter()
-                        .filter(|e| e.label == Some(seen_as) && block(e.to) == to)
+                        .filter(|e| e.label == Some(representative_label) && block(e.to) == to)
                         .map(|e| e.to);
                     let before = next.len();
                     next.extend(fitting.chain(inert.then_some(v)).map(|v| (target, v)));
@@ -218,23 +224,22 @@ impl Whole {
     }
 }
 
-/// A transition: its label as the formula sees it, its own label, its target.
+/// A transition: its label in the quotient, its own label, its target.
 type Row = Vec<(LabelId, LabelId, StateId)>;
 
-/// A class, a label that its states can take, perhaps after inert steps, and the class to which
-/// that leads.
-type Leap = (u32, LabelId, u32);
+/// A class, a label that its states can take, possibly after inert steps, and the target class.
+type ClassStep = (u32, LabelId, u32);
 
 struct Lift<'a, 'm> {
-    whole: &'a Whole,
+    whole: &'a ExploredModel,
     block_of: &'a [u32],
     source: &'a mut Source<'m>,
     rows: AHashMap<StateId, Row>,
     /// The sources of the inert steps to each state, and the states of each class.
     before: Option<(Rows<u32>, Rows<u32>)>,
-    /// For each state of the class: the next state on a shortest way to one that can take the
-    /// label to that class; none for that itself.
-    ways: AHashMap<Leap, AHashMap<u32, Option<u32>>>,
+    /// For each state of the class: the next state on a shortest path to a state that can take the
+    /// label to that class; `None` for such a state itself.
+    paths: AHashMap<ClassStep, AHashMap<u32, Option<u32>>>,
     builder: Builder,
 }
 
@@ -245,17 +250,19 @@ impl Lift<'_, '_> {
         }
         let mut found = Vec::new();
         self.source.successors(s, &mut found)?;
-        let row: Row =
-            found.into_iter().map(|(l, t)| (self.whole.seen_as[l.index()], l, t)).collect();
+        let row: Row = found
+            .into_iter()
+            .map(|(l, t)| (self.whole.representative_label[l.index()], l, t))
+            .collect();
         self.rows.insert(s, row.clone());
         Ok(row)
     }
 
-    /// The shortest ways of all states of a class to a transition of this label to that class;
-    /// linear in the class and its inert steps.
-    fn way(&mut self, leap: Leap) -> &AHashMap<u32, Option<u32>> {
-        let Self { whole, block_of, before, ways, .. } = self;
-        ways.entry(leap).or_insert_with(|| {
+    /// Returns the shortest paths of all states of a class to a transition with this label to that
+    /// class; linear in the class and its inert steps.
+    fn paths_to(&mut self, leap: ClassStep) -> &AHashMap<u32, Option<u32>> {
+        let Self { whole, block_of, before, paths, .. } = self;
+        paths.entry(leap).or_insert_with(|| {
             let (before, members) = before.get_or_insert_with(|| {
                 let states = whole.lts.state_count() as u32;
                 let steps = |s: u32| whole.lts.successors(StateId(s)).map(move |(l, t)| (s, l, t));
@@ -294,13 +301,14 @@ impl Lift<'_, '_> {
         })
     }
 
-    /// Takes inert steps to a transition of this label to the class, and that; its target.
+    /// Takes inert steps to a transition with this label to the class, and then that transition.
+    /// Returns its target.
     fn reach(&mut self, from: StateId, label: LabelId, class: u32) -> Result<StateId, Diagnostic> {
         let lost =
             || Diagnostic::new(Stage::Internal, "a step of a class is not one of its states");
         let leap = (self.block_of[from.index()], label, class);
         let mut at = from;
-        while let Some(next) = *self.way(leap).get(&at.0).ok_or_else(lost)? {
+        while let Some(next) = *self.paths_to(leap).get(&at.0).ok_or_else(lost)? {
             let (_, own, _) = *self
                 .row(at)?
                 .iter()

@@ -1,13 +1,13 @@
-//! Static half of the formula automaton: what each formula state demands of a system state and of
+//! Static part of the formula automaton: the demands of each formula state on a system state and
 //! its outgoing labels, as rules over data conditions.
 //!
 //! Input: a formula in normal form. Output: for each node that can be an automaton state a list of
 //! [`Rule`]s. A state is *universal* (a conjunction of its rules' instances) or existential (a
 //! disjunction). A rule is a leaf of the state's boolean structure with the quantifiers and guards
-//! on the way to it: because `forall` commutes with conjunction and with boxes (`exists` with
+//! on the path to it. Because `forall` commutes with conjunction and with boxes (`exists` with
 //! disjunction and diamonds), the quantified variables of a rule become *unknowns* that are solved
-//! for when the label is known, so `forall n: Nat. [a(n)]f(n)` has one instance for each label
-//! `a(n)` at hand. Action formulas become data conditions over the label's arguments, one for each
+//! for when the label is known. So `forall n: Nat. [a(n)]f(n)` has one instance for each available
+//! label `a(n)`. Action formulas become data conditions over the label's arguments, one for each
 //! *class* of labels (the action names of a multi-action).
 //!
 //! Cost: (leaves) x (classes of the formula). Invariant: an unknown of a rule occurs in its
@@ -23,8 +23,8 @@ use mu_formula::normal::{Node, NodeId, Normal};
 use mu_formula::typed::Action;
 use mu_labels::ActionDecl;
 
-/// Labels with the same action names. Class 0 is every label whose names no multi-action of the
-/// formula has.
+/// Labels with the same action names. Class 0 contains every label with names that no multi-action
+/// of the formula has.
 #[derive(Clone, Debug, Default)]
 pub struct LabelClass {
     /// The action names, ascending.
@@ -33,17 +33,17 @@ pub struct LabelClass {
     pub args: Vec<VarId>,
 }
 
-/// When a rule applies.
+/// Condition of a rule.
 #[derive(Clone, Debug)]
 pub enum When {
     /// Independent of labels; `None` is `true`.
     Always(Option<Expr>),
-    /// For each outgoing label: condition by class of the label (`None` inside: never). Over the
+    /// For each outgoing label: condition by class of the label (`None` inside: never), over the
     /// class's argument variables too.
     Label(Vec<Option<Expr>>),
 }
 
-/// What an instance of a rule demands.
+/// Demand of a rule instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The state is decided: false if universal, true if existential.
@@ -54,26 +54,26 @@ pub enum Effect {
     Step(NodeId),
 }
 
-/// One demand.
+/// A rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Quantified variables to be solved for.
+    /// Quantified variables to solve for.
     pub unknowns: Vec<VarId>,
-    /// When.
+    /// Its condition.
     pub when: When,
-    /// What.
+    /// Its demand.
     pub effect: Effect,
-    /// Where the leaf was written.
+    /// Position of the leaf in the source.
     pub span: Span,
-    /// The target of the modality that a step comes from; none for other effects, and for one
-    /// whose purpose is that it never fits, `[a]false`.
+    /// The target of the modality that a step comes from; `None` for other effects, and for a
+    /// modality that is meant to match nothing, `[a]false`.
     pub modality: Option<NodeId>,
 }
 
 /// The rules of a node.
 #[derive(Clone, Debug)]
 pub struct StateRules {
-    /// Conjunction (true) or disjunction.
+    /// True for a conjunction.
     pub universal: bool,
     /// The rules.
     pub rules: Vec<Rule>,
@@ -92,7 +92,7 @@ pub struct Rules {
     pub always: Expr,
 }
 
-/// Whether a node is a conjunction of its leaves (else a disjunction).
+/// True if a node is a conjunction of its leaves (otherwise a disjunction).
 pub fn universal(normal: &Normal, node: NodeId) -> bool {
     let mut node = node;
     loop {
@@ -115,13 +115,12 @@ pub fn universal(normal: &Normal, node: NodeId) -> bool {
     }
 }
 
-/// Whether a node depends on data only.
+/// True if a node depends on data only.
 pub fn is_test(normal: &Normal, node: NodeId) -> bool {
     matches!(normal.node(node), Node::Const(_) | Node::Val(_))
 }
 
-/// Makes the rules of all nodes that can be reached as automaton states. New terms are made in
-/// `data`.
+/// Computes the rules of all nodes that can be automaton states. Adds new terms to `data`.
 pub fn rules(
     normal: &Normal,
     data: &mut DataSpec,
@@ -170,8 +169,8 @@ pub fn rules(
     Ok(Rules { classes, class_of, states, always })
 }
 
-/// The condition, over a class's argument variables, under which a label of the class is in the set
-/// of an action formula.
+/// Returns the condition, over a class's argument variables, that a label of the class is in the
+/// set of an action formula.
 pub(super) fn condition_of(
     normal: &Normal,
     data: &mut DataSpec,
@@ -195,9 +194,9 @@ fn collect_shapes(action: &Action, out: &mut Vec<Vec<ActId>>) {
     })
 }
 
-/// Most alternatives into which an action formula is split.
+/// Limit on the alternatives into which an action formula is split.
 const MOST_ALTERNATIVES: usize = 64;
-/// Most equal action names in one multi-action (all ways to pair them are tried).
+/// Limit on equal action names in one multi-action (all pairings are tried).
 const MOST_EQUAL: usize = 5;
 
 struct Builder<'a> {
@@ -208,9 +207,9 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Nodes that can become automaton states when a rule of a (universal or not) state leads to
-    /// `node`: mirrors `Target` of the automaton, which takes apart what the owner's connective
-    /// allows.
+    /// Collects nodes that can become automaton states when a rule of a (universal or existential)
+    /// state leads to `node`. Mirrors `Target` of the automaton, which inlines operands of the
+    /// owner's connective.
     fn roots_of(&self, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match self.normal.node(node) {
             Node::Const(_) | Node::Val(_) => {}
@@ -359,8 +358,9 @@ impl Builder<'_> {
         self.push(unknowns, when, Effect::Here(node), self.normal.spans[node.index()], out);
     }
 
-    /// A leaf that is not of the owner's kind. If it is trivial unless some outgoing label fits one
-    /// of its modalities, and unknowns are in play, its instances are drawn from the labels.
+    /// Adds a leaf that does not have the owner's connective. If it is trivial unless some outgoing
+    /// label matches one of its modalities, and it has unknowns, its instances are taken from the
+    /// labels.
     fn leaf(
         &mut self,
         node: NodeId,
@@ -432,7 +432,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The condition under which a label of a class is in the set of an action formula.
+    /// Returns the condition that a label of a class is in the set of an action formula.
     fn matches(&mut self, action: &Action, class: usize, span: Span) -> Result<Expr, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             Ok(match action {
@@ -478,8 +478,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A quantifier over the variables that occur (sorts are not empty); `exists` is distributed
-    /// over `||`, `forall` over `&&`, so that each part can be solved by its own equations.
+    /// Quantifies over the variables that occur (sorts are not empty). Distributes `exists` over
+    /// `||`, `forall` over `&&`, so that each part can be solved by its own equations.
     fn quantify(&mut self, binder: Binder, vars: &[VarId], body: Expr) -> Expr {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             let mut free = Vec::new();
@@ -501,8 +501,8 @@ impl Builder<'_> {
                 }
                 _ => {
                     let span = body.span;
-                    // `exists x. exists y. b` is one quantifier, so that its equations are seen
-                    // together.
+                    // Merge `exists x. exists y. b` into one quantifier, so that its equations are
+                    // solved together.
                     if let ExprKind::Bind(inner, more, b) = &body.kind
                         && *inner == binder
                     {
@@ -580,9 +580,8 @@ fn permutations(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Splits an action formula into a union of `exists vars. matrix`, pulling out the existential
-/// quantifiers that stand positively at the top, so that they are solved for together with the
-/// rule's unknowns.
+/// Splits an action formula into a union of `exists vars. matrix`. Pulls out the positive outermost
+/// existential quantifiers, so that they are solved for together with the rule's unknowns.
 fn alternatives(action: &Action) -> Vec<(Vec<VarId>, Action)> {
     stacker::maybe_grow(128 << 10, 4 << 20, || {
         let whole = || vec![(Vec::new(), action.clone())];
@@ -619,7 +618,7 @@ fn alternatives(action: &Action) -> Vec<(Vec<VarId>, Action)> {
     })
 }
 
-/// Whether `alternatives` has something to pull out.
+/// True if `alternatives` can pull out a quantifier.
 fn has_exists(action: &Action) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match action {
         Action::Exists(..) => true,

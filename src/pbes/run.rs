@@ -1,8 +1,8 @@
-//! The value of a task: by the product search, or by a parity game on the model or on a quotient of
-//! it.
+//! Evaluation of a task: by the product search, or by a parity game on the model or on a quotient
+//! of it.
 //!
-//! The product search takes all steps or, where the formula cannot tell, confluent ones at once;
-//! where cycles matter it goes on in batches, then to the game. A large game is tried on a quotient
+//! The product search takes all steps or, if the formula permits, gives confluent ones priority; if
+//! cycles matter it continues in batches, then with the game. A large game is tried on a quotient
 //! ([`super::quotient`]). Cost: that of the searches; a quotient explores no more states than the
 //! game has vertices.
 
@@ -14,10 +14,10 @@ use super::distributed_product;
 use super::explain::{finish, game_evidence};
 use super::instantiate::{self, Instantiation};
 use super::parallel_product;
-use super::plan::{Task, Way};
+use super::plan::{Task, TaskRoute};
 use super::product::{self, Product, Shape, shape};
 use super::proviso::Order;
-use super::quotient::{self, Whole};
+use super::quotient::{self, ExploredModel};
 use super::trace;
 use super::transitions::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
@@ -27,10 +27,10 @@ use mu_model::Model;
 use mu_model::from_lts::LtsModel;
 use mu_solve::default_solver;
 
-/// The value of a task, or why there is none.
-type Found = Result<bool, Stop>;
+/// The value of a task, or the stop reason.
+type TaskValue = Result<bool, Stop>;
 
-/// A check under way.
+/// State of a check.
 pub(super) struct Run<'a> {
     pub model: &'a dyn Model,
     pub labels: &'a dyn ActionLabels,
@@ -39,11 +39,11 @@ pub(super) struct Run<'a> {
     pub automaton: Automaton,
     pub options: Options<'a>,
     pub budget: &'a Budget,
-    /// The figures so far.
+    /// The result so far.
     pub answer: Answer,
 }
 
-/// The place of the first of some formula states.
+/// Returns the position of the first of some formula states.
 fn source_of(automaton: &Automaton, states: &[FormulaState]) -> Span {
     states
         .iter()
@@ -52,22 +52,22 @@ fn source_of(automaton: &Automaton, states: &[FormulaState]) -> Span {
         .unwrap_or_default()
 }
 
-/// A product search as the options want it, by this name.
-fn searched<'a>(
+/// Creates a product search from the options, with this name.
+fn product_task<'a>(
     model: &'a dyn Model,
     labels: &'a dyn ActionLabels,
     budget: &'a Budget,
     options: &Options<'a>,
     name: &'a str,
 ) -> parallel_product::Task<'a> {
-    let Options { explore, progress, shelf, runs_end, peers, .. } = *options;
+    let Options { explore, progress, checkpoint_store, runs_end, peers, .. } = *options;
     parallel_product::Task {
         model,
         labels,
         explore,
         budget,
         progress,
-        shelf,
+        checkpoint_store,
         name,
         runs_end,
         peers,
@@ -75,9 +75,9 @@ fn searched<'a>(
 }
 
 impl Run<'_> {
-    /// The value of a task; `name` is that of its search on the shelf.
-    pub fn task(&mut self, task: &Task, name: &str) -> Result<Found, Diagnostic> {
-        let shape = if task.way == Way::Product {
+    /// Computes the value of a task; `name` identifies its search in the checkpoint store.
+    pub fn task(&mut self, task: &Task, name: &str) -> Result<TaskValue, Diagnostic> {
+        let shape = if task.route == TaskRoute::Product {
             shape(&self.automaton, &task.roots, task.all)
         } else {
             None
@@ -93,13 +93,13 @@ impl Run<'_> {
         }
     }
 
-    /// By the first of several processes alone; the others wait for the value.
+    /// Lets process 0 compute the value alone; the other processes wait for it.
     fn by_first(
         &mut self,
         peers: &dyn Peers,
         task: &Task,
         shape: Option<&Shape>,
-    ) -> Result<Found, Diagnostic> {
+    ) -> Result<TaskValue, Diagnostic> {
         let options = self.options;
         self.answer.alone = true;
         let said = peers.first(self.budget, &mut || {
@@ -109,35 +109,35 @@ impl Run<'_> {
         self.options = options;
         match said? {
             Ok(said) if said == [0] || said == [1] => Ok(Ok(said == [1])),
-            Ok(_) => Err(Diagnostic::internal("the first process has told no value")),
+            Ok(_) => Err(Diagnostic::internal("process 0 has reported no value")),
             Err(stop) => Ok(Err(stop)),
         }
     }
 
-    /// What the search of all states with their obligations could not tell: by one of stored
-    /// states, then by a game.
-    fn alone(&mut self, task: &Task, shape: Option<&Shape>) -> Result<Found, Diagnostic> {
+    /// Computes the value if the annotated search did not decide: by a search over stored states,
+    /// then by a game.
+    fn alone(&mut self, task: &Task, shape: Option<&Shape>) -> Result<TaskValue, Diagnostic> {
         if let Some(shape) = shape {
             let outcome = self.in_batches(shape, &task.roots)?;
-            if let Some(found) = self.concluded(outcome, task, "", shape)? {
+            if let Some(found) = self.conclude(outcome, task, "", shape)? {
                 return Ok(found);
             }
         }
         self.by_game(task)
     }
 
-    /// By the product search; none if that cannot tell.
+    /// Computes the value by the product search; `None` if that does not decide.
     fn by_product(
         &mut self,
         task: &Task,
         name: &str,
         shape: &Shape,
-    ) -> Result<Option<Found>, Diagnostic> {
+    ) -> Result<Option<TaskValue>, Diagnostic> {
         let Run { model, labels, options, budget, .. } = *self;
         if self.answer.route == Route::Constant {
             self.answer.route = Route::Product;
         }
-        let search = searched(model, labels, budget, &options, name);
+        let search = product_task(model, labels, budget, &options, name);
         let parallel_product::Searched { found, priority, order, dropped } =
             parallel_product::search(search, &mut self.automaton, shape, &task.roots)?;
         for d in dropped {
@@ -152,9 +152,9 @@ impl Run<'_> {
                 self.answer.equations += figures.configurations;
                 self.answer.states = self.answer.states.max(figures.states);
                 self.answer.symmetries = self.answer.symmetries.max(figures.symmetries);
-                self.concluded(outcome, task, name, shape)
+                self.conclude(outcome, task, name, shape)
             }
-            // Cycles matter, or there are too many different sets for one search: then on all
+            // Cycles matter, or there are too many different sets for one search: repeat with all
             // steps.
             other => {
                 if priority == Priority::Used && other.is_none() {
@@ -166,14 +166,15 @@ impl Run<'_> {
         }
     }
 
-    /// What the end of a product search says, with the evidence; none if a game is to tell.
-    fn concluded(
+    /// Derives the value from the end of a product search, with evidence; `None` if a game is
+    /// needed.
+    fn conclude(
         &mut self,
         outcome: product::Outcome,
         task: &Task,
         name: &str,
         shape: &Shape,
-    ) -> Result<Option<Found>, Diagnostic> {
+    ) -> Result<Option<TaskValue>, Diagnostic> {
         let Run { model, labels, options, budget, .. } = *self;
         match outcome {
             product::Outcome::Stopped(stop) => Ok(Some(Err(stop))),
@@ -184,7 +185,7 @@ impl Run<'_> {
                         (&mut self.source, &mut self.automaton, &task.roots[..]);
                     let shortest = match options.peers {
                         Some(peers) => distributed_product::shortest(
-                            searched(model, labels, budget, &options, name),
+                            product_task(model, labels, budget, &options, name),
                             peers,
                             source,
                             automaton,
@@ -201,8 +202,8 @@ impl Run<'_> {
         }
     }
 
-    /// By the product search with stored states, in batches of starting obligations if these are
-    /// many ([`super::batches`]).
+    /// Searches with stored states, in batches of initial obligations if there are many
+    /// ([`super::batches`]).
     fn in_batches(
         &mut self,
         shape: &Shape,
@@ -226,8 +227,8 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// By a parity game.
-    fn by_game(&mut self, task: &Task) -> Result<Found, Diagnostic> {
+    /// Computes the value by a parity game.
+    fn by_game(&mut self, task: &Task) -> Result<TaskValue, Diagnostic> {
         let Run { labels, options, budget, .. } = *self;
         let place = source_of(&self.automaton, &task.roots);
         self.answer.route = Route::Game;
@@ -244,10 +245,17 @@ impl Run<'_> {
             {
                 break outcome;
             }
-            // As many states as the game has vertices cost about as much as the game did.
+            // Exploring as many states as the game has vertices costs about as much as the game
+            // did.
             let states =
                 if options.quotient_at == Some(0) { usize::MAX } else { game.vertex_count() };
-            match Whole::explore(&mut self.source, &mut self.automaton, labels, states, budget)? {
+            match ExploredModel::explore(
+                &mut self.source,
+                &mut self.automaton,
+                labels,
+                states,
+                budget,
+            )? {
                 Err(stop) => break instantiate::Outcome::Stopped(stop),
                 Ok(None) => most = most.max(1).saturating_mul(4),
                 Ok(Some(whole)) => {
@@ -272,14 +280,18 @@ impl Run<'_> {
         }
     }
 
-    /// By the game on the states' classes; none if there are too many of them.
-    fn on_quotient(&mut self, whole: &Whole, task: &Task) -> Result<Option<Found>, Diagnostic> {
+    /// Solves the game on the states' classes; `None` if there are too many.
+    fn on_quotient(
+        &mut self,
+        whole: &ExploredModel,
+        task: &Task,
+    ) -> Result<Option<TaskValue>, Diagnostic> {
         let Run { labels, options, budget, .. } = *self;
         let plain = options.explore.without_confluence();
         let solver = options.solver.unwrap_or(default_solver());
-        let mut blind = quotient::blind(&mut self.automaton, labels)?;
+        let mut ignores_tau = quotient::ignores_tau(&mut self.automaton, labels)?;
         loop {
-            let quotient = whole.quotient(blind, plain.thread_count());
+            let quotient = whole.quotient(ignores_tau, plain.thread_count());
             if options.quotient_at != Some(0)
                 && quotient.reduced.classes > whole.state_count() / 4 * 3
             {
@@ -293,9 +305,9 @@ impl Run<'_> {
             else {
                 return Ok(None);
             };
-            // The game may have met formula states that tell hidden steps.
-            if blind && !quotient::blind(&mut self.automaton, labels)? {
-                blind = false;
+            // The game may have reached formula states that distinguish tau steps.
+            if ignores_tau && !quotient::ignores_tau(&mut self.automaton, labels)? {
+                ignores_tau = false;
                 continue;
             }
             let instance = game.instance();

@@ -1,15 +1,15 @@
-//! Conjunctive (dually disjunctive) formulas by symbolic search: which obligations meet which
-//! states, over sets of states.
+//! Symbolic check of conjunctive (dually disjunctive) formulas: computes which obligations reach
+//! which states, over sets of states.
 //!
 //! Input: model, labels, formula. Output: verdict, the numbers of states and of pairs of state and
-//! obligation, a run that decides if one does. The formula's automaton is the [`Observer`] of
-//! [`mu_symbolic::watch`]: an obligation is a formula state with its data, so all instances of
-//! outer quantifiers go in one search, and the symbolic engine knows nothing of formulas.
+//! obligation, a deciding run if there is one. The formula's automaton is the [`Observer`] of
+//! [`mu_symbolic::watch`]: an obligation is a formula state with its data, so one search handles
+//! all instances of outer quantifiers, and the symbolic engine knows nothing of formulas.
 //!
-//! For formulas that fit the product route (`product.rs`): obligations of the formula's connective,
-//! others that the labels leaving a state decide, and least fixed points (dually none) if the
-//! obligations make no cycle, or only cycles of that one kind. All others are played as games
-//! (`symbolic_game.rs`).
+//! For formulas that suit the product route (`product.rs`): obligations of the formula's
+//! connective, others that the outgoing labels of a state decide, and least fixed points (dually
+//! none) if the obligations have no cycle, or only cycles of that one kind. All others are solved
+//! as games (`symbolic_game.rs`).
 //!
 //! Cost: that of the model's search, and at most as much for each obligation. Invariant: numbers of
 //! formula states belong to one automaton.
@@ -32,16 +32,17 @@ use mu_symbolic::{End, Observer, Played, Test, Watched, watch};
 use num_bigint::BigUint;
 use std::rc::Rc;
 
-/// The answer of a symbolic check.
+/// Result of a symbolic check.
 #[derive(Clone, Debug)]
 pub struct SymbolicAnswer {
     /// The verdict.
     pub verdict: Verdict,
-    /// What the search found and cost; none if the formula is a constant, or was played as a game.
+    /// Result and cost of the product search; `None` if the formula is a constant, or was solved as
+    /// a game.
     pub watched: Option<Watched>,
-    /// What the game found and cost, if there was one.
+    /// Result and cost of the game, if there was one.
     pub played: Option<Played>,
-    /// Why, if a run decides the formula and was found within the limits.
+    /// Evidence, if a run decides the formula and was found within the limits.
     pub evidence: Option<Evidence>,
     /// See [`Automaton::more_equations`].
     more: u64,
@@ -65,21 +66,21 @@ impl SymbolicAnswer {
     ) -> Self {
         Self { verdict, watched: None, played: Some(played), evidence, more }
     }
-    /// What the search of the model found and cost.
+    /// Returns the result and cost of the search of the model.
     pub fn outcome(&self) -> Option<&mu_symbolic::Outcome> {
         self.watched.as_ref().map(|w| &w.outcome).or(self.played.as_ref().map(|p| &p.outcome))
     }
-    /// Pairs of system state and obligation met.
+    /// Returns the number of pairs of system state and obligation.
     pub fn equations(&self) -> BigUint {
         let pairs =
             self.watched.as_ref().map(|w| &w.pairs).or(self.played.as_ref().map(|p| &p.vertices));
         pairs.map_or_else(BigUint::default, |pairs| pairs + self.more)
     }
-    /// States of the model that were met: the first one at least.
+    /// Returns the number of reached states of the model, at least 1.
     pub fn states(&self) -> BigUint {
         self.outcome().map_or_else(|| BigUint::from(1u32), |o| o.states.clone())
     }
-    /// The same in the form of the other routes, whose numbers end at 2^64 - 1.
+    /// Converts to the form of the other routes, with numbers up to 2^64 - 1.
     pub fn into_answer(self) -> Answer {
         let small = |n: BigUint| u64::try_from(n).unwrap_or(u64::MAX);
         let route = match (&self.watched, &self.played) {
@@ -98,13 +99,13 @@ impl SymbolicAnswer {
     }
 }
 
-/// What is wanted of a check.
+/// Options of a symbolic check.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted {
-    /// All runs that count are known to end, though the model may have cycles: see
+pub struct CheckOptions {
+    /// All relevant runs are known to end, though the model may have cycles: see
     /// [`super::Options::runs_end`].
     pub runs_end: bool,
-    /// Evidence also where it only says that something holds everywhere.
+    /// Compute evidence even if it only shows that something holds everywhere.
     pub witnesses: bool,
 }
 
@@ -116,16 +117,16 @@ pub fn check_symbolically(
     options: &mu_symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
-    check_wanted(model, labels, formula, options, Wanted::default(), budget)
+    check_with_options(model, labels, formula, options, CheckOptions::default(), budget)
 }
 
-/// The same, with what is wanted besides.
-pub fn check_wanted(
+/// As [`check_symbolically`], with options.
+pub fn check_with_options(
     model: &dyn Model,
     labels: &dyn ActionLabels,
     formula: &TypedFormula,
     options: &mu_symbolic::Options,
-    wanted: Wanted,
+    check_options: CheckOptions,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
@@ -133,27 +134,28 @@ pub fn check_wanted(
         Start::Constant(value) => return Ok(SymbolicAnswer::constant(value)),
         Start::States(all, roots) => (all, roots),
     };
-    let mut fitting = shape(&automaton, &roots, all);
-    if fitting.is_none() && roots.len() == 1 {
+    let mut suitable = shape(&automaton, &roots, all);
+    if suitable.is_none() && roots.len() == 1 {
         // A single state of the other connective: `<true*.a>true`.
-        fitting = shape(&automaton, &roots, !all);
+        suitable = shape(&automaton, &roots, !all);
     }
-    if let Some(shape) = fitting {
-        match by_product((model, labels), automaton, shape, &roots, wanted, options, budget)? {
+    if let Some(shape) = suitable {
+        match by_product((model, labels), automaton, shape, &roots, check_options, options, budget)?
+        {
             Ok(answer) => return Ok(answer),
             Err(back) => automaton = back,
         }
     }
-    by_game((model, labels, formula), automaton, (all, &roots), wanted, options, budget)
+    by_game((model, labels, formula), automaton, (all, &roots), check_options, options, budget)
 }
 
-/// By the product search; the automaton again if that cannot tell.
+/// Checks by the product search; returns the automaton if that does not decide.
 fn by_product(
     (model, labels): (&dyn Model, &dyn ActionLabels),
     mut automaton: Automaton,
     shape: Shape,
     roots: &[FormulaState],
-    wanted: Wanted,
+    check_options: CheckOptions,
     options: &mu_symbolic::Options,
     budget: &Budget,
 ) -> Result<Result<SymbolicAnswer, Automaton>, Diagnostic> {
@@ -166,7 +168,7 @@ fn by_product(
         automaton,
         labels,
         shape,
-        runs_end: wanted.runs_end,
+        runs_end: check_options.runs_end,
         closed: AHashMap::new(),
         other: None,
     };
@@ -176,7 +178,7 @@ fn by_product(
     if !watched.decided && watched.outcome.stop == Stop::Complete && !shape.hostile.is_empty() {
         let states: Vec<FormulaState> =
             (0..automaton.state_count() as u32).map(FormulaState).collect();
-        // A fixed-point variable that can call itself without a step between.
+        // A fixed-point variable that can call itself without an intermediate step.
         if loops_here(&mut automaton, &shape, &states)? {
             return Ok(Err(automaton));
         }
@@ -205,7 +207,7 @@ fn by_product(
     }))
 }
 
-/// Whether a cycle of hostile obligations may go through fixed points of both kinds.
+/// True if a cycle of hostile obligations may pass through fixed points of both kinds.
 fn mixed(automaton: &Automaton, shape: &Shape) -> bool {
     shape.hostile.iter().any(|node| match automaton.normal().node(*node) {
         Node::Head(fix) => {
@@ -221,9 +223,9 @@ struct Obligations<'a> {
     automaton: Automaton,
     labels: &'a dyn ActionLabels,
     shape: Shape,
-    /// No cycle of obligations is a run.
+    /// True if all runs end, so that no cycle of obligations is a run.
     runs_end: bool,
-    /// Demands with all that they demand at the same system state; none: decided.
+    /// By demand: its closure at one system state; `None`: decided.
     closed: AHashMap<Demand, Option<Rc<[u32]>>>,
     /// A label that no modality names.
     other: Option<LabelId>,
@@ -239,7 +241,7 @@ impl Observer for Obligations<'_> {
     }
 
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic> {
-        // Each obligation and class is asked for once: nothing need be remembered.
+        // Each obligation and class is requested once: no caching is needed.
         let demand = self.automaton.step_once(FormulaState(obligation), label, self.labels)?;
         if let Some(known) = self.closed.get(&demand) {
             return Ok(known.clone());
@@ -274,7 +276,8 @@ impl Observer for Obligations<'_> {
 }
 
 impl Obligations<'_> {
-    /// When a local formula state is true (cf. `product::local_value`).
+    /// Computes the condition under which a local formula state is true (cf.
+    /// `product::local_value`).
     fn value(&mut self, q: FormulaState, labels: &[LabelId]) -> Result<Test, Diagnostic> {
         let all = self.automaton.universal(q);
         let here = self.automaton.here(q)?;
@@ -285,8 +288,8 @@ impl Obligations<'_> {
         for &next in self.automaton.set(here).iter() {
             parts.push(self.value(next, labels)?);
         }
-        let asks = self.automaton.asks_labels(q);
-        // Where one of these leaves, `q` is decided.
+        let asks = self.automaton.depends_on_labels_here(q);
+        // If one of these labels leaves a state, `q` is decided there.
         let mut deciding = Vec::new();
         for &label in labels {
             let mut answer = self.automaton.step(q, label, self.labels)?;
@@ -312,8 +315,8 @@ impl Obligations<'_> {
     }
 }
 
-/// A run as evidence: each of its positions is a state of its own; where its end depends on the
-/// labels that leave its last state, with those steps that show it.
+/// Converts a run to evidence: each of its positions is a state of its own. If its end depends on
+/// the outgoing labels of its last state, the steps that show it are added.
 fn evidence(
     model: &dyn Model,
     labels: &dyn ActionLabels,

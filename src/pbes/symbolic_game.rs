@@ -1,4 +1,4 @@
-//! Formulas of any shape by symbolic search: the parity game of model and formula over sets of
+//! Symbolic check of formulas of any shape: the parity game of model and formula over sets of
 //! states.
 //!
 //! Input: model, labels, a formula's automaton. Output: verdict, the numbers of states and of pairs
@@ -6,15 +6,15 @@
 //! automaton gives the [`Rules`] of [`mu_symbolic::play`]; Even wins if the formula holds, as in
 //! [`super::game`].
 //!
-//! The solution is checked over sets before it is believed; the part that becomes evidence once
-//! more as a game of its own, vertex by vertex, by `mu_game::verify`; `mu_evidence` then replays
-//! its steps and evaluates the formula on them.
+//! The solution is verified over sets; the part that becomes evidence is verified again as an
+//! explicit game by `mu_game::verify`; `mu_evidence` then replays its steps and evaluates the
+//! formula on them.
 //!
-//! Cost: that of the symbolic game. Evidence has at most [`LARGEST`] vertices, or is left out.
+//! Cost: that of the symbolic game. Evidence has at most [`LARGEST`] vertices, or is omitted.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::check::Verdict;
-use super::symbolic::{SymbolicAnswer, Wanted, steps_from};
+use super::symbolic::{CheckOptions, SymbolicAnswer, steps_from};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, VertexId};
 use mu_base::{Budget, Diagnostic};
@@ -28,7 +28,7 @@ use mu_symbolic::{Play, Player, Rules, play};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Most vertices of a game that is shown as evidence.
+/// Limit on the vertices of a game shown as evidence.
 const LARGEST: usize = 100_000;
 
 /// A formula's automaton as rules of a game.
@@ -80,7 +80,7 @@ impl Rules for Alternating<'_> {
         label: LabelId,
     ) -> Result<mu_symbolic::Answer, Diagnostic> {
         let q = FormulaState(obligation);
-        let demand = if self.automaton.asks_labels(q) {
+        let demand = if self.automaton.depends_on_labels_here(q) {
             self.automaton.here_if(q, label, self.labels)?
         } else {
             Demand::NOTHING
@@ -93,13 +93,13 @@ impl Rules for Alternating<'_> {
     }
 }
 
-/// Checks a formula, which at the start is the conjunction (or disjunction) of some states of its
-/// automaton.
+/// Checks a formula that is the conjunction (or disjunction) of some automaton states in the
+/// initial state.
 pub(super) fn by_game(
     (model, labels, formula): (&dyn Model, &dyn ActionLabels, &TypedFormula),
     automaton: Automaton,
     (all, roots): (bool, &[FormulaState]),
-    wanted: Wanted,
+    check_options: CheckOptions,
     options: &mu_symbolic::Options,
     budget: &Budget,
 ) -> Result<SymbolicAnswer, Diagnostic> {
@@ -120,7 +120,7 @@ pub(super) fn by_game(
     let mut evidence = None;
     if let Some(shown) = &played.play {
         verify_play(&rules, shown, winner)?;
-        if wanted.witnesses || !value || formula.asks_for_witness() {
+        if check_options.witnesses || !value || formula.asks_for_witness() {
             evidence = Some(evidence_of(model, shown, value)?);
         }
     }
@@ -132,7 +132,8 @@ pub(super) fn by_game(
     ))
 }
 
-/// Checks what is shown of a game as a game of its own: the winner has one move, or has won.
+/// Verifies the evidence of a game as an explicit game in which the winner has one move, or has
+/// won.
 fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), Diagnostic> {
     let owner = |player: Player| {
         if player == Player::Even { mu_game::Player::Even } else { mu_game::Player::Odd }
@@ -141,7 +142,7 @@ fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), D
     for &(from, _, to) in &play.moves {
         moves[from].insert(to);
     }
-    // Where somebody has won without a move: a vertex of the loser without any.
+    // A win without a move becomes a vertex of the loser without moves.
     let mut game = Game::default();
     let mut strategy = Vec::new();
     let end = play.vertices.len();
@@ -162,7 +163,7 @@ fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), D
     })
 }
 
-/// The steps of a play as evidence.
+/// Converts the steps of a play to evidence.
 fn evidence_of(model: &dyn Model, play: &Play, verdict: bool) -> Result<Evidence, Diagnostic> {
     let mut evaluated = StepCache::new(model);
     let mut states: Vec<Vec<u32>> = vec![model.initial()];

@@ -1,5 +1,5 @@
 //! Random formulas on random small transition systems: every route gives the verdict of the direct
-//! evaluator, and evidence holds.
+//! evaluator, and evidence is valid.
 
 use super::*;
 use mu_base::ids::{ActId, FixId, LabelId, SortId, StateId, VarId};
@@ -369,8 +369,8 @@ fn every_route_agrees_with_direct_evaluation() {
                 assert!(answer.route != Route::Game || !force_game, "{}: no evidence", context());
             }
         }
-        let wanted = symbolic::Wanted { witnesses: true, ..Default::default() };
-        let answer = symbolic::check_wanted(
+        let wanted = symbolic::CheckOptions { witnesses: true, ..Default::default() };
+        let answer = symbolic::check_with_options(
             &model,
             &table,
             &formula,

@@ -1,8 +1,9 @@
-//! Shortest evidence on the product route: breadth-first over pairs (system state, formula state)
-//! with parents.
+//! Shortest evidence on the product route: breadth-first search over pairs (system state, formula
+//! state) with parents.
 //!
-//! Run only when it is known that a deciding pair is reachable, so it ends there; no longer path is
-//! ever taken. Cost: memory for each pair no farther from the start than the nearest deciding one.
+//! Runs only if a deciding pair is known to be reachable, so it terminates there; no longer path is
+//! ever taken. Cost: memory for each pair at most as far from the start as the nearest deciding
+//! one.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::product::{Kind, Shape, local_value};
@@ -22,15 +23,15 @@ struct Pair {
     distance: u32,
 }
 
-/// A deciding pair, the length of the path to what decides it, and the transitions that show that
-/// it does.
-struct Found {
+/// A deciding pair, the length of the path to its decision, and the transitions that show the
+/// decision.
+struct Decision {
     length: u32,
     pair: u32,
     last: Vec<(LabelId, StateId)>,
 }
 
-/// The shortest path to a deciding pair; none if a limit comes first.
+/// Returns the shortest path to a deciding pair; `None` if a limit ends the search.
 pub fn shortest(
     source: &mut Source,
     labels: &dyn ActionLabels,
@@ -44,7 +45,7 @@ pub fn shortest(
     let mut queue: VecDeque<u32> = VecDeque::new();
     let initial = source.initial();
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
-    let mut best: Option<Found> = None;
+    let mut best: Option<Decision> = None;
     for q in roots {
         add(
             &mut pairs,
@@ -71,14 +72,14 @@ pub fn shortest(
         if shape.kinds.get(&node) == Some(&Kind::Local) {
             let mut shown = Vec::new();
             if local_value(automaton, q, &transitions, labels, &mut shown)? != shape.universal {
-                best = Some(Found { length: distance, pair: p, last: shown });
+                best = Some(Decision { length: distance, pair: p, last: shown });
                 break 'search;
             }
             continue;
         }
         let here = automaton.here(q)?;
         if here == Demand::Decided {
-            best = Some(Found { length: distance, pair: p, last: Vec::new() });
+            best = Some(Decision { length: distance, pair: p, last: Vec::new() });
             break 'search;
         }
         for q in automaton.set(here).iter() {
@@ -93,8 +94,11 @@ pub fn shortest(
             let step = automaton.step(q, label, labels)?;
             if step == Demand::Decided {
                 if best.is_none() {
-                    best =
-                        Some(Found { length: distance + 1, pair: p, last: vec![(label, target)] });
+                    best = Some(Decision {
+                        length: distance + 1,
+                        pair: p,
+                        last: vec![(label, target)],
+                    });
                 }
                 break;
             }
@@ -110,7 +114,7 @@ pub fn shortest(
             }
         }
     }
-    let Some(Found { pair: mut at, last, .. }) = best else { return Ok(None) };
+    let Some(Decision { pair: mut at, last, .. }) = best else { return Ok(None) };
     // The path is unrolled: its positions are copies of the states.
     let mut path = Vec::new();
     let end = (pairs[at as usize].state, pairs[at as usize].distance);
@@ -132,8 +136,8 @@ pub fn shortest(
     Ok(Some(builder))
 }
 
-/// Adds a pair unless it is known at no greater distance; demands at the same system state go
-/// first.
+/// Adds a pair unless it is known at the same or a smaller distance; demands at the same system
+/// state come first.
 fn add(
     pairs: &mut Vec<Pair>,
     known: &mut AHashMap<(StateId, FormulaState), u32>,

@@ -2,8 +2,8 @@
 //! confluent steps behind each transition.
 //!
 //! Input: any model. Output: numbered states with their transitions, see [`mu_explore::Lazy`]; 0 is
-//! the initial state. Cost of an [`Explainer`]: one group evaluation a transition where labels tell
-//! the group, for evidence only.
+//! the initial state. Cost of an [`Explainer`]: one group evaluation a transition if labels
+//! determine the group, for evidence only.
 
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
@@ -21,11 +21,11 @@ pub struct Source<'m> {
     confluent: Vec<bool>,
 }
 
-/// Most states visited on the way along confluent steps.
-const MOST_CONFLUENT: usize = 1 << 20;
+/// Limit on the states visited along confluent steps.
+const MAX_CONFLUENT: usize = 1 << 20;
 
 impl<'m> Source<'m> {
-    /// Knows the initial state only.
+    /// Creates a source with the initial state only.
     pub fn new(model: &'m dyn Model, options: &mu_explore::Options) -> Result<Self, Diagnostic> {
         Ok(Self { model, lazy: Lazy::new(model, options)?, confluent: options.confluent.clone() })
     }
@@ -33,7 +33,7 @@ impl<'m> Source<'m> {
     pub fn initial(&self) -> StateId {
         self.lazy.initial()
     }
-    /// Number of states seen so far.
+    /// Returns the number of states found so far.
     pub fn state_count(&self) -> usize {
         self.lazy.state_count()
     }
@@ -41,7 +41,7 @@ impl<'m> Source<'m> {
     pub fn vector(&self, state: StateId) -> Vec<u32> {
         self.lazy.vector(state)
     }
-    /// The transitions of a state, into `out` (which is emptied).
+    /// Computes the transitions of a state into `out`, which is cleared first.
     pub fn successors(
         &mut self,
         state: StateId,
@@ -49,15 +49,15 @@ impl<'m> Source<'m> {
     ) -> Result<(), Diagnostic> {
         self.lazy.successors(state, out)
     }
-    /// What finds the model's steps behind transitions.
+    /// Creates an explainer for the transitions of this source.
     pub fn explainer(&self) -> Explainer<'_, 'm> {
-        let (evaluated, asked) =
+        let (evaluated, computed) =
             (StepCache::new(self.model), vec![false; self.model.groups().len()]);
         Explainer {
             source: self,
             evaluated,
             from: None,
-            asked,
+            computed,
             steps: Vec::new(),
             usual: AHashMap::new(),
         }
@@ -82,7 +82,7 @@ impl<'m> Source<'m> {
                 next.extend(steps_of(self.model, evaluated, group, &v)?);
             }
             for Taken { group: g, label: l, state: t } in next {
-                if parent.contains_key(&t) || parent.len() > MOST_CONFLUENT {
+                if parent.contains_key(&t) || parent.len() > MAX_CONFLUENT {
                     continue;
                 }
                 parent.insert(t.clone(), Some((v.clone(), g, l)));
@@ -103,7 +103,7 @@ impl<'m> Source<'m> {
     }
 }
 
-/// The steps of a group at a state.
+/// Computes the steps of a group at a state.
 pub(super) fn steps_of(
     model: &dyn Model,
     evaluated: &mut StepCache,
@@ -119,20 +119,21 @@ pub(super) fn steps_of(
     Ok(steps.labels.iter().enumerate().map(taken).collect())
 }
 
-/// Finds the model's steps behind transitions; best asked for all of one state in a row.
+/// Finds the model's steps behind transitions; fastest if all transitions of one state are
+/// requested consecutively.
 pub struct Explainer<'s, 'm> {
     source: &'s Source<'m>,
     evaluated: StepCache<'m>,
-    /// The state asked for last, the groups that were asked there, and the steps that they make.
+    /// The last state, the groups evaluated there, and their steps.
     from: Option<(StateId, Vec<u32>)>,
-    asked: Vec<bool>,
+    computed: Vec<bool>,
     steps: Vec<Taken>,
-    /// The groups that made steps of a label before: almost always they do again.
+    /// Groups that made steps with a label before; they usually do so again.
     usual: AHashMap<LabelId, Vec<u32>>,
 }
 
 impl Explainer<'_, '_> {
-    /// The confluent steps from the model's initial vector to the initial state.
+    /// Returns the confluent steps from the model's initial vector to the initial state.
     pub fn initial(&mut self) -> Result<Vec<Taken>, Diagnostic> {
         let source = self.source;
         let found = source.confluent_path(
@@ -144,7 +145,7 @@ impl Explainer<'_, '_> {
             Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state")
         })
     }
-    /// The model's steps behind a transition: one of this label, then confluent ones.
+    /// Returns the model's steps behind a transition: one with this label, then confluent ones.
     pub fn step(
         &mut self,
         from: StateId,
@@ -154,13 +155,13 @@ impl Explainer<'_, '_> {
         let source = self.source;
         if self.from.as_ref().is_none_or(|f| f.0 != from) {
             self.from = Some((from, source.vector(from)));
-            self.asked.fill(false);
+            self.computed.fill(false);
             self.steps.clear();
         }
         let end = source.vector(to);
         let usual = self.usual.get(&label).cloned().unwrap_or_default();
-        for group in usual.into_iter().chain(0..self.asked.len() as u32) {
-            self.ask(group)?;
+        for group in usual.into_iter().chain(0..self.computed.len() as u32) {
+            self.compute(group)?;
             if let Some(step) = self.steps.iter().find(|s| s.label == label && s.state == end) {
                 let step = step.clone();
                 let usual = self.usual.entry(label).or_default();
@@ -181,10 +182,10 @@ impl Explainer<'_, '_> {
             "a transition of the evidence is not one of the model",
         ))
     }
-    /// The steps of a group at the state, unless it was asked there.
-    fn ask(&mut self, group: u32) -> Result<(), Diagnostic> {
+    /// Computes the steps of a group at the state, unless they are computed already.
+    fn compute(&mut self, group: u32) -> Result<(), Diagnostic> {
         let Some((_, vector)) = &self.from else { return Ok(()) };
-        if std::mem::replace(&mut self.asked[group as usize], true) {
+        if std::mem::replace(&mut self.computed[group as usize], true) {
             return Ok(());
         }
         self.steps.extend(steps_of(self.source.model, &mut self.evaluated, group, vector)?);

@@ -1,17 +1,18 @@
-//! Parameters of fixed points that are only added to, and what they add to the value.
+//! Additive parameters of fixed points: those that are only added to, and their effect on the
+//! value.
 //!
 //! A parameter that counts gains, `X(wins + 1, rounds + 1)` with `val(wins / rounds)` at the end,
 //! multiplies the instances of `X` by all its values, though no step depends on it. If it occurs in
-//! calls of its own fixed point as itself plus something, and else only linearly in `val(..)`, then
-//! instances are made for the value 0 only, and a call with `k` more is that instance plus `k`
-//! times its *slope*: how much the value grows with the parameter.
+//! calls of its own fixed point as itself plus something, and otherwise only linearly in `val(..)`,
+//! then instances are created for the value 0 only. A call with `k` more is that instance plus `k`
+//! times its *slope*, the growth of the value with the parameter.
 //!
-//! Slopes are guessed from the ends to the start ([`settle`]), then checked at every equation:
+//! Slopes are inferred from the ends to the start ([`settle`]), then checked at every equation:
 //! least and greatest nodes need one slope for all arguments, sums have the sum of slopes. With a
-//! family of slopes that fits, the equations map functions of the form `v + k s` to such, so each
-//! step of the iteration to a fixed point stays among them, infinities included, and so does each
-//! fixed point, nested ones too. Where none fits, the formula is translated again without.
-//! Cost: linear in the equations.
+//! matching family of slopes, the equations map functions of the form `v + k s` to such functions.
+//! So each step of the fixed-point iteration stays among them, infinities included, and so does
+//! each fixed point, including nested ones. If no slopes match, the formula is translated again
+//! without this optimisation. Cost: linear in the equations.
 
 use crate::number::Real;
 use crate::system::{Equations, NodeId, Op};
@@ -25,20 +26,20 @@ use mu_formula::real::{Real as Formula, RealKind};
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
-/// By parameter, how much a value grows with it.
+/// By parameter, the growth of a value with it.
 pub(crate) type Slope = Vec<BigRational>;
 
-/// What must be known of a translation to tell slopes.
+/// Data of a translation for the inference of slopes.
 #[derive(Default)]
 pub(crate) struct Growth {
-    /// Slopes of values that speak of parameters.
+    /// Slopes of values that mention parameters.
     pub leaves: AHashMap<NodeId, Slope>,
-    /// Nodes for what calls add: the node, whose slope it is a multiple of, and how much is added
-    /// to each parameter.
+    /// Nodes for the additions in calls: the node, the node with the base slope, and the amount
+    /// added to each parameter.
     pub added: Vec<(NodeId, NodeId, Slope)>,
 }
 
-/// How an expression depends on parameters.
+/// Dependence of an expression on parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Free,
@@ -78,7 +79,7 @@ fn kind(e: &Expr, signature: &Signature, params: &AHashSet<VarId>) -> Kind {
     }
 }
 
-/// Whether an expression is a parameter plus something that does not depend on parameters.
+/// True if an expression is a parameter plus something that does not depend on parameters.
 fn is_more_of(e: &Expr, param: VarId, signature: &Signature, params: &AHashSet<VarId>) -> bool {
     if let ExprKind::Var(v) = e.kind {
         return v == param;
@@ -95,7 +96,7 @@ fn is_more_of(e: &Expr, param: VarId, signature: &Signature, params: &AHashSet<V
     }
 }
 
-/// Parameters of fixed points that are only added to.
+/// Returns the parameters of fixed points that are only added to.
 pub(crate) fn parameters(formula: &Formula, signature: &Signature) -> Vec<VarId> {
     let mut search = Search { signature, fixes: AHashMap::new(), params: AHashSet::new() };
     search.collect(formula);
@@ -113,7 +114,7 @@ pub(crate) fn parameters(formula: &Formula, signature: &Signature) -> Vec<VarId>
 struct Search<'f> {
     signature: &'f Signature,
     fixes: AHashMap<mu_base::ids::FixId, &'f [(VarId, Expr)]>,
-    /// Parameters for which nothing speaks against it yet.
+    /// Candidates that are not refuted yet.
     params: AHashSet<VarId>,
 }
 
@@ -132,7 +133,7 @@ impl<'f> Search<'f> {
         });
     }
 
-    /// Drops parameters that occur elsewhere.
+    /// Drops parameters with other occurrences.
     fn look(&mut self, formula: &'f Formula) {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             let mut spoiled: Vec<VarId> = Vec::new();
@@ -170,7 +171,7 @@ impl<'f> Search<'f> {
 struct Slopes {
     all: Vec<Slope>,
     by_slope: AHashMap<Slope, u32>,
-    /// By node; [`UNKNOWN`] if nothing says one.
+    /// By node; [`UNKNOWN`] if it is not inferred.
     of: Vec<u32>,
     width: usize,
 }
@@ -188,7 +189,7 @@ impl Slopes {
         id
     }
 
-    /// The slope of a sum, if those of all terms are known.
+    /// Returns the slope of a sum, if those of all terms are known.
     fn sum(&mut self, equations: &Equations, terms: &[(u32, NodeId)]) -> Option<u32> {
         if terms.iter().any(|t| self.of[t.1 as usize] == UNKNOWN) {
             return None;
@@ -205,7 +206,7 @@ impl Slopes {
         Some(self.number(sum))
     }
 
-    /// What one argument says about a node.
+    /// Infers the slope of a node from one argument.
     fn guess(&mut self, equations: &Equations, node: NodeId, bold: bool) -> Option<u32> {
         let known = |arg: NodeId| Some(self.of[arg as usize]).filter(|s| *s != UNKNOWN);
         match &equations.nodes[node as usize] {
@@ -222,7 +223,7 @@ impl Slopes {
     }
 }
 
-/// Gives what calls add its value; none if no slopes fit the equations.
+/// Assigns values to the additions of calls; `None` if no slopes match the equations.
 pub(crate) fn settle(equations: &mut Equations, growth: &Growth, width: usize) -> Option<()> {
     let n = equations.nodes.len();
     let mut slopes =
@@ -291,8 +292,8 @@ pub(crate) fn settle(equations: &mut Equations, growth: &Growth, width: usize) -
     Some(())
 }
 
-/// Whether the slopes fit at a node. One without a slope is infinite if all that it speaks of has
-/// none: nothing but infinities comes together there.
+/// True if the slopes match at a node. A node without a slope is infinite if none of its arguments
+/// has one: only infinities are combined there.
 fn fits(equations: &Equations, slopes: &mut Slopes, node: NodeId) -> bool {
     let own = slopes.of[node as usize];
     match &equations.nodes[node as usize] {
@@ -303,7 +304,7 @@ fn fits(equations: &Equations, slopes: &mut Slopes, node: NodeId) -> bool {
         }
         Op::Sum(terms, _) => match slopes.sum(equations, terms) {
             Some(sum) => own == sum,
-            // With something infinite in it, it is infinite.
+            // A sum with an infinite term is infinite.
             None => true,
         },
     }

@@ -1,11 +1,11 @@
-//! Sums of fractions that are made smaller once, at the end.
+//! Sums of fractions that are reduced once, at the end.
 //!
-//! Means over many rounds have denominators like `27^1600`, on which a greatest common divisor by
-//! bits costs far more than all else. So the terms of a sum are brought to one denominator, mostly
-//! by a division that leaves nothing, and the result is divided by the small primes that both parts
-//! share, counted on machine words. What is left of the denominator is remembered by denominator;
-//! only if it is not 1, a greatest common divisor is asked for. Cost of a sum: linear in the digits
-//! for each term. Invariant: results are reduced, with positive denominators.
+//! Means over many rounds have denominators like `27^1600`, on which a binary greatest common
+//! divisor dominates the cost. So the terms of a sum are brought to one denominator, mostly by an
+//! exact division. The result is divided by the small primes that both parts share, counted on
+//! machine words. The rest of each denominator is cached; only if it is not 1, a greatest common
+//! divisor is computed. Cost of a sum: linear in the digits for each term. Invariant: results are
+//! reduced, with positive denominators.
 
 use ahash::AHashMap;
 use num_bigint::BigInt;
@@ -13,7 +13,7 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
-/// The primes that are looked for, each with its greatest power below 2^32.
+/// The small primes, each with its greatest power below 2^32.
 const PRIMES: [(u32, u32); 6] = [
     (2, 1 << 31),
     (3, 3_486_784_401),
@@ -22,19 +22,19 @@ const PRIMES: [(u32, u32); 6] = [
     (11, 2_357_947_691),
     (13, 815_730_721),
 ];
-/// Denominators that are remembered; with more, all are forgotten.
+/// Limit on cached denominators; beyond it the cache is cleared.
 const MOST_KEPT: usize = 4096;
 /// Bits below which a greatest common divisor is cheap.
 const SHORT: u64 = 256;
 
-/// Makes fractions smaller, and remembers denominators.
+/// Reduces fractions and caches denominators.
 #[derive(Default)]
 pub(crate) struct Fractions {
-    /// What is left of a denominator without the primes.
+    /// Denominators divided by the small primes.
     rests: AHashMap<BigInt, BigInt>,
 }
 
-/// A sum so far: numerator and denominator, which may share factors.
+/// A partial sum: numerator and denominator, which may share factors.
 pub(crate) struct Sum {
     numerator: BigInt,
     denominator: BigInt,
@@ -81,8 +81,8 @@ impl Sum {
     }
 }
 
-/// How often a prime divides a remainder by one of its powers; none if it divides it as often as
-/// can be told.
+/// Returns the multiplicity of a prime in a remainder modulo one of its powers; `None` if the
+/// remainder does not determine it.
 fn times(mut remainder: u32, prime: u32) -> Option<u32> {
     if remainder == 0 {
         return None;
@@ -95,12 +95,12 @@ fn times(mut remainder: u32, prime: u32) -> Option<u32> {
     Some(count)
 }
 
-/// The remainder by a number, of the amount.
+/// Returns the remainder of the absolute value.
 fn remainder(n: &BigInt, by: u32) -> u32 {
     u32::try_from(n.magnitude() % by).expect("a remainder is smaller than what it is by")
 }
 
-/// A number without all powers of another.
+/// Divides a number by all powers of another.
 fn stripped(n: BigInt, by: &BigInt) -> BigInt {
     let (quotient, rest) = n.div_rem(by);
     if !rest.is_zero() {
@@ -112,7 +112,7 @@ fn stripped(n: BigInt, by: &BigInt) -> BigInt {
 }
 
 impl Fractions {
-    /// The value of a sum.
+    /// Returns the value of a sum.
     pub fn value(&mut self, sum: Sum) -> BigRational {
         let Sum { mut numerator, mut denominator } = sum;
         if numerator.is_zero() {

@@ -1,12 +1,12 @@
 //! Sparse linear systems `x = A x + b` with non-negative `A`, solved exactly by elimination of one
 //! unknown after another.
 //!
-//! In: the rows. Out: the one solution, or that there is none because the spectral radius of `A` is
-//! 1 at least: an irreducible non-negative `A` has a smaller one if and only if `I - A` is a
-//! non-singular M-matrix, that is, all pivots on the diagonal are positive (Berman and Plemmons,
-//! "Nonnegative matrices in the mathematical sciences", 1979, chapter 6). Right-hand sides are
-//! pairs `k K + r` with a `K` above all numbers. Cost: that of filling in; the unknown that fills
-//! in least goes first.
+//! In: the rows. Out: the unique solution, or none because the spectral radius of `A` is at least
+//! 1: an irreducible non-negative `A` has a smaller one if and only if `I - A` is a non-singular
+//! M-matrix, that is, all pivots on the diagonal are positive (Berman and Plemmons, "Nonnegative
+//! matrices in the mathematical sciences", 1979, chapter 6). Right-hand sides are pairs `k K + r`
+//! with a `K` above all numbers. Cost: that of fill-in; the unknown with the least fill-in is
+//! eliminated first.
 
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
@@ -36,14 +36,14 @@ impl Pair {
     }
 }
 
-/// A row: coefficients by unknown, and what is added.
+/// A row: coefficients by unknown, and the constant.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub terms: BTreeMap<usize, BigRational>,
     pub base: Pair,
 }
 
-/// Solves `x = A x + b`; none if the spectral radius is 1 or more.
+/// Solves `x = A x + b`; `None` if the spectral radius is 1 or more.
 pub(crate) fn solve(mut rows: Vec<Row>) -> Option<Vec<Pair>> {
     let n = rows.len();
     let mut users: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];

@@ -1,5 +1,5 @@
-//! Rational numbers with two infinities. Cost: that of rationals; sums of infinities are decided,
-//! see [`Real::plus`].
+//! Rational numbers with two infinities. Cost: that of rationals; sums of opposite infinities are
+//! defined in [`Real::plus`].
 
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
@@ -22,13 +22,13 @@ impl Real {
         Real::Number(BigRational::zero())
     }
 
-    /// An infinity by truth.
+    /// Returns plus infinity for true, minus infinity for false.
     pub fn truth(value: bool) -> Self {
         if value { Real::Plus } else { Real::Minus }
     }
 
-    /// The sum. Of opposite infinities plus infinity wins, or the other if `dual`: so is the sum of
-    /// negations the negation of the dual sum.
+    /// Returns the sum. Of opposite infinities plus infinity wins, or minus infinity if `dual`, so
+    /// that the sum of negations is the negation of the dual sum.
     #[must_use]
     pub fn plus(&self, other: &Real, dual: bool) -> Self {
         let (strong, weak) =
@@ -40,7 +40,7 @@ impl Real {
         }
     }
 
-    /// The product with a number that is not negative; zero times an infinity is zero.
+    /// Returns the product with a non-negative number; zero times an infinity is zero.
     #[must_use]
     pub fn times(&self, factor: &BigRational) -> Self {
         debug_assert!(!factor.is_negative(), "a factor that is negative");
@@ -51,7 +51,7 @@ impl Real {
         }
     }
 
-    /// A fraction as a decimal number close to it, for people.
+    /// Returns a decimal approximation of a fraction, for display.
     pub fn about(&self) -> Option<f64> {
         match self {
             Real::Number(n) if !n.is_integer() => n.to_f64(),
@@ -59,7 +59,7 @@ impl Real {
         }
     }
 
-    /// The negation.
+    /// Returns the negation.
     #[must_use]
     pub fn negated(&self) -> Self {
         match self {

@@ -1,12 +1,11 @@
-//! The value of an equation system: component by component, each after those that it speaks of.
+//! Solver of an equation system: component by component, each after its arguments.
 //!
-//! A component without a cycle is evaluated. One whose cycles are all of one sign is solved by
-//! [`crate::strategy_improvement`]. In one with both signs, the heads of the lowest rank are given values,
-//! beginning with the extreme of their sign, and the rest is solved until these no longer change:
-//! that ends where few values are possible, as for formulas that ask for truth only. Where it does
-//! not end, iteration from both sides gives bounds. Cost: see the parts; a value is forgotten when
-//! all that speaks of it is solved.
-//! Invariant: the exact value lies within the bounds.
+//! A component without a cycle is evaluated. A component with cycles of one sign only is solved by
+//! [`crate::strategy_improvement`]. In a component with both signs, the heads of the lowest rank
+//! are assigned values, starting with the extreme of their sign, and the rest is solved until these
+//! no longer change. This terminates if few values are possible, as for formulas about truth only.
+//! Otherwise iteration from both sides gives bounds. Cost: see the parts; a value is freed when all
+//! its users are solved. Invariant: the exact value lies within the bounds.
 
 use crate::fraction::Fractions;
 use crate::number::Real;
@@ -17,15 +16,15 @@ use mu_base::{Budget, Diagnostic};
 use num_traits::Zero;
 use std::ops::Range;
 
-/// Rounds in which outer values are iterated.
+/// Limit on rounds of the iteration of outer values.
 const MOST_ROUNDS: usize = 200;
 
-/// What is known of a value.
+/// Bounds of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// It is this at least.
+    /// Lower bound.
     pub lower: Real,
-    /// It is this at most.
+    /// Upper bound.
     pub upper: Real,
 }
 
@@ -33,13 +32,13 @@ impl Bounds {
     fn exact(value: Real) -> Self {
         Self { lower: value.clone(), upper: value }
     }
-    /// The value, if it is known exactly.
+    /// Returns the value, if it is known exactly.
     pub fn value(&self) -> Option<&Real> {
         (self.lower == self.upper).then_some(&self.lower)
     }
 }
 
-/// Nodes of an equation system, those left out that have a value already.
+/// Nodes of an equation system without those that have a value already.
 struct Part<'a> {
     equations: &'a Equations,
     offsets: Vec<u64>,
@@ -66,17 +65,17 @@ impl Graph for Part<'_> {
 struct Solver<'a> {
     equations: &'a Equations,
     budget: &'a Budget,
-    /// Nodes of the component at hand by their number in it.
+    /// Nodes of the current component by their number in it.
     place: Vec<u32>,
     fractions: Fractions,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
-/// The value of node 0.
+/// Computes the value of node 0.
 ///
 /// # Errors
-/// A limit of the run is met.
+/// A limit of the run is reached.
 pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnostic> {
     let n = equations.nodes.len();
     let mut solver =
@@ -84,8 +83,7 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
     let mut lower = vec![Real::Minus; n];
     let mut upper: Option<Vec<Real>> = None;
     let (mut offsets, mut targets) = (vec![0u64], Vec::new());
-    // How often a value is still asked for: those that nothing asks for any more are forgotten,
-    // since fractions may be long.
+    // Number of remaining uses of each value: unused ones are freed, since fractions may be long.
     let mut asked = vec![0u32; n];
     for node in 0..n {
         equations.each_argument(node as u32, |a| {
@@ -131,7 +129,7 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
 }
 
 impl Solver<'_> {
-    /// The values of a component's nodes, given those of the others.
+    /// Computes the values of a component's nodes, given those of the others.
     fn component(
         &mut self,
         graph: &Part<'_>,
@@ -166,7 +164,7 @@ impl Solver<'_> {
         self.iterated(graph, component, &outer, sign, known)
     }
 
-    /// The solution of a component whose fixed points are all least (or greatest).
+    /// Computes the solution of a component with fixed points of one sign.
     fn of_one_sign(
         &mut self,
         component: &[NodeId],
@@ -212,8 +210,8 @@ impl Solver<'_> {
         Some(least(&nodes)?.iter().map(signed).collect())
     }
 
-    /// The values of a component where the outer heads are iterated, from both sides if one does
-    /// not end.
+    /// Computes the values of a component by iterating the outer heads, from both sides if one does
+    /// not terminate.
     fn iterated(
         &mut self,
         graph: &Part<'_>,
@@ -237,7 +235,8 @@ impl Solver<'_> {
         Ok(bounds.collect())
     }
 
-    /// Iterates the outer heads from minus infinity (or plus infinity); whether it ended.
+    /// Iterates the outer heads from minus infinity (or plus infinity). The flag is true if it
+    /// terminated.
     fn one_side(
         &mut self,
         graph: &Part<'_>,
@@ -262,8 +261,7 @@ impl Solver<'_> {
         for _ in 0..MOST_ROUNDS {
             self.budget.check(0).map_err(Diagnostic::stopped)?;
             for part in order.iter() {
-                // From below, what is known from below of the parts is a bound from below of the
-                // whole.
+                // From below, lower bounds of the parts give a lower bound of the whole.
                 let found = self.component(&rest, part, &values)?;
                 exact &= found.iter().all(|b| b.value().is_some());
                 for (node, bounds) in part.iter().zip(found) {

@@ -1,21 +1,21 @@
-//! The least solution of equations with least, greatest and sums, all under one least fixed point,
-//! by strategy improvement from below.
+//! Strategy improvement from below: the least solution of equations with minimum, maximum and sums,
+//! all under one least fixed point.
 //!
 //! After Gawlitza and Seidl, "Solving systems of rational equations through strategy iteration"
-//! (TOPLAS 2011), with policy iteration in the place of linear programs:
+//! (TOPLAS 2011), with policy iteration instead of linear programs:
 //!
-//! 1. The nodes above minus infinity are found as an attractor, which gives a first strategy for
-//!    the greatest nodes and a solution under it without cycles.
-//! 2. Under a strategy, what iteration from the solution before converges to is the least over the
+//! 1. The nodes above minus infinity are computed as an attractor, which gives an initial strategy
+//!    for the greatest nodes and an acyclic solution under it.
+//! 2. Under a strategy, the limit of iteration from the previous solution is the least over the
 //!    policies of the least nodes; each policy leaves a linear system. A component of it with a
 //!    spectral radius of 1 or more grows without bound, since every cycle has a node that grew when
-//!    the strategy was last changed there; that it grows is checked, and the answer is *unknown*
+//!    the strategy was last changed there; this growth is checked, and the answer is *unknown*
 //!    otherwise.
-//! 3. Nodes switch to arguments that are strictly greater, until none is.
+//! 3. Nodes switch to strictly greater arguments, until there are none.
 //!
-//! All is exact. So that a policy that could leave a cycle is never missed, each least node may
-//! also take a value `K` above all numbers: what still has a part of `K` in the end is infinite.
-//! Invariant: a result is a solution (checked) that no solution is below.
+//! All computations are exact. So that a policy that could leave a cycle is never missed, each
+//! least node may also take a value `K` above all numbers: values with a part of `K` at the end are
+//! infinite. Invariant: a result is a solution (checked), and no solution is below it.
 
 use crate::linear::{Pair, Row, solve};
 use crate::number::Real;
@@ -36,14 +36,14 @@ pub(crate) enum Arg {
 pub(crate) enum Local {
     Least(Vec<Arg>),
     Greatest(Vec<Arg>),
-    /// Terms, and what comes from outside.
+    /// Terms, and the constant from outside.
     Sum(Vec<(BigRational, usize)>, Real, bool),
 }
 
-/// Rounds of either iteration before it is given up.
+/// Limit on the rounds of either iteration.
 const MOST_ROUNDS: usize = 100_000;
 
-/// A value under a policy; none is infinite.
+/// A value under a policy; `None` is infinite.
 type Value = Option<Pair>;
 
 fn greater(a: &Value, b: &Value) -> bool {
@@ -58,11 +58,11 @@ struct Improvement<'a> {
     nodes: &'a [Local],
     /// Nodes above minus infinity.
     alive: Vec<bool>,
-    /// The argument that each greatest node takes.
+    /// The argument chosen by each greatest node.
     strategy: Vec<usize>,
-    /// The argument that each least node takes; none is `K`.
+    /// The argument chosen by each least node; `None` is `K`.
     policy: Vec<Option<usize>>,
-    /// The solution under the strategy before.
+    /// The solution under the previous strategy.
     before: Vec<Real>,
 }
 
@@ -73,7 +73,7 @@ enum Plain<'a> {
     Sum(&'a [(BigRational, usize)], &'a Real),
 }
 
-/// The least solution; none if it is not found.
+/// Returns the least solution; `None` if it is not found.
 pub(crate) fn least(nodes: &[Local]) -> Option<Vec<Real>> {
     let mut all = attracted(nodes);
     for _ in 0..MOST_ROUNDS {
@@ -92,7 +92,7 @@ pub(crate) fn least(nodes: &[Local]) -> Option<Vec<Real>> {
     None
 }
 
-/// Nodes above minus infinity, with a first strategy and its solution.
+/// Computes the nodes above minus infinity, with an initial strategy and its solution.
 fn attracted(nodes: &[Local]) -> Improvement<'_> {
     let n = nodes.len();
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -167,7 +167,7 @@ impl<'a> Improvement<'a> {
         }
     }
 
-    /// The value of an argument by the solution before.
+    /// Returns the value of an argument in the previous solution.
     fn argument(&self, i: usize, arg: usize) -> Real {
         match &self.args(i)[arg] {
             Arg::Node(j) => self.before[*j].clone(),
@@ -175,7 +175,7 @@ impl<'a> Improvement<'a> {
         }
     }
 
-    /// The greatest argument (or the least) by the solution before.
+    /// Returns the greatest argument (or the least) in the previous solution.
     fn best(&self, i: usize, least: bool) -> Option<usize> {
         let value = |arg: &Arg| match arg {
             Arg::Node(j) => self.before[*j].clone(),
@@ -191,7 +191,7 @@ impl<'a> Improvement<'a> {
         found.map(|f| f.0)
     }
 
-    /// A right-hand side by the solution before.
+    /// Evaluates a right-hand side in the previous solution.
     fn evaluated(&self, i: usize) -> Real {
         match &self.nodes[i] {
             Local::Least(_) => self.best(i, true).map_or(Real::Plus, |a| self.argument(i, a)),
@@ -206,7 +206,7 @@ impl<'a> Improvement<'a> {
         }
     }
 
-    /// Switches greatest nodes to arguments that are strictly greater; whether there was one.
+    /// Switches greatest nodes to strictly greater arguments. Returns true if there was one.
     fn improve(&mut self) -> bool {
         let mut switched = false;
         for i in 0..self.nodes.len() {
@@ -222,7 +222,7 @@ impl<'a> Improvement<'a> {
         switched
     }
 
-    /// The solution, if it is one.
+    /// Returns the solution, if it satisfies the equations.
     fn checked(self) -> Option<Vec<Real>> {
         (0..self.nodes.len()).all(|i| self.evaluated(i) == self.before[i]).then_some(self.before)
     }
@@ -243,7 +243,7 @@ impl<'a> Improvement<'a> {
         }
     }
 
-    /// What iteration under the strategy from the solution before converges to.
+    /// Computes the limit of iteration under the strategy from the previous solution.
     fn limit(&mut self) -> Option<Vec<Value>> {
         for _ in 0..MOST_ROUNDS {
             let values = self.linear()?;
@@ -275,7 +275,7 @@ impl<'a> Improvement<'a> {
         None
     }
 
-    /// The solution of the linear system that strategy and policy leave; none if it cannot be told.
+    /// Solves the linear system of strategy and policy; `None` if that fails.
     fn linear(&self) -> Option<Vec<Value>> {
         let n = self.nodes.len();
         let mut graph = Adjacency { offsets: vec![0], targets: Vec::new() };
@@ -308,7 +308,7 @@ impl<'a> Improvement<'a> {
         Some(values)
     }
 
-    /// The value of a node whose arguments are known.
+    /// Returns the value of a node with known arguments.
     fn direct(&self, i: usize, values: &[Value]) -> Value {
         match self.plain(i) {
             Plain::Copy(j) => values[j].clone(),
@@ -324,7 +324,7 @@ impl<'a> Improvement<'a> {
         }
     }
 
-    /// The values of a strongly connected component.
+    /// Computes the values of a strongly connected component.
     fn cycle(
         &self,
         component: &[u32],

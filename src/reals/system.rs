@@ -1,8 +1,8 @@
 //! Equation systems in a flat array: each node is an equation over others.
 //!
-//! A node with a rank is the head of a fixed point; the lower its rank, the further out it is.
-//! Nodes without one stand for parts of right-hand sides, so their sign does not matter: every
-//! cycle goes through a head. Cost: 24 bytes a node and 4 to 8 an argument.
+//! A node with a rank is the head of a fixed point; outer fixed points have lower ranks. Nodes
+//! without a rank represent parts of right-hand sides, so their sign is irrelevant: every cycle
+//! passes a head. Cost: 24 bytes a node and 4 to 8 an argument.
 
 use crate::fraction::{Fractions, Sum};
 use crate::number::Real;
@@ -17,25 +17,25 @@ pub type NodeId = u32;
 pub enum Op {
     /// A value, by its number in [`Equations::values`].
     Value(u32),
-    /// The least of some nodes.
+    /// The minimum of some nodes.
     Least(Box<[NodeId]>),
-    /// The greatest of some nodes.
+    /// The maximum of some nodes.
     Greatest(Box<[NodeId]>),
-    /// A sum of nodes with factors by their numbers in [`Equations::factors`], none of them
-    /// negative. `dual`: see [`Real::plus`].
+    /// A sum of nodes with factors by their numbers in [`Equations::factors`], all non-negative.
+    /// `dual`: see [`Real::plus`].
     Sum(Box<[(u32, NodeId)]>, bool),
     /// The head of a fixed point: its body.
     Head(NodeId),
 }
 
-/// An equation system. Node 0 is what is asked for.
+/// An equation system. Node 0 is the result.
 #[derive(Clone, Debug, Default)]
 pub struct Equations {
     /// The nodes.
     pub nodes: Vec<Op>,
-    /// The rank of each node that is a head, else none.
+    /// The rank of each head; `None` for other nodes.
     pub ranks: Vec<Option<u32>>,
-    /// By rank, whether it is a least fixed point.
+    /// By rank: true for a least fixed point.
     pub least: Vec<bool>,
     /// Values that occur.
     pub values: Vec<Real>,
@@ -46,21 +46,21 @@ pub struct Equations {
 }
 
 impl Equations {
-    /// A node whose right-hand side is set later.
+    /// Creates a node whose right-hand side is set later.
     pub fn reserve(&mut self) -> NodeId {
         self.nodes.push(Op::Value(0));
         self.ranks.push(None);
         u32::try_from(self.nodes.len() - 1).expect("more than 2^32 nodes")
     }
 
-    /// A node.
+    /// Creates a node.
     pub fn add(&mut self, op: Op) -> NodeId {
         let id = self.reserve();
         self.nodes[id as usize] = op;
         id
     }
 
-    /// The number of a value.
+    /// Returns the number of a value.
     pub fn value(&mut self, value: Real) -> u32 {
         let (key, side) = match &value {
             Real::Number(n) => (Some(n.clone()), 0),
@@ -74,7 +74,7 @@ impl Equations {
         })
     }
 
-    /// The number of a factor.
+    /// Returns the number of a factor.
     pub fn factor(&mut self, factor: &BigRational) -> u32 {
         if let Some(&known) = self.by_factor.get(factor) {
             return known;
@@ -84,7 +84,7 @@ impl Equations {
         self.factors.len() as u32 - 1
     }
 
-    /// The nodes that a node speaks of.
+    /// Returns the arguments of a node.
     pub fn arguments(&self, node: NodeId) -> Vec<NodeId> {
         match &self.nodes[node as usize] {
             Op::Value(_) => Vec::new(),
@@ -94,7 +94,7 @@ impl Equations {
         }
     }
 
-    /// Shows each node that a node speaks of.
+    /// Visits each argument of a node.
     pub(crate) fn each_argument(&self, node: NodeId, mut show: impl FnMut(NodeId)) {
         match &self.nodes[node as usize] {
             Op::Value(_) => {}
@@ -104,12 +104,12 @@ impl Equations {
         }
     }
 
-    /// The value of a node's right-hand side.
+    /// Evaluates a node's right-hand side.
     pub fn evaluate<'v>(&self, node: NodeId, of: &dyn Fn(NodeId) -> &'v Real) -> Real {
         self.evaluated(node, of, &mut Fractions::default())
     }
 
-    /// The same, with what is remembered of fractions.
+    /// As [`Equations::evaluate`], with a cache of fractions.
     pub(crate) fn evaluated<'v>(
         &self,
         node: NodeId,

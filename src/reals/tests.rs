@@ -1,4 +1,4 @@
-//! The solver against iteration and against laws, on random systems; each prints its seed.
+//! The solver against iteration and against laws, on random systems; failures print the seed.
 
 use crate::number::Real;
 use crate::solve::{Bounds, solve};
@@ -17,7 +17,7 @@ fn solved(equations: &Equations) -> Bounds {
     solve(equations, &Budget::default()).unwrap()
 }
 
-/// A random system whose node 0 is a head: means, constants that are added, least and greatest of
+/// Generates a random system with a head as node 0: means, added constants, minimum and maximum of
 /// few nodes.
 fn random_equations(random: &mut Random, signs: usize) -> Equations {
     let mut equations = Equations::default();
@@ -38,7 +38,7 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
                 Op::Value(equations.value(value))
             }
             kind @ 1..=4 => {
-                // With a number beside it often: else hardly a cycle has a finite value.
+                // Often with a number: otherwise hardly any cycle has a finite value.
                 let number = equations.value(number(random.below(4) as i64 - 1, 1));
                 let other = if random.chance(1, 2) {
                     equations.add(Op::Value(number))
@@ -61,7 +61,7 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
         };
         equations.nodes[i] = op;
     }
-    // Every node is a head of its own, so that every cycle goes through one.
+    // Every node is a head of its own, so that every cycle passes one.
     for i in 0..n {
         let inner = equations.add(equations.nodes[i].clone());
         equations.nodes[i] = Op::Head(inner);
@@ -70,8 +70,7 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
     equations
 }
 
-/// Iterates all nodes from the extreme of their one sign; what is reached in some rounds, all
-/// exact.
+/// Iterates all nodes from the extreme of their one sign for some rounds, exactly.
 fn iterated(equations: &Equations, least: bool, rounds: usize) -> Vec<Real> {
     let mut values = vec![Real::truth(!least); equations.nodes.len()];
     for _ in 0..rounds {
@@ -94,7 +93,7 @@ fn one_sign_is_what_iteration_converges_to() {
         let near = iterated(&equations, least, 60)[0].clone();
         let later = iterated(&equations, least, 120)[0].clone();
         let value = bounds.value().unwrap_or_else(|| panic!("seed {seed}: {bounds:?}"));
-        // Iteration stays on its side, and gets closer.
+        // Iteration stays on its side and converges.
         let close = match (value, &later) {
             (Real::Number(v), Real::Number(l)) => {
                 let gap = if least { v - l } else { l - v };

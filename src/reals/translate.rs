@@ -1,11 +1,11 @@
-//! A real-valued formula on a probabilistic transition system as an equation system.
+//! Translation of a real-valued formula on a probabilistic transition system to an equation system.
 //!
-//! Nodes are made for a part of the formula with the values of its live variables, at a state: for
-//! bodies of fixed points and for what stands after a modality; what is between becomes nodes of
-//! its own. Only what the first node needs is made. A quantifier `sup` above `<..>` (`inf` above
-//! `[..]`) ranges over what fits labels, so that it may have no bound of its own; other quantifiers
-//! need a finite sort. Negations are pushed inwards as the formula is read. Cost: nodes as said; a
-//! modality is matched once with each label for each value of its variables.
+//! A node represents a part of the formula with the values of its live variables, at a state: a
+//! body of a fixed point or the operand of a modality; inner operators become nodes of their own.
+//! Only nodes reachable from the first one are created. A quantifier `sup` above `<..>` (`inf`
+//! above `[..]`) ranges over values in matching labels, so it may have no bound of its own; other
+//! quantifiers need a finite sort. Negations are pushed inwards during the translation. Cost: the
+//! nodes; a modality is matched once with each label for each value of its variables.
 
 use crate::additive::{self, Growth, Slope};
 use crate::number::Real;
@@ -37,17 +37,16 @@ struct Part<'f> {
     live: Vec<VarId>,
 }
 
-/// A modality with the variables that fitting labels give values.
+/// A modality with the variables that matching labels determine.
 struct Modality<'f> {
     part: usize,
     action: &'f Action,
     given: Vec<VarId>,
-    /// Free variables of the action that it does not give values.
+    /// Free variables of the action that matching labels do not determine.
     read: Vec<VarId>,
 }
 
-/// What is to be worked out: a node, its part, whether negated, the state, values of the live
-/// variables.
+/// A pending node: its part, its sign, the state, values of the live variables.
 struct Task {
     node: NodeId,
     part: usize,
@@ -69,7 +68,7 @@ struct Translation<'f> {
     tuples: Vec<Rc<[Value]>>,
     by_tuple: AHashMap<Rc<[Value]>, u32>,
     known: AHashMap<(u32, bool, StateId, u32), NodeId>,
-    /// Means that were made, by distribution and what they are of.
+    /// Means created so far, by distribution and formula.
     means: AHashMap<(DistId, u32, bool, u32), NodeId>,
     todo: Vec<Task>,
     modalities: AHashMap<*const Formula, Rc<Modality<'f>>>,
@@ -77,13 +76,13 @@ struct Translation<'f> {
     fits: AHashMap<(usize, LabelId, Box<[Value]>), Rc<[Box<[Value]>]>>,
     problems: AHashMap<(usize, LabelId), Option<Rc<Problem>>>,
     codes: AHashMap<*const Expr, (Code, Vec<VarId>)>,
-    /// What each fixed point reads besides its parameters: its variable carries that along.
+    /// Variables that each fixed point reads in addition to its parameters, and passes along.
     carried: AHashMap<FixId, Vec<VarId>>,
     truths: [NodeId; 2],
-    /// Parameters that are only added to: they are 0 in every scope.
+    /// Additive parameters: they are 0 in every scope.
     additive: Vec<VarId>,
     growth: Growth,
-    /// Instances with something added, by what is added.
+    /// Instances with an addition, by the addition.
     more: AHashMap<(NodeId, Slope), NodeId>,
 }
 
@@ -94,8 +93,8 @@ struct Fix<'f> {
     body: &'f Formula,
 }
 
-/// The equation system of a formula on a system whose labels are typed. Node 0 is the value where
-/// the system starts.
+/// Translates a formula on a system with typed labels. Node 0 is the value at the initial
+/// distribution.
 pub fn translate(
     formula: &RealFormula,
     system: &System,
@@ -112,7 +111,7 @@ pub fn translate(
         .ok_or_else(|| Diagnostic::internal("nothing is added, and does not fit"))
 }
 
-/// The same, with parameters that are taken to be only added to; none if their slopes do not fit.
+/// Translates with additive parameters; `None` if their slopes do not match.
 fn translated(
     formula: &RealFormula,
     system: &System,
@@ -124,8 +123,8 @@ fn translated(
     for value in [true, false] {
         Expr::boolean(&mut data.signature, value);
     }
-    // Conditions on labels are conjunctions and disjunctions of equations on values, whose
-    // operations must be known to the program.
+    // Conditions on labels are conjunctions and disjunctions of equations on values. The program
+    // must know their operations.
     declare_equality(
         &mut data.signature,
         &formula.actions.iter().flat_map(|a| a.sorts.iter().copied()).collect::<Vec<_>>(),
@@ -206,7 +205,7 @@ fn declare_equality(signature: &mut Signature, sorts: &[mu_base::ids::SortId]) {
     }
 }
 
-/// The formulas right below one.
+/// Returns the direct subformulas.
 pub(crate) fn children(formula: &Formula) -> Vec<&Formula> {
     match &formula.kind {
         RealKind::Truth(_) | RealKind::Val(_) | RealKind::Var(..) => Vec::new(),
@@ -223,7 +222,8 @@ pub(crate) fn children(formula: &Formula) -> Vec<&Formula> {
 }
 
 impl<'f> Translation<'f> {
-    /// Numbers the parts of the formula, with their free variables. Gives those of this one.
+    /// Numbers the parts of the formula and computes their free variables. Returns those of
+    /// `formula`.
     fn collect(&mut self, formula: &'f Formula) -> Vec<VarId> {
         let mut live = Vec::new();
         let mut add = |vars: Vec<VarId>, bound: &[VarId]| {
@@ -268,7 +268,7 @@ impl<'f> Translation<'f> {
         live
     }
 
-    /// The mean of a formula over a distribution.
+    /// Returns the node of the mean of a formula over a distribution.
     fn mean(
         &mut self,
         dist: DistId,
@@ -297,7 +297,7 @@ impl<'f> Translation<'f> {
         Ok(mean)
     }
 
-    /// The node of a part at a state, made when its turn comes.
+    /// Returns the node of a part at a state; its equation is created later.
     fn at(
         &mut self,
         formula: &'f Formula,
@@ -353,7 +353,7 @@ impl<'f> Translation<'f> {
         }
     }
 
-    /// The least or greatest of nodes; `least` is what a positive formula has.
+    /// Returns the minimum or maximum of nodes; `least` is the operator of a positive formula.
     fn either(&mut self, least: bool, mut nodes: Vec<NodeId>) -> NodeId {
         let (neutral, absorbing) = (self.truth(least), self.truth(!least));
         if nodes.contains(&absorbing) {
@@ -370,7 +370,7 @@ impl<'f> Translation<'f> {
         }
     }
 
-    /// The node of a formula, with nodes for what is between it and what stands at other states.
+    /// Returns the node of a formula, with nodes for the operators inside.
     fn node(
         &mut self,
         formula: &'f Formula,
@@ -411,7 +411,7 @@ impl<'f> Translation<'f> {
                 let Real::Number(factor) = self.real(&value, c.span)? else {
                     return Err(Diagnostic::at(Stage::Data, c.span, "a factor must be a number"));
                 };
-                // So that what has no weight need not end.
+                // A subformula with factor zero need not terminate.
                 if factor.is_zero() {
                     return Ok(self.number(Real::zero()));
                 }
@@ -443,8 +443,8 @@ impl<'f> Translation<'f> {
         })
     }
 
-    /// The head of an instance of a fixed point: its rank is by the place of the fixed point in the
-    /// text, from the outside.
+    /// Returns the head of an instance of a fixed point; its rank is the position of the fixed
+    /// point in the text, from the outside.
     fn instance(
         &mut self,
         var: FixId,
@@ -463,7 +463,7 @@ impl<'f> Translation<'f> {
             self.equations.least.push(false);
         }
         self.equations.least[rank as usize] = fix.least != negated;
-        // The body's own node is the head: it stands for the instance.
+        // The body's own node is the head and represents the instance.
         self.equations.ranks[body as usize] = Some(rank);
         let Some(more) = more else { return Ok(body) };
         if let Some(&known) = self.more.get(&(body, more.clone())) {
@@ -476,7 +476,7 @@ impl<'f> Translation<'f> {
         Ok(node)
     }
 
-    /// Takes what is added to parameters out of their values; none if nothing is.
+    /// Moves the additions to additive parameters out of their values; `None` if there are none.
     fn added(
         &self,
         params: &[(VarId, Expr)],
@@ -493,7 +493,7 @@ impl<'f> Translation<'f> {
         Ok(more.iter().any(|k| !k.is_zero()).then_some(more))
     }
 
-    /// How much an expression grows with parameters that are only added to; none if it does not.
+    /// Returns the slope of an expression in the additive parameters; `None` if it is zero.
     fn slope(
         &mut self,
         e: &'f Expr,
@@ -522,7 +522,7 @@ impl<'f> Translation<'f> {
         Ok(slope.iter().any(|s| !s.is_zero()).then_some(slope))
     }
 
-    /// A modality, or a quantifier over what fits one.
+    /// Returns the modality, or the modality below a quantifier over its matches.
     fn modality(&mut self, formula: &'f Formula) -> Option<Rc<Modality<'f>>> {
         if let Some(known) = self.modalities.get(&std::ptr::from_ref(formula)) {
             return Some(known.clone());
@@ -544,7 +544,7 @@ impl<'f> Translation<'f> {
             _ => return None,
         };
         let mut free = action_vars(action);
-        // A variable on which no action depends is a matter of the formula after it.
+        // A variable without influence on the action belongs to the operand.
         if !given.iter().all(|v| free.contains(v)) {
             return None;
         }
@@ -555,7 +555,7 @@ impl<'f> Translation<'f> {
         Some(modality)
     }
 
-    /// The least or greatest of what comes after the steps that fit.
+    /// Returns the minimum or maximum over the targets of matching steps.
     fn steps(
         &mut self,
         modality: &Modality<'f>,
@@ -586,7 +586,7 @@ impl<'f> Translation<'f> {
         Ok(self.either(must != negated, nodes))
     }
 
-    /// The values of the given variables with which a label fits a modality.
+    /// Returns the values of the determined variables with which a label matches a modality.
     fn fitting(
         &mut self,
         modality: &Modality<'f>,
@@ -610,7 +610,7 @@ impl<'f> Translation<'f> {
         Ok(found)
     }
 
-    /// When a label fits a modality; none if it never does.
+    /// Returns the condition under which a label matches a modality; `None` if it never does.
     fn problem(
         &mut self,
         modality: &Modality<'f>,
@@ -631,7 +631,7 @@ impl<'f> Translation<'f> {
         Ok(problem)
     }
 
-    /// A quantifier whose sort is finite.
+    /// Expands a quantifier over a finite sort.
     fn quantified(
         &mut self,
         formula: &'f Formula,
@@ -681,7 +681,7 @@ impl<'f> Translation<'f> {
         })
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     fn value(&mut self, e: &'f Expr, scope: &Scope) -> Result<Value, Diagnostic> {
         if let ExprKind::Var(v) = e.kind {
             return Ok(valued(scope, v));
@@ -698,7 +698,7 @@ impl<'f> Translation<'f> {
         self.engine.eval(code, &env)
     }
 
-    /// A value as a number or an infinity.
+    /// Converts a value to a number or an infinity.
     fn real(&self, value: &Value, span: Span) -> Result<Real, Diagnostic> {
         if value.is_true() || value.is_false() {
             return Ok(Real::truth(value.is_true()));
@@ -710,7 +710,7 @@ impl<'f> Translation<'f> {
     }
 }
 
-/// The value of a variable in scope.
+/// Returns the value of a variable in scope.
 fn valued(scope: &Scope, var: VarId) -> Value {
     scope
         .iter()
@@ -720,14 +720,14 @@ fn valued(scope: &Scope, var: VarId) -> Value {
         .expect("a variable in scope has a value")
 }
 
-/// The free variables of an action formula.
+/// Returns the free variables of an action formula.
 fn action_vars(action: &Action) -> Vec<VarId> {
     let mut out = Vec::new();
     action_free_vars(action, &mut out);
     out
 }
 
-/// When a multi-action fits an action formula.
+/// Returns the condition under which a multi-action matches an action formula.
 fn condition(signature: &mut Signature, action: &Action, multi: &MultiAction) -> Expr {
     let truth = |signature: &mut Signature, value| Expr::boolean(signature, value);
     match action {
@@ -799,7 +799,7 @@ fn join(signature: &mut Signature, and: bool, a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// When actions are the same multiset: in some order of those of one name.
+/// Returns the condition that actions are the same multiset: in some order of those with one name.
 fn same(signature: &mut Signature, acts: &[(ActId, Vec<Expr>)], multi: &MultiAction) -> Expr {
     if acts.len() != multi.len() {
         return Expr::boolean(signature, false);

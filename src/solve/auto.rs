@@ -1,15 +1,15 @@
-//! The default: Zielonka's algorithm, and priority promotion in turn with it where a game turns out
-//! to be hard.
+//! Default solver: Zielonka's algorithm, alternating with priority promotion on hard games.
 //!
-//! The families on which one of the two is exponential are seldom bad for the other, so each gets a
-//! share of steps that grows by four. Cost: that of the better one, up to a constant.
+//! The families on which one of the two is exponential are rarely hard for the other, so both get
+//! alternate limits on steps, which grow by a factor of four. Cost: that of the better one, up to a
+//! constant.
 
 use mu_base::limits::{Budget, Stop};
 use mu_game::{Game, Solution};
 
 use super::{Solver, priority_promotion, zielonka};
 
-/// See the module.
+/// The default solver; see the module header.
 pub struct Auto;
 
 impl Solver for Auto {
@@ -17,7 +17,7 @@ impl Solver for Auto {
         "auto"
     }
     fn about(&self) -> &'static str {
-        "zielonka, and promotion in turn with it where a game is hard"
+        "zielonka, alternating with promotion on hard games"
     }
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop> {
         let mut steps = 1_000_000 + 50 * (game.vertex_count() + game.edge_count()) as u64;

@@ -1,7 +1,7 @@
 //! Solvers of parity games: [`Game`] -> [`Solution`], behind one registry.
 //!
-//! Solvers know nothing of where a game came from, and nothing of each other's results;
-//! `game::verify` checks what they say.
+//! Solvers know nothing of the origin of a game, and nothing of each other's results;
+//! `game::verify` checks their solutions.
 #![warn(missing_docs)]
 
 pub mod auto;
@@ -13,25 +13,25 @@ use mu_game::{Game, Solution};
 
 /// An algorithm.
 pub trait Solver: Sync {
-    /// The name that options and reports use.
+    /// Returns the name for options and reports.
     fn name(&self) -> &'static str;
-    /// One line for the help.
+    /// Returns one line for the help.
     fn about(&self) -> &'static str;
-    /// Solves a whole game, or says which limit stopped it.
+    /// Solves a whole game; `Err` with the limit that was reached.
     fn solve(&self, game: &Game, budget: &Budget) -> Result<Solution, Stop>;
 }
 
-/// All solvers; the first is the default.
+/// Returns all solvers; the first is the default.
 pub fn solvers() -> &'static [&'static dyn Solver] {
     &[&auto::Auto, &zielonka::Zielonka, &priority_promotion::Promotion]
 }
 
-/// The solver for who does not choose.
+/// Returns the default solver.
 pub fn default_solver() -> &'static dyn Solver {
     solvers()[0]
 }
 
-/// The solver of a name.
+/// Returns the solver with a name.
 pub fn by_name(name: &str) -> Option<&'static dyn Solver> {
     solvers().iter().copied().find(|s| s.name() == name)
 }

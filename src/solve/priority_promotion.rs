@@ -1,16 +1,15 @@
-//! Priority promotion: a second algorithm, of another kind than Zielonka's and written apart from
-//! it.
+//! Priority promotion: a second algorithm, independent of Zielonka's.
 //!
 //! Benerecetti, Dell'Erba, Mogavero, "Solving parity games via priority promotion" (2016). A region
 //! is a set from which one player wins all plays that stay in it. Regions are built from the
-//! highest priority down, each attracting from what is below; a region that the opponent
-//! can leave only to higher regions (of the same player) is promoted into the lowest of these, and
-//! everything below starts again; one that cannot be left at all is a dominion: it is won, with
-//! what it attracts, and is removed. Departure: after a dominion, only the regions up to the
-//! highest one that loses or gains vertices start again; those above stay valid.
+//! highest priority down, each attracting from below. A region that the opponent can leave only to
+//! higher regions (of the same player) is promoted into the lowest of these, and everything below
+//! is reset. A region that cannot be left is a dominion: it is won, with its attractor, and is
+//! removed. Difference from the paper: after a dominion, only the regions up to the highest one
+//! that loses or gains vertices are reset; those above stay valid.
 //!
-//! Cost: a descent is linear in the vertices below the promotion; exponentially many promotions at
-//! worst. Memory: about 40 bytes a vertex and 4 a move beside the game.
+//! Cost: a descent is linear in the vertices below the promotion; exponentially many promotions in
+//! the worst case. Memory: about 40 bytes a vertex and 4 a move, in addition to the game.
 
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Stop};
@@ -18,7 +17,7 @@ use mu_game::{Game, Player, Solution};
 
 use super::Solver;
 
-/// See the module.
+/// Priority promotion; see the module header.
 pub struct Promotion;
 
 impl Solver for Promotion {
@@ -33,7 +32,7 @@ impl Solver for Promotion {
     }
 }
 
-/// Solves with at most about so many steps (moves looked at), else `None`.
+/// Solves within about `steps` steps (inspected moves); `None` if that is not enough.
 pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
     let mut search = Search::new(game);
     search.dead_ends();
@@ -49,8 +48,8 @@ pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<S
         }
         level = search.visit(level);
         if level as usize == search.regions.len() && search.left > 0 {
-            // Nothing is left below: a region was open only to vertices that have been won since.
-            // The lowest one is closed now.
+            // Nothing is left below: a region was open only to vertices won since then, so the
+            // lowest one is closed now.
             level = search
                 .regions
                 .iter()
@@ -67,28 +66,27 @@ pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<S
     Ok(Some(Solution { winners: winner, strategy }))
 }
 
-/// Priorities are replaced by their ranks among those that occur, the highest having level 0; a
-/// region is named by its level.
+/// State of the algorithm. Priorities are replaced by their ranks among those that occur, the
+/// highest having level 0; a region is identified by its level.
 struct Search<'a> {
     game: &'a Game,
     source_offsets: Vec<u64>,
     sources: Vec<u32>,
     /// The level of each vertex by its own priority.
     own: Vec<u32>,
-    /// Who likes each level.
+    /// Winner of each level's priority.
     player: Vec<Player>,
     /// The vertices of each level by their own priorities.
     heads: Vec<Vec<u32>>,
-    /// The vertices of each region that was built and is still valid; empty for the others.
+    /// The vertices of each valid region; empty for the others.
     regions: Vec<Vec<u32>>,
-    /// The level of the region that a vertex is in: its own one unless it was attracted or
-    /// promoted.
+    /// The level of a vertex's region: its own level unless it was attracted or promoted.
     region: Vec<u32>,
     solved: Vec<bool>,
     left: usize,
     winner: Vec<Player>,
     strategy: Vec<Option<VertexId>>,
-    /// Vertices of the set that is being attracted to.
+    /// True for vertices of the set whose attractor is computed.
     member: Vec<bool>,
     steps: u64,
 }
@@ -138,7 +136,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Who cannot move loses.
+    /// Decides vertices without moves: their owner loses.
     fn dead_ends(&mut self) {
         for player in [Player::Even, Player::Odd] {
             let lost = |v: &VertexId| {
@@ -151,8 +149,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds to `set`, whose vertices are members, what `player` can force into it among the
-    /// unsolved vertices with regions at `level` or below.
+    /// Extends `set` to its attractor for `player` among the unsolved vertices with regions at
+    /// `level` or below.
     fn attract(&mut self, set: &mut Vec<u32>, player: Player, level: u32) {
         let mut next = 0;
         while next < set.len() {
@@ -184,8 +182,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks a dominion, and what it attracts in the whole unsolved game, as won. Returns the level
-    /// to go on from, if any was won.
+    /// Marks a dominion, with its attractor in the whole unsolved game, as won. Returns the level
+    /// to continue from, if any vertex was won.
     fn win(&mut self, mut set: Vec<u32>, player: Player) -> Option<u32> {
         for &v in &set {
             self.member[v as usize] = true;
@@ -224,7 +222,7 @@ impl<'a> Search<'a> {
         highest
     }
 
-    /// Gives the vertices of the regions from a level downwards back to their own levels.
+    /// Resets the vertices of the regions from a level downwards to their own levels.
     fn reset_from(&mut self, level: u32) {
         for l in level as usize..self.regions.len() {
             for v in std::mem::take(&mut self.regions[l]) {
@@ -233,7 +231,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Builds the region of a level, given those above it, and returns the level to go on from.
+    /// Builds the region of a level, given those above it, and returns the level to continue from.
     /// Every unsolved vertex has an unsolved successor.
     fn visit(&mut self, level: u32) -> u32 {
         let player = self.player[level as usize];
@@ -252,7 +250,7 @@ impl<'a> Search<'a> {
             self.member[v as usize] = true;
         }
         self.attract(&mut set, player, level);
-        // Open: a play can leave to a lower region, by the opponent's will or because the player
+        // Open: a play can leave to a lower region, by the opponent's choice or because the player
         // has no move that stays.
         let mut open = false;
         let mut above: Option<u32> = None;

@@ -1,14 +1,15 @@
-//! Zielonka's recursive algorithm, one strongly connected component after the other.
+//! Zielonka's recursive algorithm, applied to strongly connected components in sequence.
 //!
-//! Zielonka, "Infinite games on finitely coloured graphs" (1998), with the practice of Friedmann
-//! and Lange (2009) and van Dijk ("Oink", 2018): dead ends and loops first; components bottom-up,
-//! each result attracted into the components above; the highest priorities of one parity
-//! are taken together; when the opponent's region attracts nothing more, the second recursive call
-//! is left out. The recursion is a list of frames, and a subgame is a range of the trail of removed
-//! vertices, so neither a subgame nor a deep game costs stack.
+//! Zielonka, "Infinite games on finitely coloured graphs" (1998), with the improvements of
+//! Friedmann and Lange (2009) and van Dijk ("Oink", 2018): dead ends and loops first; components
+//! bottom-up, each result attracted into the components above; the highest priorities of one parity
+//! are processed together; if the opponent's region attracts nothing more, the second recursive
+//! call is omitted. The recursion is a list of frames, and a subgame is a range of the trail of
+//! removed vertices, so neither a subgame nor a deep game needs stack.
 //!
 //! Cost: O(moves) for games that one pass decides; exponential in the number of changes of parity
-//! at worst. Memory: about 30 bytes a vertex and 4 a move (the reverse moves) beside the game.
+//! in the worst case. Memory: about 30 bytes a vertex and 4 a move (the reverse moves), in addition
+//! to the game.
 
 use mu_base::components::{Graph, components};
 use mu_base::ids::{Maybe, VertexId};
@@ -17,7 +18,7 @@ use mu_game::{Game, Player, Solution};
 
 use super::Solver;
 
-/// See the module.
+/// Zielonka's algorithm; see the module header.
 pub struct Zielonka;
 
 impl Solver for Zielonka {
@@ -32,7 +33,7 @@ impl Solver for Zielonka {
     }
 }
 
-/// Solves with at most so many steps (vertices attracted to), else `None`.
+/// Solves within `steps` steps (attracted vertices); `None` if that is not enough.
 pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
     let mut run = Run::new(game, budget, steps);
     match run.whole() {
@@ -42,14 +43,14 @@ pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<S
     }
 }
 
-/// Why a run ends early.
+/// Reason for an early end.
 enum Halt {
     Limit(Stop),
     Steps,
 }
 
-/// Where a vertex is: outside of the component, in the trail (counted from 1), or active, which is
-/// behind all of the trail and so inside of every subgame.
+/// Position of a vertex: outside of the component, in the trail (counted from 1), or active, which
+/// is behind all of the trail and so inside of every subgame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 struct Place(u32);
 
@@ -58,18 +59,17 @@ impl Place {
     const ACTIVE: Place = Place(u32::MAX);
 }
 
-/// A subgame that is being solved: the vertices that were removed since `start`, and the active
-/// ones.
+/// A subgame in progress: the vertices removed since `start`, and the active ones.
 struct Frame {
-    /// Where in the trail it starts.
+    /// Its start in the trail.
     start: usize,
-    /// Where in the order of priorities its vertices start.
+    /// The start of its vertices in the order of priorities.
     from: usize,
-    /// Where the vertices of its head, and those attracted to them, end in the trail.
+    /// The end, in the trail, of its head and of the vertices attracted to it.
     attracted: usize,
     /// The end of the head itself.
     heads: usize,
-    /// Whose priority the head has.
+    /// Winner of the head's priority.
     player: Player,
     /// Lengths of the lists of won vertices at the start.
     won: [usize; 2],
@@ -80,18 +80,18 @@ struct Run<'a> {
     budget: &'a Budget,
     pred_offsets: Vec<u64>,
     pred: Vec<u32>,
-    /// The winner, once decided (or the winner in the current subgame).
+    /// The winner, if decided (or the winner in the current subgame).
     winner: Vec<Player>,
     strategy: Vec<Maybe>,
     decided: Vec<bool>,
-    /// Moves of an undecided vertex that its owner has not lost by yet.
+    /// Moves of an undecided vertex that do not yet lose for its owner.
     open_moves: Vec<u32>,
-    /// Newly decided vertices, to be attracted to.
+    /// Newly decided vertices that are not propagated yet.
     queue: Vec<u32>,
-    /// Meaningful for vertices of the current component only.
+    /// Valid for vertices of the current component only.
     place: Vec<Place>,
     trail: Vec<u32>,
-    /// The vertices of the set that is being attracted to have `mark[v] == stamp`.
+    /// `mark[v] == stamp` for the vertices of the set whose attractor is computed.
     mark: Vec<u32>,
     /// Moves of the opponent that still lead outside, if `counted[v] == stamp`.
     count: Vec<u32>,
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Polls the limits now and then.
+    /// Polls the limits periodically.
     fn clock(&mut self) -> Result<(), Halt> {
         self.steps += 1;
         if self.steps.is_multiple_of(1024) {
@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
         self.queue.push(v);
     }
 
-    /// Attracts to all decided vertices of the queue, in the whole game.
+    /// Computes the attractors of all decided vertices of the queue, in the whole game.
     fn propagate(&mut self) {
         while let Some(v) = self.queue.pop() {
             let winner = self.winner[v as usize];
@@ -198,13 +198,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Dead ends and loops.
+    /// Decides dead ends and loops.
     fn simple(&mut self) {
         for v in self.game.vertices() {
             let i = v.index();
             let owner = self.game.owners[i];
             let moves = self.game.successors(v);
-            // Parallel loops count as often as they occur.
+            // Parallel loops are counted separately.
             let loops = moves.iter().filter(|&&t| t == v).count() as u32;
             if loops > 0 && Player::of_priority(self.game.priorities[i]) == owner {
                 self.decide(v.0, owner, Maybe::some(v.0));
@@ -227,8 +227,7 @@ impl<'a> Run<'a> {
         self.place[v as usize] = Place(self.trail.len() as u32);
     }
 
-    /// Adds to `set` (whose first part is marked) all vertices of the subgame from which `player`
-    /// can force into it.
+    /// Extends `set` (with a marked first part) to its attractor for `player` in the subgame.
     fn attract(&mut self, set: &mut Vec<u32>, player: Player, start: usize) -> Result<(), Halt> {
         let mut next = 0;
         while next < set.len() {
@@ -276,8 +275,8 @@ impl<'a> Run<'a> {
         self.stamp += 1;
     }
 
-    /// Puts the active vertices of the highest priorities of one parity, from a place of the order
-    /// on, into `set`, marked; where the next parity starts.
+    /// Puts the active vertices of the highest priorities of one parity, from a position of the
+    /// order on, into `set`, marked. Returns the start of the next parity.
     fn head(&mut self, order: &[u32], from: usize, player: Player, set: &mut Vec<u32>) -> usize {
         self.new_stamp();
         set.clear();
@@ -296,11 +295,11 @@ impl<'a> Run<'a> {
         i
     }
 
-    /// Solves the undecided vertices of a component, whose moves lead to each other or to decided
+    /// Solves the undecided vertices of a component. Their moves lead to each other or to decided
     /// vertices won by the opponent.
     fn region(&mut self, mut order: Vec<u32>) -> Result<(), Halt> {
-        // Places in the trail tell subgames apart; vertices of other components have no place or
-        // are decided.
+        // Positions in the trail distinguish subgames; vertices of other components have no
+        // position or are decided.
         self.trail.clear();
         for w in &mut self.won {
             w.clear();
@@ -318,7 +317,7 @@ impl<'a> Run<'a> {
             won: [0, 0],
         }];
         let mut set = Vec::new();
-        // True: the last frame is to be started; false: what is inside of it was solved.
+        // True: the last frame begins; false: its inner frame was solved.
         let mut down = true;
         while let Some(frame) = frames.last_mut() {
             if down {
@@ -366,8 +365,8 @@ impl<'a> Run<'a> {
                 self.attract(&mut set, opponent, start)?;
             }
             if set.len() == lost {
-                // The player wins the head and what it attracted; from the head any move that stays
-                // outside the lost part will do.
+                // The player wins the head and its attractor; from the head any move suffices that
+                // stays outside the lost part.
                 for i in start..attracted {
                     let v = self.trail[i];
                     self.winner[v as usize] = player;
@@ -384,7 +383,7 @@ impl<'a> Run<'a> {
                 frames.pop();
                 continue;
             }
-            // The opponent wins what was attracted; the rest is solved again in its place.
+            // The opponent wins the attracted vertices; the rest is solved again in the same range.
             for i in start..self.trail.len() {
                 self.place[self.trail[i] as usize] = Place::ACTIVE;
             }

@@ -1,21 +1,21 @@
-//! A model beside an observer that may alternate, as a parity game over sets of states.
+//! Parity game over sets of states: the product of a model and an alternating observer.
 //!
 //! Input -> output: a [`Model`] and [`Rules`] (a formula: obligations are its states with their
-//! data) -> the vertices that can be met, one set of states for each obligation, and the moves
-//! between them. A vertex is a pair of obligation and state. Who owns it chooses a move: to another
-//! obligation at the same state, perhaps only where some label leaves, or along a step of the
-//! model.
+//! data) -> the reachable vertices, one set of states for each obligation, and the moves between
+//! them. A vertex is a pair of obligation and state. Its owner chooses a move: to another
+//! obligation at the same state, possibly only if it has some outgoing label, or along a step of
+//! the model.
 //!
-//! The model alone is searched first, which leaves the relations whole; then each obligation's set
-//! is closed by saturation under the steps that keep it, as in `product.rs`. Solvers see families
-//! of sets (one for each obligation), images and preimages; they know no relation. Cf. Kant and van
-//! de Pol, "Generating and solving symbolic parity games" (GRAPHITE 2014), where one relation holds
-//! the formula's part too; here obligations stay apart, so that their data needs no slot and sets
+//! The model alone is searched first, which completes the relations. Then each obligation's set is
+//! closed by saturation under the steps that preserve it, as in `product.rs`. Solvers see families
+//! of sets (one for each obligation), images and preimages, but no relations. Cf. Kant and van de
+//! Pol, "Generating and solving symbolic parity games" (GRAPHITE 2014), where one relation holds
+//! the formula's part too; here obligations are separate, so that their data needs no slot and sets
 //! of different obligations share their nodes.
 //!
 //! Cost: for each obligation at most a search of the model. Invariants: the vertices are closed
-//! under the moves of all that are not decided by themselves; sets named here are pinned in the
-//! search.
+//! under the moves of all vertices that are not decided by themselves; sets stored here are pinned
+//! in the search.
 
 use super::label_classes::Classes;
 use super::ldd::Ldd;
@@ -27,58 +27,58 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Who moves, and who wins.
+/// A player of the game.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Player {
-    /// Wins runs whose highest priority that recurs is even; loses where it cannot move.
+    /// Wins plays in which the highest priority that recurs is even; loses without a move.
     Even,
-    /// The other one.
+    /// The opponent of `Even`.
     Odd,
 }
 
 impl Player {
-    /// The other one.
+    /// Returns the opponent.
     pub fn opponent(self) -> Self {
         match self {
             Player::Even => Player::Odd,
             Player::Odd => Player::Even,
         }
     }
-    /// Who likes a priority.
+    /// Returns the player who wins a priority.
     pub fn of_priority(priority: u32) -> Self {
         if priority.is_multiple_of(2) { Player::Even } else { Player::Odd }
     }
 }
 
-/// Obligations (ascending), or none: whoever owns the vertex has won.
+/// Obligations (ascending); `None`: the owner of the vertex has won.
 pub type Answer = Option<Rc<[u32]>>;
 
-/// The game that is played on the labels of a model. Obligations are numbers of its own.
+/// A game on the labels of a model. Obligations are numbers chosen by the implementation.
 pub trait Rules {
-    /// A label that is seen as this one is; one for all labels that are.
+    /// Returns the representative of the labels that the game does not distinguish from this one.
     fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic>;
-    /// Who moves.
+    /// Returns the owner of an obligation.
     fn owner(&self, obligation: u32) -> Player;
-    /// The priority; the highest that recurs decides a run.
+    /// Returns the priority; the highest one that recurs decides a play.
     fn priority(&self, obligation: u32) -> u32;
-    /// Moves at the same state, always there.
+    /// Returns the unconditional moves at the same state.
     fn here(&mut self, obligation: u32) -> Result<Answer, Diagnostic>;
-    /// Moves at the same state, there if this label leaves it.
+    /// Returns the moves at the same state that exist if this label leaves it.
     fn here_if(&mut self, obligation: u32, label: LabelId) -> Result<Answer, Diagnostic>;
-    /// Moves along a step of this label.
+    /// Returns the moves along a step with this label.
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Answer, Diagnostic>;
 }
 
-/// What a move goes by.
+/// Kind of a move.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum By {
-    /// Steps of a relation.
+    /// Along steps of a relation.
     Step { relation: usize, rows: Ldd },
-    /// Nothing but the obligation changes, in these states (none: in all).
+    /// Only the obligation changes, in these states (`None`: in all).
     Here { able: Option<Ldd> },
 }
 
-/// Moves from the vertices of one place to those of another.
+/// Moves from the vertices of one obligation to those of another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     pub from: usize,
@@ -86,25 +86,24 @@ pub(super) struct Move {
     pub by: By,
 }
 
-/// An obligation that was met.
+/// A reachable obligation.
 #[derive(Debug)]
 pub(super) struct Place {
     pub obligation: u32,
     pub owner: Player,
     pub priority: u32,
-    /// Whether the owner has won in every state.
+    /// True if the owner has won in every state.
     pub decided: bool,
-    /// Steps by which the owner has won.
+    /// Steps with which the owner wins.
     pub decides: Vec<(usize, Ldd)>,
-    /// Moves from here, by number.
+    /// Indices of the moves from here.
     pub out: Vec<usize>,
 }
 
 /// A set of states for each place.
 pub(super) type Family = Vec<Ldd>;
 
-/// How the set of a place is closed: under which relations, in whole or in part, and whether moves
-/// were made of it.
+/// The relations, whole or in part, under which the set of a place is closed.
 type Context = Arc<super::saturation::Context>;
 
 /// The game.
@@ -117,7 +116,7 @@ pub(super) struct Arena<'a, 'm> {
     pub places: Vec<Place>,
     pub place_of: AHashMap<u32, usize>,
     pub moves: Vec<Move>,
-    /// By place: the places from which moves lead to it, and these.
+    /// By place: the places with moves to it, and these moves.
     pub into: Vec<BTreeMap<usize, Vec<usize>>>,
     pub vertices: Family,
     contexts: Vec<Option<Context>>,
@@ -126,8 +125,8 @@ pub(super) struct Arena<'a, 'm> {
 }
 
 impl<'a, 'm> Arena<'a, 'm> {
-    /// Begins with a search whose relations are whole; `all` are the states of the model, which
-    /// must be kept.
+    /// Creates a game from a search with complete relations. `all`: the states of the model, which
+    /// must survive collections.
     pub fn new(
         mut search: Search<'m>,
         rules: &'a mut dyn Rules,
@@ -149,11 +148,11 @@ impl<'a, 'm> Arena<'a, 'm> {
         })
     }
 
-    /// Finds all vertices from these obligations at the initial state.
+    /// Computes all vertices reachable from these obligations at the initial state.
     pub fn explore(&mut self, start: &[u32]) -> Result<(), Diagnostic> {
         let initial = self.search.initial();
         self.search.pinned.push(initial);
-        // States still to be carried on, by place.
+        // States that are not processed yet, by place.
         let mut pending = Family::new();
         let mut queue = BTreeSet::new();
         for &q in start {
@@ -193,8 +192,8 @@ impl<'a, 'm> Arena<'a, 'm> {
         Ok(())
     }
 
-    /// Adds states to a place with all that the steps that keep its obligation make of them; those
-    /// that are new and not decided by themselves.
+    /// Adds states to a place, closed under the steps that preserve its obligation. Returns the new
+    /// ones that are not decided by themselves.
     fn close(&mut self, i: usize, set: Ldd) -> Ldd {
         let seen = self.vertices[i];
         let new = self.search.manager.minus(set, seen);
@@ -210,7 +209,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         self.search.manager.minus(fresh, settled)
     }
 
-    /// The states of a set that the owner of a place has won by itself.
+    /// Returns the states of a set that the owner of a place has won by itself.
     pub fn settled(&mut self, place: usize, set: Ldd) -> Ldd {
         if self.places[place].decided {
             return set;
@@ -224,7 +223,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         settled
     }
 
-    /// The place of an obligation.
+    /// Returns the place of an obligation; adds it if it is new.
     fn place(&mut self, obligation: u32) -> usize {
         let fresh = self.places.len();
         let place = *self.place_of.entry(obligation).or_insert(fresh);
@@ -244,7 +243,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         place
     }
 
-    /// The moves from a place; they are made when it is first asked for.
+    /// Returns the moves from a place; computes them on first use.
     fn outline(&mut self, i: usize) -> Result<Vec<usize>, Diagnostic> {
         if self.contexts[i].is_some() || self.places[i].decided {
             return Ok(self.places[i].out.clone());
@@ -257,7 +256,8 @@ impl<'a, 'm> Arena<'a, 'm> {
         for &to in here.iter() {
             self.add(i, to, By::Here { able: None });
         }
-        // By target: the classes that lead there along a step, and those that do if they leave.
+        // By target: the classes that lead there along a step, and those that lead there if they
+        // leave.
         let mut targets: [BTreeMap<u32, BTreeSet<usize>>; 2] = Default::default();
         let mut deciding = BTreeSet::new();
         for (class, label) in self.classes.labels.clone().into_iter().enumerate() {
@@ -320,7 +320,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         self.moves.push(Move { from, to, by });
     }
 
-    /// Where a move leads from a set.
+    /// Returns the image of a set under a move.
     pub fn image(&mut self, by: By, set: Ldd) -> Ldd {
         match by {
             By::Here { able: None } => set,
@@ -331,7 +331,7 @@ impl<'a, 'm> Arena<'a, 'm> {
             }
         }
     }
-    /// The members of `within` from which a move leads into a set.
+    /// Returns the members of `within` with a move into a set.
     pub fn before(&mut self, by: By, goal: Ldd, within: Ldd) -> Ldd {
         match by {
             By::Here { able } => {
@@ -344,7 +344,7 @@ impl<'a, 'm> Arena<'a, 'm> {
             }
         }
     }
-    /// The members of a set that have such a move, wherever it leads.
+    /// Returns the members of a set that have such a move.
     pub fn movers(&mut self, by: By, set: Ldd) -> Ldd {
         match by {
             By::Here { able: None } => set,
@@ -353,18 +353,18 @@ impl<'a, 'm> Arena<'a, 'm> {
         }
     }
 
-    /// Keeps sets through collections until they are released.
+    /// Protects sets from collections until they are released.
     pub fn hold(&mut self, sets: &[Ldd]) -> usize {
         let base = self.search.manager.stack.len();
         self.search.manager.stack.extend(sets.iter().map(|&set| (0, set)));
         base
     }
-    /// Gives up what was held since.
+    /// Releases all sets protected since `base`.
     pub fn release(&mut self, base: usize) {
         self.search.manager.stack.truncate(base);
     }
-    /// Collects dead nodes if that is due; keeps these families and sets besides what is held and
-    /// the vertices.
+    /// Collects dead nodes if a collection is due. Protects these families and sets, the held sets
+    /// and the vertices.
     pub fn tidy(&mut self, families: &[&Family], sets: &[Ldd]) {
         if self.search.manager.collection_due() {
             let mut roots: Vec<Ldd> = families
@@ -377,15 +377,15 @@ impl<'a, 'm> Arena<'a, 'm> {
         }
     }
 
-    /// An empty family.
+    /// Returns an empty family.
     pub fn nothing(&self) -> Family {
         vec![Ldd::EMPTY; self.places.len()]
     }
-    /// What a family has that another has not.
+    /// Returns the difference of two families.
     pub fn without(&mut self, family: &Family, other: &Family) -> Family {
         family.iter().zip(other).map(|(&a, &b)| self.search.manager.minus(a, b)).collect()
     }
-    /// Both together.
+    /// Returns the union of two families.
     pub fn with(&mut self, family: &Family, other: &Family) -> Family {
         family.iter().zip(other).map(|(&a, &b)| self.search.manager.union(a, b)).collect()
     }

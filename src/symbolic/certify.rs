@@ -1,53 +1,52 @@
-//! Checks that a player wins a region of an [`Arena`] by its choices. Shares no code with the
+//! Verification of a player's winning region and strategy in an [`Arena`]. Shares no code with the
 //! solver.
 //!
-//! As `game::verify` does vertex by vertex, here over sets: (1) at the player's own vertices a
-//! choice leads into the region, unless they are won by themselves; (2) all moves of the opponent,
-//! and all choices, stay in the region; (3) no cycle is left whose highest priority is the
-//! opponent's. Moves are followed forwards here, where the solver looks backwards. A strategy may
-//! leave several moves open: then all of them are looked at.
+//! The conditions are those of `game::verify`, over sets: (1) at the player's own vertices a choice
+//! leads into the region, unless they are won by themselves; (2) all moves of the opponent, and all
+//! choices, stay in the region; (3) no cycle remains with a highest priority of the opponent. Moves
+//! are followed forwards here, while the solver works backwards. A strategy may permit several
+//! moves; then all are checked.
 //!
-//! For (3), for each such priority: vertices of higher ones are left out; vertices from which no
-//! run without end starts fall out one layer after the other; of those that are left, only those
-//! stay from which a vertex of the priority can be reached again and again (Emerson and Lei,
-//! "Efficient model checking in fragments of the propositional mu-calculus", LICS 1986). None may
-//! stay.
+//! For (3), for each such priority: vertices of higher priorities are removed; vertices without an
+//! infinite play are removed layer by layer; of the rest, only vertices remain from which a vertex
+//! of the priority can be reached infinitely often (Emerson and Lei, "Efficient model checking in
+//! fragments of the propositional mu-calculus", LICS 1986). None may remain.
 //!
 //! Cost: an image for each move, and for each priority a preimage for each choice and layer.
-//! Invariant: nothing is believed of a choice but its sets.
+//! Invariant: only the sets of a choice are used.
 
 use super::arena::{Arena, Family, Player};
 use super::ldd::Ldd;
 use super::zielonka::{Choice, Region};
 use std::collections::BTreeSet;
 
-/// Moves that the player's strategy leaves: of these, only from some states to others (none: from
-/// all to all).
+/// Moves that the player's strategy permits: from some states to others (`None`: from all to all).
 #[derive(Clone, Copy)]
 struct Left {
     by: usize,
     only: Option<(Ldd, Ldd)>,
 }
 
-/// Why a region is not accepted.
+/// Reason for rejecting a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flaw {
-    /// A vertex of the region is none of the game.
+    /// The region contains a vertex that is not in the game.
     NoVertex,
-    /// The opponent has won there by itself.
+    /// The region contains a vertex that the opponent wins by itself.
     Decided,
     /// The player has no choice at one of its vertices.
     NoChoice,
-    /// A choice that is no move, or leads out of the region.
+    /// A choice is not a move, or leaves the region.
     BadChoice,
-    /// The opponent can leave.
+    /// The opponent can leave the region.
     Leaves,
-    /// A cycle of the opponent's is left.
+    /// A cycle remains that the opponent wins.
     Cycle,
 }
 
 impl Arena<'_, '_> {
-    /// What is wrong with a region; nothing, if all is well. On a halt, nothing meaningful.
+    /// Returns a flaw of the region; `None` if it is correct. The result is meaningless after a
+    /// halt.
     pub fn flaw(&mut self, player: Player, region: &Region) -> Option<Flaw> {
         let won = &region.won;
         let mut by_place: Vec<Vec<Choice>> = vec![Vec::new(); self.places.len()];
@@ -55,8 +54,7 @@ impl Arena<'_, '_> {
             by_place[self.moves[choice.by].from].push(choice);
         }
         let base = self.hold(won);
-        // What is left of the game: the vertices that are not won by themselves, and the moves
-        // there.
+        // The remaining game: the vertices that are not won by themselves, and the permitted moves.
         let (mut open, mut left) = (self.nothing(), Vec::new());
         for place in 0..self.places.len() {
             let vertices = self.vertices[place];
@@ -97,8 +95,7 @@ impl Arena<'_, '_> {
         cycle.then_some(Flaw::Cycle)
     }
 
-    /// Whether the choices of a place are moves that stay, and are there for all of its open
-    /// vertices.
+    /// Checks that the choices of a place are moves within the region and cover its open vertices.
     fn chosen(
         &mut self,
         won: &Family,
@@ -125,7 +122,7 @@ impl Arena<'_, '_> {
         (!rest.is_empty()).then_some(Flaw::NoChoice)
     }
 
-    /// Whether what is left has a cycle with this highest priority.
+    /// True if the remaining game has a cycle with this highest priority.
     fn has_cycle(&mut self, open: &Family, left: &[Left], priority: u32) -> bool {
         let mut rest: Family = self.nothing();
         for place in 0..open.len() {
@@ -159,7 +156,7 @@ impl Arena<'_, '_> {
         false
     }
 
-    /// The members of `within` from which a move that is left leads into a set.
+    /// Returns the members of `within` with a permitted move into a set.
     fn left_before(&mut self, l: Left, goal: Ldd, within: Ldd) -> Ldd {
         let by = self.moves[l.by].by;
         match l.only {
@@ -172,7 +169,7 @@ impl Arena<'_, '_> {
         }
     }
 
-    /// Takes away what has no run without end.
+    /// Removes vertices without an infinite play.
     fn trim(&mut self, rest: &mut Family, left: &[Left]) {
         let count = self.places.len();
         let (mut out, mut into) = (vec![Vec::new(); count], vec![Vec::new(); count]);
@@ -180,7 +177,7 @@ impl Arena<'_, '_> {
             out[self.moves[l.by].from].push(*l);
             into[self.moves[l.by].to].push(*l);
         }
-        // Candidates for removal, by place: at first all.
+        // Candidates for removal, by place: initially all.
         let mut asked = rest.clone();
         let mut gone = self.nothing();
         let mut queue: BTreeSet<usize> = (0..count).collect();
@@ -214,7 +211,7 @@ impl Arena<'_, '_> {
         }
     }
 
-    /// The vertices of a family from which goals can be reached by one step or more within it.
+    /// Returns the vertices of a family that reach `goals` by at least one step within it.
     fn reaching(&mut self, goals: Family, within: &Family, left: &[Left]) -> Family {
         let mut found = self.nothing();
         let mut fresh = goals;

@@ -1,16 +1,15 @@
-//! Exact numbers of transitions and deadlocks of a set of states, from what the relations have
-//! learned of it.
+//! Exact numbers of transitions and deadlocks of a set of states, from the learned relations.
 //!
-//! A transition is a state with a label and a target; if two groups have the same, it counts once,
-//! as it does in the explicit engine. So the steps are counted group by group, and where groups
-//! that share labels may agree, their transitions are made explicit, as vectors of old and new
-//! values with the label at the end, and the number of different ones is taken. Groups cannot agree
-//! if they are never enabled together, or if one always changes a slot that the other does not
-//! write: that settles nearly all pairs without diagrams.
+//! A transition is a state with a label and a target; if two groups have the same one, it counts
+//! once, as in the explicit engine. So the steps are counted group by group. If groups with common
+//! labels may have equal transitions, these are represented explicitly, as vectors of old and new
+//! values with the label at the end, and the distinct ones are counted. Groups cannot have equal
+//! transitions if they are never enabled together, or if one always changes a slot that the other
+//! does not write. This settles nearly all pairs without diagrams.
 //!
 //! Cost: for each group and number of steps, a count over the nodes of the levels that it reads;
-//! for pairs that may agree, the diagrams of their transitions. Invariant: all relations have
-//! learned from the set.
+//! for pairs that may have equal transitions, the diagrams of their transitions. Invariant: all
+//! relations have learned from the set.
 
 use super::helpers::Task;
 use super::ldd::{Action, Ldd};
@@ -23,7 +22,7 @@ use num_traits::Zero;
 type Place = (usize, usize);
 
 impl Search<'_> {
-    /// States without a step.
+    /// Returns the states without steps.
     pub(super) fn deadlocks(&mut self, states: Ldd) -> Ldd {
         let mut rest = states;
         for i in 0..self.relations.len() {
@@ -36,7 +35,7 @@ impl Search<'_> {
         rest
     }
 
-    /// The states in which a group has a step.
+    /// Returns the states in which a group is enabled.
     fn enabled(&mut self, (i, j): Place, states: Ldd) -> Ldd {
         let member = &self.relations[i].members[j];
         let plan = member.matches;
@@ -48,7 +47,7 @@ impl Search<'_> {
         enabled
     }
 
-    /// Number of transitions from a set of states.
+    /// Returns the number of transitions from a set of states.
     pub(super) fn transitions(&mut self, states: Ldd) -> Result<BigUint, Diagnostic> {
         let mut sum = BigUint::zero();
         let mut places = Vec::new();
@@ -82,7 +81,7 @@ impl Search<'_> {
         Ok(sum)
     }
 
-    /// Number of steps of a group from a set of states.
+    /// Returns the number of steps of a group from a set of states.
     fn steps_of(&mut self, (i, j): Place, states: Ldd) -> BigUint {
         let member = &self.relations[i].members[j];
         let plan = member.matches;
@@ -94,7 +93,7 @@ impl Search<'_> {
         sum
     }
 
-    /// Classes of groups within which two groups may have the same transition.
+    /// Returns classes of groups within which two groups may have equal transitions.
     fn may_agree(&mut self, places: &[Place], states: Ldd) -> Vec<Vec<Place>> {
         let mut class: Vec<usize> = (0..places.len()).collect();
         for a in 0..places.len() {
@@ -135,9 +134,9 @@ impl Search<'_> {
         !both.is_empty()
     }
 
-    /// How many more steps the groups of a class have than transitions.
+    /// Returns the number of steps minus the number of transitions of a class of groups.
     fn surplus(&mut self, class: &[Place], states: Ldd) -> Result<BigUint, Diagnostic> {
-        // Only states where two of them are enabled matter.
+        // Only states in which two of the groups are enabled matter.
         let (mut once, mut twice) = (Ldd::EMPTY, Ldd::EMPTY);
         for &place in class {
             let enabled = self.enabled(place, states);

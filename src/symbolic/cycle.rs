@@ -1,14 +1,15 @@
-//! Whether an infinite run exists under hostile obligations, and such a run.
+//! Cycle search: an infinite run under hostile obligations, if there is one.
 //!
-//! Input -> output: a finished search ([`Watch`]) -> no cycle, or a run into one and around it.
+//! Input -> output: a finished search ([`Watch`]) -> no cycle, or a lasso.
 //!
-//! First, slot by slot: a step lies on a cycle of the model only if what it does to a slot lies on
+//! First, slot by slot: a step lies on a cycle of the model only if its effect on each slot lies on
 //! a cycle of the graph of that slot's values under all steps that may lie on cycles. So steps
-//! between strongly connected components (Tarjan, 1972) of a slot's graph fall out, which cuts
-//! the graphs of other slots, until nothing changes. Programs with counters end there, with no step
-//! left and no diagram touched. Then, if steps are left: the greatest set of pairs of hostile
-//! obligation and state that each have a predecessor in the set, by images under the steps that are
-//! left. It is empty just if there is no cycle; else a walk backwards within it closes one.
+//! between strongly connected components (Tarjan, 1972) of a slot's graph are removed, which
+//! reduces the graphs of other slots, until nothing changes. For programs with counters no step
+//! remains, without any diagram operation. Otherwise: the greatest set of pairs of hostile
+//! obligation and state that each have a predecessor in the set, by images under the remaining
+//! steps. It is empty exactly if there is no cycle; otherwise a backward walk within it closes a
+//! cycle.
 //!
 //! Cost: (steps of the relations) x (slots) x (rounds); then images up to the longest run.
 
@@ -21,14 +22,15 @@ use mu_base::Diagnostic;
 use mu_base::components::{Graph, components};
 use std::collections::BTreeMap;
 
-/// Longest walk backwards.
+/// Limit on the length of a backward walk.
 const LONGEST: usize = 1 << 16;
 
 /// A pair of place and state.
 type Pair = (usize, Vec<u32>);
 
 impl Watch<'_, '_> {
-    /// A cycle under hostile obligations: a run to it and around it, if limits let it be found.
+    /// Searches for a cycle under hostile obligations. The outer `None`: there is none; the inner
+    /// one: a limit prevented the reconstruction of the run.
     pub(super) fn cycle(&mut self, start: &[u32]) -> Result<Option<Option<Run>>, Diagnostic> {
         let obligations: Vec<u32> = self.places.iter().map(|p| p.obligation).collect();
         let hostile: Vec<usize> =
@@ -48,10 +50,11 @@ impl Watch<'_, '_> {
         self.lasso(&rest, start).map(Some)
     }
 
-    /// By relation, the steps that may lie on a cycle of the model, as far as single slots tell.
+    /// Returns by relation the steps that may lie on a cycle of the model, according to single
+    /// slots.
     fn on_cycles(&mut self) -> Vec<Ldd> {
         let levels = self.search.model.slots().len();
-        // By relation: for each level where its vectors have the value before, and after, the step.
+        // By relation: for each level of its vectors the values before and after, and the step.
         let mut columns = Vec::new();
         let mut alive: Vec<Vec<Vec<u32>>> = Vec::new();
         for relation in &self.search.relations {
@@ -79,7 +82,7 @@ impl Watch<'_, '_> {
         while changed {
             changed = false;
             for level in 0..levels {
-                // `None` stands for all values: a step that writes without reading may come from
+                // `None` stands for all values: a step that writes without reading may start from
                 // any of them.
                 let mut edges: Vec<(Option<u32>, Option<u32>)> = Vec::new();
                 let mut anyhow: Vec<u32> = Vec::new();
@@ -125,8 +128,8 @@ impl Watch<'_, '_> {
         sets
     }
 
-    /// The greatest set of pairs of hostile place and state that have predecessors in it, by steps
-    /// of `rows`.
+    /// Returns the greatest set of pairs of hostile place and state with predecessors in it, by
+    /// steps of `rows`.
     fn endless(
         &mut self,
         hostile: &[usize],
@@ -165,7 +168,7 @@ impl Watch<'_, '_> {
         }
     }
 
-    /// A run to a cycle within a set in which all pairs have predecessors, and around it.
+    /// Returns a lasso with its cycle in a set in which all pairs have predecessors.
     fn lasso(
         &mut self,
         rest: &BTreeMap<usize, Ldd>,
@@ -178,7 +181,7 @@ impl Watch<'_, '_> {
         let mut at: Pair = (place, vector);
         while walk.len() < LONGEST && !self.search.halted() {
             if let Some(&first) = met.get(&at) {
-                // The walk went backwards: what came last is first.
+                // The walk went backwards, so reverse it.
                 let cycle: Vec<_> = walk.drain(first..).rev().collect();
                 let Some(mut steps) = self.steps_to(&Target::State(at.0, &at.1), start)? else {
                     return Ok(None);
@@ -199,7 +202,7 @@ impl Watch<'_, '_> {
     }
 }
 
-/// A graph of values: vertices by their places in an ascending list, edges sorted.
+/// A graph of values: vertices by their positions in an ascending list, edges sorted.
 struct Values<'a> {
     vertices: Vec<Option<u32>>,
     edges: &'a [(Option<u32>, Option<u32>)],
@@ -219,8 +222,8 @@ impl Graph for Values<'_> {
     }
 }
 
-/// The strongly connected components of a graph given by its edges, sorted: a number for each
-/// vertex.
+/// Returns the strongly connected components of a graph given by its sorted edges: a number for
+/// each vertex.
 fn numbered_components(edges: &[(Option<u32>, Option<u32>)]) -> AHashMap<Option<u32>, usize> {
     let mut vertices: Vec<Option<u32>> = edges.iter().flat_map(|e| [e.0, e.1]).collect();
     vertices.sort_unstable();

@@ -1,12 +1,11 @@
-//! Whether a game on a model is won: search, solution, check of the solution, and the part of the
-//! game that shows it.
+//! Symbolic solution of a game on a model: search, solution, verification, and evidence.
 //!
 //! Input -> output: a [`Model`] and [`Rules`], with the obligations that start the game ->
-//! [`Played`]: who wins, the numbers of what was met, and if asked for and not too large the
-//! vertices that the winner's strategy leads to, with their moves.
+//! [`Played`]: the winner, counts, and on request, if it is small enough, the part of the game that
+//! the winner's strategy reaches.
 //!
-//! The winner's region and choices are checked (`certify.rs`) before anything is said; a flaw is an
-//! internal error.
+//! The winner's region and choices are verified (`certify.rs`) before anything is returned; a flaw
+//! is an internal error.
 
 use super::Strategy;
 use super::arena::{Arena, By, Player, Rules};
@@ -19,44 +18,44 @@ use mu_model::Model;
 use num_bigint::BigUint;
 use std::collections::VecDeque;
 
-/// What was found.
+/// Result of a game.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What the search of the model found and cost. If it is not complete, there is no winner.
+    /// Result and cost of the search of the model. If it is not complete, there is no winner.
     pub outcome: Outcome,
-    /// Vertices met: pairs of state and obligation.
+    /// Number of vertices: pairs of state and obligation.
     pub vertices: BigUint,
-    /// Obligations met.
+    /// Number of obligations.
     pub obligations: usize,
-    /// Moves from one obligation to another or itself, a relation each.
+    /// Number of moves between obligations, a relation each.
     pub moves: usize,
-    /// Layers of the winner's strategy.
+    /// Number of layers of the winner's strategy.
     pub choices: usize,
-    /// Who wins.
+    /// The winner.
     pub winner: Option<Player>,
-    /// What shows it, if asked for and no larger than allowed.
+    /// The evidence, if requested and within the size limit.
     pub play: Option<Play>,
 }
 
-/// A vertex of a play: a state (by slot) and an obligation.
+/// A vertex of the evidence: a state (by slot) and an obligation.
 pub type Vertex = (Vec<u32>, u32);
 
-/// The part of the game that a strategy leads to.
+/// The part of the game that a strategy reaches.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
-    /// Its vertices; the first ones are those that start it.
+    /// Its vertices; the start vertices come first.
     pub vertices: Vec<Vertex>,
-    /// How many start it.
+    /// Number of start vertices.
     pub roots: usize,
-    /// Moves, from a vertex to another, along a step of a label unless only the obligation
+    /// Moves between vertices, with the label of the step; without a label only the obligation
     /// changes.
     pub moves: Vec<(usize, Option<LabelId>, usize)>,
-    /// Steps by which the owner of a vertex has won at once.
+    /// Steps with which the owner of a vertex wins at once.
     pub deciding: Vec<(usize, LabelId, Vec<u32>)>,
 }
 
-/// Plays from some obligations at the initial state: all of them must be won by Even, or (not
-/// `all`) one. `largest`: most vertices of a play that is shown.
+/// Solves the game from some obligations at the initial state: Even must win all of them, or (not
+/// `all`) one. `largest`: limit on the vertices of the evidence.
 pub fn play(
     model: &dyn Model,
     rules: &mut dyn Rules,
@@ -119,8 +118,8 @@ pub fn play(
 }
 
 impl Arena<'_, '_> {
-    /// The part of the game that the winner's strategy leads to; none if it has more vertices than
-    /// allowed, or a limit comes first.
+    /// Returns the part of the game that the winner's strategy reaches; `None` if it has too many
+    /// vertices, or at a limit.
     fn shown(
         &mut self,
         solved: &Solved,
@@ -144,7 +143,7 @@ impl Arena<'_, '_> {
             .filter(|&p| self.search.manager.contains(region.won[p], &initial))
             .collect();
         if (player == Player::Odd) == all {
-            // One is enough.
+            // One start vertex is enough.
             roots.truncate(1);
         }
         let mut walk = Walk {
@@ -169,7 +168,7 @@ impl Arena<'_, '_> {
         Ok(Some(play))
     }
 
-    /// Adds the moves from a vertex that the strategy leaves.
+    /// Adds the moves from a vertex that the strategy permits.
     fn follow(
         &mut self,
         walk: &mut Walk,
@@ -194,7 +193,7 @@ impl Arena<'_, '_> {
         if own {
             let fits = |c: &&Choice| self.search.manager.contains(c.from, vector);
             let Some(choice) = choices.iter().find(fits).copied() else {
-                return Err(Diagnostic::internal("a vertex that is won has no choice"));
+                return Err(Diagnostic::internal("a winning vertex has no choice"));
             };
             let to = self.moves[choice.by].to;
             if let By::Here { .. } = self.moves[choice.by].by {
@@ -214,7 +213,7 @@ impl Arena<'_, '_> {
                     return Ok(());
                 }
             }
-            return Err(Diagnostic::internal("a choice is no step of the model"));
+            return Err(Diagnostic::internal("a choice is not a step of the model"));
         }
         for &m in &self.places[place].out {
             if let By::Here { able } = self.moves[m].by
@@ -234,7 +233,7 @@ impl Arena<'_, '_> {
         Ok(())
     }
 
-    /// The steps from a state, both by level.
+    /// Returns the steps from a state, both by level.
     fn steps_from(&mut self, vector: &[u32]) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
         let from = self.search.to_slots(vector);
         let mut all = Vec::new();
@@ -253,7 +252,7 @@ impl Arena<'_, '_> {
     }
 }
 
-/// A play in the making; vertices are by level and by place.
+/// Evidence under construction; vertices are by level and by place.
 struct Walk {
     play: Play,
     known: AHashMap<(usize, Vec<u32>), usize>,

@@ -1,12 +1,12 @@
 //! Symbolic search for a goal, with a shortest path to it.
 //!
 //! Input -> output: a [`Model`] and a [`Goal`] -> an [`Outcome`], and a [`Trace`] if the goal is
-//! reachable. First the chosen strategy runs, which for labels stops at the first sight of one (a
-//! short vector is learned only if a reachable state has it, so that is proof). Only if the goal is
-//! reachable, a breadth-first search over what has been learned keeps its layers, and the path is
-//! read off them from the goal backwards by preimages.
+//! reachable. First the chosen strategy runs. For labels it stops when one is learned, which proves
+//! reachability, because a short vector is learned only if a reachable state has it. Only if the
+//! goal is reachable, a breadth-first search over the learned relations stores its layers, and the
+//! path is reconstructed backwards from the goal by preimages.
 //!
-//! Invariant: without a trace, the goal is unreachable just if the outcome is complete.
+//! Invariant: without a trace, the goal is unreachable exactly if the outcome is complete.
 
 use super::ldd::{Action, Ldd};
 use super::reach::{Options, Outcome, Search, Strategy, with_threads};
@@ -14,11 +14,11 @@ use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::{Model, Slot};
 
-/// What is looked for.
+/// Goal of a search.
 pub enum Goal<'a> {
-    /// A step with a label of this kind.
+    /// A step with a label that satisfies the predicate.
     Label(&'a dyn Fn(LabelId) -> bool),
-    /// A state without a step.
+    /// A state without steps.
     Deadlock,
     /// A state with this value in this slot.
     Value(Slot, u32),
@@ -27,13 +27,13 @@ pub enum Goal<'a> {
 /// A path from the initial state to a goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Where it starts.
+    /// The initial state.
     pub initial: Vec<u32>,
-    /// Labels with the states they lead to. If a label was looked for, it is the last one's.
+    /// Labels with their target states. A goal label is the last one.
     pub steps: Vec<(LabelId, Vec<u32>)>,
 }
 
-/// Looks for a goal.
+/// Searches for a goal.
 pub fn find(
     model: &dyn Model,
     goal: &Goal<'_>,
@@ -64,7 +64,8 @@ pub fn find(
 }
 
 impl<'m> Search<'m> {
-    /// The members of `set` that are goals, or have a step that is. Learns from the set if need be.
+    /// Returns the members of `set` that are goals, or have a goal step. Learns from the set if
+    /// necessary.
     fn goals(&mut self, goal: &Goal<'_>, set: Ldd) -> Result<Ldd, Diagnostic> {
         let mut goals = Ldd::EMPTY;
         match *goal {
@@ -94,7 +95,7 @@ impl<'m> Search<'m> {
         self.failure.take().map_or(Ok(goals), Err)
     }
 
-    /// Breadth-first search for the goal with a path to it.
+    /// Searches breadth first for the goal and reconstructs a path to it.
     fn trace(mut self, goal: &Goal<'_>) -> Result<(Outcome, Option<Trace>), Diagnostic> {
         let initial = self.initial();
         let mut layers = Vec::new();
@@ -147,7 +148,7 @@ impl<'m> Search<'m> {
         Ok((outcome, Some(Trace { initial, steps })))
     }
 
-    /// A step from one state to another; to any by a label looked for, if `to` is not given.
+    /// Returns a step from one state to another; if `to` is `None`, a step with a goal label.
     fn step_between(
         &mut self,
         from: &[u32],

@@ -1,12 +1,12 @@
-//! The threads that help a search: their tasks, and how they carry them out.
+//! Helper threads of a search: their tasks and execution.
 //!
-//! A helper computes what the search is computing, a closure or images, on the same tables and in
-//! another order, so that its results are in the operation cache when the search comes to them (see
-//! [`Team`]). What comes back is the cache, and the steps that helpers have learned while the model
-//! is saturated (see [`Board`]); the search's result cannot depend on either. An error of the model
-//! that a helper meets ends what it does and is forgotten: the search meets it as well.
+//! A helper computes what the search is computing, a closure or images, on the same tables in
+//! another order, so that its results are in the operation cache when the search needs them (see
+//! [`Team`]). It affects the cache, and during saturation the learned steps (see [`Board`]); the
+//! search's result cannot depend on either. An error of the model ends a helper's task and is
+//! dropped: the search hits it as well.
 //!
-//! Cost: small operations are done twice when both happen to be at them.
+//! Cost: small operations are sometimes computed twice.
 
 use super::ldd::{Ldd, Plan, Team};
 use super::learned_steps::Board;
@@ -17,10 +17,10 @@ use mu_base::Budget;
 use mu_model::Model;
 use std::sync::Arc;
 
-/// What the search is at. The sets that it names must outlive collections until it is withdrawn.
+/// A task of the search. Its sets must survive collections until it is withdrawn.
 pub(super) enum Task {
-    /// The closure of a set; in a context whose relations learn, with what the threads have
-    /// learned.
+    /// The closure of a set. If the relations of the context learn, `board` exchanges the learned
+    /// steps.
     Closure { context: Arc<Context>, set: Ldd, board: Option<Arc<Board>> },
     /// Images of a set under relations.
     Images { set: Ldd, relations: Arc<[(Ldd, Plan)]> },
@@ -30,7 +30,7 @@ pub(super) enum Task {
     Matches { set: Ldd, shorts: Arc<[(Ldd, Plan)]> },
 }
 
-/// Sends the helpers home when the search is over, however it ends.
+/// Ends the helpers when the search ends.
 struct Closing(Arc<Team>);
 
 impl Drop for Closing {
@@ -39,7 +39,7 @@ impl Drop for Closing {
     }
 }
 
-/// Runs `work` with as many helpers as the options say; with none, there is no team.
+/// Runs `work` with the number of helpers in the options; without helpers there is no team.
 pub(super) fn with_crew<T>(
     model: &dyn Model,
     options: &Options,
@@ -57,7 +57,7 @@ pub(super) fn with_crew<T>(
             .filter_map(|rank| {
                 let team = &team;
                 let name = format!("helper {rank}");
-                // Without a thread there is one helper less.
+                // If a thread cannot be created, there is one helper less.
                 std::thread::Builder::new()
                     .name(name)
                     .stack_size(stack)
@@ -121,11 +121,11 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
 }
 
 impl Search<'_> {
-    /// Gives the helpers what the search is about to do.
+    /// Offers the next task to the helpers.
     pub(super) fn post(&self, task: Task) {
         self.manager.offer(Arc::new(task));
     }
-    /// Stops the helpers: the search has done what they were given.
+    /// Stops the helpers after the search has completed their task.
     pub(super) fn withdraw(&self) {
         self.manager.dismiss();
     }

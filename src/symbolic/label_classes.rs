@@ -1,11 +1,11 @@
-//! The steps of whole relations, sorted by what an observer of labels cannot tell apart.
+//! Partition of the steps of complete relations by the label classes of an observer.
 //!
-//! Input -> output: a search whose relations are whole, and a class for each label -> for each
-//! relation the vectors of each class, and the union of any choice of classes. Unions over ranges
-//! of classes are kept, so that similar choices share their work.
+//! Input -> output: a search with complete relations, and a class for each label -> for each
+//! relation the vectors of each class, and the union of any selection of classes. Unions over
+//! ranges of classes are cached, so that similar selections share work.
 //!
-//! Cost: a question to the model for each vector of a group, to learn its labels; a union for each
-//! range that is asked for. Invariant: all sets that are kept here are pinned in the search.
+//! Cost: an evaluation of the model for each vector of a group, to obtain its labels; a union for
+//! each requested range. Invariant: all sets stored here are pinned in the search.
 
 use super::ldd::Ldd;
 use super::reach::Search;
@@ -32,8 +32,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Sorts the steps of the relations, which must be whole; `class` names a label that stands for
-    /// all that are seen as this one is.
+    /// Partitions the steps of the relations, which must be complete. `class` returns the
+    /// representative of a label.
     pub fn new(
         search: &mut Search,
         class: &mut dyn FnMut(LabelId) -> Result<LabelId, Diagnostic>,
@@ -81,19 +81,19 @@ impl Classes {
         number
     }
 
-    /// The number of the class of a representative.
+    /// Returns the index of the class of a representative.
     pub fn number(&self, representative: LabelId) -> Option<usize> {
         self.class_of.get(&representative).copied()
     }
-    /// Number of relations.
+    /// Returns the number of relations.
     pub fn relations(&self) -> usize {
         self.steps.len()
     }
-    /// The classes that a relation has steps of.
+    /// Returns the classes of which a relation has steps.
     pub fn of(&self, relation: usize) -> impl Iterator<Item = usize> + '_ {
         self.steps[relation].rows.iter().map(|r| r.0)
     }
-    /// The steps of a relation whose class is wanted.
+    /// Returns the steps of a relation in the selected classes.
     pub fn part(
         &mut self,
         search: &mut Search,
@@ -111,7 +111,7 @@ impl Classes {
 }
 
 impl Search<'_> {
-    /// The states of a set that have some of these steps.
+    /// Returns the states of a set that have some of these steps.
     pub(super) fn sources(&mut self, set: Ldd, relation: usize, rows: Ldd) -> Ldd {
         let (source, matches) = (self.relations[relation].source, self.relations[relation].matches);
         let short = self.manager.project(rows, source);
@@ -119,7 +119,8 @@ impl Search<'_> {
     }
 }
 
-/// The union of the chosen ones (`counts` are their numbers before each) of a range.
+/// Returns the union of the selected classes in a range. `counts`: number of selected classes
+/// before each.
 fn union_over(
     steps: &mut ByClass,
     counts: &[usize],

@@ -1,34 +1,33 @@
-//! What threads that saturate together have learned of the relations.
+//! Exchange of learned steps between threads that saturate together.
 //!
-//! A helper has relations of its own, which begin as those of the search. Who learns writes it on
-//! the board; who is about to learn reads there what the others know. So no thread asks the model
-//! what another has asked before (but for what both ask at the same time), and threads agree on the
-//! relations that their images are cached under.
+//! Each helper has its own copy of the relations. A thread that learns steps publishes them on the
+//! board, and reads the board before it learns. So no thread evaluates what another has evaluated
+//! (except at the same time), and threads agree on the relations that are keys of cached images.
 //!
-//! Why it is right: a helper computes closures of sets that the search computes as well, so that it
-//! learns nothing of vectors that no state has; unions may come in any order. What a thread writes
-//! is whole: not of a manager that has halted.
+//! Correctness: a helper computes closures of sets that the search computes as well, so it learns
+//! nothing about unreachable vectors; unions may happen in any order. A thread publishes only
+//! complete results, never those of a halted manager.
 //!
-//! No lock is held while a manager works: its tables may have to grow, for which all helpers must
-//! give them up first.
+//! No lock is held while a manager works: its tables may have to grow, and all helpers must release
+//! them first.
 //!
-//! Invariant: a relation on the board holds the steps of just the short vectors that it says were
-//! seen, and is never less than what was read there.
+//! Invariant: a relation on the board holds the steps of exactly the short vectors in its `seen`,
+//! and is never smaller than a version read before.
 
 use super::ldd::{Ldd, Manager};
 use super::relation::Relation;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The relations, as all threads together know them.
+/// The relations known to all threads together.
 pub(super) struct Board {
     notes: Vec<Note>,
-    /// How often helpers have asked the model.
+    /// Number of evaluations by helpers.
     calls: AtomicU64,
 }
 
 struct Note {
-    /// How often it was written.
+    /// Number of writes.
     version: AtomicU64,
     relation: Mutex<Relation>,
 }
@@ -41,7 +40,7 @@ impl Note {
 }
 
 impl Board {
-    /// A board with these relations.
+    /// Creates a board with these relations.
     pub fn new(relations: &[Relation]) -> Self {
         let note = |relation: &Relation| Note {
             version: AtomicU64::new(0),
@@ -49,7 +48,7 @@ impl Board {
         };
         Self { notes: relations.iter().map(note).collect(), calls: AtomicU64::new(0) }
     }
-    /// All relations, each with its version.
+    /// Returns all relations with their versions.
     pub fn all(&self) -> (Vec<Relation>, Vec<u64>) {
         let note = |note: &Note| {
             let relation = note.lock();
@@ -57,10 +56,10 @@ impl Board {
         };
         self.notes.iter().map(note).unzip()
     }
-    /// Takes over what others have written of relation `i` since version `known`.
+    /// Merges the published steps of relation `i` since version `known` into `mine`.
     pub fn read(&self, i: usize, known: &mut u64, mine: &mut Relation, manager: &mut Manager) {
-        // Versions change under the lock. Here an older one is as good: then this thread asks what
-        // another has asked.
+        // Versions change under the lock. Reading an older one is harmless: this thread then
+        // repeats an evaluation.
         if self.notes[i].version.load(Ordering::Relaxed) != *known {
             let (other, version) = {
                 let note = self.notes[i].lock();
@@ -71,11 +70,11 @@ impl Board {
             }
         }
     }
-    /// Writes what this thread has learned of relation `i`, and reads it.
+    /// Publishes the learned steps of relation `i`, and merges published ones.
     pub fn write(&self, i: usize, known: &mut u64, mine: &mut Relation, manager: &mut Manager) {
         loop {
-            // Without the lock: operations may wait until helpers have given up the tables, and
-            // these may be waiting for the lock.
+            // Without the lock: operations may wait until helpers release the tables, and these may
+            // wait for the lock.
             self.read(i, known, mine, manager);
             if manager.halted().is_some() {
                 return;
@@ -89,15 +88,15 @@ impl Board {
             }
         }
     }
-    /// Says that a helper has asked the model so often.
+    /// Adds to the number of evaluations by helpers.
     pub fn add_calls(&self, calls: u64) {
         self.calls.fetch_add(calls, Ordering::Relaxed);
     }
-    /// How often helpers have asked the model since this was asked last.
+    /// Returns the number of evaluations by helpers since the last call.
     pub fn take_calls(&self) -> u64 {
         self.calls.swap(0, Ordering::Relaxed)
     }
-    /// Sets that a collection must keep.
+    /// Returns sets that a collection must preserve.
     pub fn roots(&self) -> Vec<Ldd> {
         self.notes.iter().flat_map(|note| note.lock().roots().collect::<Vec<_>>()).collect()
     }

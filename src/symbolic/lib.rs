@@ -1,9 +1,9 @@
-//! The symbolic engine: reachability over the waist with list decision diagrams.
+//! The symbolic engine: reachability of a [`mu_model::Model`] with list decision diagrams.
 //!
-//! Input -> output: any [`mu_model::Model`] -> exact counts ([`reach()`]), or a
-//! shortest path to a goal ([`find()`]), or what an observer of its labels decides ([`watch()`]),
-//! or who wins a game on its labels ([`play()`]). Knows slots and transition groups only.
-//! Diagrams are in [`ldd`], which stands by itself.
+//! Input -> output: any [`mu_model::Model`] -> exact counts ([`reach()`]), a shortest path to a
+//! goal ([`find()`]), the decision of an observer of its labels ([`watch()`]), or the winner of a
+//! game on its labels ([`play()`]). Knows slots and transition groups only. The diagrams are in
+//! [`ldd`], which is independent of the rest.
 #![warn(missing_docs)]
 
 mod arena;

@@ -1,41 +1,41 @@
-//! Orders of slots in the diagrams, from the dependency matrix (which group touches which slots).
+//! Slot orders for the diagrams, from the dependency matrix (which group touches which slots).
 //!
-//! Input -> output: footprints -> candidate orders, first level first; `tune.rs` measures them
-//! against each other. Candidates:
-//! - if most components share groups with one of them, a hub such as a bus or a memory: the others
-//!   in clusters that hang together without it, half of them before it and half behind, in each
-//!   those that share more with it last; a cluster that lies on both sides of the hub costs twice
-//!   the nodes (measured);
-//! - components in the linear arrangement of least total distance (each group pulls the components
-//!   that it touches together), slots inside as given or moved nearer to the other slots of their
+//! Input -> output: footprints -> candidate orders, first level first; `order_search.rs` compares
+//! them by measurement. Candidates:
+//! - if most components share groups with one of them, a hub such as a bus or a memory: the other
+//!   components in clusters that are connected without the hub, half of the clusters before it and
+//!   half after it. Within each half, clusters that share more with the hub are last. A cluster on
+//!   both sides of the hub costs twice the nodes (measured);
+//! - components in the linear arrangement of least total distance (each group pulls together the
+//!   components that it touches), slots inside as given or moved closer to the other slots of their
 //!   groups: correlations are inside components and between neighbours;
 //! - FORCE (Aloul, Markov, Sakallah, "FORCE: a fast and easy-to-implement variable-ordering
 //!   heuristic", GLSVLSI 2003): slots are pulled to the centres of gravity of their groups, from
-//!   the order given and from the Cuthill-McKee order of the slot graph;
-//! - the order given.
+//!   the given order and from the Cuthill-McKee order of the slot graph;
+//! - the given order.
 //!
-//! Cost: rounds of slots² · groups at most, with steps left out beyond a bound.
+//! Cost: rounds of slots² · groups at most; steps beyond a bound are omitted.
 
 use mu_model::{Model, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The order of the slots in vectors.
+/// Order of the slots in vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The first of [`candidate_orders`]; if the search is long, one that measurements show to be
-    /// much better, if there is one.
+    /// The first of [`candidate_orders`]; in a long search, a much better one if measurements find
+    /// it.
     #[default]
     Tuned,
     /// The first of [`candidate_orders`].
     Static,
-    /// As the model lists them.
+    /// The order of the model.
     Given,
     /// This permutation, first level first.
     Fixed(Vec<Slot>),
 }
 
 impl Order {
-    /// The order to begin with.
+    /// Returns the initial order.
     pub fn of(&self, model: &dyn Model) -> Vec<Slot> {
         match self {
             Order::Tuned | Order::Static => candidate_orders(model).swap_remove(0),
@@ -45,17 +45,17 @@ impl Order {
     }
 }
 
-/// Things that should be near each other, with a weight.
+/// Items that should be close to each other, with a weight.
 type Edge = (Vec<usize>, f64);
 
-/// Most elementary steps of one improvement.
+/// Limit on the elementary steps of one improvement.
 const WORK: usize = 40_000_000;
 
-/// Orders of the model's slots, first level first; most promising first.
+/// Returns orders of the model's slots, first level first, the most promising one first.
 pub fn candidate_orders(model: &dyn Model) -> Vec<Vec<Slot>> {
     let slots = model.slots().len();
     let mut counts: BTreeMap<Vec<usize>, f64> = BTreeMap::new();
-    // A group that writes nothing takes no part in the search.
+    // A group that writes nothing does not take part in the search.
     for g in model.groups().iter().filter(|g| !g.writes.is_empty()) {
         let touched: BTreeSet<usize> = g
             .reads
@@ -66,7 +66,7 @@ pub fn candidate_orders(model: &dyn Model) -> Vec<Vec<Slot>> {
             .collect();
         *counts.entry(touched.into_iter().collect()).or_default() += 1.0;
     }
-    // Groups of one footprint are one relation: they count little more than once.
+    // Groups with one footprint form one relation: they count little more than once.
     let edges: Vec<Edge> = counts.into_iter().map(|(e, n)| (e, 1.0 + n.ln())).collect();
     let given: Vec<usize> = (0..slots).collect();
     let mut orders = Vec::new();
@@ -103,7 +103,7 @@ fn places(order: &[usize]) -> Vec<usize> {
     place
 }
 
-/// Sum of the weighted spans of the edges.
+/// Returns the sum of the weighted spans of the edges.
 fn span(order: &[usize], edges: &[Edge]) -> f64 {
     let place = places(order);
     let one = |(e, w): &Edge| {
@@ -117,8 +117,8 @@ fn span(order: &[usize], edges: &[Edge]) -> f64 {
 /// Components with their slots, in some order.
 type Blocks = Vec<Vec<usize>>;
 
-/// The components' slots, components in an order of small total distance between those that share
-/// groups; and as a star, if they are one.
+/// Returns the components' slots, with components arranged for a small total distance between those
+/// that share groups; and the arrangement around a hub, if there is one.
 fn arranged_components(model: &dyn Model, edges: &[Edge]) -> (Blocks, Option<Blocks>) {
     let mut by_component: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (i, s) in model.slots().iter().enumerate() {
@@ -167,8 +167,8 @@ fn arranged_components(model: &dyn Model, edges: &[Edge]) -> (Blocks, Option<Blo
     (in_order(&best.1), star(&best.1, &pairs).map(|order| in_order(&order)))
 }
 
-/// The order of a star: clusters of the things around a hub, half of them on each side, in the
-/// order given otherwise; none if it is no star.
+/// Returns the arrangement around a hub: clusters of the other items, half of them on each side,
+/// otherwise in the given order; `None` if there is no hub.
 fn star(order: &[usize], pairs: &BTreeMap<(usize, usize), f64>) -> Option<Vec<usize>> {
     let tie = |a: usize, b: usize| pairs.get(&(a.min(b), a.max(b))).copied().unwrap_or(0.0);
     let degree = |a: usize| order.iter().filter(|&&b| b != a && tie(a, b) > 0.0).count();
@@ -184,7 +184,7 @@ fn star(order: &[usize], pairs: &BTreeMap<(usize, usize), f64>) -> Option<Vec<us
         far.push(near.into_iter().flatten().chain([thing]).collect());
         clusters = far;
     }
-    // Of two the one before the hub matters more than that they are on both sides of it.
+    // With two clusters, the one before the hub matters more than their distribution.
     if clusters.len() < 3 {
         return None;
     }
@@ -196,7 +196,7 @@ fn star(order: &[usize], pairs: &BTreeMap<(usize, usize), f64>) -> Option<Vec<us
     Some(clusters.into_iter().flatten().chain([hub]).chain(behind.into_iter().flatten()).collect())
 }
 
-/// Moves single things to where the cost is least, until no move helps; the cost reached.
+/// Moves single items to positions of least cost, until no move helps. Returns the cost.
 fn move_single(
     order: &mut Vec<usize>,
     work: usize,
@@ -228,8 +228,7 @@ fn move_single(
     now
 }
 
-/// Moves single slots to lessen the span; inside of their blocks (which lie one after the other),
-/// if blocks are given.
+/// Moves single slots to reduce the span, within their consecutive blocks if blocks are given.
 fn improve(order: &mut Vec<usize>, edges: &[Edge], blocks: Option<&[Vec<usize>]>) {
     let mut range = vec![(0, order.len()); order.len()];
     let mut at = 0;
@@ -269,8 +268,8 @@ fn force(start: &[usize], edges: &[Edge]) -> Vec<usize> {
     order
 }
 
-/// Breadth-first order of the graph whose nodes share edges, from nodes of low degree, neighbours
-/// of low degree first.
+/// Returns the breadth-first order of the graph of nodes that share edges, from nodes of low
+/// degree, neighbours of low degree first.
 fn cuthill_mckee(nodes: usize, edges: &[Edge]) -> Vec<usize> {
     let mut near = vec![BTreeSet::new(); nodes];
     for (edge, _) in edges {

@@ -1,16 +1,16 @@
-//! Looks for a better order of slots by measurement: a bad order costs orders of magnitude, and no
-//! static figure tells good from bad reliably.
+//! Search for a better slot order by measurement: a bad order costs orders of magnitude, and no
+//! static property is reliable.
 //!
 //! Input -> output: a model and an order -> a much better order, if one is found. Small versions of
-//! the model are searched to the end under many orders: the version of bound `b` leaves out every
-//! step that writes a value `>= b` to a slot that is not a control location. Values are numbered as
-//! they are met, so that is a part of the model with the same groups. The bound grows until a
-//! search is neither trivial nor long; then the best candidate is improved by moves of blocks of
-//! slots that make fewer nodes. What is good for a small version may be bad for a larger one, so
-//! the result counts only if it makes at most half the nodes in a version of double bound.
+//! the model are searched completely under many orders: the version of bound `b` omits every step
+//! that writes a value `>= b` to a slot that is not a control location. Values are numbered in
+//! order of discovery, so that is a part of the model with the same groups. The bound grows until a
+//! search is neither trivial nor long; then the best candidate is improved by moving blocks of
+//! slots. An order that is good for a small version may be bad for a larger one, so the result
+//! counts only if it creates at most half the nodes in a version of double bound.
 //!
-//! The answer depends on the model alone (moves come from a fixed seed, the effort is counted in
-//! nodes, not seconds). Cost: about twice [`EFFORT`] nodes made, some seconds.
+//! The result depends on the model alone (moves use a fixed seed, the effort is counted in nodes,
+//! not seconds). Cost: about twice [`EFFORT`] nodes, some seconds.
 
 use super::ldd::Halt;
 use super::order::candidate_orders;
@@ -19,11 +19,11 @@ use super::relation::Teacher;
 use mu_base::{Budget, Diagnostic};
 use mu_model::{Model, Slot};
 
-/// Nodes made by all trials together, about.
+/// Approximate number of nodes of all trials together.
 pub(super) const EFFORT: u64 = 3_000_000;
-/// A version whose best search makes fewer nodes is too small to tell orders apart.
+/// A version with fewer nodes in its best search is too small to compare orders.
 const TELLING: u64 = 12_000;
-/// Nodes after which a search of a candidate is given up at first.
+/// Initial limit on the nodes of a candidate's search.
 const PATIENCE: u64 = 60_000;
 
 struct Tuner<'m> {
@@ -35,8 +35,7 @@ struct Tuner<'m> {
     effort: u64,
 }
 
-/// A much better order for the model than the one given, found by making about twice `effort`
-/// nodes.
+/// Searches for a much better order than the given one, by creating about twice `effort` nodes.
 pub(super) fn better_order(
     model: &dyn Model,
     options: &Options,
@@ -61,7 +60,7 @@ pub(super) fn better_order(
         effort,
     };
     let (mut bound, mut patience) = (2u32, PATIENCE);
-    // The best candidate and the version that said so.
+    // The best candidate and the version of the comparison.
     let mut best: Option<(usize, u32)> = None;
     while tuner.spent < effort / 2 {
         let mut now: Option<(u64, usize)> = None;
@@ -96,12 +95,13 @@ impl Tuner<'_> {
     fn lost(&self) -> Diagnostic {
         Diagnostic::new(mu_base::Stage::Internal, "the tuner lost its teacher")
     }
-    /// Whether the last trial left steps out.
+    /// True if the last trial omitted steps.
     fn left_out(&self) -> bool {
         self.teacher.as_ref().is_some_and(|t| t.left_out)
     }
 
-    /// Nodes made by a search of the version of a bound, unless more than `limit`.
+    /// Returns the number of nodes of a search in the version of a bound; `None` if more than
+    /// `limit`.
     fn trial(&mut self, order: &[Slot], bound: u32, limit: u64) -> Result<Option<u64>, Diagnostic> {
         let Some(mut teacher) = self.teacher.take() else { return Err(self.lost()) };
         teacher.bound = Some(bound);
@@ -121,7 +121,7 @@ impl Tuner<'_> {
         result.map(|_| complete.then_some(made))
     }
 
-    /// Moves blocks of slots as long as that makes fewer nodes and effort is left.
+    /// Moves blocks of slots while that reduces the nodes and effort is left.
     fn climb(&mut self, order: &mut Vec<Slot>, bound: u32) -> Result<(), Diagnostic> {
         let Some(mut cost) = self.trial(order, bound, u64::MAX)? else { return Ok(()) };
         let mut seed = 0x5EED_u64;

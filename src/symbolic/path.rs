@@ -1,15 +1,14 @@
-//! The run that decides an obligation: a shortest one among those through the obligations that led
-//! to the decision.
+//! Path to a decision: a shortest run through the obligations that led to it.
 //!
-//! Input -> output: where a decision was met, or a state and its obligation -> a [`Run`], or
-//! nothing if a limit comes first. Breadth-first search over pairs of obligation and set of states,
-//! from both ends: layers forward from the start and backward from what is looked for, within the
-//! states of the model, always where the last layer has fewer nodes, restricted to obligations from
-//! which the decision was reached. The first common state lies on a shortest run; steps are read
-//! off the layers to both sides of it, and the model is asked for their labels.
+//! Input -> output: the location of a decision, or a state and its obligation -> a [`Run`]; `None`
+//! at a limit. Bidirectional breadth-first search over pairs of obligation and set of states:
+//! layers forward from the start and backward from the target, within the states of the model and
+//! the obligations that led to the decision. The side with fewer nodes in its last layer is
+//! expanded. The first common state lies on a shortest run; steps are reconstructed through the
+//! layers on both sides of it, and the model is evaluated for their labels.
 //!
 //! Cost: an image or preimage for each relation, obligation and layer. Invariant: all layers are
-//! pinned; the distances of the last layers add up to the number of layers made.
+//! pinned; the distances of the last layers add up to the number of layers.
 
 use super::Trace;
 use super::ldd::Ldd;
@@ -23,9 +22,9 @@ type Layer = BTreeMap<usize, Ldd>;
 
 /// Layers from one end.
 struct Layers {
-    /// From the end on; never none.
+    /// From the end on; never empty.
     layers: Vec<Layer>,
-    /// All of them together.
+    /// Union of all layers.
     seen: Layer,
 }
 
@@ -38,18 +37,18 @@ impl Layers {
     }
 }
 
-/// A label with the state that it leads to.
+/// A label with its target state.
 type Step = (LabelId, Vec<u32>);
 
-/// What is looked for.
+/// Target of a path search.
 pub(super) enum Target<'a> {
-    /// What a decision met.
+    /// The location of a decision.
     Decision(Decision),
     /// A state (by level) under the obligation of a place.
     State(usize, &'a [u32]),
 }
 
-/// Whether a step to a state (by level) that makes this of an obligation is looked for.
+/// Predicate on a step: its target (by level), and the successors of the obligation.
 type Wanted<'w> = dyn FnMut(&mut Watch, &[u32], Option<&[u32]>) -> Result<bool, Diagnostic> + 'w;
 
 fn broken() -> Diagnostic {
@@ -57,7 +56,7 @@ fn broken() -> Diagnostic {
 }
 
 impl Watch<'_, '_> {
-    /// A run to a decision; none if a limit comes first.
+    /// Returns a run to a decision; `None` at a limit.
     pub(super) fn path(
         &mut self,
         decision: Decision,
@@ -76,7 +75,7 @@ impl Watch<'_, '_> {
             .map(|steps| Run { trace: Trace { initial, steps }, end }))
     }
 
-    /// Steps from the start to a target.
+    /// Returns the steps from the start to a target.
     pub(super) fn steps_to(
         &mut self,
         target: &Target,
@@ -123,7 +122,7 @@ impl Watch<'_, '_> {
         }
     }
 
-    /// What of a layer's neighbours is new becomes the next layer.
+    /// Adds the new part of a layer's neighbours as the next layer.
     fn add(&mut self, end: &mut Layers, next: Layer) {
         let mut fresh = Layer::new();
         for (place, set) in next {
@@ -138,7 +137,7 @@ impl Watch<'_, '_> {
         end.layers.push(fresh);
     }
 
-    /// A pair that both last layers have.
+    /// Returns a pair in both last layers.
     fn meeting(&mut self, [front, back]: &[Layers; 2]) -> Option<(usize, Vec<u32>)> {
         front.front().iter().find_map(|(&place, &set)| {
             let common = self.search.manager.intersect(set, *back.front().get(&place)?);
@@ -146,7 +145,8 @@ impl Watch<'_, '_> {
         })
     }
 
-    /// The states that are the target, or have a step to it, under the obligation of its place.
+    /// Returns the states that are the target, or have a step to it, under the obligation of its
+    /// place.
     fn goal(&mut self, target: &Target) -> Result<Ldd, Diagnostic> {
         let all = self.all;
         let outline = self.outline(target_place(target))?;
@@ -171,7 +171,7 @@ impl Watch<'_, '_> {
         Ok(goal)
     }
 
-    /// Places from which a place was reached, with itself.
+    /// Returns the places from which a place was reached, including itself.
     fn ancestors(&self, last: usize) -> BTreeSet<usize> {
         let mut found = BTreeSet::from([last]);
         let mut open = vec![last];
@@ -181,7 +181,7 @@ impl Watch<'_, '_> {
         found
     }
 
-    /// A layer's images.
+    /// Returns a layer's images.
     fn forward(&mut self, layer: &Layer, allowed: &BTreeSet<usize>) -> Result<Layer, Diagnostic> {
         let mut next = Layer::new();
         for (&place, &set) in layer {
@@ -210,7 +210,7 @@ impl Watch<'_, '_> {
         Ok(next)
     }
 
-    /// A layer's preimages, among the states of the model.
+    /// Returns a layer's preimages among the states of the model.
     fn backward(&mut self, layer: &Layer, allowed: &BTreeSet<usize>) -> Result<Layer, Diagnostic> {
         let mut before = Layer::new();
         for &place in allowed {
@@ -239,7 +239,7 @@ impl Watch<'_, '_> {
         Ok(before)
     }
 
-    /// The step from a state to the target; none if it is the target.
+    /// Returns the step from a state to the target; `None` if the state is the target.
     fn last_step(&mut self, target: &Target, vector: &[u32]) -> Result<Option<Step>, Diagnostic> {
         let step = match *target {
             Target::State(..) => return Ok(None),
@@ -260,7 +260,7 @@ impl Watch<'_, '_> {
         step.map(Some).ok_or_else(broken)
     }
 
-    /// The steps through both ends' layers by way of a common pair.
+    /// Returns the steps through both ends' layers via a common pair.
     fn through(
         &mut self,
         mut front: Layers,
@@ -302,8 +302,8 @@ impl Watch<'_, '_> {
         Ok(steps)
     }
 
-    /// A step to a state under an obligation from a state of a layer: that place and state, and the
-    /// step.
+    /// Returns a step from a state of a layer to a state under an obligation, with the source place
+    /// and state.
     pub(super) fn step_before(
         &mut self,
         layer: &Layer,
@@ -332,8 +332,8 @@ impl Watch<'_, '_> {
         Ok(None)
     }
 
-    /// A step from a state (by level) under a place's obligation: the first that is wanted, asked
-    /// with the state after it (by level) and what the obligation becomes.
+    /// Returns the first step from a state (by level) under a place's obligation that satisfies
+    /// `wanted`.
     fn step_of(
         &mut self,
         place: usize,

@@ -1,18 +1,18 @@
-//! A model beside an observer of its labels, over sets of states: which obligations can meet which
-//! states, and whether one is decided.
+//! Symbolic product of a model and an observer of its labels: which obligations reach which states,
+//! and if one is decided.
 //!
 //! Input -> output: a [`Model`] and an [`Observer`] (such as a formula: obligations are its states
 //! with their data) -> [`Watched`]: the number of pairs of state and obligation, or a run that
 //! decides an obligation.
 //!
-//! First the model alone is searched by saturation, which leaves the relations whole. Then each
-//! obligation has its own set of states. The steps that leave it as it is make a saturation context
-//! (`saturation.rs`), so its set is closed at once and shares with all other obligations, and with
-//! the model's own search, the work below the levels where they differ: that is most of it, since
-//! an observer looks at few labels. Steps that change the obligation carry images to other
-//! obligations' sets, first met first served.
+//! First the model alone is searched by saturation, which completes the relations. Then each
+//! obligation has its own set of states. The steps that preserve it form a saturation context
+//! (`saturation.rs`). So its set is closed at once, and shares the work below the levels where
+//! contexts differ with all other obligations and with the model's own search. This is most of the
+//! work, since an observer distinguishes few labels. Steps that change the obligation carry images
+//! to other obligations' sets, in order of discovery.
 //!
-//! Cost: (obligations x classes of labels) questions to the observer; for each obligation at most a
+//! Cost: (obligations x classes of labels) queries to the observer; for each obligation at most a
 //! search of the model. Invariants: a set is closed under its context once its obligation has been
 //! visited; live diagrams are in `kept` and `pinned`.
 
@@ -30,47 +30,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Watches the labels of runs. Obligations are numbers of its own.
+/// Observer of the labels of runs. Obligations are numbers chosen by the implementation.
 pub trait Observer {
-    /// A label of the model's that is observed just as this one is; one for all labels that are.
+    /// Returns the representative of the labels that the observer does not distinguish from this
+    /// one.
     fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic>;
-    /// What an obligation becomes along a label (ascending); none: it is decided.
+    /// Returns the successors of an obligation along a label (ascending); `None`: it is decided.
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic>;
-    /// If the labels that leave a state tell whether the obligation is decided there: when it is
-    /// not. `labels` are all that there are, one a class. Other obligations flow.
+    /// Returns the condition for not being decided, if the outgoing labels of a state decide the
+    /// obligation there; `None` for other obligations. `labels`: all labels, one a class.
     fn test(&mut self, obligation: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic>;
-    /// Whether a run that never ends under such obligations decides.
+    /// True if an infinite run under such obligations decides.
     fn hostile(&mut self, obligation: u32) -> bool;
 }
 
-/// A condition on the labels that leave a state.
+/// A condition on the outgoing labels of a state.
 #[derive(Clone, Debug)]
 pub enum Test {
-    /// True or false.
+    /// A constant.
     Constant(bool),
     /// A step of one of these classes leaves.
     Leaves(Vec<LabelId>),
-    /// The contrary.
+    /// Negation.
     Not(Box<Test>),
-    /// All of these.
+    /// Conjunction.
     All(Vec<Test>),
-    /// Some of these.
+    /// Disjunction.
     Any(Vec<Test>),
 }
 
-/// What was found.
+/// Result of an observed search.
 #[derive(Clone, Debug)]
 pub struct Watched {
-    /// What the search of the model found and cost. If it is not complete, nothing is known unless
-    /// something is decided.
+    /// Result and cost of the search of the model. If it is not complete, only a decision is
+    /// reliable.
     pub outcome: Outcome,
-    /// Pairs of state and obligation met.
+    /// Number of pairs of state and obligation.
     pub pairs: BigUint,
-    /// Obligations met.
+    /// Number of obligations.
     pub obligations: usize,
-    /// Whether an obligation is decided.
+    /// True if an obligation is decided.
     pub decided: bool,
-    /// How; none if nothing is decided, or a limit came before it was found.
+    /// The deciding run; `None` if nothing is decided, or at a limit.
     pub run: Option<Run>,
 }
 
@@ -79,18 +80,18 @@ pub struct Watched {
 pub struct Run {
     /// Its steps.
     pub trace: Trace,
-    /// How it decides.
+    /// Kind of the decision.
     pub end: End,
 }
 
-/// How a run decides.
+/// Kind of a run's decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By its last label.
+    /// Its last label decides.
     Label,
-    /// By the labels that leave its last state, as to this obligation.
+    /// The outgoing labels of its last state decide this obligation.
     Test(u32),
-    /// By going on for ever: its last state is that after so many steps.
+    /// The run is infinite: its last state equals that after this number of steps.
     Back(usize),
 }
 
@@ -101,9 +102,9 @@ pub(super) struct Edge {
     pub rows: Ldd,
 }
 
-/// What the steps of the model are to an obligation.
+/// Effect of the model's steps on an obligation.
 pub(super) struct Outline {
-    /// Steps that leave it as it is: relations, whole or in part.
+    /// Steps that preserve it: relations, whole or in part.
     pub keeps: Vec<(usize, Option<Ldd>)>,
     context: Arc<Context>,
     /// Steps that change it.
@@ -112,8 +113,8 @@ pub(super) struct Outline {
     pub decides: Vec<(usize, Ldd)>,
 }
 
-/// An obligation that flows. Its states are at twice its place in `Search::kept`, those still to be
-/// carried on next to them.
+/// An obligation that is not a test. Its states are at twice its index in `Search::kept`, the
+/// unprocessed ones at the next index.
 pub(super) struct Place {
     pub obligation: u32,
     outline: Option<Rc<Outline>>,
@@ -134,8 +135,8 @@ pub(super) struct Watch<'a, 'm> {
     queue: BTreeSet<usize>,
 }
 
-/// Searches a model under observation, from some obligations at the initial state. The strategy is
-/// saturation, whatever the options say.
+/// Searches a model with an observer, from some obligations at the initial state. Always uses
+/// saturation.
 pub fn watch(
     model: &dyn Model,
     observer: &mut dyn Observer,
@@ -178,25 +179,25 @@ pub fn watch(
         };
         let mut outcome = watch.search.outcome(states)?;
         if decided {
-            // A limit may have come when only the run was looked for.
+            // The limit may have been reached only during the reconstruction of the run.
             outcome.stop = Stop::Complete;
         }
         Ok(Watched { outcome, pairs, obligations, decided, run })
     })
 }
 
-/// Where a decision was met.
+/// Location of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// By a label, under the obligation of this place.
+    /// A label decides, under the obligation of this place.
     Label(usize),
-    /// By a test on the way from this place; none: at the start.
+    /// A test decides after a step from this place; `None`: at the start.
     Test(Option<usize>, u32),
 }
 
 impl<'a, 'm> Watch<'a, 'm> {
-    /// Begins with a search whose relations are whole; `all` are the states of the model, which
-    /// must be kept.
+    /// Starts from a search with complete relations. `all`: the states of the model, which must
+    /// survive collections.
     fn new(
         mut search: Search<'m>,
         observer: &'a mut dyn Observer,
@@ -208,7 +209,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         Ok(Self { search, observer, all, classes, places, place_of, tests, queue })
     }
 
-    /// The states met under the obligation of a place.
+    /// Returns the states reached under the obligation of a place.
     pub fn states(&self, place: usize) -> Ldd {
         self.search.kept[2 * place]
     }
@@ -230,7 +231,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         Ok(None)
     }
 
-    /// Carries on what is new at a place.
+    /// Processes the new states of a place.
     fn visit(&mut self, i: usize) -> Result<Option<Decision>, Diagnostic> {
         let outline = self.outline(i)?;
         let seen = self.search.kept[2 * i];
@@ -242,7 +243,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         let closure = self.search.saturate_in(&outline.context, new);
         let fresh = self.search.manager.minus(closure, seen);
         self.search.kept[2 * i] = self.search.manager.union(seen, closure);
-        // Kept alive while its images are made; no obligation's edges lead to itself.
+        // Protected while its images are computed; no obligation has edges to itself.
         self.search.kept[2 * i + 1] = fresh;
         for &(relation, rows) in &outline.decides {
             if !self.image(fresh, relation, rows).is_empty() {
@@ -263,13 +264,13 @@ impl<'a, 'm> Watch<'a, 'm> {
         Ok(None)
     }
 
-    /// The image of a set under some steps of a relation.
+    /// Returns the image of a set under some steps of a relation.
     pub fn image(&mut self, set: Ldd, relation: usize, rows: Ldd) -> Ldd {
         let plan = self.search.relations[relation].image[0];
         self.search.manager.relprod(set, rows, plan)
     }
 
-    /// Brings an obligation to states; whether that decides.
+    /// Adds states to an obligation. Returns true if that decides.
     fn bring(&mut self, from: Option<usize>, to: u32, set: Ldd) -> Result<bool, Diagnostic> {
         if self.test(to)?.is_some() {
             return Ok(!self.failing(to, set)?.is_empty());
@@ -294,7 +295,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         Ok(false)
     }
 
-    /// The test that an obligation is, if it is one.
+    /// Returns the test of an obligation, if it is one.
     pub fn test(&mut self, obligation: u32) -> Result<Option<Rc<Test>>, Diagnostic> {
         if let Some(test) = self.tests.get(&obligation) {
             return Ok(test.clone());
@@ -304,7 +305,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         Ok(test)
     }
 
-    /// The states of a set that an obligation that is a test is decided by.
+    /// Returns the states of a set that decide an obligation that is a test.
     pub fn failing(&mut self, obligation: u32, set: Ldd) -> Result<Ldd, Diagnostic> {
         let Some(test) = self.test(obligation)? else { return Ok(Ldd::EMPTY) };
         let fine = self.passing(&test, set);
@@ -338,17 +339,17 @@ impl<'a, 'm> Watch<'a, 'm> {
         }
     }
 
-    /// The states of a set that have some of these steps.
+    /// Returns the states of a set that have some of these steps.
     pub fn sources(&mut self, set: Ldd, relation: usize, rows: Ldd) -> Ldd {
         self.search.sources(set, relation, rows)
     }
 
-    /// The steps of a relation whose class is wanted.
+    /// Returns the steps of a relation in the selected classes.
     fn part(&mut self, relation: usize, wanted: &dyn Fn(usize) -> bool) -> Ldd {
         self.classes.part(&mut self.search, relation, wanted)
     }
 
-    /// What the steps of the model are to the obligation of a place.
+    /// Returns the effect of the model's steps on the obligation of a place.
     pub fn outline(&mut self, place: usize) -> Result<Rc<Outline>, Diagnostic> {
         if let Some(outline) = &self.places[place].outline {
             return Ok(outline.clone());

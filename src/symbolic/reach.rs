@@ -2,12 +2,12 @@
 //! search, chaining, or saturation.
 //!
 //! Input -> output: a [`Model`] -> an [`Outcome`] with exact counts. Relations are learned on the
-//! fly (see `relation.rs`), slots are put in an order that suits the diagrams (see `order.rs`).
-//! Saturation is in `saturation.rs`.
+//! fly (see `relation.rs`), slots get an order that suits the diagrams (see `order.rs`). Saturation
+//! is in `saturation.rs`.
 //!
 //! Chaining: Roig, Cortadella, Pastor, "Verification of asynchronous circuits by BDD-based model
-//! checking of Petri nets" (1995). Cost: depends on the diagrams' sizes, not on the number of
-//! states. Limits are polled while operations run; a limit is an outcome.
+//! checking of Petri nets" (1995). Cost: depends on the sizes of the diagrams, not on the number of
+//! states. Limits are polled during operations; a limit is an outcome.
 
 use super::helpers::{Task, with_crew};
 use super::ldd::{Halt, Ldd, Manager, Plan, Settings, Team};
@@ -23,16 +23,17 @@ use num_bigint::BigUint;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How the search goes.
+/// Strategy of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Whole layers, all relations applied to the same frontier. Gives the number of levels and
+    /// Whole layers; all relations apply to the same frontier. Yields the number of levels and
     /// shortest paths.
     BreadthFirst,
-    /// The relations one after the other, each applied to what the former ones found.
+    /// The relations in sequence, each applied to the results of the previous ones.
     Chaining,
-    /// Bottom levels first, each diagram node closed under the relations that begin at its level.
+    /// Bottom levels first; each diagram node is closed under the relations that begin at its
+    /// level.
     #[default]
     Saturation,
 }
@@ -40,17 +41,17 @@ pub enum Strategy {
 /// Options of a symbolic search.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How the search goes.
+    /// Strategy of the search.
     pub strategy: Strategy,
     /// Order of slots.
     pub order: Order,
-    /// Whether groups of equal footprint share a relation.
+    /// True if groups of equal footprint share a relation.
     pub merge: bool,
-    /// Whether to count transitions.
+    /// True if transitions are counted.
     pub transitions: bool,
-    /// Whether to count deadlocks.
+    /// True if deadlocks are counted.
     pub deadlocks: bool,
-    /// Threads: the search, and helpers that work ahead of it.
+    /// Threads: the search, and helpers that compute ahead of it.
     pub threads: usize,
     /// Sizes of the node tables.
     pub settings: Settings,
@@ -72,31 +73,31 @@ impl Default for Options {
     }
 }
 
-/// What a search found and what it cost.
+/// Result and cost of a search.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Why it stopped. Unless complete, the counts are lower bounds (states) or absent.
+    /// Stop reason. Unless complete, the counts are lower bounds (states) or absent.
     pub stop: Stop,
     /// Number of states found.
     pub states: BigUint,
-    /// Number of transitions (distinct label and target for each state), if asked for and
-    /// complete.
+    /// Number of transitions (distinct label and target for each state), if requested and complete.
     pub transitions: Option<BigUint>,
-    /// Number of states without a step; if asked for and complete.
+    /// Number of states without steps, if requested and complete.
     pub deadlocks: Option<BigUint>,
-    /// Number of layers after the initial one, of a breadth-first search; of rounds, if chaining.
+    /// Number of layers after the initial one, for breadth-first search; number of rounds, for
+    /// chaining.
     pub levels: Option<usize>,
     /// Diagram nodes of the set of states.
     pub nodes: usize,
     /// Diagram nodes of all relations together.
     pub relation_nodes: usize,
-    /// Most nodes in the table at one time, dead ones included.
+    /// Maximum number of nodes in the table, including dead ones.
     pub peak_nodes: usize,
     /// Bytes of the tables at the end.
     pub bytes: u64,
     /// Collections of dead nodes.
     pub collections: u64,
-    /// Number of relations that the groups were merged to.
+    /// Number of relations after merging groups.
     pub relations: usize,
     /// Calls of the model's evaluator.
     pub calls: u64,
@@ -104,7 +105,7 @@ pub struct Outcome {
     pub order: Vec<Slot>,
 }
 
-/// Finds all reachable states.
+/// Computes all reachable states.
 pub fn reach(model: &dyn Model, options: &Options, budget: &Budget) -> Result<Outcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
@@ -114,7 +115,7 @@ pub fn reach(model: &dyn Model, options: &Options, budget: &Budget) -> Result<Ou
     })
 }
 
-/// Runs with helpers, and with a stack that is deep enough.
+/// Runs `work` with helpers, and with a sufficient stack.
 pub(super) fn with_threads<T>(
     model: &dyn Model,
     options: &Options,
@@ -124,18 +125,18 @@ pub(super) fn with_threads<T>(
     stacker::grow(stack_size(model), || with_crew(model, options, budget, work))
 }
 
-/// Bytes of stack for the recursions, which are a few frames a level.
+/// Returns the bytes of stack for the recursions, which need a few frames a level.
 pub(super) fn stack_size(model: &dyn Model) -> usize {
     (1 << 20) + model.slots().len() * (16 << 10)
 }
 
-/// Why the watch halted the manager.
+/// Reason for which the watch halted the manager.
 type Reason = std::cell::RefCell<Option<Stop>>;
 
-/// Nodes made before a better order is looked for.
+/// Number of nodes after which a better order is searched.
 const PATIENCE: u64 = 60_000_000;
 
-/// A search under way.
+/// State of a search.
 pub(super) struct Search<'m> {
     pub model: &'m dyn Model,
     options: Options,
@@ -149,22 +150,21 @@ pub(super) struct Search<'m> {
     pub failure: Option<Diagnostic>,
     stop: Rc<Reason>,
     levels: Option<usize>,
-    /// The layers of a breadth-first search, kept through collections.
+    /// The layers of a breadth-first search, which survive collections.
     pub kept: Vec<Ldd>,
-    /// All states of a breadth-first search so far, kept through collections.
+    /// All states of a breadth-first search so far, which survive collections.
     known: Ldd,
-    /// Other sets kept through collections.
+    /// Other sets that survive collections.
     pub pinned: Vec<Ldd>,
     /// Numbers of saturation's contexts.
     pub numbers: Numbers,
-    /// Whether the search ended early because its goal was found.
+    /// True if the search ended early because it reached its goal.
     early: bool,
-    /// Stop as soon as a label looked for is learned.
+    /// True if the search stops as soon as a goal label is learned.
     pub hasty: bool,
-    /// Who helps, if anybody.
+    /// The helpers, if any.
     pub team: Option<Arc<Team>>,
-    /// While threads learn together: what they know, and for each relation the version that is
-    /// known here.
+    /// While threads learn together: the board, and for each relation the version known here.
     pub board: Option<(Arc<Board>, Vec<u64>)>,
 }
 
@@ -179,7 +179,7 @@ impl<'m> Search<'m> {
         Self::with_order(model, options.clone(), budget, order, Teacher::new(model, wanted))
     }
 
-    /// A search with a given order.
+    /// Creates a search with a given order.
     pub fn with_order(
         model: &'m dyn Model,
         options: Options,
@@ -193,7 +193,7 @@ impl<'m> Search<'m> {
         Ok(search)
     }
 
-    /// A search without relations, on a given manager.
+    /// Creates a search without relations, on a given manager.
     pub fn assistant(
         model: &'m dyn Model,
         options: &Options,
@@ -223,7 +223,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Takes on helpers.
+    /// Sets the helpers.
     pub fn engage(&mut self, team: Option<&Arc<Team>>) {
         self.team = team.cloned();
         if let Some(team) = team {
@@ -231,7 +231,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Begins afresh, with another order.
+    /// Restarts with another order.
     fn start(&mut self, order: Vec<Slot>) -> Result<(), Diagnostic> {
         let mut placed: Vec<Option<usize>> = vec![None; self.model.slots().len()];
         for (i, &slot) in order.iter().enumerate() {
@@ -272,7 +272,7 @@ impl<'m> Search<'m> {
         Ok(())
     }
 
-    /// The states reachable from the initial one, as far as limits allow.
+    /// Computes the reachable states, up to limits.
     pub fn run(&mut self, strategy: Strategy) -> Result<Ldd, Diagnostic> {
         if self.options.order != Order::Tuned || strategy != Strategy::Saturation {
             return self.run_once(strategy);
@@ -285,13 +285,13 @@ impl<'m> Search<'m> {
         }
         match better_order(self.model, &self.options, self.budget, &self.order, EFFORT)? {
             Some(order) => self.start(order)?,
-            // The caches still know what is done.
+            // The caches still have the previous results.
             None => self.manager.resume(),
         }
         self.run_once(strategy)
     }
 
-    /// The same with the order that it has.
+    /// Computes the reachable states with the current order.
     pub fn run_once(&mut self, strategy: Strategy) -> Result<Ldd, Diagnostic> {
         let initial = self.initial();
         let states = match strategy {
@@ -305,16 +305,16 @@ impl<'m> Search<'m> {
         self.failure.take().map_or(Ok(states), Err)
     }
 
-    /// The set of the initial state.
+    /// Returns the set of the initial state.
     pub fn initial(&mut self) -> Ldd {
         let initial = self.to_levels(&self.model.initial());
         self.manager.singleton(&initial)
     }
-    /// A state with its values in level order.
+    /// Converts a state to level order.
     pub fn to_levels(&self, state: &[u32]) -> Vec<u32> {
         self.order.iter().map(|&s| state[s as usize]).collect()
     }
-    /// A state with its values in slot order.
+    /// Converts a vector to slot order.
     pub fn to_slots(&self, vector: &[u32]) -> Vec<u32> {
         let mut state = vec![0; vector.len()];
         for (&slot, &value) in self.order.iter().zip(vector) {
@@ -322,7 +322,7 @@ impl<'m> Search<'m> {
         }
         state
     }
-    /// The level of a slot.
+    /// Returns the level of a slot.
     pub fn level(&self, slot: Slot) -> usize {
         self.order
             .iter()
@@ -330,18 +330,18 @@ impl<'m> Search<'m> {
             .expect("the order holds each slot of the model once")
     }
 
-    /// Whether the search must end now.
+    /// True if the search must end now.
     #[inline]
     pub fn halted(&self) -> bool {
         self.manager.halted().is_some()
     }
-    /// Goes on after a search that ended because its goal was found.
+    /// Resumes a search that ended at its goal.
     pub fn resume(&mut self) {
         if self.stop.borrow().is_none() {
             self.manager.resume();
         }
     }
-    /// Ends the search for a reason.
+    /// Ends the search with a reason.
     pub fn halt(&mut self, why: Stop) {
         self.stop.replace(Some(why));
         self.manager.halt();
@@ -373,7 +373,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Lets all relations learn from a set, also those that write nothing and take no part in
+    /// Lets all relations learn from a set, including those that write nothing and take no part in
     /// saturation.
     pub fn learn_all(&mut self, states: Ldd) {
         self.post(Task::Projections {
@@ -387,8 +387,8 @@ impl<'m> Search<'m> {
         self.withdraw();
     }
 
-    /// Lets those relations learn from all states that a search has passed over: saturation leaves
-    /// out what writes nothing, other searches nothing.
+    /// Lets the relations that a search skips learn from all states: saturation skips those that
+    /// write nothing, other searches none.
     pub fn learn_rest(&mut self, states: Ldd) {
         for i in
             (0..self.relations.len()).filter(|&i| !self.relations[i].writes).collect::<Vec<_>>()
@@ -398,10 +398,11 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Collects dead nodes if that is due; keeps relations, the manager's stack, and `roots`.
+    /// Collects dead nodes if a collection is due; preserves relations, the manager's stack, and
+    /// `roots`.
     pub fn tidy(&mut self, roots: &[Ldd]) {
         if self.manager.collection_due() {
-            // What helpers write on the board meanwhile would be lost.
+            // Results that helpers publish during the collection would be lost.
             let task = self.manager.recall();
             let board = self.board.as_ref().map_or(Vec::new(), |(board, _)| board.roots());
             let relations = self.relations.iter().flat_map(Relation::roots);
@@ -413,8 +414,8 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Breadth-first search. `each` gets the search and each layer (the initial one first), and
-    /// says whether to stop. On a halt, answers the states of the layers done.
+    /// Searches breadth first. Passes the search and each layer (the initial one first) to `each`,
+    /// which returns true to stop. After a halt, returns the states of the completed layers.
     pub fn layers(&mut self, initial: Ldd, mut each: impl FnMut(&mut Self, Ldd) -> bool) -> Ldd {
         let (mut states, mut frontier) = (initial, initial);
         let mut count = 0;
@@ -455,7 +456,7 @@ impl<'m> Search<'m> {
         states
     }
 
-    /// Lets helpers work at an image.
+    /// Offers an image to the helpers.
     fn post_image(&mut self, set: Ldd, relation: Ldd, plan: Plan) {
         self.post(Task::Images { set, relations: [(relation, plan)].into() });
     }
@@ -489,7 +490,7 @@ impl<'m> Search<'m> {
         states
     }
 
-    /// Polls limits, the number of states too.
+    /// Polls limits, including the number of states.
     fn poll(&mut self, states: Ldd) {
         if self
             .budget
@@ -504,7 +505,7 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Counts, once the search is over.
+    /// Computes the counts at the end of the search.
     pub fn outcome(mut self, states: Ldd) -> Result<Outcome, Diagnostic> {
         let (mut transitions, mut deadlocks) = (None, None);
         let count = self.manager.count(states);

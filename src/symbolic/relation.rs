@@ -1,13 +1,13 @@
-//! Relations of transition groups, learned while the search runs.
+//! Relations of transition groups, learned during the search.
 //!
 //! Groups with equal footprints (slots tested or read, slots written) share one relation: in models
-//! made of components, these are the groups of one component, or of one pair that communicates. A
-//! relation learns from a set of states: the set is cut down to the slots read, and each short
-//! vector not seen before is given to the model's worker once (Blom, van de Pol, "Symbolic
-//! reachability for process algebras with recursive data types", 2008: tables grow with the search,
-//! nothing is bounded in advance).
+//! made of components, these are the groups of one component, or of one communicating pair. A
+//! relation learns from a set of states: the set is projected to the slots read, and each new short
+//! vector is evaluated once by the model's worker (Blom, van de Pol, "Symbolic reachability for
+//! process algebras with recursive data types", 2008: tables grow with the search, nothing is
+//! bounded in advance).
 //!
-//! Invariant: `relation` holds the steps of just the short vectors in `seen`.
+//! Invariant: `relation` holds the steps of exactly the short vectors in `seen`.
 
 use super::ldd::{Action, Ldd, Manager, Plan};
 use ahash::{AHashMap, AHashSet};
@@ -16,7 +16,7 @@ use mu_base::ids::LabelId;
 use mu_model::{Group, Model, Slot, Steps, Worker};
 use std::collections::BTreeMap;
 
-/// Where a value of a relation's vector comes from.
+/// Source of a value in a relation's vector.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Required(u32),
@@ -29,46 +29,45 @@ enum Source {
 pub(super) struct Member {
     /// The group's number.
     pub group: usize,
-    /// From the relation's short vectors to the group's.
+    /// Projection from the relation's short vectors to the group's.
     select: Plan,
-    /// From states to those with a short vector in a given set.
+    /// Selection of states with a short vector in a given set.
     pub matches: Plan,
-    /// Position among the short vector (in level order) of each of the group's reads (in slot
-    /// order).
+    /// Position in the short vector (in level order) of each of the group's reads (in slot order).
     reads: Vec<usize>,
-    /// Short vectors must have this value at this position (a slot both required and read).
+    /// Required values at positions of the short vector (slots both required and read).
     also_required: Vec<(usize, u32)>,
-    /// What a vector of the relation is made of.
+    /// Sources of the values of the relation's vectors.
     sources: Vec<Source>,
     /// What is learned so far.
     pub sets: Learned,
     /// Labels of steps.
     pub labels: AHashSet<LabelId>,
-    /// For each slot written: the level, and whether each step learned changes its value.
+    /// For each slot written: the level, and true if each learned step changes its value.
     pub changes: Vec<(usize, bool)>,
-    /// For each slot written: where its value before the step is, if it is read.
+    /// For each slot written: the source of its value before the step, if it is read.
     before: Vec<Option<Source>>,
 }
 
-/// What is learned of a group: sets of short vectors.
+/// Learned sets of short vectors of a group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Learned {
-    /// Given to the worker.
+    /// Short vectors that were evaluated.
     seen: Ldd,
-    /// With at least one step, by their number of steps.
+    /// Short vectors with at least one step, by their number of steps.
     pub enabled: BTreeMap<usize, Ldd>,
-    /// With a step whose label is looked for.
+    /// Short vectors with a goal step.
     pub goal: Ldd,
 }
 
-/// What a group's steps from some short vectors teach.
+/// Steps of a group learned from some short vectors.
 #[derive(Default)]
 struct Lesson {
     sets: Learned,
-    /// How many steps there are.
+    /// Number of steps.
     steps: usize,
     labels: AHashSet<LabelId>,
-    /// For each slot written: whether each of these steps changes its value.
+    /// For each slot written: true if each of these steps changes its value.
     changes: Vec<bool>,
 }
 
@@ -79,7 +78,7 @@ pub(super) struct Relation {
     pub members: Vec<Member>,
     /// First level touched.
     pub top: usize,
-    /// Whether anything is written.
+    /// True if anything is written.
     pub writes: bool,
     /// The steps learned.
     pub relation: Ldd,
@@ -87,29 +86,28 @@ pub(super) struct Relation {
     pub image: [Plan; 2],
     /// Projection to short vectors, from the first level and from `top`.
     project: [Plan; 2],
-    /// From vectors of the relation to what they read.
+    /// Projection from vectors of the relation to the values read.
     pub source: Plan,
-    /// From states to those that read a given short vector.
+    /// Selection of states that read a given short vector.
     pub matches: Plan,
     /// Levels written.
     pub written: Vec<usize>,
-    /// What happens at each level.
+    /// Action at each level.
     pub actions: Vec<Action>,
     /// Short vectors learned.
     seen: Ldd,
-    /// How many short vectors there can be, if each slot that is read must have one of some
-    /// values.
+    /// Number of possible short vectors, if each slot that is read is limited to some values.
     possible: Option<u64>,
-    /// Whether all of these are learned.
+    /// True if all of these are learned.
     complete: bool,
 }
 
 impl Relation {
-    /// The projection to short vectors.
+    /// Returns the projection to short vectors.
     pub fn projection(&self) -> Plan {
         self.project[0]
     }
-    /// Sets that a collection must keep.
+    /// Returns sets that a collection must preserve.
     pub fn roots(&self) -> impl Iterator<Item = Ldd> + '_ {
         let members = self
             .members
@@ -119,8 +117,8 @@ impl Relation {
     }
 }
 
-/// The relations of a model; `level` gives each slot's level. Unless `merge`, each group gets its
-/// own.
+/// Creates the relations of a model. `level`: each slot's level. Unless `merge`, each group gets
+/// its own.
 pub(super) fn relations(
     model: &dyn Model,
     level: &[usize],
@@ -206,7 +204,8 @@ pub(super) fn relations(
         .collect()
 }
 
-/// The values at a level with which one of some groups may have steps; none if that may be any.
+/// Returns the values at a level with which one of the groups may have steps; `None` if any value
+/// may.
 fn required_at(
     model: &dyn Model,
     groups: &[usize],
@@ -286,24 +285,24 @@ fn member(
     }
 }
 
-/// What learning asks of the model.
+/// Evaluator of groups for learning.
 pub(super) struct Teacher<'m> {
     /// The model's evaluator.
     pub worker: Box<dyn Worker + 'm>,
-    /// Labels looked for.
+    /// Predicate for goal labels.
     pub wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>,
-    /// Whether a label looked for was seen.
+    /// True if a goal label was found.
     pub found: bool,
     /// Calls of the evaluator.
     pub calls: u64,
-    /// Steps that write a value from here on to a slot that is not a control location are left
-    /// out, if set; answers are remembered then.
+    /// If set, omits steps that write a value of at least this bound to a slot that is not a
+    /// control location; answers are then cached.
     pub bound: Option<u32>,
-    /// Whether a step was left out.
+    /// True if a step was omitted.
     pub left_out: bool,
     memory: AHashMap<(usize, Vec<u32>), GroupSteps>,
     steps: Steps,
-    /// For each group, for each slot that it writes: whether values are bounded.
+    /// By group and written slot: true if values are bounded.
     writes: Vec<Vec<bool>>,
 }
 
@@ -327,7 +326,7 @@ impl<'m> Teacher<'m> {
         }
     }
 
-    /// The steps of one group, without repetitions.
+    /// Returns the steps of one group, without duplicates.
     pub fn steps(&mut self, group: usize, reads: &[u32]) -> Result<GroupSteps, Diagnostic> {
         let Some(bound) = self.bound else {
             return self.ask(group, reads);
@@ -363,8 +362,8 @@ impl<'m> Teacher<'m> {
 
 impl Relation {
     /// Learns the steps of all short vectors of `set`, which begins at the first level (`from_top`
-    /// false) or at the relation's top. Whether there was anything to learn. If the manager
-    /// halts meanwhile, nothing was learned.
+    /// false) or at the relation's top. Returns true if there were new ones. If the manager halts,
+    /// nothing is learned.
     pub fn learn(
         &mut self,
         manager: &mut Manager,
@@ -404,7 +403,7 @@ impl Relation {
             .zip(&lessons)
             .map(|(m, l)| m.sets.united(manager, &l.sets))
             .collect();
-        // What an operation answers after a halt means nothing, and the search may be resumed.
+        // Results of operations after a halt are meaningless, and the search may be resumed.
         if manager.halted().is_some() {
             return Ok(false);
         }
@@ -421,8 +420,8 @@ impl Relation {
         Ok(true)
     }
 
-    /// Takes over what another thread has learned of the same relation; whether it did, which it
-    /// does not if the manager halts.
+    /// Merges the learned steps of another thread. Returns false if the manager halts; then nothing
+    /// is merged.
     pub fn absorb(&mut self, manager: &mut Manager, other: &Relation) -> bool {
         let relation = manager.union(self.relation, other.relation);
         let seen = manager.union(self.seen, other.seen);
@@ -451,7 +450,7 @@ impl Relation {
 }
 
 impl Learned {
-    /// Both together. If the manager halts, nothing meaningful.
+    /// Returns the union. Meaningless if the manager halts.
     fn united(&self, manager: &mut Manager, other: &Learned) -> Learned {
         let mut enabled = self.enabled.clone();
         for (&steps, &set) in &other.enabled {
@@ -467,7 +466,7 @@ impl Learned {
 }
 
 impl Member {
-    /// Asks for the steps of all vectors of `short`; appends vectors of the relation to `rows`.
+    /// Evaluates all vectors of `short`; appends vectors of the relation to `rows`.
     fn learn(
         &self,
         manager: &mut Manager,
@@ -539,8 +538,8 @@ impl Member {
         }));
     }
 
-    /// All steps learned: label and vector of the relation. The model is asked again, which is
-    /// cheaper than to remember labels in every search.
+    /// Passes all learned steps to `each`: label and vector of the relation. Evaluates the model
+    /// again, which is cheaper than storing labels in every search.
     pub fn labelled(
         &self,
         manager: &Manager,
@@ -573,7 +572,7 @@ impl Member {
         Ok(())
     }
 
-    /// The steps of the group from a state (given by slot): label and target.
+    /// Returns the steps of the group from a state (given by slot): label and target.
     pub fn steps_from(
         &self,
         group: &Group,

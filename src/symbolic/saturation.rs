@@ -1,28 +1,28 @@
 //! Saturation: a diagram node at level `k` is closed under all relations that touch no level above
-//! `k` before it is put under another node.
+//! `k` before it becomes a child of another node.
 //!
 //! Ciardo, Lüttgen, Siminiceanu, "Saturation: an efficient iteration strategy for symbolic
 //! state-space generation" (TACAS 2001), for list decision diagrams, with relations learned on the
-//! fly as in Meijer, Kant, Blom, van de Pol, "Read, write and copy dependencies for symbolic
-//! model checking" (HVC 2014) and LTSmin: a relation fires at its top level on a node's list, so
-//! what it reads is cut out of that node alone.
+//! fly as in Meijer, Kant, Blom, van de Pol, "Read, write and copy dependencies for symbolic model
+//! checking" (HVC 2014) and LTSmin: a relation fires at its top level on a node's list, so the
+//! values that it reads are in that node alone.
 //!
 //! Input -> output: a set and a [`Context`] (the relations to close under, by level) -> the
 //! closure. There may be many contexts in one run, such as one for each obligation of a formula.
-//! What lies at a level and below is numbered, and the number is a part of the cache's
-//! keys: contexts that agree below some level share all work that is done there.
+//! The relations of a level and below are numbered, and the number is a part of the cache's keys:
+//! contexts that agree below some level share all work there.
 //!
-//! Why it is right: steps change single vectors, so closed sets are closed under union; a relation
-//! with top `k` sees only values from level `k` on, and everything under a node is reachable below
-//! the values above it. Hence a node's closure does not depend on where it stands and is cached for
-//! the whole search, also while relations grow: it is the closure under the whole relations, of
-//! which it has learned all that it met.
+//! Correctness: steps change single vectors, so closed sets are closed under union. A relation with
+//! top `k` depends only on values from level `k` on, and everything under a node is reachable below
+//! the values above it. Hence a node's closure does not depend on its parents and is cached for the
+//! whole search, also while relations grow: it is the closure under the complete relations, which
+//! have learned all vectors in it.
 //!
-//! In the search of the model, a relation that fires again at a node fires on what is new there:
+//! In the search of the model, a relation that fires again at a node fires on the new part only:
 //! images distribute over unions, also closed ones.
 //!
 //! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is
-//! at the head of [`Search::fire`] only; the relations named in a number are never collected.
+//! at the head of [`Search::fire`] only; relations with a number are never collected.
 
 use super::helpers::Task;
 use super::ldd::{Action, Ldd, Plan, op};
@@ -37,7 +37,7 @@ use std::sync::Arc;
 const CLOSURE: u32 = op::EXTERNAL;
 /// Cache code: a list whose tails are closed to its closure.
 const FIRE: u32 = op::EXTERNAL + (1 << 26);
-/// Cache code: image with results closed.
+/// Cache code: image with closed results.
 const IMAGE: u32 = op::EXTERNAL + (2 << 26);
 /// Cache code: image with results closed below the first level.
 const IMAGE_TOP: u32 = op::EXTERNAL + (3 << 26);
@@ -46,33 +46,33 @@ const IMAGE_TOP: u32 = op::EXTERNAL + (3 << 26);
 struct Firing {
     /// Its number.
     index: usize,
-    /// The part of it that counts; none: all of it, as it is when it fires (if it learns then).
+    /// The part of it that fires; `None`: all of it, as learned at that time.
     part: Option<Ldd>,
-    /// From its top on: what happens at a level, and the cache code of the image from there, that
-    /// of the first level without firing.
+    /// From its top on: the action at a level, and the cache code of the image from there; for the
+    /// first level that without firing.
     steps: Arc<[(Action, u32)]>,
 }
 
 /// The relations that a set is closed under.
 pub(super) struct Context {
-    /// By level: the number of what fires there and below, and what fires there.
+    /// By level: the number of the relations there and below, and the relations there.
     levels: Vec<(u32, Vec<Firing>)>,
-    /// Whether relations learn when they fire.
+    /// True if relations learn when they fire.
     pub learning: bool,
 }
 
 /// Numbers of parts of contexts. They are as long-lived as the manager's cache.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// By what fires at a level (relations, 0 or 1 + a part's id) and the number below.
+    /// By the relations at a level (0, or 1 + the id of a part) and the number below.
     below: AHashMap<Vec<u32>, u32>,
     /// By plan and the number of the first level's context.
     images: AHashMap<(Plan, u32), u32>,
 }
 
 impl Search<'_> {
-    /// A context of whole relations (`None`) or parts of them; relations that are not given do not
-    /// fire. Parts must be kept.
+    /// Creates a context of whole relations (`None`) or parts of them; other relations do not fire.
+    /// Parts must survive collections.
     pub(super) fn context(&mut self, parts: &[(usize, Option<Ldd>)], learning: bool) -> Context {
         let height = self.model.slots().len();
         let mut by_level: Vec<Vec<(usize, Option<Ldd>)>> = vec![Vec::new(); height];
@@ -82,7 +82,7 @@ impl Search<'_> {
             }
         }
         let mut levels = Vec::with_capacity(height);
-        // Numbers of the levels done, last level first, after the one beyond.
+        // Numbers of the processed levels, last level first, after the one beyond.
         let mut numbers = vec![0u32];
         for (level, here) in by_level.into_iter().enumerate().rev() {
             let below = numbers[numbers.len() - 1];
@@ -104,7 +104,7 @@ impl Search<'_> {
                     let mut plan = self.relations[index].image[1];
                     while let Some((action, next)) = self.manager.step(plan) {
                         let at = steps.len();
-                        // The first level's image is closed below only.
+                        // The first level's image is closed only below.
                         let closed = numbers[(numbers.len() - 1).saturating_sub(at.max(1))];
                         let fresh = self.numbers.images.len() as u32 + 1;
                         steps.push((
@@ -127,10 +127,10 @@ impl Search<'_> {
         Context { levels, learning }
     }
 
-    /// The closure of a set. On a halt, nothing meaningful.
+    /// Returns the closure of a set. Meaningless after a halt.
     pub(super) fn saturate_in(&mut self, context: &Arc<Context>, set: Ldd) -> Ldd {
         self.catch_up();
-        // A helper knows neither labels that are looked for nor bounds of values.
+        // Helpers support neither goal labels nor bounds of values.
         let alike = self.teacher.wanted.is_none() && self.teacher.bound.is_none();
         if self.team.is_some() && !self.halted() && (!context.learning || alike) {
             let board = context.learning.then(|| Arc::new(Board::new(&self.relations)));
@@ -143,11 +143,11 @@ impl Search<'_> {
         closure
     }
 
-    /// Learns what helpers have learned, of sets whose closures the search has found in the cache.
-    /// A search that has halted does so when it goes on.
+    /// Merges the steps that helpers have learned about sets with closures found in the cache. A
+    /// halted search does this when it resumes.
     fn catch_up(&mut self) {
         let Some((board, mut known)) = self.board.take() else { return };
-        // Nothing is on offer any more: until the last helper has ended.
+        // No task is on offer any more: wait for the last helper.
         self.manager.recall();
         for (i, known) in known.iter_mut().enumerate() {
             board.read(i, known, &mut self.relations[i], &mut self.manager);
@@ -158,7 +158,7 @@ impl Search<'_> {
         }
     }
 
-    /// The closure of a set under all relations. On a halt, the set.
+    /// Returns the closure of a set under all relations. After a halt, returns the set.
     pub(super) fn saturate_all(&mut self, initial: Ldd) -> Ldd {
         let all: Vec<(usize, Option<Ldd>)> = (0..self.relations.len()).map(|i| (i, None)).collect();
         let context = Arc::new(self.context(&all, true));
@@ -205,7 +205,7 @@ impl Search<'_> {
         r
     }
 
-    /// The closure of a list whose tails are closed.
+    /// Returns the closure of a list with closed tails.
     fn fire(&mut self, context: &Context, set: Ldd, level: usize) -> Ldd {
         let Some((number, here)) = context.levels.get(level) else { return set };
         if here.is_empty() || set.is_empty() {
@@ -218,8 +218,8 @@ impl Search<'_> {
         if self.halted() {
             return Ldd::EMPTY;
         }
-        // The set, its closure so far, what is new, and for each relation what it was last applied
-        // to: its image is in the closure.
+        // The set, its closure so far, the new part, and for each relation the set to which it was
+        // last applied: its image is in the closure.
         let base = self.manager.stack.len();
         self.manager.stack.extend([(0, set), (0, set), (0, Ldd::EMPTY)]);
         self.manager.stack.extend(here.iter().map(|_| (0, Ldd::EMPTY)));
@@ -229,8 +229,8 @@ impl Search<'_> {
             self.tidy(&[]);
             let (firing, last) = (&here[next], base + 3 + next);
             next = (next + 1) % here.len();
-            // Not so where nothing is learned: obligations share images of whole sets, and
-            // differences have less in common.
+            // Not so without learning: obligations share images of whole sets, and differences have
+            // less in common.
             let new = if context.learning {
                 self.manager.minus(closure, self.manager.stack[last].1)
             } else {
@@ -258,7 +258,7 @@ impl Search<'_> {
         closure
     }
 
-    /// Results of all parts, of which a helper begins elsewhere than others.
+    /// Returns the results for all parts; a helper starts at another part.
     fn out_of_turn<T>(
         &mut self,
         parts: &[T],
@@ -271,8 +271,8 @@ impl Search<'_> {
         results
     }
 
-    /// The image of a list whose tails are closed; its tails are closed, and unless `top` so is
-    /// itself.
+    /// Returns the image of a list with closed tails; its tails are closed, and unless `top` the
+    /// list too.
     fn image(
         &mut self,
         context: &Context,

@@ -11,12 +11,12 @@ use std::rc::Rc;
 #[path = "../../tests/support/models.rs"]
 mod models;
 
-/// A word that depends on all of some numbers.
+/// Returns a hash of some numbers.
 fn scramble(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0x1234_5678, |acc, n| mu_base::random::Random::new(acc ^ n).next_u64())
 }
 
-/// A model whose steps are drawn from a seed.
+/// A model with steps drawn from a seed.
 pub(super) struct Random {
     seed: u64,
     slots: Vec<SlotInfo>,
@@ -61,8 +61,8 @@ impl Random {
         Random { seed, slots, groups, values }
     }
 
-    /// States, transitions, deadlocks and layers, by enumeration; and for each label below 4 the
-    /// length of the shortest path to it.
+    /// Returns states, transitions, deadlocks and layers, by enumeration; and for each label below
+    /// 4 the length of a shortest path to it.
     pub fn naive(&self) -> (usize, usize, usize, usize, Vec<Option<usize>>) {
         let mut seen = HashSet::from([self.initial()]);
         let mut queue = VecDeque::from([(self.initial(), 0)]);
@@ -85,7 +85,7 @@ impl Random {
         (seen.len(), transitions, deadlocks, depth, first)
     }
 
-    /// All steps from a state.
+    /// Returns all steps from a state.
     fn steps_from(&self, state: &[u32]) -> BTreeSet<(LabelId, Vec<u32>)> {
         let mut worker = self.worker();
         let mut all = BTreeSet::new();
@@ -215,8 +215,7 @@ fn limits_are_answers() {
     }
 }
 
-/// Wherever an effort ends a search, what it goes on with is the whole truth about the steps that
-/// it has learned.
+/// A resumed search misses no step, regardless of the effort after which it was halted.
 #[test]
 fn a_search_that_is_resumed_misses_nothing() {
     let mut halted = 0;
@@ -250,8 +249,8 @@ fn a_search_that_is_resumed_misses_nothing() {
     assert!(halted > 1000, "{halted}");
 }
 
-/// Threads that learn together, while tables grow and are collected, find what one thread finds;
-/// together they ask the model hardly more often.
+/// Threads that learn together, while tables grow and are collected, find the same states as one
+/// thread, with hardly more evaluations.
 #[test]
 fn threads_that_learn_together_find_what_one_finds() {
     let model = models::arcx(2);
@@ -279,7 +278,7 @@ fn threads_that_learn_together_find_what_one_finds() {
     }
 }
 
-/// A model with a state whose steps cannot be evaluated.
+/// A model with a state where the evaluation of steps fails.
 struct Broken(Random, Vec<u32>);
 
 impl Model for Broken {
@@ -414,7 +413,7 @@ fn goals_are_found_by_shortest_paths() {
     assert!(found > 50);
 }
 
-/// Watches for labels one after the other; after the last there is a test, or the last decides.
+/// Observes labels in sequence; after the last one there is a test, or the last one decides.
 struct After {
     labels: &'static [u32],
     stuck: bool,

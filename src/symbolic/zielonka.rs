@@ -1,27 +1,26 @@
-//! Who wins from each vertex of an [`Arena`], and how: Zielonka's algorithm over sets, component by
-//! component.
+//! Solver of an [`Arena`]: Zielonka's algorithm over sets, component by component.
 //!
-//! Input -> output: an arena -> [`Solved`]: both players' regions and the choices by which they
-//! win. Obligations are taken apart into strongly connected components, last ones first, so that
-//! formulas without alternation need attractors only; a component is solved by Zielonka's recursion
-//! on its highest priority ("Infinite games on finitely coloured graphs with applications to
-//! automata on infinite trees", 1998; over decision diagrams: Sanchez, Wesselink, Willemse, "A
-//! comparison of BDD-based parity game solvers", GandALF 2018). What is won is attracted at once to
-//! all vertices before it, and the search ends when the start is won.
+//! Input -> output: an arena -> [`Solved`]: both players' regions and winning choices. Obligations
+//! are divided into strongly connected components, last ones first, so that formulas without
+//! alternation need attractors only. A component is solved by Zielonka's recursion on its highest
+//! priority ("Infinite games on finitely coloured graphs with applications to automata on infinite
+//! trees", 1998; over decision diagrams: Sanchez, Wesselink, Willemse, "A comparison of BDD-based
+//! parity game solvers", GandALF 2018). Winning vertices are attracted at once by all earlier
+//! vertices, and the search ends when the start is won.
 //!
 //! A choice is made once, when a vertex is attracted: by a move into the frontier of that time. So
-//! a strategy is a list of layers, each with the set that it leads to, which is the layer before.
+//! a strategy is a list of layers, each with its target set, which is the previous layer.
 //!
-//! Cost: a preimage for each move and layer; recursion as deep as there are priorities. Invariants:
-//! choices of one player are of disjoint sets; `game` families are subgames: who moves in one, and
-//! has not won, can stay in it.
+//! Cost: a preimage for each move and layer; the recursion depth is the number of priorities.
+//! Invariants: choices of one player are of disjoint sets; `game` families are subgames: a vertex's
+//! owner who has not won can stay in it.
 
 use super::arena::{Arena, Family, Player};
 use super::ldd::Ldd;
 use mu_base::components::{Adjacency, components};
 use std::collections::BTreeSet;
 
-/// From these states at the move's place, the move goes to any of those.
+/// From the states `from` at the move's place, the move may go to any state in `to`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub by: usize,
@@ -29,14 +28,14 @@ pub(super) struct Choice {
     pub to: Ldd,
 }
 
-/// What a player has.
+/// A player's winning region with its strategy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Region {
     pub won: Family,
     pub choices: Vec<Choice>,
 }
 
-/// The regions of Even and Odd; vertices in neither were not looked at.
+/// The regions of Even and Odd; other vertices were not solved.
 #[derive(Clone, Debug)]
 pub(super) struct Solved {
     pub regions: [Region; 2],
@@ -49,7 +48,7 @@ impl Solved {
         let region = Region { won: arena.nothing(), choices: Vec::new() };
         Self { regions: [region.clone(), region] }
     }
-    /// What a player has.
+    /// Returns a player's region.
     pub fn of(&self, player: Player) -> &Region {
         &self.regions[player as usize]
     }
@@ -59,8 +58,8 @@ impl Solved {
 }
 
 impl Arena<'_, '_> {
-    /// Who wins the start, the conjunction (`all`) or disjunction of its places at the initial
-    /// state; none if that is open.
+    /// Returns the winner of the start, the conjunction (`all`) or disjunction of its places at the
+    /// initial state; `None` if it is open.
     pub fn winner(&mut self, solved: &Solved, all: bool) -> Option<Player> {
         let initial = self.search.initial();
         let (chooser, other) =
@@ -78,7 +77,7 @@ impl Arena<'_, '_> {
         (!open).then_some(other)
     }
 
-    /// Solves the game as far as its start asks. On a halt, nothing meaningful.
+    /// Solves the game until its start is decided. Meaningless after a halt.
     pub fn solve(&mut self, all: bool) -> Solved {
         let mut solved = Solved::nobody(self);
         let base = self.hold(&[]);
@@ -122,7 +121,7 @@ impl Arena<'_, '_> {
         solved
     }
 
-    /// Strongly connected components of the places, each after those that it leads to.
+    /// Returns the strongly connected components of the places, each after its successors.
     fn components(&self) -> Vec<Vec<usize>> {
         let mut links = Adjacency { offsets: vec![0], targets: Vec::new() };
         for place in &self.places {
@@ -133,8 +132,8 @@ impl Arena<'_, '_> {
         found.iter().map(|c| c.iter().map(|&v| v as usize).collect()).collect()
     }
 
-    /// The vertices that a player wins without a move: decided by themselves, or where the opponent
-    /// has none.
+    /// Returns the vertices that a player wins without a move: decided by themselves, or without a
+    /// move of the opponent.
     fn won_at_once(&mut self, player: Player) -> Family {
         let mut won = self.nothing();
         for place in 0..self.places.len() {
@@ -155,7 +154,7 @@ impl Arena<'_, '_> {
         won
     }
 
-    /// Gives a player vertices, and all from which it can go there; none of `spared`.
+    /// Adds vertices to a player's region, with their attractor, excluding `spared`.
     fn settle(&mut self, solved: &mut Solved, player: Player, new: Family, spared: &Family) {
         let theirs = self.with(&solved.of(player.opponent()).won, spared);
         let game = self.without(&self.vertices.clone(), &theirs);
@@ -170,8 +169,8 @@ impl Arena<'_, '_> {
         region.choices.extend(choices);
     }
 
-    /// All from which a player can go to `won` or `new` in a game, though the opponent may go to
-    /// what is `spared` too; `won` is closed already. The choices go towards these.
+    /// Returns the attractor of `won` and `new` for a player in a game in which the opponent may
+    /// also move to `spared`; `won` is closed already. Also returns the choices towards them.
     fn attract(
         &mut self,
         player: Player,
@@ -222,8 +221,8 @@ impl Arena<'_, '_> {
         (won, choices)
     }
 
-    /// Those of some vertices whose owner has no move but into `won`, in a game with what is
-    /// spared.
+    /// Returns the vertices of the opponent in `set` with no move except into `won`, in a game with
+    /// `spared`.
     fn cornered(
         &mut self,
         place: usize,
@@ -289,7 +288,7 @@ impl Arena<'_, '_> {
         solved
     }
 
-    /// A player's choices at some of its vertices: any move within a game.
+    /// Returns a player's choices at some of its vertices: any move within a game.
     fn stay(&mut self, player: Player, vertices: &Family, game: &Family) -> Vec<Choice> {
         let mut choices = Vec::new();
         let own: Vec<usize> =

@@ -16,7 +16,7 @@ use crate::support::tape::Tape;
 use mu_check::base::{Budget, Diagnostic, Limits, SourceId, Stage};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::expr::DataSpec;
-use mu_check::engines::{self, Engine, Options, Subject, Task, Wish};
+use mu_check::engines::{self, Capability, Engine, Options, Subject, Task};
 use mu_check::explore::{self, Extras, Silent};
 use mu_check::formula::typecheck::check_formula;
 use mu_check::formula::typed::TypedFormula;
@@ -156,8 +156,8 @@ impl Settings {
     pub(super) fn confluence(&self) -> Confluence {
         if self.confluence { Confluence::Auto } else { Confluence::None }
     }
-    fn wishes(&self) -> Vec<Wish> {
-        if self.confluence { vec![Wish::Priority] } else { Vec::new() }
+    fn wishes(&self) -> Vec<Capability> {
+        if self.confluence { vec![Capability::Priority] } else { Vec::new() }
     }
     /// The options of an engine.
     pub(super) fn options<'a>(&'a self, model: &dyn Model) -> Options<'a> {
@@ -176,7 +176,7 @@ impl Settings {
         budget: &Budget,
     ) -> Result<Answer, String> {
         let (options, wishes) = (self.options(model), self.wishes());
-        let task = Task { wishes: &wishes, options: &options, budget };
+        let task = Task { capabilities: &wishes, options: &options, budget };
         let written;
         let formula = if self.as_written {
             written = TypedFormula { as_written: true, ..formula.clone() };
@@ -198,7 +198,7 @@ impl Settings {
         let (options, wishes) = (self.options(model), self.wishes());
         counted(self.engine.count(
             model,
-            Task { wishes: &wishes, options: &options, budget },
+            Task { capabilities: &wishes, options: &options, budget },
             Extras::default(),
         ))
     }

@@ -5,7 +5,7 @@ use super::inside::{Inside, Settings, answer, budget, compiled, counted};
 use super::plain::Found;
 use super::runs::{Answer, Counts};
 use mu_check::base::Diagnostic;
-use mu_check::cluster::{Allies, Identity, Party, Secret, Together, meet};
+use mu_check::cluster::{GroupPeers, Identity, Party, SearchGroup, Secret, meet};
 use mu_check::engines::cluster::Cluster;
 use mu_check::engines::{Engine, Options, Subject, Task};
 use mu_check::explore::Extras;
@@ -79,13 +79,13 @@ fn one(
     let formulas = inside.over(&model)?;
     let connections =
         meet(party, &budget, Duration::from_secs(20), &mut || Ok(())).map_err(failed)?;
-    let allies = Allies::new(Together::new(connections, None).map_err(failed)?);
+    let allies = GroupPeers::new(SearchGroup::new(connections, None).map_err(failed)?);
     let counts = match counting {
         Some(counting) => {
             let options = Options { peers: Some(&allies), ..counting.options(&model) };
             counted(Cluster.count(
                 &model,
-                Task { wishes: &[], options: &options, budget: &budget },
+                Task { capabilities: &[], options: &options, budget: &budget },
                 Extras::default(),
             ))?
         }
@@ -94,7 +94,7 @@ fn one(
     let options = Options { peers: Some(&allies), ..settings.options(&model) };
     let mut answers = Vec::new();
     for formula in &formulas {
-        let task = Task { wishes: &[], options: &options, budget: &budget };
+        let task = Task { capabilities: &[], options: &options, budget: &budget };
         let found = Cluster.check(Subject { model: &model, labels: &model }, formula, task);
         answers.push(answer(found.map(|found| found.answer.verdict))?);
     }

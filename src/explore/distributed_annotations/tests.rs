@@ -1,9 +1,10 @@
-//! Annotated searches by several processes against a naive solver: lassos of all shapes with every
-//! assignment of their states to processes, and random graphs with random annotations, cut and
-//! resumed by another number of processes.
+//! Distributed annotated searches against a naive solver: lassos of all shapes with every
+//! assignment of their states to processes, and random graphs with random annotations, interrupted
+//! and resumed by another number of processes.
 //!
-//! The owner of a state is a hash of its value, so a state gets a value with the hash of its owner
-//! ([`Values`]). An annotation is a set of up to three obligations; a label maps each to a set.
+//! The owner of a state is a hash of its value, so each state gets a value with the hash of its
+//! owner ([`Values`]). An annotation is a set of up to three obligations; a label maps each to a
+//! set.
 
 use super::*;
 use crate::partition_checkpoint::{Stamp, SymmetryGroup, expect_sound};
@@ -18,7 +19,8 @@ const LABELS: [&str; 2] = ["a", "b"];
 /// Steps as source, label and target; the initial state is 0.
 type Steps = Vec<(usize, usize, usize)>;
 
-/// The successors of obligations, by label and obligation, and those that must not go on for ever.
+/// The successors of obligations, by label and obligation, and the obligations under a least fixed
+/// point.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     initial: u32,
@@ -117,16 +119,15 @@ fn model(steps: &[(usize, usize, usize)], values: &[u32]) -> HandModel {
     model
 }
 
-/// The result of a search: the annotation of each state, and whether a lfp_part obligation has a
-/// cycle.
+/// The result of a search: the annotation of each state, and true if an obligation under a least
+/// fixed point has a cycle.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     annotations: Vec<u32>,
     lasts: bool,
 }
 
-/// Computes the least annotations, and whether steps from lfp_part obligations to lfp_part ones form
-/// a cycle, by definition.
+/// Computes the least annotations and the cycles of least fixed points by definition.
 fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
     let mut annotations = vec![0; states];
     annotations[0] = rules.initial;
@@ -149,7 +150,7 @@ fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
 }
 
 /// Searches until no level is left or this many blocks are expanded; true if no level is left.
-/// Parcels arrive in the middle of the level before theirs, or at its end.
+/// Batches arrive in the middle of the level before theirs, or at its end.
 fn advance(partitions: &mut [Partition], mut blocks: usize, random: &mut Random) -> bool {
     loop {
         let Some(level) = partitions.iter().filter_map(|s| s.lowest_level()).min() else {
@@ -295,7 +296,7 @@ fn lassos_of_all_shapes_last_with_every_assignment_to_processes() {
         let values = Values::new(processes, STATES + 1);
         for states in 1..=STATES {
             for owners in assignments(states, processes) {
-                // Another process is the first one each time.
+                // Rotate the processes, so that the first one varies.
                 let turn = random.below(processes);
                 let owners: Vec<usize> =
                     owners.iter().map(|owner| (owner + turn) % processes).collect();

@@ -83,7 +83,7 @@ impl Expander<'_> {
                 )?
                 .is_err()
             {
-                return Err(symmetries.refuse().into());
+                return Err(symmetries.refute().into());
             }
             orbits.spent += from.elapsed();
         }

@@ -1,19 +1,17 @@
-//! What of a search lies on disk: states of earlier levels as runs of their hashes, and queued
+//! States of a search on disk: states of earlier levels as sorted runs of their hashes, and queued
 //! states.
 //!
-//! The table in memory holds the states met since it was last emptied. A state that is new to the
-//! table is a *candidate*: [`DiskStates::sift`] drops those that are in some run. It does so for many
-//! candidates at once, in the order of their hashes, so that every run is read at most once from
-//! its beginning to its end (delayed duplicate detection: Stern and Dill, "Using magnetic disk
-//! instead of main memory in the Murphi verifier", CAV 1998). A candidate that was dropped stays in
-//! the table, and so in the next run as well; runs may share states, and where runs are merged
-//! these meet.
+//! The table in memory holds the states found since it was last written out. A state that is new to
+//! the table is a *candidate*. [`DiskStates::sift`] drops the candidates that are in some run. It
+//! processes many candidates at once, in hash order, so that every run is read at most once from
+//! beginning to end (delayed duplicate detection: Stern and Dill, "Using magnetic disk instead of
+//! main memory in the Murphi verifier", CAV 1998). A dropped candidate stays in the table, and so
+//! in the next run as well. Runs may share states; a merge of runs removes duplicates.
 //!
-//! Cost: of a sift, a pass over all runs, about two bytes a state; of a flush, one run; merging
+//! Cost: a sift passes over all runs, about two bytes a state; a flush writes one run; merging
 //! writes each state a number of times that is logarithmic in the number of flushes.
 //!
-//! Invariant: a state counts once, when it is sifted: `stored` is the number of states that were
-//! ever new.
+//! Invariant: a state counts once, when it is sifted; `stored` is the number of distinct states.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -24,14 +22,14 @@ use super::super::table::Table;
 use super::run::{Run, Writer, merged};
 use mu_base::{Diagnostic, Stage};
 
-/// Runs beyond which the smaller half is merged.
+/// Number of runs above which the smaller half is merged.
 const MOST_RUNS: usize = if cfg!(test) { 4 } else { 12 };
-/// Hashes that are sorted at once when states are packed anew.
+/// Number of hashes sorted at once during repacking.
 const SORTED: usize = if cfg!(test) { 200 } else { 1 << 22 };
 /// States in a block of a queue.
 const BLOCK: usize = super::super::search::BLOCK;
 
-/// See the module's head.
+/// Runs of a search; see the module header.
 pub(super) struct DiskStates {
     pub folder: PathBuf,
     threads: usize,
@@ -42,7 +40,7 @@ pub(super) struct DiskStates {
 }
 
 impl DiskStates {
-    /// Nothing on disk yet; but that files can be made there is tried.
+    /// Starts without states on disk. Tests that files can be created in the folder.
     pub fn new(folder: PathBuf, threads: usize) -> Result<Self, Diagnostic> {
         let cold = Self {
             folder,
@@ -54,7 +52,7 @@ impl DiskStates {
         Writer::new(&cold.folder).map_err(|e| cold.failed(e))?;
         Ok(cold)
     }
-    /// Whether no state is on disk.
+    /// True if no state is on disk.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -65,7 +63,7 @@ impl DiskStates {
         )
     }
 
-    /// The hashes of those candidates that are in no run, ascending.
+    /// Returns the hashes of the candidates that are in no run, in ascending order.
     pub fn sift(&mut self, table: &Table, candidates: &[Vec<u64>]) -> Result<Vec<u64>, Diagnostic> {
         let threads = if candidates.len() < 4 { 1 } else { self.threads };
         let share = (1u64 << table.key_bits()).div_ceil(threads as u64);
@@ -108,7 +106,7 @@ impl DiskStates {
         Ok(all)
     }
 
-    /// Writes the table to a run and empties it. All candidates in it have been sifted.
+    /// Writes the table to a run and clears it. All its candidates must have been sifted.
     pub fn flush(&mut self, table: &mut Table) -> Result<(), Diagnostic> {
         let write = || -> std::io::Result<Run> {
             let mut writer = Writer::new(&self.folder)?;
@@ -133,14 +131,14 @@ impl DiskStates {
         Ok(())
     }
 
-    /// Bytes on disk, with those of some queues.
+    /// Updates the number of bytes on disk, including those of some queues.
     pub fn note_bytes(&mut self, queues: &[&Queue]) {
         let queued = queues.iter().flat_map(|q| q.runs.iter()).map(|(run, _)| run.bytes());
         self.spilled.bytes =
             self.spilled.bytes.max(self.runs.iter().map(Run::bytes).chain(queued).sum());
     }
 
-    /// Adds states, by their ascending hashes, to a queue that may hold so many in memory.
+    /// Adds states, by ascending hashes, to a queue that may hold `most` in memory.
     pub fn enqueue(
         &mut self,
         queue: &mut Queue,
@@ -170,7 +168,7 @@ impl DiskStates {
         Ok(())
     }
 
-    /// Takes blocks of about so many states from a queue.
+    /// Takes blocks with about `most` states from a queue.
     pub fn take(
         &self,
         queue: &mut Queue,
@@ -200,7 +198,7 @@ impl DiskStates {
         Ok(blocks)
     }
 
-    /// Some keys of states on disk, evenly spread.
+    /// Returns some keys of states on disk, evenly spread.
     pub fn sample(&self, table: &Table) -> Result<Vec<u64>, Diagnostic> {
         let mut keys = Vec::new();
         for run in &self.runs {
@@ -214,58 +212,58 @@ impl DiskStates {
         Ok(keys)
     }
 
-    /// Merges all runs, and says how many states they hold.
+    /// Merges all runs and returns their number of states.
     #[cfg(test)]
     pub fn distinct(&self) -> u64 {
         merged(&self.folder, &self.runs).unwrap().len()
     }
 }
 
-/// States of a level that wait to be expanded: some in memory, some on disk.
+/// States of a level that wait for expansion, in memory and on disk.
 #[derive(Default)]
 pub(super) struct Queue {
     pub blocks: VecDeque<Vec<u64>>,
-    /// With the page to go on with.
+    /// Runs, with the next page to read.
     runs: VecDeque<(Run, usize)>,
 }
 
 impl Queue {
-    /// States in memory.
+    /// Returns the number of states in memory.
     pub fn held(&self) -> u64 {
         self.blocks.iter().map(|b| b.len() as u64).sum()
     }
-    /// States that wait, or a few more.
+    /// Returns an upper bound on the number of waiting states.
     pub fn len(&self) -> u64 {
         self.held() + self.runs.iter().map(|(run, _)| run.len()).sum::<u64>()
     }
-    /// Whether none waits.
+    /// True if no state waits.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty() && self.runs.iter().all(|(run, page)| *page == run.pages())
     }
 }
 
-/// All that lies on disk, to be packed anew. An error of the disk is kept for the caller.
+/// All states on disk, for repacking. A disk error is stored for the caller.
 pub(super) struct SpilledStates<'a> {
     pub cold: &'a mut DiskStates,
     pub queues: [&'a mut Queue; 2],
     pub error: Option<Diagnostic>,
 }
 
-/// Why packing anew came to no end.
-enum Ended {
-    /// LeafLayout of a state that the layout cannot hold.
+/// Reason for the failure of a repacking.
+enum RepackError {
+    /// Leaves of a state that the layout cannot hold.
     Unfit(Vec<u32>),
     Disk(std::io::Error),
 }
 
-impl From<std::io::Error> for Ended {
+impl From<std::io::Error> for RepackError {
     fn from(error: std::io::Error) -> Self {
-        Ended::Disk(error)
+        RepackError::Disk(error)
     }
 }
 
 impl SpilledStates<'_> {
-    /// A run in the new layout, as several.
+    /// Converts a run to the new layout, as several runs.
     fn moved(
         &self,
         run: &Run,
@@ -273,7 +271,7 @@ impl SpilledStates<'_> {
         old: &Table,
         new: &Table,
         convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
-    ) -> Result<Vec<Run>, Ended> {
+    ) -> Result<Vec<Run>, RepackError> {
         let mut runs = Vec::new();
         let mut hashes = Vec::new();
         let mut write = |hashes: &mut Vec<u64>| -> std::io::Result<()> {
@@ -286,7 +284,7 @@ impl SpilledStates<'_> {
         };
         for page in from..run.pages() {
             for hash in run.page(page)? {
-                hashes.push(new.hash(convert(old.key(hash)).map_err(Ended::Unfit)?));
+                hashes.push(new.hash(convert(old.key(hash)).map_err(RepackError::Unfit)?));
             }
             if hashes.len() >= SORTED {
                 write(&mut hashes)?;
@@ -302,7 +300,7 @@ impl SpilledStates<'_> {
         old: &Table,
         new: &Table,
         convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
-    ) -> Result<[Vec<Run>; 3], Ended> {
+    ) -> Result<[Vec<Run>; 3], RepackError> {
         let mut cold = Vec::new();
         for run in &self.cold.runs {
             cold.push(merged(&self.cold.folder, &self.moved(run, 0, old, new, convert)?)?);
@@ -336,8 +334,8 @@ impl ExternalStates for SpilledStates<'_> {
                 }
                 Ok(())
             }
-            Err(Ended::Unfit(leaves)) => Err(leaves),
-            Err(Ended::Disk(error)) => {
+            Err(RepackError::Unfit(leaves)) => Err(leaves),
+            Err(RepackError::Disk(error)) => {
                 self.error = Some(self.cold.failed(error));
                 Ok(())
             }

@@ -1,15 +1,14 @@
-//! A search for whose states there is no room in memory: the table is emptied to disk whenever it
-//! can grow no more.
+//! Search with states on disk: the table is written to disk whenever it cannot grow.
 //!
-//! In: a model, a folder on a disk that is fast, a limit on the memory. Out: the counts of the
-//! search in memory, exactly. A level is expanded in slices. What is new to the table is held
-//! against the states on disk at the end of a slice ([`cold`]), before it is expanded: the table
-//! tells most of the successors that are old, since these are mostly near, and the disk is read
-//! once a slice, from beginning to end. Queued states go to disk as well where they are many.
+//! In: a model, a folder on a fast disk, a limit on the memory. Out: exactly the counts of the
+//! search in memory. A level is expanded in slices. At the end of a slice its candidates, the
+//! states that are new to the table, are compared with the states on disk ([`disk`]), before they
+//! are expanded. The table detects most duplicates, since they are mostly recent, and the disk is
+//! read once a slice, from beginning to end. Long queues are stored on disk as well.
 //!
-//! Cost: a pass over the states on disk for each slice, two bytes a state, of which there is one a
-//! level or one for each [`SLICES`]-th of the memory. Invariant: what is expanded has been sifted,
-//! so each state is expanded once.
+//! Cost: a pass over the states on disk for each slice, two bytes a state. There is one slice for
+//! each level, or for each [`SLICES`]-th of the memory. Invariant: expanded states have been
+//! sifted, so each state is expanded once.
 
 mod disk;
 mod run;
@@ -22,41 +21,41 @@ use super::Spill;
 use super::expander::CacheStatistics;
 use super::intern::held;
 use super::round::Block;
-use super::search::{GENEROUS, MOST_DEAD, SearchTotals, Shared, add, numbered, too_many};
+use super::search::{GENEROUS, MAX_DEADLOCKS, SearchTotals, Shared, add, index_too_wide, numbered};
 use super::store::Store;
 use super::table::{Growth, Insert, Payload, Table};
 use super::thread_state::ThreadState;
 use mu_base::{Diagnostic, Stop};
 
-/// A slice is as many states as would fill this part of the memory allowed, at eight bytes each.
+/// A slice has as many states as fill this fraction of the memory limit, at eight bytes each.
 const SLICES: u64 = 64;
-/// Part of the memory allowed that queued states of a level may take.
+/// Fraction of the memory limit for the queued states of a level.
 const QUEUED: u64 = 32;
-/// Part of the memory allowed that is kept free for sifting.
+/// Fraction of the memory limit reserved for sifting.
 const RESERVE: u64 = 6;
-/// Part of the memory allowed at whose end the table gives memory back.
+/// The table gives memory back if less than this fraction of the memory limit is free.
 const TIGHT: u64 = 16;
-/// A table smaller than this part of the memory allowed is not worth emptying: what takes the
-/// memory is something else.
+/// A table below this fraction of the memory limit is not written to disk, because something else
+/// takes the memory.
 const LEAST: u64 = 32;
-/// Least states of a slice.
+/// Minimum number of states of a slice.
 const LEAST_SLICE: u64 = 1 << 16;
-/// A level that is being expanded.
+/// A level during its expansion.
 struct Level {
     sizes: Sizes,
     now: Queue,
     next: Queue,
     /// Blocks of the slice.
     todo: Vec<Block>,
-    /// What was new to the table.
+    /// States that are new to the table.
     candidates: Vec<Vec<u64>>,
 }
 
-/// How much may be in memory.
+/// Limits on memory.
 struct Sizes {
     /// Bytes of the whole process.
     limit: u64,
-    /// States of the table, if these are limited instead.
+    /// Limit on the states of the table, if set instead.
     most: Option<u64>,
     /// States of a slice.
     slice: u64,
@@ -72,7 +71,7 @@ impl Sizes {
         };
         Self { limit, most, slice: slice.max(1), queued }
     }
-    /// Whether there is room for so many bytes more.
+    /// True if there is room for `more` bytes.
     fn have_room(&self, store: &Store, more: u64) -> bool {
         match self.most {
             Some(most) => store.table.len() < most,
@@ -82,18 +81,18 @@ impl Sizes {
             }
         }
     }
-    /// Whether the process has nearly all that it may have.
+    /// True if the process has nearly reached its limit.
     fn are_tight(&self) -> bool {
         self.most.is_none() && mu_base::limits::resident_bytes() > self.limit - self.limit / TIGHT
     }
-    /// Whether a table is so small that it is not worth emptying.
+    /// True if a table is too small to be written to disk.
     fn small(&self, store: &Store) -> bool {
         self.most.is_none() && store.table.bytes() < self.limit / LEAST
     }
 }
 
 impl<'a> Shared<'a> {
-    /// The search, with a folder for what memory has no room for.
+    /// Runs the search with a folder for states on disk.
     pub(super) fn coordinate_spilled(
         &'a self,
         helpers: usize,
@@ -101,7 +100,7 @@ impl<'a> Shared<'a> {
     ) -> Result<SearchTotals, Diagnostic> {
         let sizes = Sizes::new(self.budget.limits().max_memory.unwrap_or(u64::MAX), spill.most);
         let mut local = ThreadState::new(self, 0);
-        let initial = self.enter(&mut local)?;
+        let initial = self.insert_initial(&mut local)?;
         let mut cold = DiskStates::new(spill.folder.to_path_buf(), self.options.thread_count())?;
         cold.stored = 1;
         let mut totals = SearchTotals { initial, ..SearchTotals::default() };
@@ -135,7 +134,7 @@ impl<'a> Shared<'a> {
                     totals.transitions += round.transitions;
                     totals.deadlocks += round.deadlocks;
                     totals.surplus += round.surplus;
-                    round.dead.truncate(MOST_DEAD.saturating_sub(totals.dead.len()));
+                    round.dead.truncate(MAX_DEADLOCKS.saturating_sub(totals.dead.len()));
                     totals.dead.append(&mut round.dead);
                     level.candidates.append(&mut round.next);
                     add(&mut statistics, round.statistics);
@@ -162,7 +161,7 @@ impl<'a> Shared<'a> {
         Ok(totals)
     }
 
-    /// Holds the candidates against the states on disk; what is new waits for the next level.
+    /// Compares the candidates with the states on disk; new ones wait for the next level.
     fn sift(
         &self,
         cold: &mut DiskStates,
@@ -181,8 +180,7 @@ impl<'a> Shared<'a> {
             cold.enqueue(&mut level.next, &store.table, &hashes, most)?;
         }
         cold.note_bytes(&[&level.now, &level.next]);
-        // Progress and limits count the states of the table, and these besides, or less those that
-        // it holds again.
+        // Progress and limits count the states of the table plus this correction.
         self.beyond.store(cold.stored.wrapping_sub(store.table.len()), Ordering::Relaxed);
         Ok(())
     }
@@ -201,7 +199,7 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// Gives memory back: something else than the table needs more than was kept free for it.
+    /// Frees memory, because something other than the table needs more than its reserve.
     fn shrink(
         &self,
         cold: &mut DiskStates,
@@ -219,7 +217,7 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// Between rounds: makes room and places what found none.
+    /// Makes room between rounds, and inserts the states that found none.
     fn make_room(
         &self,
         cold: &mut DiskStates,
@@ -230,9 +228,9 @@ impl<'a> Shared<'a> {
     ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
         if overflow && store.at_limit() {
-            return Err(too_many());
+            return Err(index_too_wide());
         }
-        // What is on disk is packed anew only if it must be.
+        // States on disk are repacked only if necessary.
         let early = cold.is_empty() && (store.table.crowded() || overflow);
         let split = if self.goal.symmetries.is_none() && early { store.unfit_leaf() } else { None };
         let wanted = overflow || split.is_some() || early && store.could_be_short();
@@ -276,7 +274,7 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// Packs all states anew, wherever they are.
+    /// Repacks all states, in memory and on disk.
     fn replan(
         &self,
         cold: &mut DiskStates,
@@ -310,7 +308,7 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// That disk and table hold the states that were counted, and no others.
+    /// Asserts that disk and table hold exactly the counted states.
     #[cfg(test)]
     fn expect_all(&self, cold: &mut DiskStates, complete: bool) {
         let mut store = held!(self.store.write());

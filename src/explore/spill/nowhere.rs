@@ -1,5 +1,5 @@
-//! Where files without a name that several threads read are not at hand: nothing is spilled, and a
-//! search that is to spill says so.
+//! Substitute for platforms without unnamed files that several threads can read: a search with
+//! spilling is rejected.
 
 use super::Spill;
 use super::search::{SearchTotals, Shared};

@@ -1,16 +1,16 @@
-//! Sorted sets of hashes in files, for what a search has no room for.
+//! Sorted runs: sets of hashes in files, for searches that exceed memory.
 //!
-//! A run is a strictly ascending sequence of hashes, cut into pages of at most [`PAGE`]. A page is
-//! coded after Elias (1974) and Fano (1971): of each hash, less the first one of the page, the low
-//! bits stand in an array, the high bits as the places of ones in a bit vector. With `n` hashes
-//! over a range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion states,
-//! less than half of what the table needs for it. What a page begins with, and where it lies, is
-//! kept in memory: 32 bytes for 4,096 hashes.
+//! A run is a strictly ascending sequence of hashes, divided into pages of at most [`PAGE`]. A page
+//! uses the code of Elias (1974) and Fano (1971): of each hash, less the first one of the page, the
+//! low bits are stored in an array, the high bits as positions of ones in a bit vector. With `n`
+//! hashes over a range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion
+//! states, less than half of its entry in the table. The first hash and the position of each page
+//! are stored in memory: 32 bytes for 4,096 hashes.
 //!
-//! Files have no name (`tempfile`): whatever ends the process, nothing of them is left. Each page
-//! has a checksum; one that does not fit ends the search with an error. Cost of [`Run::mark`]: it
-//! reads the pages that could hold what is asked for, in their order, and counts the ones in their
-//! bit vectors; only where the high bits agree are low bits compared.
+//! Files have no name (`tempfile`), so nothing remains after the process ends. Each page has a
+//! checksum; a mismatch ends the search with an error. Cost of [`Run::mark`]: it reads the pages
+//! that can contain the hashes, in order, and counts the ones in their bit vectors. Low bits are
+//! compared only if the high bits agree.
 //!
 //! Invariant: what is read is what was written.
 
@@ -19,9 +19,9 @@ use std::io::{BufWriter, Error, ErrorKind, Result, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Most hashes of a page.
+/// Maximum number of hashes of a page.
 pub(super) const PAGE: usize = if cfg!(test) { 64 } else { 4096 };
-/// Most bytes that are read at once, if a page is not larger.
+/// Maximum number of bytes read at once, unless a page is larger.
 const READ: usize = 1 << 20;
 
 /// A page of a run.
@@ -29,16 +29,16 @@ const READ: usize = 1 << 20;
 struct Page {
     /// Its first hash.
     first: u64,
-    /// Its last one, less the first.
+    /// Its last hash, less the first.
     span: u64,
-    /// Where it lies.
+    /// Its position in the file.
     at: u64,
     count: u32,
     sum: u32,
 }
 
 impl Page {
-    /// Low bits of each hash.
+    /// Returns the number of low bits of each hash.
     fn low(&self) -> u32 {
         (self.span / u64::from(self.count.max(1))).max(1).ilog2()
     }
@@ -51,7 +51,7 @@ impl Page {
     }
 }
 
-/// See the module's head.
+/// A sorted run; see the module header.
 pub(super) struct Run {
     file: File,
     pages: Vec<Page>,
@@ -90,7 +90,7 @@ fn bits(words: &[u64], at: usize, width: u32) -> u64 {
 }
 
 impl Writer {
-    /// A run in a file of this folder.
+    /// Creates a run in an unnamed file of this folder.
     pub fn new(folder: &Path) -> Result<Self> {
         let file = BufWriter::with_capacity(READ, tempfile::tempfile_in(folder)?);
         Ok(Self {
@@ -102,11 +102,11 @@ impl Writer {
             count: 0,
         })
     }
-    /// Adds hashes, ascending, all above those before.
+    /// Adds ascending hashes, all above the previous ones.
     pub fn extend(&mut self, hashes: &[u64]) -> Result<()> {
         hashes.iter().try_for_each(|&hash| self.push(hash))
     }
-    /// Adds a hash above all before.
+    /// Adds a hash above all previous ones.
     pub fn push(&mut self, hash: u64) -> Result<()> {
         self.waiting.push(hash);
         if self.waiting.len() == PAGE { self.page() } else { Ok(()) }
@@ -119,7 +119,7 @@ impl Writer {
         if !before || !self.waiting.is_sorted_by(|a, b| a < b) {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                "the states of a run are not in order",
+                "the hashes of a run are not ascending",
             ));
         }
         let mut page = Page {
@@ -151,7 +151,7 @@ impl Writer {
         self.waiting.clear();
         Ok(())
     }
-    /// The run.
+    /// Completes the run.
     pub fn finish(mut self) -> Result<Run> {
         self.page()?;
         self.pages.shrink_to_fit();
@@ -161,19 +161,19 @@ impl Writer {
 }
 
 impl Run {
-    /// Hashes.
+    /// Returns the number of hashes.
     pub fn len(&self) -> u64 {
         self.count
     }
-    /// Bytes on disk.
+    /// Returns the bytes on disk.
     pub fn bytes(&self) -> u64 {
         self.pages.last().map_or(0, |p| p.at + p.words() as u64 * 8)
     }
-    /// Pages.
+    /// Returns the number of pages.
     pub fn pages(&self) -> usize {
         self.pages.len()
     }
-    /// The hashes of a page.
+    /// Returns the hashes of a page.
     pub fn page(&self, page: usize) -> Result<Vec<u64>> {
         let mut words = Words::default();
         words.read(self, page, page + 1)?;
@@ -194,22 +194,22 @@ impl Run {
         }
         Ok(hashes)
     }
-    /// Marks those of the hashes, which ascend, that are in the run. Returns the bytes read.
+    /// Marks the hashes that are in the run; they must be ascending. Returns the bytes read.
     pub fn mark(&self, hashes: &[u64], found: &mut [bool]) -> Result<u64> {
         let mut read = 0;
         let mut words = Words::default();
         let mut at = 0;
         let mut page = 0;
         while let Some(&hash) = hashes.get(at) {
-            // The last page that begins at or below it.
+            // The last page that begins at or below the hash.
             page += self.pages[page..].partition_point(|p| p.first <= hash);
             let Some(from) = page.checked_sub(1) else {
-                // All before the first page.
+                // All hashes before the first page.
                 let Some(first) = self.pages.first() else { break };
                 at += hashes[at..].partition_point(|h| *h < first.first);
                 continue;
             };
-            // As many pages as are read at once, as far as there may be something to look for.
+            // Read as many pages at once as the buffer allows and the hashes require.
             let last = hashes[hashes.len() - 1];
             let mut to = from + 1;
             while to < self.pages.len()
@@ -226,7 +226,7 @@ impl Run {
                 rest = after;
                 let end = at + hashes[at..].partition_point(|h| *h <= p.first + p.span);
                 p.mark(mine, &hashes[at..end], &mut found[at..end]);
-                // Hashes between this page and the next are nowhere.
+                // Hashes between this page and the next are in no page.
                 at = end;
             }
             page = to;
@@ -241,16 +241,16 @@ impl Run {
 }
 
 impl Page {
-    /// Marks those of the hashes that are in this page.
+    /// Marks the hashes that are in this page.
     fn mark(&self, words: &[u64], hashes: &[u64], found: &mut [bool]) {
         let low = self.low();
         let (lows, highs) = words.split_at(self.low_words());
-        // Words of high bits that were passed, and the zeros in them.
+        // Words of high bits passed so far, and the zeros in them.
         let (mut word, mut zeros) = (0usize, 0u64);
         for (&hash, found) in hashes.iter().zip(found) {
             let Some(value) = hash.checked_sub(self.first) else { continue };
             let high = value >> low;
-            // The hashes with these high bits begin after so many zeros.
+            // The hashes with these high bits begin after this number of zeros.
             let mut at = if high == 0 {
                 0
             } else {
@@ -280,7 +280,7 @@ impl Page {
     }
 }
 
-/// The place of the `n`-th zero of a word, from 1 on; the word has so many.
+/// Returns the position of the `n`-th zero of a word, counted from 1; the word has that many.
 #[inline]
 fn place_of_zero(word: u64, n: u64) -> usize {
     let mut zeros = !word;
@@ -298,7 +298,7 @@ struct Words {
 }
 
 impl Words {
-    /// Reads pages that lie one after the other, and compares their sums. Returns the bytes read.
+    /// Reads consecutive pages and verifies their checksums. Returns the bytes read.
     fn read(&mut self, run: &Run, from: usize, to: usize) -> Result<u64> {
         let pages = &run.pages[from..to];
         let words: usize = pages.iter().map(Page::words).sum();
@@ -310,7 +310,7 @@ impl Words {
             if crc32fast::hash(mine) != page.sum {
                 return Err(Error::new(
                     ErrorKind::InvalidData,
-                    "states were read that are not those that were written",
+                    "the checksum of a page of spilled states is wrong",
                 ));
             }
             rest = after;
@@ -325,7 +325,7 @@ impl Words {
     }
 }
 
-/// The union of runs as one run.
+/// Merges runs into their union.
 pub(super) fn merged(folder: &Path, runs: &[Run]) -> Result<Run> {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_hold_what_was_written_and_nothing_else() {
+    fn runs_hold_exactly_what_was_written() {
         for seed in 0..60 {
             let mut random = Random::new(seed);
             let bits = [63, 40, 20, 9][seed as usize % 4];
@@ -434,16 +434,13 @@ mod tests {
             run.file.write_all_at(&[byte[0] ^ 4], at).unwrap();
             let asked: Vec<u64> = hashes.iter().copied().collect();
             let error = run.mark(&asked, &mut vec![false; asked.len()]).unwrap_err();
-            assert!(
-                error.to_string().contains("not those that were written"),
-                "byte {at}: {error}"
-            );
+            assert!(error.to_string().contains("checksum of a page"), "byte {at}: {error}");
             run.file.write_all_at(&byte, at).unwrap();
         }
     }
 
     #[test]
-    fn what_is_out_of_order_is_refused() {
+    fn unsorted_hashes_are_rejected() {
         let mut writer = Writer::new(&std::env::temp_dir()).unwrap();
         writer.extend(&[3, 2]).unwrap();
         assert!(writer.finish().is_err());

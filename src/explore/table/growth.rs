@@ -1,37 +1,36 @@
-//! Room for more keys: all threads grow the table in place while no worker uses it.
+//! Growth of the state table in place, by all threads, while no worker uses it.
 //!
 //! The bucket is monotone in the hash, so a table of `n` buckets becomes one of `r n` by one sweep
-//! from its end to its beginning. It goes by *strips*: of the buckets below `high`, those from
-//! about `high / r` on move to `high` and beyond, where everything is in the new order already. So
-//! the threads share a strip without regard for each other: each empties its own buckets and adds
-//! what was in them as a worker would. Strips get shorter by the factor `r`, so there are a few
-//! dozen; the last ones, of a bucket each, are nobody's to share.
+//! from its end to its beginning. The sweep proceeds by *strips*: of the buckets below `high`,
+//! those from about `high / r` on move to `high` and beyond, where everything is in the new order
+//! already. So the threads divide a strip without synchronisation: each empties its own buckets and
+//! inserts their entries as a worker does. Strips get shorter by the factor `r`, so there are a few
+//! dozen; the last ones, of one bucket each, are processed by one thread.
 //!
-//! In: a table that is crowded. Out: the same entries with their payloads in a larger one. Cost:
-//! linear in the entries; beside the new segments no memory to speak of (below one segment a second
-//! table).
+//! In: a crowded table. Out: the same entries with their payloads in a larger one. Cost: linear in
+//! the entries; hardly any memory except the new segments (below one segment a second table).
 //!
-//! Invariant: before each strip all entries below `high` are where the old geometry has them, all
-//! others where the new one has them, but for those that wait for their home to be swept. An entry
-//! that finds no room within reach is left over and inserted last.
+//! Invariant: before each strip all entries below `high` are where the old geometry puts them, all
+//! others where the new one puts them, except entries that wait for their home to be swept. An
+//! entry that finds no room within reach is inserted last.
 
-use super::{Cell, Cells, Chunks, Form, Geometry, Insert, Payload, Payloads, Table};
+use super::{Cell, Cells, Chunks, Format, Geometry, Insert, Payload, Payloads, Table};
 use mu_base::atomics::{AtomicU32, AtomicU64};
 
-/// Least buckets of a strip for each thread that helps.
+/// Minimum number of buckets of a strip for each additional thread.
 const SHARED: u64 = if cfg!(test) { 16 } else { 1 << 12 };
-/// Buckets that a strip begins later than need be, for entries that probing pushed on: they are to
-/// find their home above the strip.
+/// Buckets by which a strip starts later than necessary, so that entries moved by probing find
+/// their home above the strip.
 const SLACK: u64 = 4;
-/// Distances that short entries tell are below this.
+/// Upper bound on the distances of short entries.
 const REACH: usize = 1 << super::DISTANCE_BITS;
 
-/// How a table is to grow.
+/// Options of a growth.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Growth {
-    /// By three quarters instead of one, where memory is no matter: then fewer sweeps are needed.
+    /// Grow by three quarters instead of one, if memory is plentiful: then fewer sweeps are needed.
     pub generous: bool,
-    /// Threads beside the calling one.
+    /// Threads in addition to the calling one.
     pub helpers: usize,
 }
 
@@ -42,8 +41,7 @@ struct Moved {
     payload: u128,
 }
 
-/// Runs a task with each of the numbers below `helpers + 1` at the same time; the last one runs
-/// here.
+/// Runs a task for each number up to `helpers` concurrently; the last one runs in this thread.
 fn together<T: Send>(helpers: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let task = &task;
@@ -58,8 +56,8 @@ fn together<T: Send>(helpers: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T>
     })
 }
 
-/// So many new segments. Who zeroes a segment is the first to touch its pages, which costs most of
-/// the time.
+/// Allocates new segments in parallel: the first thread to touch the pages zeroes them, which takes
+/// most of the time.
 fn made<T: Send>(count: usize, helpers: usize, make: impl Fn() -> T + Sync) -> Vec<T> {
     let helpers = helpers.min(count.saturating_sub(1));
     let share = |i: usize| count * i / (helpers + 1)..count * (i + 1) / (helpers + 1);
@@ -70,7 +68,8 @@ fn made<T: Send>(count: usize, helpers: usize, make: impl Fn() -> T + Sync) -> V
 }
 
 impl<A: Default + Send> Chunks<A> {
-    /// Up to so many entries. Only the first segment is ever short of its full size.
+    /// Extends the array to this number of entries. Only the first segment may be shorter than a
+    /// full one.
     pub(super) fn extend(&mut self, entries: u64, helpers: usize) {
         let full = 1u64 << super::CHUNK_BITS;
         if let [only] = self.segments.as_mut_slice()
@@ -106,19 +105,19 @@ impl Payloads {
 }
 
 impl Table {
-    /// Segments that are added by one growth.
+    /// Returns the number of segments added by one growth.
     fn more(segments: usize, generous: bool) -> usize {
         (segments * if generous { 3 } else { 1 }).div_ceil(4)
     }
-    /// Bytes that the next growth adds to the resident ones, about, if it is not a generous one.
+    /// Returns the approximate number of bytes that the next growth adds, if it is not generous.
     pub fn growth_bytes(&self) -> u64 {
         let full = 1u64 << self.segment_bits;
-        let (buckets, segments) = either!(&self.form, c => (c.buckets(), c.segments.len()));
+        let (buckets, segments) = either!(&self.format, c => (c.buckets(), c.segments.len()));
         let more =
             if buckets < full { 2 * buckets } else { Self::more(segments, false) as u64 * full };
-        let entries = match &self.form {
-            Form::Long(_) => AtomicU64::COUNT,
-            Form::Short(_) => AtomicU32::COUNT,
+        let entries = match &self.format {
+            Format::Long(_) => AtomicU64::COUNT,
+            Format::Short(_) => AtomicU32::COUNT,
         };
         let payload = match self.payload_kind() {
             Payload::None => 0,
@@ -128,22 +127,22 @@ impl Table {
         };
         more * (64 + entries as u64 * payload)
     }
-    /// Makes room. Below one segment by doubling into a new table, beyond it in place.
+    /// Makes room: below one segment by doubling into a new table, beyond it in place.
     pub fn grow(&mut self, growth: Growth) {
-        // Entries that found no room within reach; hardly ever any.
+        // Entries that found no room within reach; rarely any.
         let mut left: Vec<(u64, u128)> = Vec::new();
         loop {
-            let before = either!(&self.form, c => c.buckets());
+            let before = either!(&self.format, c => c.buckets());
             if before < 1 << self.segment_bits {
                 self.double();
             } else {
                 let old = self.geometry;
-                either!(&mut self.form, c => c.widen(growth));
-                self.geometry = Geometry::new(old.bits, either!(&self.form, c => c.homes()));
+                either!(&mut self.format, c => c.widen(growth));
+                self.geometry = Geometry::new(old.bits, either!(&self.format, c => c.homes()));
                 let places = self.places();
                 self.payloads.extend(places, growth.helpers);
                 let payloads = &self.payloads;
-                either!(&self.form, c => left.extend(Sweep { cells: c, old, new: self.geometry, payloads }.all(before, growth.helpers)));
+                either!(&self.format, c => left.extend(Sweep { cells: c, old, new: self.geometry, payloads }.all(before, growth.helpers)));
             }
             left.retain(|&(hash, payload)| match self.insert_hashed(hash) {
                 Insert::New(place) | Insert::Old(place) => {
@@ -160,7 +159,7 @@ impl Table {
     fn double(&mut self) {
         let mut expected = self.len().max(64);
         loop {
-            // Twice the capacity, not twice the length: a call for room must make some.
+            // Twice the capacity, not twice the length: a request for room must make some.
             expected = (expected * 2).max(self.capacity());
             let wider = Table::with_segments(
                 self.geometry.bits,
@@ -195,7 +194,7 @@ impl<C: Cell> Cells<C> {
     }
 }
 
-/// From the old order to the new one.
+/// A sweep from the old order to the new one.
 struct Sweep<'a, C> {
     cells: &'a Cells<C>,
     old: Geometry,
@@ -204,8 +203,8 @@ struct Sweep<'a, C> {
 }
 
 impl<C: Cell> Sweep<'_, C> {
-    /// Sweeps the first `before` buckets. Returns hashes that found no room within reach, with
-    /// their payloads.
+    /// Sweeps the first `before` buckets. Returns the hashes and payloads that found no room within
+    /// reach.
     fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u128)> {
         let mut left = Vec::new();
         let mut waiting: Vec<Moved> = Vec::new();
@@ -234,11 +233,11 @@ impl<C: Cell> Sweep<'_, C> {
         }
         left
     }
-    /// Empties buckets of the strip below `high`. Returns entries whose home is not above the
+    /// Empties buckets of the strip below `high`. Returns entries with a home that is not above the
     /// strip, and those that found no room.
     fn part(&self, from: u64, to: u64, high: u64) -> (Vec<Moved>, Vec<(u64, u128)>) {
         let (mut waiting, mut left) = (Vec::new(), Vec::new());
-        // Of the last buckets, by their low bits: the least hash of each.
+        // The least hash of each of the last buckets, by their low bits.
         let mut least = [0; REACH];
         for bucket in from.saturating_sub(REACH as u64 - 1)..from {
             least[bucket as usize % REACH] = self.old.least(bucket);
@@ -267,7 +266,7 @@ impl<C: Cell> Sweep<'_, C> {
         }
         (waiting, left)
     }
-    /// Adds an entry whose home and what follows are in the new order.
+    /// Inserts an entry where its home and the following buckets are in the new order.
     fn put(&self, moved: &Moved, left: &mut Vec<(u64, u128)>) {
         match self.cells.insert(&self.new, moved.hash) {
             Insert::New(place) | Insert::Old(place) => self.payloads.set(place, moved.payload),

@@ -1,14 +1,13 @@
-//! The table's protocol under all interleavings of a few threads, with stale reads: a model checker
-//! for `Cells::insert` itself.
+//! Model checking of `Cells::insert` under all interleavings of a few threads, with stale reads.
 //!
-//! The cells here hand control to a scheduler before each access; it runs the threads one access at
-//! a time and goes through all its choices depth first. A read may also return the 0 that was there
-//! before, as a relaxed load may; a claim sees the newest value. What one cell publishes is read
-//! nowhere else, so the order of accesses to different cells is of no totals beyond that.
+//! The cells here pass control to a scheduler before each access. It runs the threads one access at
+//! a time and explores all its choices depth first. A read may also return the previous 0, as a
+//! relaxed load may; a claim reads the newest value. The value of one cell is read nowhere else, so
+//! the order of accesses to different cells is irrelevant beyond that.
 //!
-//! Checked after each run: of the threads that insert a key exactly one is told that it is new, the
-//! others the same place; nothing is lost; no gap lies before an entry. Cost: the number of
-//! interleavings, some thousands.
+//! Checked after each run: of the threads that insert a key exactly one gets `New`, and all get the
+//! same place; nothing is lost; no gap lies before an entry. Cost: the number of interleavings,
+//! some thousands.
 
 use super::{Cell, Cells, Geometry, Insert};
 use std::cell::RefCell;
@@ -16,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// One run: who waits for its turn, and what was chosen.
+/// One run: the waiting threads, and the choices made.
 #[derive(Default)]
-struct Turns {
+struct Schedule {
     waiting: Vec<bool>,
     alive: Vec<bool>,
     turn: Option<usize>,
@@ -27,7 +26,7 @@ struct Turns {
     at: usize,
 }
 
-impl Turns {
+impl Schedule {
     fn choose(&mut self, options: usize) -> usize {
         if self.at == self.choices.len() {
             self.choices.push((0, options));
@@ -36,7 +35,7 @@ impl Turns {
         assert_eq!(self.choices[self.at - 1].1, options, "a run does not replay");
         self.choices[self.at - 1].0
     }
-    /// Lets one thread go on once all that are alive wait.
+    /// Schedules one thread once all live threads wait.
     fn next(&mut self) {
         let ready: Vec<usize> = (0..self.alive.len()).filter(|t| self.alive[*t]).collect();
         if self.turn.is_none() && !ready.is_empty() && ready.iter().all(|t| self.waiting[*t]) {
@@ -48,27 +47,27 @@ impl Turns {
 
 #[derive(Default)]
 struct Scheduler {
-    turns: Mutex<Turns>,
+    schedule: Mutex<Schedule>,
     changed: Condvar,
 }
 
 impl Scheduler {
-    /// Waits for this thread's turn to access a cell.
+    /// Waits until the scheduler lets this thread access a cell.
     fn step(&self, me: usize) {
-        let mut turns = self.turns.lock().unwrap();
-        turns.waiting[me] = true;
-        turns.next();
+        let mut schedule = self.schedule.lock().unwrap();
+        schedule.waiting[me] = true;
+        schedule.next();
         self.changed.notify_all();
-        while turns.turn != Some(me) {
-            turns = self.changed.wait(turns).unwrap();
+        while schedule.turn != Some(me) {
+            schedule = self.changed.wait(schedule).unwrap();
         }
-        turns.turn = None;
-        turns.waiting[me] = false;
+        schedule.turn = None;
+        schedule.waiting[me] = false;
     }
     fn end(&self, me: usize) {
-        let mut turns = self.turns.lock().unwrap();
-        turns.alive[me] = false;
-        turns.next();
+        let mut schedule = self.schedule.lock().unwrap();
+        schedule.alive[me] = false;
+        schedule.next();
         self.changed.notify_all();
     }
 }
@@ -77,7 +76,7 @@ thread_local! {
     static HERE: RefCell<Option<(Arc<Scheduler>, usize)>> = const { RefCell::new(None) };
 }
 
-/// A cell that waits for its turn.
+/// A cell with scheduled accesses.
 struct Stepped(AtomicU64);
 
 impl Cell for Stepped {
@@ -90,7 +89,7 @@ impl Cell for Stepped {
             let Some((scheduler, me)) = here else { return self.0.load(Ordering::Relaxed) };
             scheduler.step(*me);
             let value = self.0.load(Ordering::Relaxed);
-            let stale = value != 0 && scheduler.turns.lock().unwrap().choose(2) == 1;
+            let stale = value != 0 && scheduler.schedule.lock().unwrap().choose(2) == 1;
             if stale { 0 } else { value }
         })
     }
@@ -105,7 +104,7 @@ impl Cell for Stepped {
         });
         self.0.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
     }
-    // Short entries have all that is hard; long ones are their case without a distance.
+    // Short entries include all difficult cases; long ones are the special case without a distance.
     fn encode(geometry: &Geometry, hash: u64, distance: u64) -> Option<u64> {
         AtomicU32::encode(geometry, hash, distance)
     }
@@ -117,8 +116,8 @@ impl Cell for Stepped {
     }
 }
 
-/// All interleavings of threads that insert these hashes, in a table of so many buckets. Returns
-/// the number of runs.
+/// Checks all interleavings of threads that insert these hashes into a table with this number of
+/// buckets. Returns the number of runs.
 fn check(buckets: u64, plan: &[&[u64]]) -> usize {
     let mut choices: Vec<(usize, usize)> = Vec::new();
     let mut runs = 0;
@@ -126,7 +125,7 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
         let cells = Cells::<Stepped>::new(buckets, 4);
         let geometry = Geometry::new(6, cells.homes());
         let scheduler = Arc::new(Scheduler::default());
-        *scheduler.turns.lock().unwrap() = Turns {
+        *scheduler.schedule.lock().unwrap() = Schedule {
             waiting: vec![false; plan.len()],
             alive: vec![true; plan.len()],
             turn: None,
@@ -149,9 +148,9 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
             threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
         });
         runs += 1;
-        let mut turns = scheduler.turns.lock().unwrap();
-        let context = || format!("run {runs}: {:?}: {answers:?}", turns.choices);
-        // One place and one discoverer for each key that found room.
+        let mut schedule = scheduler.schedule.lock().unwrap();
+        let context = || format!("run {runs}: {:?}: {answers:?}", schedule.choices);
+        // One place and one `New` for each key that found room.
         let mut places: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
         for (hash, answer) in &answers {
             let (place, new) = match answer {
@@ -171,7 +170,7 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
             assert_eq!(cells.find(&geometry, *hash), Some(*place), "{}", context());
         }
         // The next run differs in the last choice that has another option.
-        choices = std::mem::take(&mut turns.choices);
+        choices = std::mem::take(&mut schedule.choices);
         while choices.last().is_some_and(|(chosen, options)| chosen + 1 == *options) {
             choices.pop();
         }
@@ -185,14 +184,14 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
 #[test]
 #[cfg_attr(miri, ignore = "a model checker in a model checker: hours")]
 fn every_interleaving_of_inserts_is_right() {
-    // Hashes of one home (6 bits, 4 buckets, 3 homes: 0..=21 lie in the first).
+    // Hashes of one home (6 bits, 4 buckets, 3 homes: the first contains 0..=21).
     let mut runs = 0;
     runs += check(4, &[&[5], &[5]]);
     runs += check(4, &[&[5], &[5], &[5]]);
     runs += check(4, &[&[5, 9], &[9, 5]]);
-    // The bucket overflows to the next.
+    // The bucket overflows into the next one.
     runs += check(4, &[&[5, 7], &[9]]);
-    // No room for all.
+    // There is no room for all.
     runs += check(1, &[&[5, 7], &[9, 5]]);
     assert!(runs > 500, "{runs}");
     println!("{runs} interleavings");

@@ -1,15 +1,15 @@
-//! Insertions in every order that the memory model allows, by loom; see `concurrency/`.
+//! Insertions under every order that the memory model allows, by loom; see `concurrency/`.
 //!
 //! [`super::interleavings`] checks the protocol in each run of the tests; here the atomic accesses
-//! are those of the table itself. Cost: some thousand runs a test. Checked after each: one
-//! discoverer for each key, one place, nothing lost.
+//! are those of the table itself. Cost: some thousand runs a test. Checked after each: one `New`
+//! for each key, one place, nothing lost.
 
 use super::{Cell, Cells, Geometry, Insert};
 use mu_base::atomics::{AtomicU32, AtomicU64};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Threads insert hashes into a table that holds some already.
+/// Threads insert hashes into a table that contains some already.
 fn every_order<C: Cell + 'static>(before: &'static [u64], plan: &'static [&'static [u64]]) {
     loom::model(move || {
         let cells = Arc::new(Cells::<C>::new(4, 4));
@@ -57,7 +57,7 @@ fn every_order<C: Cell + 'static>(before: &'static [u64], plan: &'static [&'stat
 fn of_long_entries() {
     every_order::<AtomicU64>(&[], &[&[5], &[5], &[5]]);
     every_order::<AtomicU64>(&[1], &[&[5, 9], &[9, 5]]);
-    // The bucket has one place left, so that keys go on to the next one.
+    // The bucket has one entry left, so that keys overflow into the next one.
     every_order::<AtomicU64>(&[0, 1, 2, 3, 4, 6, 8], &[&[5, 7], &[7, 5]]);
 }
 

@@ -1,11 +1,11 @@
-//! What the names of an equation system mean, for editors: its data definitions, the variables of
-//! its equations, their parameters and what is quantified.
+//! Meaning of the names of an equation system, for editors: its data definitions, the variables of
+//! its equations, their parameters and quantified variables.
 //!
-//! In: a text without parameter layer, which need not be right. Out: a [`Naming`]. Sorts,
-//! operations and variables of equations are a space of names each; the innermost parameter or
-//! quantified variable comes before an operation of its name, as in the type checker. Overloads are
-//! one thing, so that they are renamed together. Of a section or an equation that cannot be parsed
-//! nothing is told, or its head only. Cost: linear.
+//! In: a text without parameter layer, possibly with errors. Out: a [`Naming`]. Sorts, operations
+//! and variables of equations are separate namespaces; the innermost parameter or quantified
+//! variable hides an operation with its name, as in the type checker. Overloads are one entity, so
+//! that they are renamed together. A section or an equation with a syntax error yields nothing, or
+//! its head only. Cost: linear.
 
 use super::{Scan, start_of_equations};
 use mu_base::naming::{Mention, Naming, Role, line};
@@ -21,7 +21,7 @@ use std::ops::Range;
 /// Words that begin a section of data definitions.
 const SECTIONS: [&str; 6] = ["sort", "cons", "map", "glob", "var", "eqn"];
 
-/// The names of a system.
+/// Returns the names of a system.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let start = start_of_equations(text).unwrap_or(text.len());
     let sections = sections(source, &text[..start]);
@@ -47,13 +47,13 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         walk.formula(initial);
         walk.out.parts.push(("init".into(), *whole));
     }
-    // The sort that several names share is written once.
+    // A sort shared by several names is written once.
     let mut seen = HashSet::new();
     walk.out.mentions.retain(|m| seen.insert(m.place.start));
     walk.out
 }
 
-/// The data definitions; where they cannot be parsed as a whole, those sections that can.
+/// Parses the data definitions; if that fails as a whole, the sections that can be parsed.
 fn sections(source: SourceId, text: &str) -> Vec<Section> {
     if let Ok(all) = parse_specification(source, text) {
         return all.sections;
@@ -64,7 +64,7 @@ fn sections(source: SourceId, text: &str) -> Vec<Section> {
     let mut cuts: Vec<usize> = Vec::new();
     let mut before = "";
     for token in words.iter().filter(|t| begins(t)) {
-        // Variables belong to the equations behind them.
+        // Variables belong to the equations after them.
         let word = token.text(text);
         if (before, word) != ("var", "eqn") {
             cuts.push(token.range.start);
@@ -73,7 +73,7 @@ fn sections(source: SourceId, text: &str) -> Vec<Section> {
     }
     let ends = cuts.iter().skip(1).copied().chain([text.len()]);
     let part = |(from, to): (&usize, usize)| {
-        // Blanks in place of what is before keep the places.
+        // Blanks instead of the preceding text preserve the positions.
         let blank: String =
             text[..*from].bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
         parse_specification(source, &(blank + &text[*from..to])).ok()
@@ -97,7 +97,8 @@ struct Equations {
     initial: Option<(StateFormula, Span)>,
 }
 
-/// The equations, each up to the next one: a bracket that is not closed costs no other equation.
+/// Parses the equations, each up to the next one: an unclosed bracket affects only its own
+/// equation.
 fn equations(source: SourceId, text: &str, start: usize) -> Equations {
     let mut out = Equations::default();
     let behind = text.get(start..).unwrap_or("");
@@ -176,7 +177,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// What a section declares for all of the text.
+    /// Adds the global declarations of a section.
     fn declares(&mut self, section: &Section) {
         match section {
             Section::Sorts(list) => {
@@ -228,7 +229,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Constructors, projections and recognisers of the structured sorts within a sort.
+    /// Adds constructors, projections and recognisers of the structured sorts within a sort.
     fn structs(&mut self, sort: &Sort, of: &str) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &sort.kind {
             SortKind::Struct(constructors) => {
@@ -275,7 +276,7 @@ impl<'t> Walk<'t> {
         });
     }
 
-    /// The names that a section uses.
+    /// Adds the names that a section uses.
     fn uses(&mut self, section: &Section) {
         match section {
             Section::Sorts(list) => {
@@ -410,7 +411,7 @@ impl<'t> Walk<'t> {
                 self.formula(body);
                 self.scope.truncate(depth);
             }
-            // Anything else cannot occur in an equation system.
+            // Nothing else can occur in an equation system.
             _ => {}
         });
     }
@@ -474,7 +475,7 @@ init X(0, inner(box(red)));
         assert_eq!(naming.parts.iter().map(|p| p.0.as_str()).collect::<Vec<_>>(), ["eqn", "init"]);
     }
 
-    /// Text that is being typed: sections and equations that can be read keep their names.
+    /// Incomplete text: sections and equations that can be parsed retain their names.
     #[test]
     fn the_rest_stays_alive() {
         let broken = TEXT
@@ -483,7 +484,7 @@ init X(0, inner(box(red)));
         assert_eq!(lines(&broken, "red?"), [0, 6, 6, 10, 11]);
         assert_eq!(lines(&broken, "X(n"), [8, 10, 11]);
         assert_eq!(lines(&broken, "n: D; k"), [3, 4, 4, 6]);
-        // A bracket that is not closed costs its own equation only.
+        // An unclosed bracket affects only its own equation.
         let open = TEXT.replace("val(m < n)", "val(m <");
         assert_eq!(lines(&open, "X(n"), [8, 10, 11]);
         assert_eq!(lines(&open, "red?"), [0, 6, 6, 10, 11]);

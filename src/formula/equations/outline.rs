@@ -1,9 +1,8 @@
-//! Equation systems whose text comes with an outline of its parts: what occurs again in it is
-//! parsed once.
+//! Reader of equation systems with an outline of their parts: repeated parts are parsed once.
 //!
-//! In: the text of a binary file, and where the parts of its right-hand sides stand first
-//! (`lts::mcrl2`). Out: as of the text alone, but for places: an expression that occurs again has
-//! the place where it stands first. Cost: that of parsing what is different, and of copying the
+//! In: the text of a binary file, and the first positions of the parts of its right-hand sides
+//! (`lts::mcrl2`). Out: the same as from the text alone, except for positions: a repeated
+//! expression has its first position. Cost: that of parsing the distinct parts, and of copying the
 //! rest.
 
 use super::{
@@ -19,7 +18,7 @@ use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
 /// Reads a system by its outline; `unrolled` as in [`super::read_unrolled`].
 ///
 /// # Errors
-/// As of the text alone.
+/// As from the text alone.
 pub fn read_outlined(
     source: SourceId,
     outlined: &Outlined,
@@ -41,12 +40,12 @@ pub fn read_outlined(
     system(sections, equations, (source, text, outlined.initial.clone()), unrolled)
 }
 
-/// What was parsed.
+/// Parsed parts.
 struct Parts<'a> {
     source: SourceId,
     text: &'a str,
     data: AHashMap<TextRange, Data>,
-    /// By their text, with the place where they were met.
+    /// By text, with the first position.
     variables: AHashMap<&'a str, (usize, Vec<VarDecl>)>,
 }
 
@@ -64,7 +63,7 @@ impl Parts<'_> {
         let text = &self.text[place.clone()];
         if let Some((start, known)) = self.variables.get(text) {
             let mut variables = known.clone();
-            // The same variables of another quantifier, which its place tells.
+            // The same declarations in another quantifier, with another position.
             let shift = place.start as i64 - *start as i64;
             let moved = |at: u32| (i64::from(at) + shift) as u32;
             for span in variables.iter_mut().map(|v| &mut v.name.span) {

@@ -1,9 +1,11 @@
-//! An equation system without its data: which variables a right-hand side calls, and how.
+//! Skeleton of an equation system without its data: the variables that a right-hand side calls, and
+//! the connectives.
 //!
-//! Every condition may hold or not. Taken for false everywhere, the right-hand sides are no greater
-//! than they are, for any values of data; a solution grows with the right-hand sides; so what is
-//! true then is true in the system, and what is false with all conditions taken for true is false.
-//! A quantifier is its body: sorts are not empty. Cost: linear in the text.
+//! Every condition may be true or false. If all conditions are replaced by false, right-hand sides
+//! do not increase, for any data; a solution is monotonic in the right-hand sides. So variables
+//! that are then true are true in the system, and variables that are false with all conditions
+//! replaced by true are false. A quantifier is replaced by its body: sorts are not empty. Cost:
+//! linear in the text.
 
 use super::{Equation, Positive, stacked};
 use ahash::AHashMap;
@@ -14,7 +16,7 @@ use mu_syntax::ast::{Data, DataKind, UnaryOp};
 pub enum Bare {
     /// True or false.
     Constant(bool),
-    /// What data decides.
+    /// A condition on data.
     Condition,
     /// A conjunction (`true`) or disjunction.
     Junction(bool, Vec<Bare>),
@@ -22,8 +24,8 @@ pub enum Bare {
     Call(usize),
 }
 
-/// The right-hand sides in the order of the equations; a variable without an equation is refused
-/// elsewhere.
+/// Returns the right-hand sides in the order of the equations; a variable without an equation is
+/// rejected elsewhere.
 pub(super) fn bare(equations: &[Equation]) -> Vec<Bare> {
     let numbers: AHashMap<&str, usize> =
         equations.iter().enumerate().map(|(i, e)| (e.name.kind.as_str(), i)).collect();
@@ -44,7 +46,7 @@ fn of(formula: &Positive, numbers: &AHashMap<&str, usize>) -> Bare {
     }
 }
 
-/// The value of a condition that says what it is.
+/// Returns the value of a constant condition.
 fn truth(data: &Data) -> Option<bool> {
     match &data.kind {
         DataKind::Name(name) if name == "true" => Some(true),

@@ -1,14 +1,13 @@
-//! Quantifiers over numbers without a bound -> equations that try one number after another.
+//! Unrolling of unbounded quantifiers over numbers: equations that try one number after another.
 //!
 //! `forall w: Nat. f(w)` is the instance `Q(0)` of the greatest fixed point `Q(w) = f(w) && Q(w +
 //! 1)`, and `exists` one of the least: the infinite conjunction and disjunction. These equations
-//! are the innermost: a run that returns to another one infinitely often is judged by that, one
-//! that goes on counting for ever by the sign. Whoever solves the system instance by instance,
-//! breadth first, is fair to all numbers, also of several quantifiers, and ends if some number
-//! decides.
+//! are the innermost: a play that returns to another equation infinitely often is decided by that
+//! one, a play that counts forever by the sign of the new one. A breadth-first solver of instances
+//! is fair to all numbers, also of several quantifiers, and terminates if some number decides.
 //!
-//! A new equation has the parameters of the place that its text mentions. Cost: linear, with a text
-//! for each operand of the quantifiers that are unrolled.
+//! A new equation has the parameters of its context that its text mentions. Cost: linear, with a
+//! text for each operand of the unrolled quantifiers.
 
 use super::{Equation, Positive, stacked};
 use ahash::AHashMap;
@@ -16,17 +15,17 @@ use mu_base::Span;
 use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, SortKind, UnaryOp, VarDecl};
 use mu_syntax::print;
 
-/// Which quantified variables are unrolled: all of sorts of integers, or those declared at these
-/// places.
+/// Selection of quantified variables to unroll: all of integer sorts, or those declared at these
+/// positions.
 #[derive(Clone, Debug, Default)]
 pub struct Unrolled {
     /// All.
     pub all: bool,
-    /// Places of declarations.
+    /// Positions of declarations.
     pub places: Vec<Span>,
 }
 
-/// Unrolls; the places of variables of sorts of integers that are still quantified.
+/// Unrolls quantifiers. Returns the positions of the integer variables that are still quantified.
 pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Span> {
     let names = equations.iter().map(|e| e.name.kind.clone()).collect();
     let mut it = Unroller { which, names, new: Vec::new(), left: Vec::new() };
@@ -34,7 +33,7 @@ pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Spa
         let body = std::mem::replace(&mut e.body, Positive::Const(true));
         e.body = it.body(body, &e.params);
     }
-    // By sign, so that they are two blocks at most.
+    // By sign, so that there are at most two blocks.
     let (least, greatest): (Vec<Equation>, Vec<Equation>) =
         it.new.into_iter().partition(|e| e.least);
     equations.extend(greatest.into_iter().chain(least));
@@ -48,7 +47,7 @@ struct Unroller<'a> {
     left: Vec<Span>,
 }
 
-/// Whether a sort is one of integers.
+/// True for an integer sort.
 fn is_integral(var: &VarDecl) -> bool {
     matches!(var.sort.kind, SortKind::Pos | SortKind::Nat | SortKind::Int)
 }
@@ -57,7 +56,7 @@ fn node(kind: DataKind, span: Span) -> Data {
     Node::new(kind, span)
 }
 
-/// The first number of a sort, and the number after a variable's.
+/// Returns the first number of a sort, and the successor of a variable.
 fn numbers(var: &VarDecl) -> (Data, Data) {
     let span = var.name.span;
     let number = |n: &str| node(DataKind::Number(n.into()), span);
@@ -104,7 +103,7 @@ impl Unroller<'_> {
         })
     }
 
-    /// The instance for the first number of a new equation.
+    /// Returns the instance for the first number of a new equation.
     fn counted(&mut self, all: bool, var: VarDecl, body: Positive, scope: &[VarDecl]) -> Positive {
         let mut words = AHashMap::new();
         mentioned(&body, &mut words);
@@ -146,13 +145,13 @@ impl Unroller<'_> {
     }
 }
 
-/// The variables of a scope and more: a name stands for the last.
+/// Merges the variables of two scopes: a name refers to the last one.
 fn within(scope: &[VarDecl], more: &[VarDecl]) -> Vec<VarDecl> {
     let hidden = |v: &&VarDecl| !more.iter().any(|m| m.name.kind == v.name.kind);
     scope.iter().filter(hidden).chain(more).cloned().collect()
 }
 
-/// The words of all expressions in a formula: more than its free variables, never fewer.
+/// Collects the words of all expressions in a formula: a superset of its free variables.
 fn mentioned(formula: &Positive, words: &mut AHashMap<String, ()>) {
     let mut of = |data: &Data| {
         let text = print::data(data);

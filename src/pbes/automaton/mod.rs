@@ -1,15 +1,15 @@
-//! Running half of the formula automaton: interned formula states and memoised answers to "what
-//! does state `q` demand here" and "what does it demand beyond a transition labelled `l`".
+//! Dynamic part of the formula automaton: interned formula states and memoised answers to "what
+//! does state `q` demand here" and "what does it demand after a transition labelled `l`".
 //!
-//! A formula sees labels only, never process parameters, so together with any transition system
-//! this is an alternating parity automaton (cf. Wilke 2001; for data, the PBES of Groote & Willemse
-//! 2005 with the process abstracted to its labels). A state is a node of the normal form with the
-//! values of its live data variables. Answers are interned sets of states.
+//! A formula refers to labels only, never to process parameters, so together with any transition
+//! system this is an alternating parity automaton (cf. Wilke 2001; for data, the PBES of Groote &
+//! Willemse 2005 with the process abstracted to its labels). A state is a node of the normal form
+//! with the values of its live data variables. Answers are interned sets of states.
 //!
-//! Cost: one evaluation or solution of the conditions of modalities for each label and those values
-//! of a state that they read, one of the targets for each state and pattern of modalities that fit
-//! (`patterns`); then two hash lookups. Invariant: states are append-only; equal (node, values)
-//! have equal numbers.
+//! Cost: one evaluation or solution of the conditions of modalities for each label and each
+//! combination of the values that they read; one evaluation of the targets for each state and
+//! pattern of matching modalities (`patterns`); then two hash lookups. Invariant: states are
+//! append-only; equal (node, values) have equal numbers.
 
 mod serialize;
 mod patterns;
@@ -34,7 +34,7 @@ use target::{Interner, Target, test};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FormulaState(pub u32);
 
-/// What a state demands.
+/// The demand of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Demand {
     /// A set of states, interned.
@@ -44,32 +44,32 @@ pub enum Demand {
 }
 
 impl Demand {
-    /// Demands nothing: neutral for the owner's connective.
+    /// No demand: neutral for the owner's connective.
     pub const NOTHING: Demand = Demand::Set(0);
 }
 
-/// A label as the formula sees it.
+/// A label, as far as the formula distinguishes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Seen {
-    /// One whose action names a multi-action of the formula has.
+enum LabelView {
+    /// A label with the action names of a multi-action of the formula.
     Label(LabelId),
-    /// Any other: they are all alike.
+    /// Any other label; the formula cannot distinguish these.
     Other,
 }
 
 /// A node with the values of its live variables.
 type Key = (NodeId, Rc<[Value]>);
 
-/// A formula's value at the start: known, or the conjunction (disjunction) of states.
+/// Value of a formula in the initial state: known, or a conjunction (disjunction) of states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// The formula is this constant.
     Constant(bool),
-    /// Its states and whether they are meant as a conjunction.
+    /// True for a conjunction, and its states.
     States(bool, Vec<FormulaState>),
 }
 
-/// A condition, compiled.
+/// A compiled condition.
 #[derive(Clone, Debug)]
 enum Condition {
     Never,
@@ -83,10 +83,10 @@ struct CompiledRule {
     conditions: Vec<Option<Condition>>,
     /// Compiled at first use; `None` for `Decide`.
     target: Option<Target>,
-    /// Whether the target uses an unknown (if not, one solution suffices).
+    /// True if the target uses an unknown (if not, one solution suffices).
     uses_unknowns: bool,
-    /// Whether an instance was ever met.
-    met: bool,
+    /// True if an instance ever matched.
+    matched: bool,
 }
 
 impl CompiledRule {
@@ -95,23 +95,23 @@ impl CompiledRule {
             When::Always(_) => vec![None],
             When::Label(list) => vec![None; list.len()],
         };
-        Self { conditions, target: None, uses_unknowns: false, met: false }
+        Self { conditions, target: None, uses_unknowns: false, matched: false }
     }
 }
 
-/// What the rules of a state demand together. An error of data counts only if nothing else decides.
+/// Combined demand of the rules of a state. A data error counts only if no other rule decides.
 #[derive(Default)]
-struct Sum {
+struct DemandBuilder {
     out: Vec<FormulaState>,
-    stuck: Option<Diagnostic>,
+    error: Option<Diagnostic>,
 }
 
-impl Sum {
-    /// Takes note of what became of a rule; whether that decides.
+impl DemandBuilder {
+    /// Adds the result of a rule. Returns true if it decides.
     fn add(&mut self, decided: Result<bool, Diagnostic>) -> Result<bool, Diagnostic> {
         match decided {
             Err(d) if d.stage == Stage::Data => {
-                self.stuck.get_or_insert(d);
+                self.error.get_or_insert(d);
                 Ok(false)
             }
             other => other,
@@ -124,7 +124,7 @@ struct Label {
     args: Vec<Value>,
 }
 
-/// The automaton of one formula. Grows while it is used; belongs to one thread at a time.
+/// The automaton of one formula. Grows during use; used by one thread at a time.
 pub struct Automaton {
     normal: Normal,
     rules: Arc<Rules>,
@@ -139,15 +139,15 @@ pub struct Automaton {
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
     /// By label, for states whose steps have no pattern.
-    steps: AHashMap<(FormulaState, Seen), Demand>,
+    steps: AHashMap<(FormulaState, LabelView), Demand>,
     patterns: Patterns,
     mentions: Option<AHashSet<OpId>>,
-    /// The action names, ascending, of each class of labels but that of all others.
+    /// The action names, ascending, of each class of labels except the class of all others.
     shapes: Vec<Vec<String>>,
     as_written: bool,
 }
 
-/// Which rules an evaluation looks at.
+/// Rules that an evaluation considers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Here,
@@ -193,8 +193,8 @@ impl Automaton {
         Ok(automaton)
     }
 
-    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one
-    /// is met.
+    /// Applies the limits of a run: an evaluation beyond a limit ends with an error of stage
+    /// `Limit`.
     #[must_use]
     pub fn limited(mut self, budget: &Budget) -> Self {
         self.engine = self.engine.with_budget(budget);
@@ -205,9 +205,9 @@ impl Automaton {
     pub fn normal(&self) -> &Normal {
         &self.normal
     }
-    /// Equations of a translation of the formula as written that no state here stands for: one for
-    /// a formula that does not begin with a fixed point, before which such a translation puts
-    /// one.
+    /// Returns the number of equations of a literal translation of the formula that no state here
+    /// represents: one for a formula that does not begin with a fixed point, because such a
+    /// translation adds one.
     pub fn more_equations(&self) -> u64 {
         u64::from(self.as_written && !matches!(self.normal.node(self.normal.root), Node::Call(..)))
     }
@@ -223,18 +223,18 @@ impl Automaton {
     pub fn node(&self, q: FormulaState) -> NodeId {
         self.states[q.0 as usize].0
     }
-    /// Whether a state is a conjunction of its demands.
+    /// True if a state is a conjunction of its demands.
     pub fn universal(&self, q: FormulaState) -> bool {
         self.rules.states[&self.node(q)].universal
     }
-    /// Rank of a state: that of its fixed-point variable, 0 for other nodes.
+    /// Returns the rank of a state: that of its fixed-point variable, 0 for other nodes.
     pub fn rank(&self, q: FormulaState) -> u32 {
         match self.normal.node(self.node(q)) {
             Node::Head(fix) => self.normal.fix(*fix).rank,
             _ => 0,
         }
     }
-    /// The states of a demand (none if it decides).
+    /// Returns the states of a demand (empty if it decides).
     pub fn set(&self, demand: Demand) -> Arc<[FormulaState]> {
         match demand {
             Demand::Set(id) => self.sets[id as usize].clone(),
@@ -254,18 +254,18 @@ impl Automaton {
         self.set_ids.insert(states, id);
         id
     }
-    /// Whether a state has rules whose instances at the same system state are drawn from the
+    /// True if a state has rules with instances at the same system state that depend on the
     /// outgoing labels.
-    pub fn asks_labels(&self, q: FormulaState) -> bool {
+    pub fn depends_on_labels_here(&self, q: FormulaState) -> bool {
         let rules = &self.rules.states[&self.node(q)].rules;
         rules.iter().any(|r| matches!((&r.when, r.effect), (When::Label(_), Effect::Here(_))))
     }
-    /// Whether labels matter for this state at all.
+    /// True if the demands of this state depend on labels.
     pub fn follows_labels(&self, q: FormulaState) -> bool {
         self.rules.states[&self.node(q)].rules.iter().any(|r| matches!(r.when, When::Label(_)))
     }
-    /// Text of a state, for messages: the variable or the kind of node, with the values of its live
-    /// variables.
+    /// Returns the text of a state for messages: the variable or the kind of node, with the values
+    /// of its live variables.
     pub fn state_text(&mut self, q: FormulaState, show: &dyn Fn(&Expr) -> String) -> String {
         let (node, values) = self.states[q.0 as usize].clone();
         let mut text = match self.normal.node(node) {
@@ -286,16 +286,15 @@ impl Automaton {
         text
     }
 
-    /// Whether the answers are known to be symmetric under a permutation of constants: those of the
-    /// image are the images of those.
+    /// True if the answers are known to be symmetric under a permutation of constants.
     pub fn ignores(&self, map: &[(OpId, OpId)]) -> bool {
         self.mentions
             .as_ref()
             .is_some_and(|m| map.iter().all(|(from, to)| !m.contains(from) && !m.contains(to)))
     }
 
-    /// What a permutation of constants makes of a state: the same node, with the images of the
-    /// values; none if that is not known.
+    /// Returns the image of a state under a permutation of constants: the same node with the images
+    /// of the values; `None` if it is unknown.
     pub fn image(&mut self, q: FormulaState, map: &[(OpId, OpId)]) -> Option<FormulaState> {
         let (node, values) = self.states[q.0 as usize].clone();
         let images: Vec<Value> =
@@ -304,7 +303,7 @@ impl Automaton {
         Some(Interner { states, state_ids }.number((node, images.into())))
     }
 
-    /// The formula at the start.
+    /// Returns the value of the formula in the initial state.
     pub fn start(&mut self) -> Result<Start, Diagnostic> {
         let root = self.normal.root;
         let all = rules::universal(&self.normal, root);
@@ -321,7 +320,7 @@ impl Automaton {
         })
     }
 
-    /// What `q` demands at the same system state, whatever its labels.
+    /// Returns what `q` demands at the same system state, independently of its labels.
     pub fn here(&mut self, q: FormulaState) -> Result<Demand, Diagnostic> {
         if let Some(Some(answer)) = self.here.get(q.0 as usize) {
             return Ok(*answer);
@@ -334,7 +333,7 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// What `q` demands at the same system state because this label leaves it.
+    /// Returns what `q` demands at a system state because it has this outgoing label.
     pub fn here_if(
         &mut self,
         q: FormulaState,
@@ -350,7 +349,7 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// What `q` demands at the target of a transition with this label.
+    /// Returns what `q` demands at the target of a transition with this label.
     pub fn step(
         &mut self,
         q: FormulaState,
@@ -358,20 +357,26 @@ impl Automaton {
         labels: &dyn ActionLabels,
     ) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
-        self.step_seen(q, if l.class == 0 { Seen::Other } else { Seen::Label(label) }, &l)
+        self.step_seen(q, if l.class == 0 { LabelView::Other } else { LabelView::Label(label) }, &l)
     }
 
-    /// The same for a label that has the names of no multi-action of the formula.
+    /// Returns what `q` demands after a label whose action names occur in no multi-action of the
+    /// formula.
     pub fn step_other(&mut self, q: FormulaState) -> Result<Demand, Diagnostic> {
-        self.step_seen(q, Seen::Other, &Label { class: 0, args: Vec::new() })
+        self.step_seen(q, LabelView::Other, &Label { class: 0, args: Vec::new() })
     }
 
-    /// Whether some multi-action of the formula has these action names, which ascend.
+    /// True if some multi-action of the formula has these ascending action names.
     pub fn has_names(&self, names: &[String]) -> bool {
         self.shapes.iter().any(|shape| shape == names)
     }
 
-    fn step_seen(&mut self, q: FormulaState, name: Seen, l: &Label) -> Result<Demand, Diagnostic> {
+    fn step_seen(
+        &mut self,
+        q: FormulaState,
+        name: LabelView,
+        l: &Label,
+    ) -> Result<Demand, Diagnostic> {
         let Some(pattern) = self.pattern(q, name, l)? else {
             if let Some(&answer) = self.steps.get(&(q, name)) {
                 return Ok(answer);
@@ -388,8 +393,7 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// The same as [`Automaton::step`], for callers that ask each question once: the answer is not
-    /// remembered.
+    /// As [`Automaton::step`], without caching, for callers that need each answer once.
     pub fn step_once(
         &mut self,
         q: FormulaState,
@@ -397,37 +401,36 @@ impl Automaton {
         labels: &dyn ActionLabels,
     ) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
-        let name = if l.class == 0 { Seen::Other } else { Seen::Label(label) };
+        let name = if l.class == 0 { LabelView::Other } else { LabelView::Label(label) };
         match self.pattern(q, name, &l)? {
             Some(pattern) => self.follow(q, pattern),
             None => self.evaluate(q, Phase::Step, Some(&l)),
         }
     }
 
-    /// Whether a multi-action of the formula has the label's action names; labels of which none has
-    /// are all alike.
+    /// True if a multi-action of the formula has the label's action names; the formula cannot
+    /// distinguish the other labels.
     pub fn names(&mut self, label: LabelId, labels: &dyn ActionLabels) -> Result<bool, Diagnostic> {
         Ok(self.label(label, labels)?.class != 0)
     }
 
-    /// Places of modalities `[a]f` that were asked and that no label has fitted: what the formula
-    /// says beyond them was never put to the test. One such as `[a]false`, whose purpose is
-    /// that nothing fits, does not count; nor does `<a>f`, which does not hold for want of a label;
-    /// nor does one whose `f` was put to the test in another way, as that of the round of a
-    /// `R*` that is never gone.
+    /// Returns the positions of evaluated modalities `[a]f` that no label matched, so that `f` was
+    /// never tested. Excluded are `[a]false`, which is meant to match nothing, `<a>f`, which is
+    /// false without a matching label, and modalities with an `f` that was tested elsewhere, as for
+    /// an `R*` that is never iterated.
     pub fn never_met(&self) -> Vec<mu_base::Span> {
         let mut modalities: AHashMap<(mu_base::Span, NodeId), bool> = AHashMap::new();
         for (node, rules) in self.rules.states.iter().filter(|state| state.1.universal) {
             let Some(compiled) = self.compiled.get(node) else { continue };
             for (rule, run) in rules.rules.iter().zip(compiled) {
                 if let Some(modality) = rule.modality {
-                    *modalities.entry((rule.span, modality)).or_default() |= run.met;
+                    *modalities.entry((rule.span, modality)).or_default() |= run.matched;
                 }
             }
         }
         let mut out: Vec<_> = modalities
             .into_iter()
-            .filter(|s| !s.1 && !self.was_asked(s.0.1))
+            .filter(|s| !s.1 && !self.was_evaluated(s.0.1))
             .map(|s| s.0.0)
             .collect();
         out.sort_unstable();
@@ -435,11 +438,11 @@ impl Automaton {
         out
     }
 
-    /// Whether a node, or all parts of a conjunction, were evaluated at some system state.
-    fn was_asked(&self, node: NodeId) -> bool {
+    /// True if a node, or every part of a conjunction, was evaluated at some system state.
+    fn was_evaluated(&self, node: NodeId) -> bool {
         match self.normal.node(node) {
             Node::Call(fix, _) => self.compiled.contains_key(&self.normal.fix(*fix).head),
-            Node::All(parts) => parts.iter().all(|n| self.was_asked(*n)),
+            Node::All(parts) => parts.iter().all(|n| self.was_evaluated(*n)),
             _ => self.compiled.contains_key(&node),
         }
     }
@@ -478,7 +481,7 @@ impl Automaton {
         let (node, values) = self.states[q.0 as usize].clone();
         self.with_rules(node, |automaton, rules, compiled| {
             let all = rules.universal;
-            let mut sum = Sum::default();
+            let mut sum = DemandBuilder::default();
             for (rule, run) in rules.rules.iter().zip(compiled) {
                 match (&rule.when, rule.effect, phase) {
                     (When::Always(_), _, Phase::Here)
@@ -487,7 +490,7 @@ impl Automaton {
                     _ => continue,
                 }
                 let out = &mut sum.out;
-                let decided = automaton.each_fit(
+                let decided = automaton.each_match(
                     node,
                     &values,
                     all,
@@ -506,7 +509,7 @@ impl Automaton {
         })
     }
 
-    /// Calls `act` with the rules of a node and what is compiled of them.
+    /// Calls `act` with the rules of a node and their compiled form.
     fn with_rules<T>(
         &mut self,
         node: NodeId,
@@ -522,18 +525,17 @@ impl Automaton {
         result
     }
 
-    fn demand(&mut self, sum: Sum) -> Result<Demand, Diagnostic> {
-        match sum.stuck {
+    fn demand(&mut self, sum: DemandBuilder) -> Result<Demand, Diagnostic> {
+        match sum.error {
             Some(d) => Err(d),
             None => Ok(self.intern_set(sum.out)),
         }
     }
 
-    /// Calls `each` for each instance of a rule, with its target and the values that this is to be
-    /// run with, until it says to stop; whether it did. A target that uses no unknown gets one
-    /// instance.
+    /// Calls `each` for each matching instance of a rule, with its target and environment, until it
+    /// returns true. Returns true in this case. A target that uses no unknown gets one instance.
     #[allow(clippy::too_many_arguments)]
-    fn each_fit(
+    fn each_match(
         &mut self,
         node: NodeId,
         values: &[Value],
@@ -561,7 +563,7 @@ impl Automaton {
             let layout: Vec<VarId> = live.iter().chain(unknowns).copied().collect();
             run.target = Some(self.compile_target(n, all, &layout)?);
         }
-        let CompiledRule { conditions, target, uses_unknowns, met } = run;
+        let CompiledRule { conditions, target, uses_unknowns, matched } = run;
         let target = target.as_ref();
         let Self { engine, states, state_ids, .. } = self;
         let environment = || {
@@ -575,7 +577,7 @@ impl Automaton {
                 {
                     return Ok(false);
                 }
-                *met = true;
+                *matched = true;
                 each(engine, Interner { states, state_ids }, target, values)
             }
             Some(Condition::Solve(problem)) => {
@@ -584,7 +586,7 @@ impl Automaton {
                     problem,
                     &environment(),
                     &mut |engine: &mut Engine, solution: &[Value]| {
-                        *met = true;
+                        *matched = true;
                         let with: &[Value] = if *uses_unknowns { solution } else { &[] };
                         let full: Vec<Value> = values.iter().chain(with).cloned().collect();
                         stopped = each(engine, Interner { states, state_ids }, target, &full)?;

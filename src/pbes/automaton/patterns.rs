@@ -1,18 +1,18 @@
-//! Patterns: which modalities of a formula state a label fits, and with what values for their
+//! Patterns: the modalities of a formula state that a label matches, with values for their
 //! quantified variables.
 //!
-//! Whether a label fits depends only on the values that the conditions of modalities read (the
-//! *context*: the instance of the outer quantifiers, mostly), not on what a state remembers of the
-//! past; and what a state becomes depends on the label only by the pattern. Thus of `instances x
-//! memories x labels` questions there remain `instances x labels` about fitting and, for each
-//! state, as many as there are patterns: a handful. Labels are not indexed beforehand; a pattern is
-//! found when it is first asked for.
+//! A match depends only on the values that the conditions of modalities read (the *context*, mostly
+//! the instance of the outer quantifiers), not on the other live values of a state. The successors
+//! of a state depend on the label only through the pattern. So instead of `instances x memories x
+//! labels` evaluations there are `instances x labels` matches and, for each state, one evaluation
+//! for each of a few patterns. Labels are not indexed in advance; a pattern is computed on first
+//! use.
 //!
 //! Cost: a lookup for (context, label) and one for (state, pattern). Invariant: states of one
-//! context have the same patterns; a pattern has all solutions of its conditions, of which there
-//! are at most [`MOST`].
+//! context have the same patterns; a pattern has all solutions of its conditions, at most
+//! [`MAX_MATCHES`].
 
-use super::{Automaton, Demand, FormulaState, Key, Label, Seen, Sum};
+use super::{Automaton, Demand, DemandBuilder, FormulaState, Key, Label, LabelView};
 use crate::rules::{Effect, When};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
@@ -22,26 +22,26 @@ use mu_data::engine::Value;
 use mu_formula::normal::NodeId;
 use std::rc::Rc;
 
-/// Most instances of modalities in a pattern; labels with more are evaluated for each state.
-const MOST: usize = 64;
+/// Limit on the matches in a pattern; labels with more are evaluated for each state.
+const MAX_MATCHES: usize = 64;
 
-/// A rule, by its place among those of the node, and a solution for its unknowns if the target uses
+/// A rule, by its index among those of the node, and a solution for its unknowns if the target uses
 /// them.
-type Fit = (u32, Rc<[Value]>);
+type Match = (u32, Rc<[Value]>);
 
-/// The patterns met, and the answers by pattern.
+/// The patterns so far, and the answers by pattern.
 #[derive(Default)]
 pub(super) struct Patterns {
-    /// Positions of the live values that make the context; none if these are all: then patterns
-    /// gain nothing.
+    /// Positions of the live values that form the context; `None` if these are all, so that
+    /// patterns save nothing.
     read: AHashMap<NodeId, Option<Rc<[usize]>>>,
     contexts: AHashMap<Key, u32>,
-    /// By formula state, from 1; 0 is unknown.
+    /// By formula state, from 1; 0: unknown.
     context_of: Vec<u32>,
-    /// By context and label; none if it has no pattern.
-    found: AHashMap<(u32, Seen), Option<u32>>,
-    numbers: AHashMap<Rc<[Fit]>, u32>,
-    patterns: Vec<Rc<[Fit]>>,
+    /// By context and label; `None` if it has no pattern.
+    found: AHashMap<(u32, LabelView), Option<u32>>,
+    numbers: AHashMap<Rc<[Match]>, u32>,
+    patterns: Vec<Rc<[Match]>>,
     answers: AHashMap<(FormulaState, u32), Demand>,
 }
 
@@ -55,28 +55,28 @@ impl Patterns {
 }
 
 impl Automaton {
-    /// The pattern of a label (under a name that equal labels share) for a state; none if the state
-    /// is to be asked itself.
+    /// Returns the pattern of a label for a state; `None` if the state must be evaluated
+    /// individually.
     pub(super) fn pattern(
         &mut self,
         q: FormulaState,
-        name: Seen,
+        name: LabelView,
         label: &Label,
     ) -> Result<Option<u32>, Diagnostic> {
         let Some(context) = self.context(q) else { return Ok(None) };
         if let Some(&pattern) = self.patterns.found.get(&(context, name)) {
             return Ok(pattern);
         }
-        let fits = match self.fits(q, label) {
-            Ok(fits) => fits,
-            // Another rule may decide all the same: that is for the state itself.
+        let matches = match self.matches(q, label) {
+            Ok(matches) => matches,
+            // Another rule may decide nevertheless; the individual evaluation handles this.
             Err(d) if d.stage == Stage::Data => None,
             Err(d) => return Err(d),
         };
-        let pattern = fits.map(|fits| {
+        let pattern = matches.map(|matches| {
             let Patterns { numbers, patterns, .. } = &mut self.patterns;
-            *numbers.entry(fits.into()).or_insert_with_key(|fits| {
-                patterns.push(fits.clone());
+            *numbers.entry(matches.into()).or_insert_with_key(|matches| {
+                patterns.push(matches.clone());
                 patterns.len() as u32 - 1
             })
         });
@@ -120,16 +120,20 @@ impl Automaton {
         (read.len() < live.len()).then_some(read)
     }
 
-    /// The instances of modalities that fit a label; none if there are too many.
-    fn fits(&mut self, q: FormulaState, label: &Label) -> Result<Option<Vec<Fit>>, Diagnostic> {
+    /// Returns the matches of a label; `None` if there are too many.
+    fn matches(
+        &mut self,
+        q: FormulaState,
+        label: &Label,
+    ) -> Result<Option<Vec<Match>>, Diagnostic> {
         let (node, values) = self.states[q.0 as usize].clone();
         self.with_rules(node, |automaton, rules, compiled| {
-            let mut fits: Vec<Fit> = Vec::new();
+            let mut matches: Vec<Match> = Vec::new();
             for ((i, rule), run) in (0..).zip(&rules.rules).zip(compiled) {
                 if !matches!((&rule.when, rule.effect), (When::Label(_), Effect::Step(_))) {
                     continue;
                 }
-                let full = automaton.each_fit(
+                let full = automaton.each_match(
                     node,
                     &values,
                     rules.universal,
@@ -137,25 +141,25 @@ impl Automaton {
                     run,
                     Some(label),
                     &mut |_, _, _, env| {
-                        fits.push((i, env[values.len()..].into()));
-                        Ok(fits.len() >= MOST)
+                        matches.push((i, env[values.len()..].into()));
+                        Ok(matches.len() >= MAX_MATCHES)
                     },
                 )?;
                 if full {
                     return Ok(None);
                 }
             }
-            Ok(Some(fits))
+            Ok(Some(matches))
         })
     }
 
-    /// What a state demands along a label of a pattern.
+    /// Returns what a state demands after a label with this pattern.
     pub(super) fn follow(&mut self, q: FormulaState, pattern: u32) -> Result<Demand, Diagnostic> {
         let (node, values) = self.states[q.0 as usize].clone();
-        let fits = self.patterns.patterns[pattern as usize].clone();
+        let matches = self.patterns.patterns[pattern as usize].clone();
         self.with_rules(node, |automaton, rules, compiled| {
-            let mut sum = Sum::default();
-            for (i, solution) in fits.iter() {
+            let mut sum = DemandBuilder::default();
+            for (i, solution) in matches.iter() {
                 let Some(target) = &compiled[*i as usize].target else {
                     return Err(Diagnostic::new(
                         Stage::Internal,

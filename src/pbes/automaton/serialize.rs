@@ -1,8 +1,7 @@
-//! Formula states as text, so that a later run numbers them alike; and as bytes, by which other
-//! processes know them.
+//! Serialisation of formula states: as text for checkpoints, and as bytes for other processes.
 //!
 //! A state is the number of its node in the normal form, which depends on the formula only, and the
-//! values of its live variables. Invariant: states that are read get the numbers that they had.
+//! values of its live variables. Invariant: states that are read get their previous numbers.
 
 use super::target::Interner;
 use super::{Automaton, CompiledRule, FormulaState};
@@ -14,7 +13,7 @@ use mu_data::{portable, text};
 use mu_formula::normal::NodeId;
 
 impl Automaton {
-    /// All states by number: node, values. Error: a value that cannot be kept as text.
+    /// Returns all states by number: node, values. Error: a value without a textual form.
     pub fn export_states(&mut self) -> Result<Vec<Vec<String>>, Diagnostic> {
         let states = self.states.clone();
         let mut values: Vec<(Expr, Option<SortId>)> = Vec::new();
@@ -24,15 +23,14 @@ impl Automaton {
             }
         }
         let values: Vec<(&Expr, Option<SortId>)> = values.iter().map(|(v, s)| (v, *s)).collect();
-        let mut texts = text::round_trip_texts(&self.kept_data(), &values)?.into_iter();
+        let mut texts = text::round_trip_texts(&self.data_for_text(), &values)?.into_iter();
         let one = |(node, own): &super::Key| {
             std::iter::once(node.0.to_string()).chain(texts.by_ref().take(own.len())).collect()
         };
         Ok(states.iter().map(one).collect())
     }
 
-    /// Gives states the numbers that they had. Error: they are not those of this formula, or others
-    /// were met before.
+    /// Restores the numbers of states. Error: states of another formula, or states exist already.
     pub fn import_states(&mut self, states: &[Vec<String>]) -> Result<(), Diagnostic> {
         let other = || {
             Diagnostic::new(
@@ -58,7 +56,7 @@ impl Automaton {
             texts.extend(own.iter().map(|t| &t[..]).zip(sorts.into_iter().map(Some)));
         }
         let mut values =
-            text::read(&self.kept_data(), texts.into_iter()).map_err(|_| other())?.into_iter();
+            text::read(&self.data_for_text(), texts.into_iter()).map_err(|_| other())?.into_iter();
         for (n, (node, count)) in nodes.into_iter().enumerate() {
             let own = values
                 .by_ref()
@@ -74,10 +72,10 @@ impl Automaton {
         Ok(())
     }
 
-    /// The name of a state: the same bytes in every process that has this formula.
+    /// Returns the name of a state: the same bytes in every process that has this formula.
     ///
     /// # Errors
-    /// A value that means nothing to another process.
+    /// A value that is not portable.
     pub fn name(&mut self, q: FormulaState) -> Result<Vec<u8>, Diagnostic> {
         let (node, own) = self.states[q.0 as usize].clone();
         let mut out = Vec::new();
@@ -91,13 +89,16 @@ impl Automaton {
         Ok(out)
     }
 
-    /// The state of a name.
+    /// Returns the state with a name.
     ///
     /// # Errors
-    /// It is that of no state of this formula.
+    /// No state of this formula has it.
     pub fn named(&mut self, mut name: &[u8]) -> Result<FormulaState, Diagnostic> {
         let other = || {
-            Diagnostic::new(Stage::File, "what another process names is no state of this formula")
+            Diagnostic::new(
+                Stage::File,
+                "another process sent a state that is not one of this formula",
+            )
         };
         let node =
             take(&mut name).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
@@ -117,27 +118,30 @@ impl Automaton {
         Ok(Interner { states, state_ids }.number((node, own.into())))
     }
 
-    /// Which rules were put to the test, and which of them something has fitted; see
-    /// [`Automaton::never_met`].
-    pub fn experience(&self) -> Vec<u8> {
+    /// Encodes which rules were evaluated, and which of them matched; see [`Automaton::never_met`].
+    pub fn match_record(&self) -> Vec<u8> {
         let mut nodes: Vec<(&NodeId, &Vec<CompiledRule>)> = self.compiled.iter().collect();
         nodes.sort_unstable_by_key(|n| n.0.0);
         let mut out = Vec::new();
         put(&mut out, nodes.len() as u64);
         for (node, rules) in nodes {
             put(&mut out, node.0.into());
-            out.extend(rules.iter().map(|rule| u8::from(rule.met)));
+            out.extend(rules.iter().map(|rule| u8::from(rule.matched)));
         }
         out
     }
 
-    /// Takes note of what another process has seen.
+    /// Adds the record of another process.
     ///
     /// # Errors
-    /// The bytes are not those of this formula.
-    pub fn learn(&mut self, bytes: &mut &[u8]) -> Result<(), Diagnostic> {
-        let other =
-            || Diagnostic::new(Stage::File, "what another process has seen is not of this formula");
+    /// The bytes do not belong to this formula.
+    pub fn merge_record(&mut self, bytes: &mut &[u8]) -> Result<(), Diagnostic> {
+        let other = || {
+            Diagnostic::new(
+                Stage::File,
+                "the record of another process does not belong to this formula",
+            )
+        };
         for _ in 0..take(bytes).ok_or_else(other)? {
             let node =
                 take(bytes).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
@@ -149,7 +153,7 @@ impl Automaton {
             let own = own.or_insert_with(|| {
                 rules.rules.iter().map(|rule| CompiledRule::new(&rule.when)).collect()
             });
-            own.iter_mut().zip(met).for_each(|(rule, met)| rule.met |= *met == 1);
+            own.iter_mut().zip(met).for_each(|(rule, met)| rule.matched |= *met == 1);
         }
         Ok(())
     }
@@ -159,9 +163,8 @@ impl Automaton {
         self.normal.live(node).iter().map(|v| signature.var(*v).sort).collect()
     }
 
-    /// The formula's data with the operations of its program, which are those of the states'
-    /// values.
-    fn kept_data(&self) -> DataSpec {
+    /// Returns the formula's data with the operations of its program, which the states' values use.
+    fn data_for_text(&self) -> DataSpec {
         DataSpec { signature: self.engine.program().signature().clone(), ..self.data.clone() }
     }
 }

@@ -1,8 +1,5 @@
-//! Targets of rules: what an instance of a rule demands, compiled for an environment of values, and
-//! the numbers of formula states.
-//!
-//! Cost: one evaluation for each test and each argument of a call. Invariant: equal (node, values)
-//! have equal numbers.
+//! Targets of rules: the demands of rule instances, compiled for an environment of values, and the
+//! numbers of formula states.
 
 use super::{Automaton, FormulaState, Key};
 use ahash::AHashMap;
@@ -13,7 +10,7 @@ use mu_data::expr::Expr;
 use mu_formula::normal::{Node, NodeId};
 use std::rc::Rc;
 
-/// Where the value of a live variable of a target comes from.
+/// Origin of a live variable's value in a target.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     /// Position in the environment.
@@ -27,8 +24,8 @@ pub(super) enum Source {
 pub(super) enum Target {
     Const(bool),
     Test(Code),
-    /// Operands are taken apart if the owner has the same connective; else tests are evaluated and
-    /// what remains, if more than one, is the state of the node itself.
+    /// Operands are inlined if the owner has the same connective. Otherwise tests are evaluated,
+    /// and if more than one operand remains, the node itself becomes a state.
     Junction {
         all: bool,
         tests: Vec<Code>,
@@ -122,7 +119,7 @@ impl Automaton {
     }
 }
 
-/// A condition's value. One that rewrites to neither constant is an error of stage `Data`: it is
+/// Evaluates a condition. One that rewrites to neither constant is an error of stage `Data`: it is
 /// raised only if nothing else decides.
 pub(super) fn test(engine: &mut Engine, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {
     let value = engine.eval(code, env)?;
@@ -140,7 +137,7 @@ pub(super) fn test(engine: &mut Engine, code: &Code, env: &[Value]) -> Result<bo
     }
 }
 
-/// The part of the automaton that targets need while the engine is lent out.
+/// The part of the automaton that targets need while the engine is borrowed.
 pub(super) struct Interner<'a> {
     pub(super) states: &'a mut Vec<Key>,
     pub(super) state_ids: &'a mut AHashMap<Key, FormulaState>,
@@ -176,7 +173,7 @@ impl Interner<'_> {
         Ok(false)
     }
 
-    /// Adds what the target demands; true if that decides an owner with connective `all`.
+    /// Adds what the target demands. Returns true if that decides an owner with connective `all`.
     pub(super) fn run(
         &mut self,
         engine: &mut Engine,
@@ -190,17 +187,17 @@ impl Interner<'_> {
             Target::Test(code) => Ok(test(engine, code, env)? != all),
             Target::State(node, sources) => self.state(engine, *node, sources, env, out),
             Target::Junction { all: conjunction, tests, rest, whole } => {
-                let mut stuck = None;
+                let mut error = None;
                 for code in tests {
                     match test(engine, code, env) {
                         // A test that decides the junction.
                         Ok(value) if value != *conjunction => return Ok(*conjunction == all),
                         Ok(_) => {}
-                        Err(d) if d.stage == Stage::Data => stuck = Some(d),
+                        Err(d) if d.stage == Stage::Data => error = Some(d),
                         Err(d) => return Err(d),
                     }
                 }
-                if let Some(d) = stuck {
+                if let Some(d) = error {
                     return Err(d);
                 }
                 if let Some((node, sources)) = whole {

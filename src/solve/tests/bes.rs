@@ -1,4 +1,4 @@
-//! Boolean equation systems as text: their solutions, refusals, depth.
+//! Boolean equation systems as text: their solutions, rejected inputs, depth.
 
 use mu_base::limits::Budget;
 use mu_game::Player;

@@ -1,7 +1,7 @@
-//! Boolean equation systems derived from the grammar, against fixed points that are computed as
-//! they are defined: each equation by iteration from false or true, the later ones inside.
+//! Random boolean equation systems from the grammar, against fixed points computed by definition:
+//! each equation by iteration from false or true, the later ones inside.
 //!
-//! `MU_CHECK_CASES` systems from `MU_CHECK_SEED` on. Each is printed in full where it differs.
+//! `MU_CHECK_CASES` systems from seed `MU_CHECK_SEED` on. A failing system is printed in full.
 
 use mu_base::limits::Budget;
 use mu_base::random::Random;
@@ -54,8 +54,8 @@ impl Maker<'_> {
         self.used.insert(word);
         text
     }
-    /// A formula and its text; variables stand under an even number of negations. `tight`: in
-    /// brackets unless it is an operand of `!`.
+    /// Generates a formula and its text; variables are under an even number of negations. `tight`:
+    /// in brackets unless it is an operand of `!`.
     fn formula(&mut self, depth: usize, positive: bool, tight: bool) -> (Formula, String) {
         let way = if depth == 0 { self.random.below(2) } else { 2 + self.random.below(5) };
         let (word, formula, text) = match way {
@@ -101,7 +101,7 @@ struct System {
 }
 
 impl System {
-    /// The values of all variables, those before `from` being given.
+    /// Computes the values of all variables, given those before `from`.
     fn solve(&self, from: usize, values: &mut Vec<bool>) {
         let Some((least, formula)) = self.equations.get(from) else { return };
         values[from] = !least;

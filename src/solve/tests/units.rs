@@ -1,4 +1,4 @@
-//! Solvers against each other, against brute force, and under the verifier.
+//! Solvers against each other, against brute force, and with the verifier.
 
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Limits, Stop};
@@ -8,7 +8,7 @@ use mu_game::verify::{Flaw, verify};
 use mu_game::{Game, Player, Solution};
 use mu_solve::{Solver, solvers};
 
-/// The winners by trying every positional strategy of Even against every one of Odd.
+/// Computes the winners by trying every positional strategy of Even against every one of Odd.
 fn brute_force(game: &Game) -> Vec<Player> {
     let n = game.vertex_count();
     let choices = |player: Player| -> Vec<Vec<Option<VertexId>>> {
@@ -106,7 +106,7 @@ fn random_games_agree_and_verify() {
     }
 }
 
-/// At length, in pieces if need be: `MU_CHECK_SEED=0 MU_CHECK_CASES=250000 cargo test --release
+/// Long version, in parts if necessary: `MU_CHECK_SEED=0 MU_CHECK_CASES=250000 cargo test --release
 /// --lib million -- --ignored --nocapture`.
 #[test]
 #[ignore = "minutes"]
@@ -149,9 +149,9 @@ fn deep_games_need_no_stack() {
     }
 }
 
-/// With few steps the solvers give up or are right; with more they are right.
+/// With few steps the solvers stop without an answer or are correct; with more they are correct.
 #[test]
-fn limits_of_steps_are_kept() {
+fn limits_on_steps_are_respected() {
     let mut given_up = 0;
     for seed in 0..200 {
         let mut r = Random::new(seed);
@@ -177,7 +177,7 @@ fn a_limit_is_no_answer() {
     }
 }
 
-/// The verifier refuses every solution with one wrong winner or move.
+/// The verifier rejects every solution with one wrong winner or move.
 #[test]
 fn wrong_solutions_are_refused() {
     let mut refused = [0; 5];
@@ -189,7 +189,7 @@ fn wrong_solutions_are_refused() {
         let mut bad = good.clone();
         bad.winners[v] = bad.winners[v].opponent();
         assert!(verify(&game, &bad).is_err(), "seed {seed}: a wrong winner at {v}");
-        // All winners of one player: whatever the strategy, someone is wrong.
+        // All winners of one player: no strategy can be correct.
         let other = good.winners[v].opponent();
         let mut bad = good.clone();
         for w in game.vertices() {
@@ -216,7 +216,7 @@ fn wrong_solutions_are_refused() {
             assert!(matches!(verify(&game, &bad), Err(Flaw::NotASuccessor(..))));
         }
     }
-    assert!(refused[1] > 20 && refused[4] > 20, "each kind of flaw is met: {refused:?}");
+    assert!(refused[1] > 20 && refused[4] > 20, "not every kind of flaw occurred: {refused:?}");
 }
 
 /// Measurement by hand: `cargo test --release --lib solve::tests::speed -- --ignored --nocapture`.

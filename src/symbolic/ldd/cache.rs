@@ -1,16 +1,15 @@
-//! The operation cache: direct-mapped and lossy, 16 bytes an entry. A key is an operation with up
-//! to two operands.
+//! Operation cache: direct-mapped and lossy, 16 bytes an entry. A key is an operation with up to
+//! two operands.
 //!
-//! Losing an entry costs time only, but much of it where the result was dear: so the cache doubles,
-//! up to a bound, when it has lost as many entries as it has places; and it is halved where the
-//! memory allowed is needed for nodes, without which no search goes on.
+//! A lost entry costs only time, but the time can be long. So the cache doubles, up to a bound,
+//! when it has lost as many entries as it holds. It is halved when nodes need the memory, because a
+//! search cannot continue without nodes.
 //!
 //! Several threads may read and write at once, without locks. An entry is two words: `b` with the
 //! result, and the operation with `a`, xored with a hash of the other word (after Hyatt and Mann,
-//! "A lock-less transposition table implementation for parallel search", 2002). A reader that gets
-//! one word of one entry and the other of another finds what was asked for only if two 64-bit
-//! hashes happen to fit: one chance in 2^64 each time that it meets a write half done. With one
-//! thread there is no such chance.
+//! "A lock-less transposition table implementation for parallel search", 2002). A reader of words
+//! of two different entries gets a false hit only if two 64-bit hashes match: probability 2^-64
+//! each time that it observes a partial write. With one thread this cannot happen.
 
 use super::Ldd;
 use super::table::{Marks, mix};
@@ -20,7 +19,7 @@ use mu_base::atomics::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 struct Entry([AtomicU64; 2]);
 
-/// An entry as it was stored.
+/// An entry's content.
 #[derive(Clone, Copy)]
 struct Fact {
     op: u32,
@@ -35,7 +34,7 @@ pub(super) struct Cache {
     shift: u32,
 }
 
-/// What the first word is xored with; 0 for 0, so that an empty entry has operation 0.
+/// Returns the mask of the first word; 0 for 0, so that an empty entry has operation 0.
 #[inline]
 fn mask(second: u64) -> u64 {
     let p = u128::from(second) * 0x9E37_79B9_7F4A_7C15;
@@ -81,17 +80,17 @@ impl Cache {
     #[inline]
     fn load(&self, at: usize) -> Fact {
         let Entry([first, second]) = &self.entries[at];
-        // The nodes that the writer made are seen after this, by way of the first word: both belong
-        // to one entry, or it is not believed.
+        // Makes the writer's nodes visible, through the first word: if the two words belong to
+        // different entries, the entry is rejected.
         Fact::of([first.load(Ordering::Acquire), second.load(Ordering::Relaxed)])
     }
-    /// The result stored for an operation (`op` is not 0).
+    /// Returns the result stored for an operation (`op` is not 0).
     #[inline]
     pub fn get(&self, op: u32, a: Ldd, b: Ldd) -> Option<Ldd> {
         let f = self.load(self.place(op, a, b));
         (f.op == op && f.a == a.0 && f.b == b.0).then_some(Ldd(f.result))
     }
-    /// Stores a result; whether that loses another one.
+    /// Stores a result. Returns true if that overwrites another one.
     #[inline]
     pub fn put(&self, op: u32, a: Ldd, b: Ldd, result: Ldd) -> bool {
         let Entry([first, second]) = &self.entries[self.place(op, a, b)];
@@ -101,18 +100,18 @@ impl Cache {
         first.store(words[0], Ordering::Release);
         lost
     }
-    /// Doubles the size, keeping what is there.
+    /// Doubles the size and retains the entries.
     pub fn grow(&mut self) {
         let old = std::mem::replace(self, Self::new(self.entries.len().trailing_zeros() + 1));
         for f in (0..old.entries.len()).map(|at| old.load(at)).filter(|f| f.op != 0) {
             self.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result));
         }
     }
-    /// Halves the size in place: of two entries that now share a place one is lost.
+    /// Halves the size in place: of two entries that now share a position one is lost.
     pub fn halve(&mut self) {
         let half = self.entries.len() / 2;
         for at in 0..half {
-            // A place is the upper bits of a hash.
+            // The position is the upper bits of a hash.
             let from = if self.load(2 * at + 1).op == 0 { 2 * at } else { 2 * at + 1 };
             self.entries[at] = std::mem::take(&mut self.entries[from]);
         }
@@ -120,7 +119,8 @@ impl Cache {
         self.entries.shrink_to_fit();
         self.shift += 1;
     }
-    /// Forgets entries that name a dead node, or none: two writers may have left halves of theirs.
+    /// Removes entries that refer to a dead node, or are invalid: concurrent writers may have left
+    /// halves of two entries.
     pub fn sweep(&mut self, marks: &Marks) {
         for at in 0..self.entries.len() {
             let f = self.load(at);
@@ -135,14 +135,14 @@ impl Cache {
 mod tests {
     use super::*;
 
-    /// Entries that are mixed of two facts answer no question that could be asked: neither of the
-    /// facts', nor one made of their parts.
+    /// Entries mixed from two facts match no possible lookup: neither of the facts', nor one made
+    /// of their parts.
     #[test]
-    fn halves_of_two_entries_are_not_believed() {
+    fn halves_of_two_entries_are_rejected() {
         let mut random = mu_base::random::Random::new(1);
         let (rounds, mut mixed) = (if cfg!(miri) { 2_000 } else { 200_000 }, 0);
         for _ in 0..rounds {
-            // Small numbers, so that facts have parts in common.
+            // Small numbers, so that facts share parts.
             let mut part = || random.below(6) as u32;
             let [f, g] =
                 [0; 2].map(|_| Fact { op: 1 + part(), a: part(), b: part(), result: part() });
@@ -157,8 +157,7 @@ mod tests {
         assert!(mixed > rounds / 2);
     }
 
-    /// Half of a cache finds what it finds in the whole one's places, and nothing that was not
-    /// there.
+    /// A halved cache returns only results of the whole one.
     #[test]
     fn a_halved_cache_knows_one_entry_of_two() {
         let mut cache = Cache::new(8);

@@ -1,5 +1,4 @@
-//! The number of vectors of a set, exactly: in 128 bits where they do, in big integers from there
-//! on.
+//! Exact number of vectors of a set: in 128 bits if that suffices, otherwise in big integers.
 
 use super::{Ldd, Manager};
 use ahash::AHashMap;
@@ -7,7 +6,7 @@ use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
 impl Manager {
-    /// The number of vectors.
+    /// Returns the number of vectors.
     pub fn count(&self, set: Ldd) -> BigUint {
         match self.count_small(set, &mut AHashMap::new()) {
             Some(n) => BigUint::from(n),

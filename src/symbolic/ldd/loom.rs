@@ -1,9 +1,9 @@
-//! Two and three threads on one node table and one operation cache, in every order that the memory
-//! model allows, by loom; see `concurrency/`.
+//! Two and three threads on one node table and one operation cache, under every order that the
+//! memory model allows, by loom; see `concurrency/`.
 //!
-//! Checked in each: equal nodes have one id, also where threads look for them at the same time; who
-//! finds an id finds its node whole, by the index as by the cache; a lookup in the cache gives what
-//! was stored for that question or nothing.
+//! Checked in each run: equal nodes have one id, even if threads look them up concurrently; a
+//! thread that obtains an id, from the index or the cache, reads the complete node; a cache lookup
+//! returns the stored result or nothing.
 
 use super::Ldd;
 use super::cache::Cache;
@@ -14,7 +14,7 @@ fn node(value: u32, down: Ldd) -> Node {
     Node { value, down, right: Ldd::EMPTY }
 }
 
-/// The node's id, as a manager gets it.
+/// Returns the node's id, as a manager does.
 fn intern(table: &Table, ids: &mut Ids, node: Node) -> Ldd {
     let id = match table.find(node) {
         Ok(id) => id,
@@ -24,7 +24,7 @@ fn intern(table: &Table, ids: &mut Ids, node: Node) -> Ldd {
     id
 }
 
-/// A small table, and ids of it for two threads.
+/// Returns a small table, and ids of it for two threads.
 fn table() -> (Arc<Table>, [Ids; 2]) {
     let (table, mut ids) = (Table::new(0), Ids::default());
     assert!(table.hand_out(&mut ids));
@@ -57,7 +57,7 @@ fn of_equal_nodes() {
 
 #[test]
 fn of_nodes_with_one_place_in_the_index() {
-    // Another node whose search begins where that of the first does.
+    // Another node with the same start position in the index.
     let first = node(7, Ldd::UNIT);
     let second = (8..)
         .map(|value| node(value, Ldd::UNIT))
@@ -120,7 +120,7 @@ fn of_a_result_and_its_reader() {
 fn of_two_writers_and_a_reader() {
     every_order(|| {
         let cache = Arc::new(Cache::new(1));
-        // Two questions with one place in the cache.
+        // Two operations with one position in the cache.
         let place = |op| cache.place(op, Ldd(2), Ldd(3));
         let one = 1;
         let other = (2..).find(|op| place(*op) == place(one)).expect("there are two places");

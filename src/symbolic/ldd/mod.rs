@@ -2,23 +2,24 @@
 //!
 //! After Blom and van de Pol, "Symbolic reachability for process algebras with recursive data
 //! types" (ICTAC 2008), and the LDD operations of Sylvan (van Dijk, van de Pol, "Sylvan: multi-core
-//! framework for decision diagrams", 2017), with three departures: operations walk the `right` list
-//! by a loop and recurse on `down` only (so the stack is as deep as vectors are long, and the cache
-//! holds one entry a list, not one a list cell), and what an operation does at each level is a
-//! [`Plan`], a hash-consed list whose suffixes are shared, so that relations with equal footprints
-//! share their cache entries; and threads do not split operations, but work ahead of each other on
-//! the same ones in different orders ([`Team`]).
+//! framework for decision diagrams", 2017), with three differences. Operations walk the `right`
+//! list by a loop and recurse on `down` only, so the stack depth is the vector length, and the
+//! cache has one entry for each list, not for each list cell. The actions of an operation at each
+//! level are a [`Plan`], a hash-consed list with shared suffixes, so that relations with equal
+//! footprints share their cache entries. Threads do not divide operations, but compute the same
+//! ones in different orders ([`Team`]).
 //!
 //! Input -> output: sets and relations as [`Ldd`] ids -> ids, counts, vectors. Knows nothing but
 //! vectors of numbers.
 //!
-//! Cost: set operations are linear in the product of the operands' nodes (as for BDDs), mostly far
+//! Cost: set operations are linear in the product of the operands' nodes (as for BDDs), usually far
 //! below; 12 bytes a node, 6 to 12 bytes of index a node, 16 bytes a cache entry.
 //!
 //! Invariants: the values of a `right` list ascend strictly; `down` is never empty; equal sets have
 //! equal ids; all vectors of a set have the same length (so an id fixes its level). [`Ldd::EMPTY`]
 //! is the empty set, [`Ldd::UNIT`] the set of the empty vector. Operations never collect: ids stay
-//! valid until [`Manager::collect`], which keeps what its roots and the scratch stack reach.
+//! valid until [`Manager::collect`], which preserves all nodes reachable from its roots and the
+//! scratch stack.
 
 mod cache;
 mod count;
@@ -51,10 +52,10 @@ pub struct Ldd(pub(crate) u32);
 impl Ldd {
     /// The empty set.
     pub const EMPTY: Ldd = Ldd(0);
-    /// The set that holds the empty vector only.
+    /// The set of the empty vector only.
     pub const UNIT: Ldd = Ldd(1);
 
-    /// Whether the set is empty.
+    /// True if the set is empty.
     #[inline]
     pub fn is_empty(self) -> bool {
         self == Ldd::EMPTY
@@ -72,23 +73,23 @@ pub(crate) mod op {
     pub const TAILS: u32 = 7 << 26;
     pub const TWINS: u32 = 8 << 26;
     pub const BEFORE: u32 = 9 << 26;
-    /// First code free for operations defined outside of this module.
+    /// First code for operations defined outside of this module.
     pub const EXTERNAL: u32 = 10 << 26;
 }
 
-/// Sizes of a manager.
+/// Sizes and limits of a manager.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Initial entries of node index and cache, as powers of two.
     pub initial_bits: u32,
-    /// Most entries of the operation cache, as a power of two.
+    /// Limit on the entries of the operation cache, as a power of two.
     pub max_cache_bits: u32,
-    /// A collection is due when this many nodes are in use, at first.
+    /// Number of nodes in use at which the first collection is due.
     pub collect_at: usize,
-    /// Most bytes of tables; near it the cache makes room for nodes, and reaching it halts the
-    /// manager.
+    /// Limit on the bytes of tables; close to it the cache shrinks in favour of nodes, and at the
+    /// limit the manager halts.
     pub max_bytes: Option<u64>,
-    /// Most nodes made, collected ones included; reaching it halts the manager.
+    /// Limit on the nodes created, including collected ones; at the limit the manager halts.
     pub max_made: Option<u64>,
 }
 
@@ -104,41 +105,41 @@ impl Default for Settings {
     }
 }
 
-/// The cache is never made smaller than this part of the table's bytes.
+/// Minimum size of the cache, as a fraction of the table's bytes.
 const LEAST_CACHE: u64 = 16;
 
-/// Polled every few tens of thousands of steps; answering `true` halts the manager.
+/// Polled every few tens of thousands of steps; `true` halts the manager.
 pub type Watch = Box<dyn FnMut() -> bool>;
 
-/// Why a manager halted.
+/// Reason for a halt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Halt {
-    /// The tables reached their limit of bytes.
+    /// The limit on bytes was reached.
     Memory,
-    /// As many nodes were made as the limit says.
+    /// The limit on created nodes was reached.
     Effort,
-    /// The watch said so, or [`Manager::halt`] was called.
+    /// The watch requested it, or [`Manager::halt`] was called.
     Watch,
 }
 
-/// The node table with its operations: that of an owner, or one lent to a helper.
+/// The node table with its operations; belongs to an owner, or is lent to a helper.
 ///
-/// When it halts (out of memory, or by its [`Watch`]) every operation returns at once with a
-/// meaningless id: callers ask [`Manager::halted`] before they believe a result.
+/// After a halt (memory, effort, or [`Watch`]) every operation returns at once with a meaningless
+/// id: callers check [`Manager::halted`] before they use a result.
 pub struct Manager {
     tables: Arc<Tables>,
     plans: Arc<Plans>,
     settings: Settings,
-    /// Ids to use next.
+    /// Ids for new nodes.
     ids: Ids,
-    /// Cache entries lost since it was last widened.
+    /// Cache entries lost since the cache was last enlarged.
     lost: usize,
-    /// Who helps; for a helper, whom it helps, and in which round.
+    /// The helpers; for a helper, the team, and the round.
     team: Option<Arc<Team>>,
     helping: Option<u64>,
-    /// 0 for the owner; helpers are told apart by it.
+    /// 0 for the owner; distinguishes helpers.
     pub(crate) rank: usize,
-    /// Pairs that operations collect before they build a list from its end; a root of collections.
+    /// Pairs from which operations build a list, starting at its end; a root of collections.
     pub(crate) stack: Vec<(u32, Ldd)>,
     halt: Option<Halt>,
     watch: Option<Watch>,
@@ -147,8 +148,8 @@ pub struct Manager {
     peak: usize,
     made: u64,
     collections: u64,
-    /// Numbers of relations with their plans, for the cache codes of preimages; those of relations
-    /// that were collected are forgotten.
+    /// Numbers of relations with their plans, for the cache codes of preimages; numbers of
+    /// collected relations are dropped.
     befores: AHashMap<(Ldd, Plan), u32>,
     next_before: u32,
 }
@@ -166,7 +167,7 @@ impl Default for Manager {
 }
 
 impl Manager {
-    /// An empty manager.
+    /// Creates an empty manager.
     pub fn new(settings: Settings) -> Self {
         let bits = settings.initial_bits.clamp(4, 30);
         let tables = Arc::new(Tables::new(bits, bits.min(settings.max_cache_bits)));
@@ -194,7 +195,7 @@ impl Manager {
             next_before: 0,
         }
     }
-    /// A helper's.
+    /// Creates a helper's manager.
     fn lend(
         tables: Arc<Tables>,
         plans: Arc<Plans>,
@@ -207,75 +208,76 @@ impl Manager {
         (manager.rank, manager.team, manager.helping) = (rank, Some(team), Some(round));
         manager
     }
-    /// Takes helpers on.
+    /// Sets the helpers.
     pub fn set_team(&mut self, team: Arc<Team>) {
         self.team = Some(team);
     }
-    /// Offers a task to helpers, instead of what they do now.
+    /// Offers a task to the helpers and ends their current one.
     pub fn offer(&self, task: Task) {
         if let Some(team) = &self.team {
             team.offer(&self.tables, &self.plans, task);
         }
     }
-    /// Tells helpers to stop.
+    /// Stops the helpers.
     pub fn dismiss(&self) {
         if let Some(team) = &self.team {
             team.dismiss();
         }
     }
-    /// Ends the helpers' work and waits until it has ended; what they were doing, to be offered
+    /// Stops the helpers and waits until they have stopped. Returns their task, to be offered
     /// again.
     pub fn recall(&self) -> Option<Task> {
         self.team.as_ref().and_then(|team| team.call_off())
     }
-    /// Whether this is a helper's.
+    /// True for a helper's manager.
     #[inline]
     pub(crate) fn helps(&self) -> bool {
         self.helping.is_some()
     }
-    /// In which order a helper does what the owner does first to last: helpers begin at places far
-    /// from each other, every other one backwards.
+    /// Returns the parts in a helper's order: helpers start at distant positions, every other one
+    /// backwards.
     pub(crate) fn ahead<'a, T>(&self, parts: &'a [T]) -> impl Iterator<Item = &'a T> + use<'a, T> {
         self.turns(parts.len()).map(|i| &parts[i])
     }
-    /// The same order of `n` parts, by their places.
+    /// Returns the positions of `n` parts in this order.
     pub(crate) fn turns(&self, n: usize) -> impl Iterator<Item = usize> + use<> {
         let pair = self.rank as u32 / 2;
-        // Places of the pairs: 0, 1/2, 1/4, 3/4, 1/8, ...
+        // Start positions of pairs of helpers: 0, 1/2, 1/4, 3/4, 1/8, ...
         let start = ((n as u64 * u64::from(pair.reverse_bits())) >> 32) as usize;
         let backwards = self.rank % 2 == 1;
         (0..n).map(move |i| (if backwards { start + n - 1 - i } else { start + i }) % n)
     }
-    /// Changes the tables while nobody else looks at them; then helpers go on.
+    /// Changes the tables while no other thread accesses them; afterwards helpers continue.
     fn alone(&mut self, change: impl FnOnce(&mut Tables)) {
         let task = self.recall();
         match Arc::get_mut(&mut self.tables) {
             Some(tables) => change(tables),
-            // Not to be: only lent managers hold them. Better an end than a loop.
+            // Impossible: only lent managers hold the tables. Halting is better than an endless
+            // loop.
             None => self.halt = Some(Halt::Memory),
         }
         if let Some(task) = task {
             self.offer(task);
         }
     }
-    /// Sets the limit of nodes made.
+    /// Sets the limit on created nodes.
     pub fn set_max_made(&mut self, limit: Option<u64>) {
         self.settings.max_made = limit;
     }
-    /// Nodes made so far.
+    /// Returns the number of nodes created so far.
     pub fn made(&self) -> u64 {
         self.made
     }
-    /// Sets what is polled while operations run.
+    /// Sets the watch that is polled during operations.
     pub fn set_watch(&mut self, watch: Watch) {
         self.watch = Some(watch);
     }
-    /// The node of a set that is neither empty nor the unit.
+    /// Returns the node of a set that is neither empty nor the unit.
     #[inline]
     pub fn node(&self, set: Ldd) -> Node {
         self.tables.table.node(set)
     }
-    /// The next nodes of two lists that have a value in common; the lists are left after these.
+    /// Returns the next nodes of two lists with a common value, and advances the lists past them.
     #[inline]
     pub(crate) fn next_common(&self, x: &mut Ldd, y: &mut Ldd) -> Option<(Node, Node)> {
         while *x != Ldd::EMPTY && *y != Ldd::EMPTY {
@@ -292,7 +294,7 @@ impl Manager {
         }
         None
     }
-    /// Nodes in use, dead ones included.
+    /// Returns the number of nodes in use, including dead ones.
     pub fn used(&self) -> usize {
         self.tables.table.used() - self.ids.unused()
     }
@@ -308,7 +310,7 @@ impl Manager {
     pub fn bytes(&self) -> u64 {
         self.tables.bytes()
     }
-    /// Why it halted, if it did. A helper's halts when its round is over.
+    /// Returns the reason of the halt, if any. A helper's manager halts when its round is over.
     #[inline]
     pub fn halted(&self) -> Option<Halt> {
         match (self.helping, &self.team) {
@@ -320,13 +322,13 @@ impl Manager {
     pub fn halt(&mut self) {
         self.halt.get_or_insert(Halt::Watch);
     }
-    /// Takes back a halt that was asked for, or by effort. Sets made before it are as they were.
+    /// Cancels a halt by request or by effort. Sets created before it are still valid.
     pub fn resume(&mut self) {
         self.halt.take_if(|why| *why != Halt::Memory);
     }
 
-    /// The set of `value` before each vector of `down`, and the vectors of `right`, whose first
-    /// values must be higher.
+    /// Returns the set of `value` before each vector of `down`, united with `right`, which must
+    /// have higher first values.
     #[inline]
     pub fn make(&mut self, value: u32, down: Ldd, right: Ldd) -> Ldd {
         if down == Ldd::EMPTY {
@@ -374,8 +376,8 @@ impl Manager {
         id
     }
 
-    /// Gets ids for new nodes; if there are none, lets the owner's table grow and halts a helper.
-    /// Whether there are some now.
+    /// Gets ids for new nodes; if there are none, grows the owner's table, or halts a helper.
+    /// Returns true if there are ids now.
     #[cold]
     fn make_room(&mut self) -> bool {
         while !self.tables.hand_out(&mut self.ids) {
@@ -392,13 +394,12 @@ impl Manager {
         true
     }
 
-    /// Whether the table can grow within so many bytes, if need be at the cache's expense: slower,
-    /// but on.
+    /// True if the table can grow within `max` bytes; shrinks the cache if necessary.
     fn room_for_growth(&mut self, max: u64) -> bool {
         let growth = self.tables.table.growth_bytes();
         while self.bytes() + growth > max {
             let (table, cache) = (self.tables.table.bytes(), self.tables.cache.bytes());
-            // With fewer entries operations would do their work again and again.
+            // A smaller cache would repeat operations too often.
             let least = (table / LEAST_CACHE).max(1 << 10);
             if self.helping.is_some() || cache / 2 < least || table + growth + least > max {
                 return false;
@@ -411,19 +412,19 @@ impl Manager {
         true
     }
 
-    /// The plan that does `action` at one level and goes on with `next`.
+    /// Returns the plan that applies `action` at one level and continues with `next`.
     pub fn plan(&mut self, action: Action, next: Plan) -> Plan {
-        // Helpers may hold the plans as they were.
+        // Helpers may hold the current plans.
         self.plans
             .known(action, next)
             .unwrap_or_else(|| Arc::make_mut(&mut self.plans).intern(action, next))
     }
-    /// The action that keeps a level with some values only (ascending).
+    /// Returns the action that keeps a level with some values only (ascending).
     pub fn among(&mut self, values: &[u32]) -> Action {
         Action::Among(Arc::make_mut(&mut self.plans).list(values))
     }
-    /// The plan of a list of actions, first level first. Trailing [`Action::Skip`] and
-    /// [`Action::Drop`] are left out.
+    /// Returns the plan of a list of actions, first level first. Omits trailing [`Action::Skip`]
+    /// and [`Action::Drop`].
     pub fn plan_of(&mut self, actions: &[Action]) -> Plan {
         let keep = actions
             .iter()
@@ -431,7 +432,7 @@ impl Manager {
             .map_or(0, |i| i + 1);
         actions[..keep].iter().rev().fold(Plan::END, |next, &action| self.plan(action, next))
     }
-    /// First action of a plan and its rest; `None` at the end.
+    /// Returns the first action of a plan and its rest; `None` at the end.
     #[inline]
     pub(crate) fn step(&self, plan: Plan) -> Option<(Action, Plan)> {
         self.plans.step(plan)
@@ -462,7 +463,7 @@ impl Manager {
             self.alone(|tables| tables.cache.grow());
         }
     }
-    /// The pair pushed last; the caller has seen that there is one.
+    /// Pops the last pair; the caller has checked that there is one.
     #[inline]
     fn pop(&mut self) -> (u32, Ldd) {
         self.stack.pop().expect("the scratch stack is higher than its base")
@@ -477,19 +478,19 @@ impl Manager {
         }
         list
     }
-    /// Says that from the pair pushed next on, a list under construction is `list`, until the
-    /// contrary is said.
+    /// Marks `list` as the suffix of a list under construction, before the pairs pushed from now
+    /// on.
     #[inline]
     pub(crate) fn suffix(&self, list: Ldd) -> (usize, Ldd) {
         (self.stack.len(), list)
     }
-    /// Builds the list of the pairs from `base` to where the suffix begins, before the suffix.
+    /// Builds the list of the pairs from `base` to the start of the suffix, before the suffix.
     #[inline]
     pub(crate) fn build_before(&mut self, base: usize, suffix: (usize, Ldd)) -> Ldd {
         self.stack.truncate(suffix.0);
         self.build(base, suffix.1)
     }
-    /// Builds the list of the pairs above `base`, in any order, uniting those with equal values.
+    /// Builds the list of the pairs above `base`, in any order; unites those with equal values.
     pub(crate) fn build_unsorted(&mut self, base: usize) -> Ldd {
         let pairs = &mut self.stack[base..];
         if !pairs.is_sorted_by_key(|p| p.0) {
@@ -507,17 +508,17 @@ impl Manager {
         list
     }
 
-    /// Whether enough nodes were made since the last collection to make one worthwhile.
+    /// True if enough nodes were created since the last collection.
     #[inline]
     pub fn collection_due(&self) -> bool {
         self.used() >= self.due
     }
-    /// Deletes every node that neither `roots` nor the scratch stack reach; forgets cache entries
-    /// that name one.
+    /// Deletes every node that is not reachable from `roots` or the scratch stack, with the cache
+    /// entries that refer to it.
     ///
     /// The next collection is due at twice the nodes that made this one due, earlier if memory is
-    /// short: the results of operations die with the nodes that only the cache knows, and are
-    /// dear. The sets that a task on offer names must be among the roots.
+    /// scarce: results that only the cache refers to are deleted as well, and are expensive. The
+    /// sets of an offered task must be among the roots.
     pub fn collect(&mut self, roots: impl IntoIterator<Item = Ldd>) {
         self.peak = self.peak();
         self.collections += 1;
@@ -541,13 +542,14 @@ impl Manager {
         let live = self.used();
         self.due = before.max(live).saturating_mul(2).max(self.settings.collect_at);
         if let Some(max) = self.settings.max_bytes {
-            // 12 bytes and an index entry and a half a node, which doubling may leave half empty.
+            // 12 bytes and one and a half index entries a node, which doubling may leave half
+            // empty.
             let room = usize::try_from((max.saturating_sub(self.tables.cache.bytes())) / 30)
                 .unwrap_or(usize::MAX);
             self.due = self.due.min(room.max(live + live / 4 + 1));
         }
     }
-    /// Number of nodes of some sets together.
+    /// Returns the number of nodes of some sets together.
     pub fn nodes_of(&self, roots: impl IntoIterator<Item = Ldd>) -> usize {
         let mut marks = Marks::new(self.tables.table.ids());
         let mut todo: Vec<Ldd> = roots.into_iter().collect();

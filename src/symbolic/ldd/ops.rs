@@ -1,8 +1,8 @@
 //! Set operations: union, difference, intersection, building from vectors, membership, enumeration,
 //! picking a member.
 //!
-//! The operands of a binary operation hold vectors of the same length. Recursion is as deep as
-//! these vectors are long.
+//! The operands of a binary operation hold vectors of the same length. The recursion depth is this
+//! length.
 
 use super::{Ldd, Manager, op};
 use std::cmp::Ordering;
@@ -159,19 +159,18 @@ impl Manager {
         r
     }
 
-    /// The set of one vector.
+    /// Returns the set of one vector.
     pub fn singleton(&mut self, vector: &[u32]) -> Ldd {
         vector.iter().rev().fold(Ldd::UNIT, |set, &value| self.make(value, set, Ldd::EMPTY))
     }
 
-    /// The set with a vector added.
+    /// Returns the set with a vector added.
     pub fn insert_vector(&mut self, set: Ldd, vector: &[u32]) -> Ldd {
         let one = self.singleton(vector);
         self.union(set, one)
     }
 
-    /// The set of many vectors of length `width`, laid end to end in any order. `count` is their
-    /// number (of use where `width` is 0).
+    /// Returns the set of `count` vectors of length `width`, concatenated in any order.
     pub fn from_vectors(&mut self, vectors: &[u32], width: usize, count: usize) -> Ldd {
         if width == 0 {
             return if count == 0 { Ldd::EMPTY } else { Ldd::UNIT };
@@ -198,7 +197,7 @@ impl Manager {
         self.build(base, Ldd::EMPTY)
     }
 
-    /// What follows `value` in the set.
+    /// Returns the set of tails after the first value `value`.
     #[inline]
     pub fn child(&self, mut set: Ldd, value: u32) -> Ldd {
         while set.0 > 1 {
@@ -211,7 +210,7 @@ impl Manager {
         Ldd::EMPTY
     }
 
-    /// Whether the vector is in the set.
+    /// True if the vector is in the set.
     pub fn contains(&self, mut set: Ldd, vector: &[u32]) -> bool {
         for &value in vector {
             set = self.child(set, value);
@@ -219,12 +218,12 @@ impl Manager {
         set == Ldd::UNIT
     }
 
-    /// Whether all vectors of `b` are in `a`.
+    /// True if all vectors of `b` are in `a`.
     pub fn includes(&mut self, a: Ldd, b: Ldd) -> bool {
         self.minus(b, a).is_empty()
     }
 
-    /// The least vector of the set.
+    /// Returns the least vector of the set.
     pub fn pick(&self, mut set: Ldd) -> Option<Vec<u32>> {
         if set.is_empty() {
             return None;
@@ -261,7 +260,7 @@ impl Manager {
         }
     }
 
-    /// All vectors, laid end to end in lexicographic order.
+    /// Returns all vectors, concatenated in lexicographic order.
     pub fn vectors(&self, set: Ldd) -> Vec<u32> {
         let mut all = Vec::new();
         self.for_each(set, |v| all.extend_from_slice(v));

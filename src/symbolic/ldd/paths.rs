@@ -1,28 +1,30 @@
-//! How many vectors of a set match short vectors, without making the sets of those that do.
+//! Number of vectors of a set that match short vectors, without constructing the set of the
+//! matching ones.
 //!
-//! The number of paths from the root of a set to each of its nodes, and from there to the end, are
-//! found once ([`Paths`]). A match that looks at some levels only is then counted on the nodes of
-//! these levels: above and below, the numbers of paths say the rest.
+//! The numbers of paths from the root of a set to each of its nodes, and from there to the end, are
+//! computed once ([`Paths`]). A match that reads some levels only is then counted on the nodes of
+//! these levels, weighted by the numbers of paths above and below.
 //!
 //! Cost: the nodes of the set once; for each match the nodes of the levels between the first and
-//! the last one that it looks at. Invariant: numbers are of one set and fit 128 bits; nothing is
-//! collected while they are in use.
+//! the last one that it reads. Invariant: numbers belong to one set and have at most 128 bits; no
+//! collection happens while they are in use.
 
 use super::{Action, Ldd, Manager, Plan};
 use ahash::AHashMap;
 
-/// The paths of a set.
+/// Numbers of paths of a set.
 pub struct Paths {
-    /// By level: the lists there, and how many paths lead to each.
+    /// By level: the lists there, and the number of paths to each.
     above: Vec<AHashMap<Ldd, u128>>,
-    /// How many paths lead on from a list.
+    /// Number of paths from a list to the end.
     below: AHashMap<Ldd, u128>,
 }
 
 type Memo = AHashMap<(Ldd, Ldd), u128>;
 
 impl Manager {
-    /// The paths of a set of vectors of this length; none if their number has more than 128 bits.
+    /// Returns the paths of a set of vectors of this length; `None` if a number has more than 128
+    /// bits.
     pub fn paths(&self, set: Ldd, height: usize) -> Option<Paths> {
         let mut above = vec![AHashMap::from([(set, 1u128)])];
         if set.is_empty() {
@@ -56,8 +58,8 @@ impl Manager {
         Some(Paths { above, below })
     }
 
-    /// The number of vectors whose values at the levels to `Read` are together in `short`, and at
-    /// levels to `Require` as said: that of [`Manager::matching`] of the set.
+    /// Returns the size of [`Manager::matching`]: the number of vectors with a projection to the
+    /// `Read` levels in `short` that satisfy the `Require` levels.
     pub fn count_matching(&self, paths: &Paths, short: Ldd, mut plan: Plan) -> u128 {
         let mut level = 0;
         while let Some((Action::Skip, next)) = self.step(plan) {
@@ -65,7 +67,7 @@ impl Manager {
             level += 1;
         }
         let mut memo = Memo::new();
-        // No product is higher than the number of vectors.
+        // No product exceeds the number of vectors.
         paths.above[level]
             .iter()
             .map(|(&list, &count)| count * self.matches_below(paths, list, short, plan, &mut memo))

@@ -1,31 +1,31 @@
-//! Plans: what an operation does at each level of a set, as a hash-consed list, so that equal
-//! suffixes are one id (and one cache key).
+//! Plans: the actions of an operation at each level of a set, as a hash-consed list, so that equal
+//! suffixes have one id (and one cache key).
 
 use ahash::AHashMap;
 use std::sync::Arc;
 
-/// What happens at one level.
+/// Action at one level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
     /// The level is not touched (all operations but projection).
     Skip,
-    /// The relation or the matched set has a level of values to read here.
+    /// The relation or the matched set reads values here.
     Read,
-    /// The relation has a level of new values, whatever the old.
+    /// The relation writes values here without reading.
     Write,
-    /// The relation has a level of values to read, then one of new values.
+    /// The relation reads values, then writes values here.
     ReadWrite,
     /// Projection keeps the level.
     Keep,
     /// Projection drops the level.
     Drop,
-    /// Only this value goes on; a projection drops the level, a match keeps it.
+    /// Only this value continues; a projection drops the level, a match keeps it.
     Require(u32),
     /// Projection keeps the level, with the values of a list only ([`super::Manager::among`]).
     Among(u32),
 }
 
-/// A list of actions, first level first. Past its end levels are skipped (by a projection:
+/// A list of actions, first level first. Levels beyond its end are skipped (by a projection:
 /// dropped).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Plan(pub(super) u32);
@@ -58,7 +58,7 @@ impl Plans {
             Plan(steps.len() as u32)
         })
     }
-    /// The number of a list of values.
+    /// Returns the number of a list of values.
     pub fn list(&mut self, values: &[u32]) -> u32 {
         let known = self.lists.iter().position(|l| **l == *values);
         known.unwrap_or_else(|| {

@@ -1,17 +1,16 @@
-//! Threads that work ahead of the one that a manager belongs to.
+//! Helper threads that compute ahead of a manager's owner.
 //!
-//! A helper gets a manager of its own on the same tables and computes what the owner is computing,
-//! in another order. What it finds is in the operation cache when the owner comes to it; nothing
-//! else of it counts, so it may be sent away at any time, and there are no results to put together.
-//! (The idea is that of "lazy" parallel game-tree search over one shared transposition table.)
+//! A helper gets its own manager on the same tables and computes what the owner is computing, in
+//! another order. Its results are in the operation cache when the owner needs them. They have no
+//! other effect, so a helper may be stopped at any time, and there are no results to combine. (This
+//! is the idea of "lazy" parallel game-tree search over one shared transposition table.)
 //!
-//! Protocol: the owner makes an offer (tables, plans, a task); idle helpers take it up, each once.
-//! [`Team::call_off`] begins a new round: managers of older rounds halt, the owner waits until they
-//! are given up, and has the tables for itself.
+//! Protocol: the owner makes an offer (tables, plans, a task); idle helpers accept it, each once.
+//! [`Team::call_off`] begins a new round: managers of older rounds halt, and the owner waits until
+//! they are released, so that it alone holds the tables.
 //!
-//! Invariants: results computed after a round has ended are never remembered (a manager that is
-//! halted stays so); an [`Lent`] is counted as long as it holds the tables, also when its thread
-//! panics.
+//! Invariants: results computed after the end of a round are never cached (a halted manager stays
+//! halted); a [`Lent`] is counted as long as it holds the tables, even if its thread panics.
 
 use super::Manager;
 use super::plan::Plans;
@@ -20,10 +19,10 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What helpers are to do.
+/// Task of the helpers.
 pub type Task = Arc<dyn Any + Send + Sync>;
 
-/// Who helps the owner of a manager.
+/// The helpers of a manager's owner.
 #[derive(Default)]
 pub struct Team {
     round: AtomicU64,
@@ -34,7 +33,7 @@ pub struct Team {
 #[derive(Default)]
 struct State {
     offer: Option<Offer>,
-    /// Managers lent.
+    /// Number of lent managers.
     lent: usize,
     over: bool,
 }
@@ -54,15 +53,15 @@ impl std::fmt::Debug for Team {
 
 impl Team {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Counters and options are whole whenever the lock is free.
+        // Counters and options are consistent whenever the lock is free.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// The number of the round; it changes under the lock only.
+    /// Returns the number of the round; it changes under the lock only.
     #[inline]
     pub(super) fn round(&self) -> u64 {
         self.round.load(Ordering::Relaxed)
     }
-    /// Calls helpers to a task.
+    /// Offers a task to the helpers.
     pub(super) fn offer(&self, tables: &Arc<Tables>, plans: &Arc<Plans>, task: Task) {
         let mut state = self.state();
         self.round.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +74,7 @@ impl Team {
         self.round.fetch_add(1, Ordering::Relaxed);
         state.offer = None;
     }
-    /// Ends the round and waits until nobody holds tables; what was on offer.
+    /// Ends the round and waits until no helper holds tables. Returns the offered task.
     pub(super) fn call_off(&self) -> Option<Task> {
         let mut state = self.state();
         self.round.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +84,7 @@ impl Team {
         }
         offer.map(|o| o.task)
     }
-    /// Sends helpers home: [`Team::join`] answers none from now on.
+    /// Ends the helpers: [`Team::join`] returns `None` from now on.
     pub fn close(&self) {
         let mut state = self.state();
         self.round.fetch_add(1, Ordering::Relaxed);
@@ -93,8 +92,8 @@ impl Team {
         state.over = true;
         self.changed.notify_all();
     }
-    /// Waits for an offer of a round other than `served`; a manager of one's own with the task, or
-    /// none if there is no more to do. `rank` is from 1.
+    /// Waits for an offer of a round other than `served`. Returns a manager with the task, or
+    /// `None` after the end. `rank` is from 1.
     pub fn join(self: &Arc<Self>, rank: usize, served: &mut u64) -> Option<Lent> {
         let mut state = self.state();
         loop {
@@ -115,13 +114,13 @@ impl Team {
 /// A helper's manager with its task.
 pub struct Lent {
     manager: Option<Manager>,
-    /// What to do.
+    /// The task.
     pub task: Task,
     team: Arc<Team>,
 }
 
 impl Lent {
-    /// Does something with the manager, which must come back.
+    /// Runs `work` with the manager, which must be returned.
     pub fn with(&mut self, work: impl FnOnce(Manager) -> Manager) {
         self.manager = self.manager.take().map(work);
     }
@@ -129,7 +128,7 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // The tables first: the owner must find itself alone.
+        // The tables first: the owner must be their only holder.
         self.manager = None;
         self.team.state().lent -= 1;
         self.team.changed.notify_all();
@@ -141,8 +140,8 @@ mod tests {
     use super::super::{Ldd, Settings};
     use super::*;
 
-    /// Random sets are united by an owner and three helpers, with growth and collections in
-    /// between; helpers check their results against the owner's. Under Miri it is small.
+    /// An owner and three helpers unite random sets, with growth and collections in between;
+    /// helpers compare their results with the owner's. Under Miri it is small.
     #[test]
     fn helpers_and_owner_make_the_same_nodes() {
         let (rounds, vectors) = if cfg!(miri) { (4, 6) } else { (60, 400) };
@@ -177,18 +176,19 @@ mod tests {
             });
             m.set_team(team.clone());
             for seed in 0..rounds {
-                // What helpers make again is there, or was collected but for the set itself.
+                // What helpers create again exists already, or was collected except for the set
+                // itself.
                 let whole = build(&mut m, seed, vectors, 0);
                 if seed % 3 == 0 {
                     m.collect([whole]);
                 }
                 let before = back.load(Ordering::Relaxed);
                 m.offer(Arc::new((seed, whole)));
-                // Makes growth necessary while they work.
+                // Requires growth while helpers work.
                 let other = build(&mut m, seed + 1000, vectors, 0);
                 assert!(!other.is_empty());
-                // Some rounds end while helpers work, some when all are done, some when at least
-                // one was there.
+                // Some rounds end while helpers work, some when all are done, some after at least
+                // one has finished.
                 if seed % 4 != 0 {
                     while team.state().lent > 0
                         || seed % 4 == 1 && back.load(Ordering::Relaxed) == before

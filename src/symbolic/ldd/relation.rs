@@ -1,14 +1,14 @@
-//! Operations steered by a [`Plan`]: projection, matching, image and preimage of short-vector
-//! relations.
+//! Operations with a [`Plan`]: projection, matching, image and preimage of short-vector relations.
 //!
 //! A relation over some levels is a set of short vectors: for each level that it touches, in order,
-//! the value read (if it reads), then the value written (if it writes). Levels that it does not
-//! touch have no place in it.
+//! the value read (if it reads), then the value written (if it writes). Other levels do not occur
+//! in it.
 
 use super::{Action, Ldd, Manager, Plan, op};
 
 impl Manager {
-    /// What an image at a level is made of: sets and relations from the next level on.
+    /// Returns the parts of an image at a level: pairs of a set and a relation from the next level
+    /// on.
     pub(crate) fn image_parts(
         &mut self,
         set: Ldd,
@@ -35,7 +35,7 @@ impl Manager {
         }
         parts
     }
-    /// What follows each first value.
+    /// Returns the tails of each first value.
     pub(crate) fn tails_of(&self, set: Ldd) -> Vec<Ldd> {
         let (mut all, mut at) = (Vec::new(), set);
         while at.0 > 1 {
@@ -46,7 +46,7 @@ impl Manager {
         all
     }
 
-    /// The union of what follows any first value: the set without its first level.
+    /// Returns the union of the tails: the set without its first level.
     pub fn tails(&mut self, set: Ldd) -> Ldd {
         let n = self.node(set);
         if n.right == Ldd::EMPTY {
@@ -65,8 +65,8 @@ impl Manager {
         r
     }
 
-    /// The set cut down to the levels that the plan keeps (actions `Keep`, `Among`, `Drop`,
-    /// `Require`; past the end all is dropped).
+    /// Returns the projection of a set to the levels that the plan keeps (actions `Keep`, `Among`,
+    /// `Drop`, `Require`; levels beyond the end are dropped).
     pub fn project(&mut self, set: Ldd, plan: Plan) -> Ldd {
         let Some((action, next)) = self.step(plan) else {
             return if set.is_empty() { Ldd::EMPTY } else { Ldd::UNIT };
@@ -82,7 +82,7 @@ impl Manager {
         if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
             return r;
         }
-        // Not what follows values that the plan leaves out.
+        // Not the tails of values that the plan excludes.
         if self.helps() && !matches!(action, Action::Among(_)) {
             let parts = self.tails_of(set);
             for &down in self.ahead(&parts) {
@@ -132,7 +132,8 @@ impl Manager {
         r
     }
 
-    /// The vectors with each value at a level to `Keep` doubled, and a last level of the value 0.
+    /// Returns the vectors with each value at a `Keep` level doubled, and a last level of the value
+    /// 0.
     pub fn twins(&mut self, set: Ldd, plan: Plan) -> Ldd {
         if set == Ldd::UNIT {
             return self.make(0, Ldd::UNIT, Ldd::EMPTY);
@@ -163,8 +164,8 @@ impl Manager {
         r
     }
 
-    /// The vectors whose values at the levels to `Read` are together in `short`, and at levels to
-    /// `Require` as said.
+    /// Returns the vectors with a projection to the `Read` levels in `short` that satisfy the
+    /// `Require` levels.
     pub fn matching(&mut self, set: Ldd, short: Ldd, plan: Plan) -> Ldd {
         if set.is_empty() || short.is_empty() {
             return Ldd::EMPTY;
@@ -211,7 +212,7 @@ impl Manager {
         r
     }
 
-    /// The image of a set under a relation (actions `Skip`, `Read`, `Write`, `ReadWrite`).
+    /// Returns the image of a set under a relation (actions `Skip`, `Read`, `Write`, `ReadWrite`).
     pub fn relprod(&mut self, set: Ldd, relation: Ldd, plan: Plan) -> Ldd {
         if set.is_empty() || relation.is_empty() {
             return Ldd::EMPTY;
@@ -284,7 +285,7 @@ impl Manager {
         r
     }
 
-    /// The members of `within` that the relation takes to a member of `goal`.
+    /// Returns the members of `within` that the relation maps to a member of `goal`.
     pub fn relprev(&mut self, goal: Ldd, relation: Ldd, plan: Plan, within: Ldd) -> Ldd {
         if goal.is_empty() || relation.is_empty() || within.is_empty() {
             return Ldd::EMPTY;
@@ -336,7 +337,7 @@ impl Manager {
         r
     }
 
-    /// The union over the written values of what may precede.
+    /// Returns the union of the preimages over the written values.
     fn prev_over(&mut self, goal: Ldd, writes: Ldd, next: Plan, within: Ldd) -> Ldd {
         let (mut x, mut y) = (goal, writes);
         let mut r = Ldd::EMPTY;
@@ -347,8 +348,8 @@ impl Manager {
         r
     }
 
-    /// The cache code of preimages under a relation: two operands are left for the sets. Numbers
-    /// are given as they are asked for, and never twice.
+    /// Returns the cache code of preimages under a relation, which leaves two operands for the
+    /// sets. Numbers are assigned on first use, and never twice.
     fn before_code(&mut self, relation: Ldd, plan: Plan) -> Option<u32> {
         if let Some(&number) = self.befores.get(&(relation, plan)) {
             return Some(op::BEFORE | number);

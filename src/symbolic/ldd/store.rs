@@ -1,4 +1,5 @@
-//! What managers share: the unique table, the operation cache, and ids that a helper did not use.
+//! Tables shared by managers: the unique table, the operation cache, and ids that helpers did not
+//! use.
 
 use super::cache::Cache;
 use super::table::{Ids, Table};
@@ -9,12 +10,12 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Tables {
     pub table: Table,
     pub cache: Cache,
-    /// Ids handed out and given up.
+    /// Unused ids that were returned.
     spare: Mutex<Vec<Ids>>,
 }
 
 impl Tables {
-    /// Empty tables, with this many entries of index and cache as powers of two.
+    /// Creates empty tables, with this many entries of index and cache as powers of two.
     pub fn new(index_bits: u32, cache_bits: u32) -> Self {
         Self {
             table: Table::new(index_bits),
@@ -25,7 +26,7 @@ impl Tables {
     pub fn bytes(&self) -> u64 {
         self.table.bytes() + self.cache.bytes()
     }
-    /// Hands out ids; whether there were any.
+    /// Hands out ids. Returns false if there are none.
     pub fn hand_out(&self, ids: &mut Ids) -> bool {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(spare) = spare {
@@ -34,13 +35,13 @@ impl Tables {
         }
         self.table.hand_out(ids)
     }
-    /// Takes ids back.
+    /// Takes back unused ids.
     pub fn give_up(&self, ids: Ids) {
         if ids.ready() {
             self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(ids);
         }
     }
-    /// Forgets ids that were given up, before a sweep.
+    /// Drops the returned ids, before a sweep.
     pub fn forget_spare(&mut self) {
         self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }

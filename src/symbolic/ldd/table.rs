@@ -1,26 +1,24 @@
-//! The unique table: every node `(value, down, right)` is stored once, so equal sets have equal
-//! ids.
+//! Unique table: every node `(value, down, right)` is stored once, so equal sets have equal ids.
 //!
 //! A node takes 12 bytes in a flat array; an open-addressed index of ids (4 bytes an entry, linear
-//! probing, at most two thirds full) finds it. Several threads may find and insert at once: ids are
+//! probing, at most two thirds full) finds it. Several threads may find and insert at once. Ids are
 //! handed out in batches, a node is written before its id is put into the index by one
 //! compare-and-exchange, and of two threads with the same node the first one wins. Growth and
-//! collection need `&mut`, so they happen while nobody else looks. Nodes are deleted only by a
-//! collection, which rebuilds the index and remembers which ids are taken; ids of live nodes
-//! never change.
+//! collection need `&mut`, so they happen while no other thread accesses the table. Nodes are
+//! deleted only by a collection, which rebuilds the index and records the ids in use; ids of live
+//! nodes never change.
 //!
 //! Cost: a lookup is one multiplication and about two cache misses; a new node one
 //! compare-and-exchange more.
 //!
-//! Invariants: a node whose id is in the index never changes; an id that is not in use has an empty
-//! `down`; the index has room for half as many entries again as there are places for nodes, so that
-//! probing ends.
+//! Invariants: a node with an id in the index never changes; an unused id has an empty `down`; the
+//! index has one and a half times as many entries as there are node slots, so that probing ends.
 
 use super::Ldd;
 use mu_base::atomics::{AtomicU32, AtomicUsize, Ordering};
 
-/// A stored node: the vectors that begin with `value` go on in `down`, those with a higher first
-/// value are in `right`.
+/// A stored node: `down` has the tails of the vectors that begin with `value`; `right` has the
+/// vectors with a higher first value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     /// First value.
@@ -35,11 +33,11 @@ pub struct Node {
 #[derive(Debug, Default)]
 struct Cell([AtomicU32; 3]);
 
-/// Words of 64 ids that are handed out together.
+/// Number of 64-id words in a batch.
 const BATCH: usize = 4;
 
-/// Ids that one thread may use: a word of 64 with the bits of those not used yet, and the words up
-/// to the end of the batch.
+/// Ids reserved for one thread: a word of 64 with bits for the unused ones, and the words up to the
+/// end of the batch.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     word: usize,
@@ -53,11 +51,11 @@ pub(super) struct Table {
     nodes: Vec<Cell>,
     index: Vec<AtomicU32>,
     shift: u32,
-    /// Bits of the ids that were in use after the last collection; there are none beyond its end.
+    /// Bits of the ids that were in use after the last collection; ids beyond its end were not.
     taken: Marks,
-    /// Word of 64 ids that is handed out next.
+    /// The next word of 64 ids to hand out.
     cursor: AtomicUsize,
-    /// Ids in use after the last collection, and those handed out since.
+    /// Ids in use after the last collection, plus those handed out since.
     used: AtomicUsize,
 }
 
@@ -75,14 +73,14 @@ fn hash(node: Node) -> u64 {
 
 #[cfg(all(test, loom))]
 impl Node {
-    /// Where the search for it begins in the least index.
+    /// Returns the start position in the smallest index.
     pub(super) fn home(self) -> u64 {
         hash(self) >> 57
     }
 }
 
 impl Table {
-    /// A table whose index has 2^`index_bits` entries at first, with room for half as many nodes.
+    /// Creates a table with an index of 2^`index_bits` entries, and room for half as many nodes.
     pub fn new(index_bits: u32) -> Self {
         let index_bits = index_bits.max(7);
         let mut table = Self {
@@ -112,11 +110,11 @@ impl Table {
             word.store(value, Ordering::Relaxed);
         }
     }
-    /// Ids in use (live or not yet collected), or handed out.
+    /// Returns the number of ids in use (live or not yet collected) or handed out.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
-    /// One past the highest id.
+    /// Returns one more than the highest id.
     pub fn ids(&self) -> usize {
         self.nodes.len()
     }
@@ -124,7 +122,7 @@ impl Table {
         (self.nodes.capacity() * size_of::<Cell>() + self.index.capacity() * 4) as u64
     }
 
-    /// The id of the node if it is stored; else where in the index it would be.
+    /// Returns the id of the node if it is stored; otherwise its position in the index.
     #[inline]
     pub fn find(&self, node: Node) -> Result<Ldd, usize> {
         self.find_from(node, (hash(node) >> self.shift) as usize)
@@ -133,7 +131,7 @@ impl Table {
     fn find_from(&self, node: Node, mut at: usize) -> Result<Ldd, usize> {
         let mask = self.index.len() - 1;
         loop {
-            // What was written before the id was put here is seen after this.
+            // Makes the writes before the insertion of the id visible.
             let id = self.index[at].load(Ordering::Acquire);
             if id == 0 {
                 return Err(at);
@@ -144,8 +142,9 @@ impl Table {
             at = (at + 1) & mask;
         }
     }
-    /// Stores a node that [`Table::find`] did not find; `at` is the place it gave, and there has
-    /// been no growth since. Whether it is new: another thread may have stored it first.
+    /// Stores a node that [`Table::find`] did not find; `at` is the position it returned, without
+    /// growth since then. The flag is true if the node is new: another thread may have stored it
+    /// first.
     pub fn insert(&self, mut at: usize, node: Node, ids: &mut Ids) -> Option<(Ldd, bool)> {
         let id = ids.next()?;
         self.write(id, node);
@@ -165,7 +164,7 @@ impl Table {
         }
     }
 
-    /// Hands out ids; whether there were any. If not, the table must grow.
+    /// Hands out ids. Returns false if there are none; then the table must grow.
     pub fn hand_out(&self, ids: &mut Ids) -> bool {
         loop {
             while ids.word < ids.end {
@@ -179,7 +178,7 @@ impl Table {
             let word = self.cursor.fetch_add(BATCH, Ordering::Relaxed);
             (ids.word, ids.end) = (word, (word + BATCH).min(self.nodes.len() / 64));
             if ids.word >= ids.end {
-                // So that the cursor does not run away when this is asked often.
+                // Prevents overflow of the cursor after many calls.
                 self.cursor.fetch_min(self.nodes.len() / 64, Ordering::Relaxed);
                 *ids = Ids::default();
                 return false;
@@ -187,7 +186,7 @@ impl Table {
         }
     }
 
-    /// What growth adds: to nodes, and to the index, in elements.
+    /// Returns the number of nodes and of index entries that growth adds.
     fn growth(&self) -> (usize, usize) {
         let nodes = self.nodes.len();
         let more = if nodes < 1 << 20 { nodes } else { nodes / 4 }
@@ -197,17 +196,17 @@ impl Table {
         let index = if (nodes + more) * 3 > self.index.len() * 2 { self.index.len() } else { 0 };
         (more, index)
     }
-    /// Bytes that growth allocates, at most.
+    /// Returns an upper bound on the bytes that growth allocates.
     pub fn growth_bytes(&self) -> u64 {
         let (nodes, index) = self.growth();
-        // The old index is freed only when the new one is there.
+        // The old index is freed only after the new one is allocated.
         (nodes * size_of::<Cell>() + index * 8) as u64
     }
-    /// Whether it cannot grow any more.
+    /// True if the table cannot grow any more.
     pub fn full(&self) -> bool {
         self.growth().0 == 0
     }
-    /// Makes room.
+    /// Grows the table.
     pub fn grow(&mut self) {
         let (nodes, index) = self.growth();
         self.nodes.reserve_exact(nodes);
@@ -216,8 +215,7 @@ impl Table {
             self.reindex(self.index.len().trailing_zeros() + 1);
         }
     }
-    /// Deletes the nodes that are not marked. Ids that were handed out and not used must have been
-    /// given up.
+    /// Deletes the nodes that are not marked. Unused ids must have been returned before.
     pub fn sweep(&mut self, marked: Marks) {
         let mut live = 0;
         for id in 2..self.nodes.len() {
@@ -233,7 +231,7 @@ impl Table {
         self.reindex(self.index.len().trailing_zeros());
     }
     fn reindex(&mut self, bits: u32) {
-        // The old one first, so that memory holds one only.
+        // Free the old index first, so that only one is in memory.
         self.index = Vec::new();
         self.index.resize_with(1 << bits, AtomicU32::default);
         self.shift = 64 - bits;
@@ -266,32 +264,30 @@ impl Ids {
         Some(id)
     }
     fn give_back(&mut self, id: u32) {
-        // The word may be used up, or the next one begun: then the id is lost until the next
-        // collection.
+        // If the word is exhausted or the next one begun, the id is lost until the next collection.
         if self.word == (id >> 6) as usize {
             self.free |= 1 << (id & 63);
         }
     }
-    /// Whether the next node can be stored.
+    /// True if the next node can be stored.
     #[inline]
     pub fn ready(&self) -> bool {
         self.free != 0
     }
-    /// Gives away every other one that is left of a word, so that two threads have some of a small
-    /// table.
+    /// Returns every other unused id of a word, so that two threads can use a small table.
     #[cfg(all(test, loom))]
     pub fn half(&mut self) -> Self {
         let odd = self.free & 0xAAAA_AAAA_AAAA_AAAA;
         self.free ^= odd;
         Ids { word: self.word, free: odd, end: self.end }
     }
-    /// Ids not used yet that the table counts as used.
+    /// Returns the number of unused ids that the table counts as used.
     pub fn unused(&self) -> usize {
         self.free.count_ones() as usize
     }
 }
 
-/// A bit a node, for the mark phase.
+/// One bit for each node, for the mark phase.
 #[derive(Debug)]
 pub(super) struct Marks(Vec<u64>);
 
@@ -305,12 +301,12 @@ impl Marks {
     fn word(&self, at: usize) -> u64 {
         self.0.get(at).copied().unwrap_or(0)
     }
-    /// Whether the bit is set; there need not be such an id.
+    /// True if the bit is set; `id` may be out of range.
     #[inline]
     pub fn get(&self, id: u32) -> bool {
         self.word((id >> 6) as usize) >> (id & 63) & 1 == 1
     }
-    /// Sets the bit; whether it was clear.
+    /// Sets the bit. Returns true if it was clear.
     #[inline]
     pub fn set(&mut self, id: u32) -> bool {
         let word = &mut self.0[(id >> 6) as usize];

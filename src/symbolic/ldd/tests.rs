@@ -1,4 +1,4 @@
-//! Every operation against naive sets of vectors: by exhaustion on small universes, at random on
+//! Every operation against naive sets of vectors: exhaustively on small universes, at random on
 //! larger ones.
 
 use super::*;
@@ -72,7 +72,7 @@ fn vectors_in_any_order_make_the_same_set() {
     assert_eq!(m.from_vectors(&[], 0, 2), Ldd::UNIT);
 }
 
-/// One level of the naive relation: reads, writes.
+/// Creates random actions of a relation.
 fn relation_actions(random: &mut Random, width: usize) -> Vec<Action> {
     (0..width)
         .map(|_| [Action::Skip, Action::Read, Action::Write, Action::ReadWrite][random.below(4)])
@@ -137,7 +137,7 @@ fn images_and_preimages_of_random_relations() {
         assert_eq!(to_set(&m, got), image, "seed {seed}");
         let got = m.relprev(o, r, plan, s);
         assert_eq!(to_set(&m, got), before, "seed {seed}");
-        // The same after a collection that keeps the operands only.
+        // The same after a collection that preserves the operands only.
         m.collect([s, o, r]);
         let expected = to_ldd(&mut m, &image);
         assert_eq!(m.relprod(s, r, plan), expected, "seed {seed}");
@@ -268,8 +268,7 @@ fn a_memory_limit_halts() {
     assert_eq!(m.singleton(&[999, 999]), Ldd::EMPTY);
 }
 
-/// Within a limit that a full cache would leave no nodes of, the cache gives way; results are as
-/// ever.
+/// If a full cache would leave no memory for nodes, the cache shrinks; results are unchanged.
 #[test]
 fn the_cache_makes_room_for_nodes() {
     let build = |max_bytes: Option<u64>| {
@@ -290,8 +289,8 @@ fn the_cache_makes_room_for_nodes() {
         (m.halted(), m.count(twice), m.bytes(), m.tables.cache.len())
     };
     let free = build(None);
-    // The last growth of the table needs 6 MiB for old and new, which leaves one of the cache's
-    // two.
+    // The last growth of the table needs 6 MiB for the old and the new one, which leaves half of
+    // the cache.
     let limit = (7 << 20) + 1000;
     let tight = build(Some(limit));
     assert_eq!((free.0, tight.0, &free.1), (None, None, &tight.1));
