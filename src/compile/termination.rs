@@ -7,12 +7,12 @@
 //! the summands decide this, by two criteria:
 //!
 //! - *Predecessors.* A summand does not lead to the state if it sets a parameter to another
-//! constant, or leaves a parameter unchanged and requires another constant of it. All other
-//! summands must be `Terminate`.
+//!   constant, or leaves a parameter unchanged and requires another constant of it. All other
+//!   summands must be `Terminate`.
 //! - *Markers.* A `Terminate` after which every summand requires another constant of some parameter
-//! is *final*. Suppose it sets a parameter to a constant that no other summand sets and that is not
-//! the initial value. Then each state with this value is the one after that `Terminate`: only it
-//! sets the value, and no step follows.
+//!   is *final*. Suppose it sets a parameter to a constant that no other summand sets and that is
+//!   not the initial value. Then each state with this value is the one after that `Terminate`: only
+//!   it sets the value, and no step follows.
 //!
 //! An unclear case counts as a deadlock. Parameters that are not live at some location are ignored,
 //! since they hold arbitrary values there. Cost: a comparison for each constant of each group, for

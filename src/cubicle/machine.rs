@@ -229,7 +229,7 @@ impl<'s> Machine<'s> {
     pub(crate) fn count_choice(&self) -> Result<(), Diagnostic> {
         let Some(budget) = &self.setup.budget else { return Ok(()) };
         let count = self.choices.fetch_add(1, Ordering::Relaxed);
-        if count % 1024 == 0 {
+        if count.is_multiple_of(1024) {
             budget.check(0).and_then(|()| budget.check_memory()).map_err(|stop| {
                 self.stopped.store(true, Ordering::Relaxed);
                 Diagnostic::stopped(stop)

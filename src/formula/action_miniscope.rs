@@ -4,7 +4,7 @@
 //! `exists` distributes over `||`, moves past operands of `&&` that do not use its variables, and
 //! into tests, where it becomes a quantifier of data; dually `forall`. So in `exists n: Nat. val(n
 //! > 3) || a(n)` values of `n` are needed only if an action of the model provides one, and the test
-//! is decided by itself. Cost: linear in the formula, times the depth of quantifiers.
+//! >    is decided by itself. Cost: linear in the formula, times the depth of quantifiers.
 
 use super::normal::action_free_vars;
 use super::typed::Action;

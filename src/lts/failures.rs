@@ -1,10 +1,10 @@
 //! Failures and impossible futures: comparison of the refusals of two systems after each trace.
 //!
 //! - Failures (Brookes, Hoare, Roscoe, "A theory of communicating sequential processes", 1984): if
-//! after a trace the first system can be in a state that enables no label of a set, so can the
-//! second. Weak: traces omit taus, and only states without tau refuse.
+//!   after a trace the first system can be in a state that enables no label of a set, so can the
+//!   second. Weak: traces omit taus, and only states without tau refuse.
 //! - Impossible futures (Voorhoeve and Mauw, "Impossible futures and determinism", 2001): the same,
-//! for sets of weak traces instead of labels.
+//!   for sets of weak traces instead of labels.
 //!
 //! Each is decided on pairs (state of the first, set of all states of the second after the same
 //! trace), dropping subsumed pairs, like inclusion of traces (see [`super::preorder`]). A pair is

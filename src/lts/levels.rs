@@ -12,7 +12,7 @@
 //! moved to another block, and from there backwards along tau steps as long as signatures change.
 //! The largest part of a block keeps its name (Hopcroft). Cost: strong, O(transitions * log states
 //! * out-degree) without a factor for the number of levels; others, the same in the size of the
-//! signatures that change.
+//!   signatures that change.
 //!
 //! Invariant between levels: the states of a block share one signature in terms of the blocks of
 //! the previous level. After blocks split, a state with an unchanged signature in terms of the new
@@ -133,7 +133,8 @@ struct Refiner<'a> {
     /// States in an order in which tau steps lead to earlier ones, and the place of each.
     order: Vec<u32>,
     place: Vec<u32>,
-    /// Sources of steps by target: of visible ones (strong: of all), and of tau steps except loops.
+    /// Sources of steps by target: of visible ones (strong: of all), and of tau steps except
+    /// loops.
     before: Rows<u32>,
     before_tau: Rows<u32>,
     queue: Queue,

@@ -2,16 +2,16 @@
 //! of the excess otherwise.
 //!
 //! - Trace inclusion, weak or not: search of pairs (state of the first, set of states of the
-//! second), dropping subsumed pairs (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new
-//! algorithm for checking universality of finite automata", CAV 2006). Breadth first, so the trace
-//! is a shortest one. Cost: exponential in the second system in the worst case.
+//!   second), dropping subsumed pairs (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new
+//!   algorithm for checking universality of finite automata", CAV 2006). Breadth first, so the
+//!   trace is a shortest one. Cost: exponential in the second system in the worst case.
 //! - Simulation: pairs of states on demand, refuted backwards by counters as in linear-time solving
-//! of boolean systems (Dowling and Gallier 1984). Cost: O(transitions of the one * transitions of
-//! the other). The formula follows the order of refutation, so it is finite; it has no negation, so
-//! a system that satisfies it is not simulated.
+//!   of boolean systems (Dowling and Gallier 1984). Cost: O(transitions of the one * transitions of
+//!   the other). The formula follows the order of refutation, so it is finite; it has no negation,
+//!   so a system that satisfies it is not simulated.
 //! - Ready simulation: simulation between states that offer the same labels.
 //! - Failures and impossible futures are in [`super::failures`], coupled simulation in
-//! [`super::coupled`].
+//!   [`super::coupled`].
 //!
 //! All run on the quotient by strong (weak traces: branching) bisimulation, which preserves them.
 

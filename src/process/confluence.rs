@@ -5,7 +5,7 @@
 //! tau-Confluence" (MFCS 2000). They use a prover; this analysis uses syntactic conditions:
 //!
 //! - a candidate is a tau summand that is deterministic because the source has no `sum` around the
-//! action;
+//!   action;
 //! - against every other summand it must be *exclusive* (both guards fix one parameter, to
 //!   different constructor values) or *independent* (neither changes a parameter that the other
 //!   uses or changes).

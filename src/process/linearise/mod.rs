@@ -6,7 +6,7 @@
 //! - `simplify`: constants, duplicates and, if requested, dead variables are removed, per location;
 //! - `fold`: locations become data if composition would multiply too many edges;
 //! - `network`: communication, allow, hide, rename, block are multiplied out, as far as the result
-//! may be allowed;
+//!   may be allowed;
 //! - `assemble`: locations and variables become parameters.
 //!
 //! The linear process has exactly the states (process instances and their live arguments) that the
@@ -56,7 +56,8 @@ pub struct Options {
     pub dead: bool,
     /// Replace sums over small finite sorts by a summand for each value.
     pub instantiate: bool,
-    /// Replace parameters that are records by their fields, if summands then depend on few of them.
+    /// Replace parameters that are records by their fields, if summands then depend on few of
+    /// them.
     pub unfold: bool,
     /// With `unfold`: create a summand for each value of a parameter that selects fields of other
     /// parameters. The result names the values, so this is off for a sort that stands for sorts of

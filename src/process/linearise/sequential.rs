@@ -165,8 +165,8 @@ pub(super) struct Builder<'a> {
     by_sequence: AHashMap<Sequence, usize>,
     by_shape: AHashMap<u64, ShapeLocations>,
     edges: Vec<Edge>,
-    /// Steps that end a process on the stack. Their edges are the pops, created when all frames are
-    /// known.
+    /// Steps that end a process on the stack. Their edges are the pops, created when all frames
+    /// are known.
     ends: Vec<Step>,
     stack: Option<Stack>,
     renamed: AHashMap<VarId, VarId>,
