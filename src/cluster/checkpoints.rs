@@ -3,10 +3,10 @@
 //!
 //! In: reports of the other processes. Out: which levels may begin, and when to write. Process 0
 //! requests a checkpoint. Every process then begins no further level and reports its progress to
-//! all; the first level that nobody has begun is the boundary. All levels before it are completed.
-//! Then each process writes its partition, reports this to all, and continues after receiving the
-//! same report from every other process. A search ended by a limit is cut instead: it expands no
-//! more states, but batches in transit still arrive; then each writes its partition.
+//! all; the first level that no process has begun is the boundary. All levels before it are
+//! completed. Then each process writes its partition, reports this to all, and continues after
+//! receiving the same report from every other process. A search ended by a limit is cut instead: it
+//! expands no more states, but batches in transit still arrive; then each writes its partition.
 //!
 //! Cost: two short messages from each process to each other for a checkpoint, and the wait for the
 //! slowest to write. Invariants: no process passes the boundary before all have written; the

@@ -2,7 +2,7 @@
 //!
 //! In: a listening socket, the addresses of all, a secret, the identity of this process's run. Out:
 //! [`Connections`]: one to each other process. The process with the higher number connects, the
-//! other listens, until all are connected; then nobody listens any more.
+//! other listens, until all are connected; then no process listens any more.
 //!
 //! ```text
 //! connecting   magic, version, 32 random bytes, its number, the other's number, process count
@@ -156,7 +156,7 @@ pub struct Party {
 
 /// Reason for a failed connection.
 enum Failure {
-    /// Nobody answers yet; retry.
+    /// No answer yet; retry.
     Silent(String),
     /// The peer is not part of the search; wait for another.
     Stranger(String),

@@ -6,7 +6,7 @@
 //! loop, and detects when a level has arrived and when nothing is left (`dataflow`; Murray,
 //! McSherry et al.: "Naiad: A Timely Dataflow System", SOSP 2013). Connections are established
 //! here: both sides prove that they know the secret and run the same search ([`meet`]), and every
-//! frame has a code that nobody else can compute (`wire`).
+//! frame has a code that no third party can compute (`wire`).
 //!
 //! Invariants: counts are exact or the answer is unknown; a lost process ends the search of all
 //! others within `wire::SILENCE`; no byte is used before its sender is authenticated. The traffic

@@ -46,7 +46,7 @@ impl Connections {
     pub fn me(&self) -> usize {
         self.me
     }
-    /// How many processes there are.
+    /// Returns the number of processes.
     pub fn processes(&self) -> usize {
         self.wires.len()
     }

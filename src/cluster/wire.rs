@@ -1,4 +1,4 @@
-//! Authenticated connection between two processes: frames in order, that nobody else can write.
+//! Authenticated connection between two processes: frames in order, that no third party can write.
 //!
 //! A frame is its length, a code (HMAC-SHA-256, truncated to 16 bytes) over its number, its length
 //! and its payload, and the payload. Each direction has its own key, derived from the secret and

@@ -1,5 +1,5 @@
-//! Annotations carried along the steps of a model, joined where paths meet: the parallel search
-//! with a monotone data-flow analysis on top.
+//! Annotations carried along the steps of a model, joined at states with several paths: the
+//! parallel search with a monotone data-flow analysis on top.
 //!
 //! In: a model and an [`Annotator`], which knows a join semilattice (its elements are numbers, 0
 //! the least) and what an element becomes along a step of some label. Out: the join over all paths
@@ -11,7 +11,7 @@
 //! Each state holds two numbers in one word: everything that reached it (known), and the part of it
 //! not yet propagated (pending). A state is queued when the second becomes nonzero, so it is
 //! expanded again only with what is new, and everything from one level propagates together. Cost: 8
-//! bytes a state beside the store; a lookup for each step and each state.
+//! bytes a state in addition to the store; a lookup for each step and each state.
 //!
 //! With symmetries, an annotation of any state of an orbit goes, as its image, to the
 //! representative.
@@ -412,7 +412,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Propagates the annotation taken from a state whose steps are in `found`. Returns false if it
+/// Propagates the annotation taken from a state with its steps in `found`. Returns false if it
 /// decides.
 fn carry_on(pending: u32, local: &mut ThreadState<'_>) -> Result<bool, Halt> {
     let annotation_worker = local

@@ -9,7 +9,7 @@
 //! *n* steps and no shorter one.
 //!
 //! For a counterexample the search runs once more, without symmetries, and records what was taken
-//! in each level. Then the path is found backwards: each process looks for a state of the previous
+//! in each level. Then the path is found backwards: each process finds a state of the previous
 //! level that brings the given state the given atom.
 //!
 //! Cost: 8 bytes a state in addition to the store; if a path is wanted, 12 more for each time that
@@ -30,12 +30,12 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_model::Model;
 
-/// A semilattice whose elements can be sent to other processes. Elements are numbers that differ
-/// between processes; 0 is the least element everywhere.
+/// A semilattice with elements that can be sent to other processes. Elements are numbers that
+/// differ between processes; 0 is the least element everywhere.
 pub trait PortableAnnotator: AnnotationWorker {
     /// Annotation of the initial state; not 0.
     fn initial(&self) -> u32;
-    /// Opens a channel whose receiver knows no elements yet.
+    /// Opens a channel; its receiver knows no elements yet.
     fn open(&mut self, channel: usize);
     /// Writes an element to a channel. Parts that the receiver does not know are written in full.
     ///
@@ -48,7 +48,7 @@ pub trait PortableAnnotator: AnnotationWorker {
     /// # Errors
     /// The bytes are malformed.
     fn import(&mut self, channel: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic>;
-    /// Returns the atoms whose join is `element`, each with a name that is equal in all processes.
+    /// Returns atoms with the join `element`, each with a name that is equal in all processes.
     ///
     /// # Errors
     /// The element is not portable.
@@ -313,7 +313,7 @@ impl<'m> Partition<'m> {
         self.store_annotated(annotations, self.level + 1)
     }
 
-    /// Propagates the annotation taken from a state whose steps are in `found`. Returns
+    /// Propagates the annotation taken from a state with its steps in `found`. Returns
     /// `Some(labels alone decide)` if it decides.
     fn propagate(
         &mut self,

@@ -1,13 +1,13 @@
 //! Distributed cycle search by Kahn's algorithm (1962), level by level.
 //!
-//! In: a [`Partition`] whose search with annotations is complete, and the part of an annotation
-//! that belongs to least fixed points ([`super::PortableAnnotator::lfp_part`]). States with a
-//! nonempty part are the vertices; steps that propagate it to a nonempty part are the edges. First
-//! the processes count the incoming edges of each vertex. Then they remove the vertices without
-//! incoming edges, and with each the edges that leave it; a vertex whose last incoming edge is
-//! removed is next. The graph has a cycle if and only if some vertex remains. With symmetries this
-//! is the graph of the orbits: since the group is finite, a cycle there implies a cycle of the
-//! model.
+//! In: a [`Partition`] with a complete search with annotations, and the part of an annotation that
+//! belongs to least fixed points ([`super::PortableAnnotator::lfp_part`]). States with a nonempty
+//! part are the vertices; steps that propagate it to a nonempty part are the edges. First the
+//! processes count the incoming edges of each vertex. Then they remove the vertices without
+//! incoming edges, and with each the edges that leave it; a vertex that loses its last incoming
+//! edge is removed is next. The graph has a cycle if and only if some vertex remains. With
+//! symmetries this is the graph of the orbits: since the group is finite, a cycle there implies a
+//! cycle of the model.
 //!
 //! Cost: each vertex is expanded twice, and each edge between two processes is sent twice, without
 //! annotations. The counts reuse the word of the pending annotations. Invariants: both passes see

@@ -77,7 +77,7 @@ impl<'m> Partition<'m> {
         self
     }
 
-    /// Checks a state of the current level, whose steps are in `found`, against the goal.
+    /// Checks a state of the current level, with its steps in `found`, against the goal.
     pub(super) fn check_goal(&mut self, key: u64) {
         let hit = match self.goal.sought {
             None | Some(PathGoal::Divergence) => false,

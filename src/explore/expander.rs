@@ -3,7 +3,7 @@
 //!
 //! In: a key of [`super::store`]. Out: `(label, group, key)` of every step, each label and target
 //! once. All leaf indices of the state are unpacked. Each leaf index has a row of bits, one for
-//! each group whose requirements hold on that leaf. The conjunction of the rows is the set of
+//! each group with requirements that hold on that leaf. The conjunction of the rows is the set of
 //! enabled groups, so disabled groups cost nothing. The steps of an enabled group are looked up by
 //! the indices of the leaves that it writes and by the values that it reads elsewhere. A cached
 //! step is a number to add to the key.
@@ -74,7 +74,7 @@ struct Step {
     /// Added to the key, for the leaves that are fields of their own.
     delta: u64,
     label: LabelId,
-    /// Where in `changes` the other leaves' new indices are, if any changes.
+    /// Index in `changes` of the other leaves' new indices, if any changes.
     changes: Maybe,
 }
 
@@ -219,7 +219,7 @@ pub(crate) struct Expander<'m> {
     worker: Box<dyn Worker + 'm>,
     confluent: Vec<bool>,
     pub(super) any_confluent: bool,
-    /// Groups whose steps are taken before others; empty: none.
+    /// Groups with priority: their steps are taken before others; empty: none.
     first: Vec<bool>,
     enabled: bool,
     limit: u64,
@@ -230,7 +230,7 @@ pub(crate) struct Expander<'m> {
     masks: Vec<Vec<u64>>,
     /// Bits of the confluent groups.
     pub(super) confluent_mask: Vec<u64>,
-    /// Bits of the groups whose steps are taken before others.
+    /// Bits of the groups with priority.
     first_mask: Vec<u64>,
     /// By leaf: `(position in the leaf, value, group)` of the requirements.
     requirements: Vec<Vec<(u32, u32, u32)>>,

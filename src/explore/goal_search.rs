@@ -33,7 +33,7 @@ const MAX_STORED_LEVELS: u64 = 8 << 20;
 pub enum Target<'a> {
     /// A step with a group and label that satisfy the predicate.
     Step(&'a (dyn Fn(usize, LabelId) -> bool + Sync)),
-    /// The same, with the groups that may have such steps.
+    /// As `Step`, with the groups that may have such steps.
     StepOf(&'a Visibility, &'a (dyn Fn(usize, LabelId) -> bool + Sync)),
     /// A state without steps.
     Deadlock,

@@ -117,9 +117,9 @@ mod tests {
     use mu_model::hand::HandModel;
     use std::sync::Arc;
 
-    /// Walks through a model whose layout changes now and then, and compares cached owner hashes
-    /// with those of unpacked leaves. Returns how many steps changed the hash, and how many did
-    /// not.
+    /// Walks through a model with occasional changes of the layout, and compares cached owner
+    /// hashes with those of unpacked leaves. Returns how many steps changed the hash, and how many
+    /// did not.
     fn walk(model: &HandModel, options: &Options, seed: u64) -> (u64, u64) {
         let mut random = Random::new(seed);
         let mut store = Store::in_parts(model, 0, Payload::None, 3);

@@ -643,7 +643,7 @@ mod tests {
                 }
             }
             assert!(expect_sound(&mut &bytes[..]).is_err(), "change {n}");
-            // Reading also fails if nobody verified the checksum first.
+            // Reading also fails without a prior check of the checksum.
             let mut partition = Partition::new(&model, &options, &budget, None, 0, 1).unwrap();
             if n % 3 < 2 {
                 assert!(partition.read(&mut &bytes[..], true).is_err(), "change {n}");

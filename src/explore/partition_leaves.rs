@@ -1,4 +1,4 @@
-//! Choice of the partition leaves: the leaves whose hash assigns states to processes.
+//! Choice of the partition leaves: their hash assigns states to processes.
 //!
 //! If all leaves are hashed ([`super::partition`]), nearly every step leads to another process. If
 //! only leaves that change rarely are hashed, most steps stay in their process. But states must be
@@ -6,7 +6,7 @@
 //! In: a partition, in which random walks are made, because the first levels of a search have few
 //! values. Out: leaves, chosen greedily: each time the one that adds most combinations per step
 //! that it sends to another process. With symmetries, leaves that are mapped to each other are
-//! chosen together, so that all members of an orbit keep one owner. Compare Lerda and Sisto (SPIN
+//! chosen together, so that all members of an orbit have one owner. Compare Lerda and Sisto (SPIN
 //! 1999), who assign states by one process of the model. Cost: some thousand states and their
 //! steps, evaluated a few dozen times. Invariant: the choice affects no count, only which process
 //! stores a state.
@@ -24,10 +24,10 @@ const STATES: usize = 1 << 12;
 const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 50 });
 /// Limit on sampled steps of one state.
 const STEPS: usize = 12;
-/// Samples one state in `SAMPLE_INTERVAL`, at random, because neighbouring states are alike and walks
-/// may cycle.
+/// Samples one state in `SAMPLE_INTERVAL`, at random, because neighbouring states are alike and
+/// walks may cycle.
 const SAMPLE_INTERVAL: usize = 8;
-/// Lengths of the walks, in turn: states close to the initial one and far from it.
+/// Lengths of successive walks: states close to the initial one and far from it.
 const LENGTHS: [usize; 5] = [8, 32, 128, 512, 2048];
 /// Required number of equally frequent combinations for each process but one. The largest partition
 /// then exceeds the mean by about a thirtieth, by the variance of random sums.

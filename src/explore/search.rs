@@ -7,7 +7,7 @@
 //! makes room, and the level continues (a *round*). The threads live as long as the search, so that
 //! a model's workers and the caches stay warm.
 //!
-//! Invariants: a state is expanded once; a state whose expansion ends early does not affect the
+//! Invariants: a state is expanded once; an expansion that ends early does not affect the
 //! counts; the counts do not depend on the threads. A panic in a worker ends the search with an
 //! internal error.
 //!

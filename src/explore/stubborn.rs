@@ -1,4 +1,4 @@
-//! Partial-order reduction: selects groups whose steps suffice to preserve the answer.
+//! Partial-order reduction: selects groups with steps that suffice to preserve the answer.
 //!
 //! In: a model's groups (slots tested, read and written) and a [`Visibility`], which states what a
 //! reduced search must preserve. Out: for a state and its enabled groups (those with steps there),
@@ -232,7 +232,7 @@ pub(crate) struct Stubborn<'m> {
     conflicts: Bits,
     /// By slot: the groups that write it.
     writers: Bits,
-    /// By group: the groups that write a slot on which its own condition depends, apart from
+    /// By group: the groups that write a slot on which its own condition depends, except
     /// required values.
     enablers: Bits,
     visible: Vec<usize>,

@@ -732,7 +732,7 @@ pub(crate) struct Orbits<'s> {
 }
 
 impl<'s> Orbits<'s> {
-    /// Creates tables for a store whose leaves are the components of the model.
+    /// Creates tables for a store with one leaf for each component of the model.
     pub fn new(symmetries: &'s Symmetries, store: &Store) -> Self {
         let leaves = store.leaves.len();
         let (mut sources, mut places) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use super::search::{BATCH, BLOCK, Shared};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 
-/// Number of finished blocks that are kept for reuse.
+/// Limit on finished blocks stored for reuse.
 const SPARE: usize = 16;
 
 /// A thread's blocks of states.

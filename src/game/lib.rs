@@ -112,7 +112,7 @@ impl Game {
 pub struct Solution {
     /// The winner from each vertex.
     pub winners: Vec<Player>,
-    /// The winning move at each vertex whose owner wins; `None` at the others.
+    /// The winning move at each vertex that its owner wins; `None` at the others.
     pub strategy: Vec<Option<VertexId>>,
 }
 

@@ -7,7 +7,7 @@ use mu_base::{Diagnostic, Stage};
 pub struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    /// What starts a comment that runs to the end of the line.
+    /// The character that starts a comment to the end of the line.
     comment: Option<char>,
 }
 

@@ -135,7 +135,7 @@ impl<'a> Options<'a> {
 pub struct Answer {
     /// The verdict.
     pub verdict: Verdict,
-    /// How it was found.
+    /// The route that found it.
     pub route: Route,
     /// Boolean equations generated: pairs of system state and formula state.
     pub equations: u64,

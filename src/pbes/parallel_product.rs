@@ -716,7 +716,8 @@ fn search_with(
             let run = std::thread::scope(|scope| {
                 // Owns the senders of queries, so that the oracle's loop ends with the search.
                 let search = scope.spawn(move || search.run(questions, None));
-                // A panic must not leave the search threads waiting: dropping the receiver wakes them.
+                // A panic must not leave the search threads waiting: dropping the receiver wakes
+                // them.
                 let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
                 let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
                 served.map_err(|panic| mu_explore::panicked(&panic)).and(run)

@@ -57,7 +57,7 @@ pub struct ExploredModel {
 pub struct Quotient {
     /// The system of the classes.
     pub lts: Arc<Lts>,
-    /// What was done.
+    /// Size of the quotient.
     pub reduced: Reduced,
     partition: Partition,
 }

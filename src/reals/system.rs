@@ -46,7 +46,7 @@ pub struct Equations {
 }
 
 impl Equations {
-    /// Creates a node whose right-hand side is set later.
+    /// Creates a node; its right-hand side is set later.
     pub fn reserve(&mut self) -> NodeId {
         self.nodes.push(Op::Value(0));
         self.ranks.push(None);

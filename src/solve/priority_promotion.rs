@@ -86,7 +86,7 @@ struct Search<'a> {
     left: usize,
     winner: Vec<Player>,
     strategy: Vec<Option<VertexId>>,
-    /// True for vertices of the set whose attractor is computed.
+    /// True for vertices of the set in the current attractor computation.
     member: Vec<bool>,
     steps: u64,
 }

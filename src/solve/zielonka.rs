@@ -91,7 +91,7 @@ struct Run<'a> {
     /// Valid for vertices of the current component only.
     place: Vec<Place>,
     trail: Vec<u32>,
-    /// `mark[v] == stamp` for the vertices of the set whose attractor is computed.
+    /// `mark[v] == stamp` for the vertices of the set in the current attractor computation.
     mark: Vec<u32>,
     /// Moves of the opponent that still lead outside, if `counted[v] == stamp`.
     count: Vec<u32>,

@@ -39,7 +39,7 @@ pub(super) struct Member {
     also_required: Vec<(usize, u32)>,
     /// Sources of the values of the relation's vectors.
     sources: Vec<Source>,
-    /// What is learned so far.
+    /// Learned sets so far.
     pub sets: Learned,
     /// Labels of steps.
     pub labels: AHashSet<LabelId>,

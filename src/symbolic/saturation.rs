@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 /// Cache code: a list to its closure.
 const CLOSURE: u32 = op::EXTERNAL;
-/// Cache code: a list whose tails are closed to its closure.
+/// Cache code: a list with closed tails to its closure.
 const FIRE: u32 = op::EXTERNAL + (1 << 26);
 /// Cache code: image with closed results.
 const IMAGE: u32 = op::EXTERNAL + (2 << 26);

@@ -138,7 +138,7 @@ pub struct Automaton {
     labels: Vec<Option<Rc<Label>>>,
     here: Vec<Option<Demand>>,
     here_if: AHashMap<(FormulaState, LabelId), Demand>,
-    /// By label, for states whose steps have no pattern.
+    /// By label, for states without patterns of steps.
     steps: AHashMap<(FormulaState, LabelView), Demand>,
     patterns: Patterns,
     mentions: Option<AHashSet<OpId>>,
@@ -360,8 +360,8 @@ impl Automaton {
         self.step_seen(q, if l.class == 0 { LabelView::Other } else { LabelView::Label(label) }, &l)
     }
 
-    /// Returns what `q` demands after a label whose action names occur in no multi-action of the
-    /// formula.
+    /// Returns what `q` demands after a label with action names that occur in no multi-action of
+    /// the formula.
     pub fn step_other(&mut self, q: FormulaState) -> Result<Demand, Diagnostic> {
         self.step_seen(q, LabelView::Other, &Label { class: 0, args: Vec::new() })
     }
