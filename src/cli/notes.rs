@@ -12,8 +12,8 @@ use super::progress::grouped;
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::Expr;
-use mu_evidence::{Evidence, Renumbered};
-use mu_formula::action_names::{Mentioned, goes_on, innermost, mentioned};
+use mu_evidence::{Evidence, RenumberedLabels};
+use mu_formula::action_names::{NamedAction, goes_on, innermost, mentioned};
 use mu_formula::direct::holds_within;
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_labels::{ActionLabels, MultiAction};
@@ -167,7 +167,7 @@ type LabelPattern = Vec<(mu_base::ids::ActId, Vec<Option<Expr>>)>;
 
 fn label_pattern(
     formula: &TypedFormula,
-    m: &Mentioned,
+    m: &NamedAction,
     engine: &mut Option<Engine>,
 ) -> Result<LabelPattern, Diagnostic> {
     let mut out = Vec::new();
@@ -318,7 +318,7 @@ fn failing_conjunct(
         return Ok(None);
     }
     let (lts, behind) = evidence.lts(context.model);
-    let labels = Renumbered { labels: context.labels, behind: &behind };
+    let labels = RenumberedLabels { labels: context.labels, behind: &behind };
     let mut fail = Vec::new();
     for part in parts {
         let part = TypedFormula { formula: part.clone(), ..formula.clone() };

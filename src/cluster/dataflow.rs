@@ -1,6 +1,6 @@
 //! Dataflow of a distributed search, and its driver.
 //!
-//! In: this process's partition and the connections to the other processes. Out: an [`Ended`],
+//! In: this process's partition and the connections to the other processes. Out: an [`SearchEnd`],
 //! equal in all processes. There are two dataflows. In the first, batches of states go from the
 //! operator `search` through a feedback edge, which increments the level, to the operator `search`
 //! of the receiving process. The operator holds a capability for each level that has states here.
@@ -191,7 +191,7 @@ pub(super) struct LastReport {
 }
 
 /// Driver of one search by all processes.
-pub(super) struct Drive<'d, 'm> {
+pub(super) struct SearchDriver<'d, 'm> {
     pub worker: &'d mut Worker,
     pub partition: &'d mut Partition<'m>,
     symmetries: Option<&'m Symmetries>,
@@ -225,7 +225,7 @@ pub(super) struct Drive<'d, 'm> {
 }
 
 /// Result of a search, equal in all processes.
-pub(super) struct Ended {
+pub(super) struct SearchEnd {
     /// Totals by process.
     pub parts: Vec<Part>,
     pub stop: Stop,
@@ -237,7 +237,7 @@ pub(super) struct Ended {
     pub path: Option<Vec<Vec<u8>>>,
 }
 
-impl Ended {
+impl SearchEnd {
     /// Returns the result for `count` processes that have not searched.
     pub fn without_search(count: usize, stop: Stop) -> Self {
         Self {
@@ -255,7 +255,7 @@ fn permits_draining(why: &EndReason) -> bool {
     matches!(why, EndReason::Stopped(Stop::States | Stop::Time | Stop::Interrupted))
 }
 
-impl<'d, 'm> Drive<'d, 'm> {
+impl<'d, 'm> SearchDriver<'d, 'm> {
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         worker: &'d mut Worker,
@@ -295,7 +295,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
     }
 
-    pub fn run(mut self, orderly: &Cell<bool>, extra: Extra<'_>) -> Result<Ended, Diagnostic> {
+    pub fn run(mut self, orderly: &Cell<bool>, extra: Extra<'_>) -> Result<SearchEnd, Diagnostic> {
         let probe = states(self.worker, &self.mailbox);
         reports(self.worker, &self.mail);
         if let Err(error) = self.begin() {
@@ -391,7 +391,7 @@ impl<'d, 'm> Drive<'d, 'm> {
     }
 
     /// Derives the result from the final reports, equally in all processes.
-    fn ended(self, path: Option<Vec<Vec<u8>>>) -> Result<Ended, Diagnostic> {
+    fn ended(self, path: Option<Vec<Vec<u8>>>) -> Result<SearchEnd, Diagnostic> {
         let parts: Vec<Part> = self.last_reports.iter().map(|h| h.part).collect();
         let whys: Vec<EndReason> =
             self.last_reports.iter().filter_map(|h| h.last.as_ref()?.0.clone()).collect();
@@ -408,7 +408,13 @@ impl<'d, 'm> Drive<'d, 'm> {
         let final_report =
             self.last_reports.iter().filter_map(|h| Some(h.last.as_ref()?.2.clone())).collect();
         if whys.contains(&EndReason::Decided) {
-            return Ok(Ended { parts, stop: Stop::Complete, decided: true, final_report, path });
+            return Ok(SearchEnd {
+                parts,
+                stop: Stop::Complete,
+                decided: true,
+                final_report,
+                path,
+            });
         }
         let failures =
             whys.iter().filter_map(|w| if let EndReason::Failed(e) = w { Some(e) } else { None });
@@ -421,7 +427,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             .find_map(|w| if let EndReason::Stopped(stop) = w { Some(stop) } else { None });
         let too_many = self.exceeds_states();
         let decided = path.is_some() && self.partition.has_annotations();
-        Ok(Ended {
+        Ok(SearchEnd {
             parts,
             stop: stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }),
             decided,
@@ -431,11 +437,11 @@ impl<'d, 'm> Drive<'d, 'm> {
     }
 
     /// Returns the result after the loss of a process: the known totals.
-    fn abandoned(mut self) -> Ended {
+    fn abandoned(mut self) -> SearchEnd {
         self.last_reports[self.me].part =
             Part { tally: self.partition.tally(), memory: peak_resident_bytes() };
         let parts = self.last_reports.iter().map(|h| h.part).collect();
-        Ended { parts, stop: Stop::Lost, decided: false, final_report: Vec::new(), path: None }
+        SearchEnd { parts, stop: Stop::Lost, decided: false, final_report: Vec::new(), path: None }
     }
 
     /// Stores arrived batches.

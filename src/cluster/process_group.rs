@@ -9,7 +9,7 @@
 //! searches in the same order, since each decides by common data.
 
 use super::checkpoints::PartitionStore;
-use super::dataflow::{Checkpointing, Drive, Ended};
+use super::dataflow::{Checkpointing, SearchDriver, SearchEnd};
 use super::leader_work::first;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
@@ -205,7 +205,7 @@ impl SearchGroup {
         self.kept
     }
 
-    fn note(&mut self, ended: &Ended) {
+    fn note(&mut self, ended: &SearchEnd) {
         for (all, part) in self.parts.iter_mut().zip(&ended.parts) {
             let (sum, own) = (&mut all.tally, &part.tally);
             sum.stored = sum.stored.max(own.stored);
@@ -233,7 +233,7 @@ impl SearchGroup {
             order = symmetries.map_or(1, Symmetries::order);
             let options = &match self.with_layout(model, options, budget, (symmetries, resumed))? {
                 Ok(options) => options,
-                Err(stop) => return Ok(Ended::without_search(self.count, stop)),
+                Err(stop) => return Ok(SearchEnd::without_search(self.count, stop)),
             };
             // Until the search has ended in order.
             self.broken = true;
@@ -280,7 +280,7 @@ impl SearchGroup {
         (budget, progress, start): (&Budget, &dyn Progress, Instant),
         shelf: Option<Checkpointing<'_>>,
         extra: Extra<'_>,
-    ) -> Result<Ended, Diagnostic> {
+    ) -> Result<SearchEnd, Diagnostic> {
         let orderly = Cell::new(false);
         let health = self.health.clone();
         let places = (self.me, self.count);
@@ -288,8 +288,9 @@ impl SearchGroup {
             .worker
             .as_mut()
             .ok_or_else(|| Diagnostic::internal("a search after the end of the run"))?;
-        let drive =
-            Drive::new(worker, share, symmetries, budget, progress, &health, places, start, shelf);
+        let drive = SearchDriver::new(
+            worker, share, symmetries, budget, progress, &health, places, start, shelf,
+        );
         let ended = drive.run(&orderly, extra);
         self.broken = !orderly.get();
         if let Ok(ended) = &ended {

@@ -12,7 +12,7 @@
 //! their number.
 
 use super::control_messages::Report;
-use super::dataflow::{Drive, NAP};
+use super::dataflow::{NAP, SearchDriver};
 use mu_base::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +51,7 @@ impl Trace {
     }
 }
 
-impl Drive<'_, '_> {
+impl SearchDriver<'_, '_> {
     /// Sends the reports of the goal search. Returns true if all have completed the level and the
     /// search is to end.
     pub(super) fn advance_trace(&mut self) -> bool {

@@ -65,10 +65,12 @@ impl Engine for Symbolic {
             wanted,
             task.budget,
         )?;
-        let watched =
-            found.watched.as_ref().map(|w| (w.outcome.clone(), w.obligations, w.pairs.clone()));
-        let met = watched.or(found
-            .played
+        let product_outcome = found
+            .product_outcome
+            .as_ref()
+            .map(|w| (w.outcome.clone(), w.obligations, w.pairs.clone()));
+        let met = product_outcome.or(found
+            .game_outcome
             .as_ref()
             .map(|p| (p.outcome.clone(), p.obligations, p.vertices.clone())));
         let sets = met.map(|(outcome, obligations, pairs)| Sets { outcome, obligations, pairs });

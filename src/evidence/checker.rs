@@ -5,7 +5,7 @@
 //! many quantified variables; it stops after a number of elementary steps. Invariant: uses nothing
 //! of `pbes`, `game`, `solve`, `explore`.
 
-use super::{Evidence, Renumbered, Taken};
+use super::{Evidence, RenumberedLabels, Taken};
 use mu_base::{Diagnostic, Stage};
 use mu_formula::direct;
 use mu_formula::typed::TypedFormula;
@@ -36,7 +36,7 @@ pub fn check(
 ) -> Result<Checked, Diagnostic> {
     replay(evidence, model)?;
     let (lts, behind) = evidence.lts(model);
-    let labels = Renumbered { labels, behind: &behind };
+    let labels = RenumberedLabels { labels, behind: &behind };
     match direct::holds_within(formula, &lts, &labels, FUEL) {
         // The evaluation includes all states and parts, also where a condition without a value does
         // not affect the result.

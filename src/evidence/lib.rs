@@ -120,14 +120,14 @@ impl Evidence {
 }
 
 /// Multi-actions of a transition system with renumbered labels.
-pub struct Renumbered<'a> {
+pub struct RenumberedLabels<'a> {
     /// The labels of the model.
     pub labels: &'a dyn ActionLabels,
     /// The model's label for each label.
     pub behind: &'a [LabelId],
 }
 
-impl ActionLabels for Renumbered<'_> {
+impl ActionLabels for RenumberedLabels<'_> {
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
         self.labels.multi_action(self.behind[label.index()])
     }

@@ -26,7 +26,7 @@ use super::checkpoint::{AnnotationTable, CheckpointWriter, RestoredSearch};
 use super::expander::{Expander, Halt};
 use super::goal_search::halt_error;
 use super::round::{Block, Round};
-use super::search::{BATCH, BLOCK, Done, Goal, Hit, Shared, run_from};
+use super::search::{BATCH, BLOCK, FinishedSearch, Goal, GoalHit, Shared, run_from};
 use super::store::Store;
 use super::stubborn::{PartialOrder, ReductionObstacle, Stubborn, Visibility};
 use super::symmetry::Symmetries;
@@ -85,7 +85,7 @@ pub trait AnnotationWorker {
 
 /// The computed fixed point.
 pub struct Annotated<'a> {
-    done: Done,
+    done: FinishedSearch,
     model: &'a dyn Model,
     options: &'a Options,
     symmetries: Option<&'a Symmetries>,
@@ -244,7 +244,7 @@ impl<'a> Shared<'a> {
             match self.expand_one(store, local, key, mine) {
                 Ok(true) => {}
                 Ok(false) => {
-                    mine.hits.push(Hit { source: key, step: None });
+                    mine.hits.push(GoalHit { source: key, step: None });
                     self.pause.store(true, Ordering::Relaxed);
                     return expanded as u64;
                 }

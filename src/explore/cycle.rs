@@ -12,7 +12,7 @@
 use std::sync::atomic::Ordering;
 
 use super::goal_search::{Filter, PathStep, Tracer};
-use super::search::{Done, Goal, run};
+use super::search::{FinishedSearch, Goal, run};
 use super::symmetry::Symmetries;
 use super::table::Payload;
 use super::{Options, Outcome, Progress};
@@ -92,7 +92,7 @@ pub fn is_acyclic(
         return Ok(Cyclic::Unknown(done.outcome));
     }
     let tracer = Tracer::new(model, options, &done, symmetries).preferring(counts);
-    let mut pass = Pass { tracer, done: &done, counts, budget, polled: 0 };
+    let mut pass = CyclePass { tracer, done: &done, counts, budget, polled: 0 };
     match pass.cycle() {
         Ok(None) => Ok(Cyclic::No(done.outcome)),
         Ok(Some(_)) if symmetries.is_some() => Ok(Cyclic::Yes(done.outcome, None)),
@@ -117,9 +117,9 @@ impl From<Diagnostic> for End {
     }
 }
 
-struct Pass<'d, 'm> {
+struct CyclePass<'d, 'm> {
     tracer: Tracer<'d, 'm>,
-    done: &'d Done,
+    done: &'d FinishedSearch,
     counts: Option<Filter<'m>>,
     budget: &'m Budget,
     polled: u64,
@@ -127,7 +127,7 @@ struct Pass<'d, 'm> {
 
 type Taken = (u64, super::expander::Successor);
 
-impl Pass<'_, '_> {
+impl CyclePass<'_, '_> {
     /// Computes the selected steps of a state.
     fn steps(&mut self, key: u64) -> Result<Vec<super::expander::Successor>, End> {
         self.polled += 1;

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use super::expander::{Expander, Halt, Successor};
 pub(crate) use super::search::StepTest as Filter;
-use super::search::{Done, Goal, Hit, run};
+use super::search::{FinishedSearch, Goal, GoalHit, run};
 use super::store::Store;
 use super::stubborn::{PartialOrder, Stubborn, Visibility};
 use super::symmetry::Symmetries;
@@ -114,8 +114,8 @@ pub fn find(
 }
 
 /// Returns the least hit by vector and label text, so that the answer does not depend on threads.
-fn pick(model: &dyn Model, done: &Done) -> Option<Hit> {
-    let rank = |h: &Hit| {
+fn pick(model: &dyn Model, done: &FinishedSearch) -> Option<GoalHit> {
+    let rank = |h: &GoalHit| {
         (
             done.store.vector(h.source),
             h.step.map(|s| (model.label_text(s.label), s.group, done.store.vector(s.key))),
@@ -148,7 +148,7 @@ impl<'d, 'm> Tracer<'d, 'm> {
     pub fn new(
         model: &'m dyn Model,
         options: &Options,
-        done: &'d Done,
+        done: &'d FinishedSearch,
         symmetries: Option<&'m Symmetries>,
     ) -> Self {
         let mut expander =

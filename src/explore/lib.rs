@@ -323,7 +323,7 @@ pub fn explore_with(
     Ok(Outcome { dropped, slot_values, ..shown(done, ends) })
 }
 
-fn shown(done: search::Done, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outcome {
+fn shown(done: search::FinishedSearch, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outcome {
     if let Some(ends) = ends {
         done.dead.iter().for_each(|(key, orbit)| ends(&done.store.vector(*key), *orbit));
     }

@@ -2,7 +2,7 @@
 
 use super::expander::CacheStatistics;
 use super::rows::Edges;
-use super::search::Hit;
+use super::search::GoalHit;
 use super::stubborn::ReductionSavings;
 use mu_base::{Diagnostic, Stop};
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(super) struct Round {
     pub edges: Vec<Edges>,
     /// Targets that found no room, with the annotations that reach them.
     pub unplaced: Vec<(u64, u32)>,
-    pub hits: Vec<Hit>,
+    pub hits: Vec<GoalHit>,
     pub dead: Vec<(u64, u64)>,
     pub stop: Option<Stop>,
     pub error: Option<Diagnostic>,

@@ -84,7 +84,7 @@ pub(crate) struct Goal<'a> {
 
 /// A goal that was reached.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hit {
+pub(crate) struct GoalHit {
     /// The source of the step, or the deadlock.
     pub source: u64,
     /// The step; `None` for a deadlock.
@@ -92,12 +92,12 @@ pub(crate) struct Hit {
 }
 
 /// Result of a search.
-pub(crate) struct Done {
+pub(crate) struct FinishedSearch {
     pub outcome: Outcome,
     pub lts: Option<Lts>,
     pub store: Store,
     /// Goals reached, all in the last level; at most one from each block.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<GoalHit>,
     /// Deadlocks, with the sizes of their orbits.
     pub dead: Vec<(u64, u64)>,
     /// The keys of each level; empty if there are more than the goal allows.
@@ -110,7 +110,7 @@ pub(crate) struct Done {
     pub backward: bool,
 }
 
-struct Gate {
+struct RoundBarrier {
     round: u64,
     running: usize,
     quit: bool,
@@ -143,7 +143,7 @@ pub(super) struct Shared<'a> {
     /// Correction to the table's count, as a wrapping u64: spilled states minus states that are
     /// also in the table.
     pub beyond: AtomicU64,
-    gate: Mutex<Gate>,
+    gate: Mutex<RoundBarrier>,
     opened: Condvar,
     closed: Condvar,
     start: Instant,
@@ -156,7 +156,7 @@ pub(crate) fn run(
     budget: &Budget,
     progress: &dyn Progress,
     goal: Goal<'_>,
-) -> Result<Done, Diagnostic> {
+) -> Result<FinishedSearch, Diagnostic> {
     run_from(model, options, budget, progress, goal, (None, None))
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn run_from(
     progress: &dyn Progress,
     goal: Goal<'_>,
     (restored, annotation_worker): (Option<RestoredSearch>, Option<Box<dyn AnnotationWorker + '_>>),
-) -> Result<Done, Diagnostic> {
+) -> Result<FinishedSearch, Diagnostic> {
     expect_searchable(model, restored.as_ref(), &goal)?;
     let thrifty = restored.is_none() && goal.checkpoints.is_none();
     let (store, queued) = match restored {
@@ -226,7 +226,7 @@ pub(crate) fn run_from(
         waiting: AtomicU64::new(0),
         level: AtomicU64::new(0),
         beyond: AtomicU64::new(0),
-        gate: Mutex::new(Gate { round: 0, running: 0, quit: false }),
+        gate: Mutex::new(RoundBarrier { round: 0, running: 0, quit: false }),
         opened: Condvar::new(),
         closed: Condvar::new(),
         start: Instant::now(),
@@ -284,7 +284,7 @@ pub(crate) fn run_from(
     };
     let lts = search.lts.map(|rows| rows.finish(model, outcome.states));
     let backward = shared.backward.into_inner();
-    Ok(Done {
+    Ok(FinishedSearch {
         outcome,
         lts,
         store,
@@ -333,7 +333,7 @@ pub(super) struct SearchTotals {
     pub frontier_bytes: u64,
     pub stop: Stop,
     pub lts: Option<Rows>,
-    pub hits: Vec<Hit>,
+    pub hits: Vec<GoalHit>,
     pub dead: Vec<(u64, u64)>,
     pub levels: Vec<Vec<u64>>,
     pub initial: u64,
@@ -806,7 +806,7 @@ impl<'a> Shared<'a> {
                 }
                 if !hit && self.goal.deadlock {
                     hit = true;
-                    mine.hits.push(Hit { source: key, step: None });
+                    mine.hits.push(GoalHit { source: key, step: None });
                 }
             }
             if let Some(test) = self.goal.step
@@ -814,7 +814,7 @@ impl<'a> Shared<'a> {
                 && let Some(&step) = local.found.iter().find(|s| test(s.group as usize, s.label))
             {
                 hit = true;
-                mine.hits.push(Hit { source: key, step: Some(step) });
+                mine.hits.push(GoalHit { source: key, step: Some(step) });
             }
             local.batch.extend(local.found.iter().map(|s| s.key));
             if let Some(edges) = &mut edges {

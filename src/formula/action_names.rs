@@ -12,7 +12,7 @@ use mu_data::expr::Expr;
 
 /// A multi-action that a formula names.
 #[derive(Clone, Debug)]
-pub struct Mentioned {
+pub struct NamedAction {
     /// The modality.
     pub span: Span,
     /// Actions with their arguments.
@@ -24,13 +24,13 @@ pub struct Mentioned {
 }
 
 /// Returns all multi-actions that a formula names, in the order of the text.
-pub fn mentioned(formula: &TypedFormula) -> Vec<Mentioned> {
+pub fn mentioned(formula: &TypedFormula) -> Vec<NamedAction> {
     let mut out = Vec::new();
     state(&formula.formula, true, &mut out);
     out
 }
 
-fn state(s: &State, positive: bool, out: &mut Vec<Mentioned>) {
+fn state(s: &State, positive: bool, out: &mut Vec<NamedAction>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
         StateKind::Not(a) => state(a, !positive, out),
@@ -53,7 +53,7 @@ fn state(s: &State, positive: bool, out: &mut Vec<Mentioned>) {
     });
 }
 
-fn regular(r: &Regular, span: Span, must: bool, out: &mut Vec<Mentioned>) {
+fn regular(r: &Regular, span: Span, must: bool, out: &mut Vec<NamedAction>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match r {
         Regular::Action(a) => action(a, span, must, true, out),
         Regular::Seq(a, b) | Regular::Alt(a, b) => {
@@ -64,11 +64,11 @@ fn regular(r: &Regular, span: Span, must: bool, out: &mut Vec<Mentioned>) {
     });
 }
 
-fn action(a: &Action, span: Span, must: bool, positive: bool, out: &mut Vec<Mentioned>) {
+fn action(a: &Action, span: Span, must: bool, positive: bool, out: &mut Vec<NamedAction>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match a {
         Action::True | Action::False | Action::Val(_) => {}
         Action::Multi(acts) if acts.is_empty() => {}
-        Action::Multi(acts) => out.push(Mentioned { span, acts: acts.clone(), positive, must }),
+        Action::Multi(acts) => out.push(NamedAction { span, acts: acts.clone(), positive, must }),
         Action::Not(a) => action(a, span, must, !positive, out),
         Action::And(a, b) | Action::Or(a, b) => {
             action(a, span, must, positive, out);

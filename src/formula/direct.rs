@@ -40,7 +40,7 @@ pub fn satisfying(
     lts: &Lts,
     labels: &dyn ActionLabels,
 ) -> Result<FixedBitSet, Diagnostic> {
-    let mut naive = Naive::new(formula, lts, labels)?;
+    let mut naive = DirectEvaluator::new(formula, lts, labels)?;
     naive.state(&formula.formula, &Environment::new())
 }
 
@@ -52,7 +52,7 @@ pub fn holds_within(
     labels: &dyn ActionLabels,
     fuel: u64,
 ) -> Result<Option<bool>, Diagnostic> {
-    let mut naive = Naive::new(formula, lts, labels)?;
+    let mut naive = DirectEvaluator::new(formula, lts, labels)?;
     naive.fuel = fuel;
     match naive.state(&formula.formula, &Environment::new()) {
         Ok(set) => Ok(Some(set.contains(lts.initial.index()))),
@@ -70,7 +70,7 @@ pub fn holds_for(
     fuel: u64,
     also: u32,
 ) -> Result<Option<(bool, bool)>, Diagnostic> {
-    let mut naive = Naive::with_numbers(formula, lts, labels, also)?;
+    let mut naive = DirectEvaluator::with_numbers(formula, lts, labels, also)?;
     naive.fuel = fuel;
     match naive.state(&formula.formula, &Environment::new()) {
         Ok(set) => Ok(Some((set.contains(lts.initial.index()), naive.sampled))),
@@ -88,7 +88,7 @@ pub fn holds(
     Ok(satisfying(formula, lts, labels)?.contains(lts.initial.index()))
 }
 
-struct Naive<'a> {
+struct DirectEvaluator<'a> {
     lts: &'a Lts,
     data: &'a DataSpec,
     engine: Engine,
@@ -135,7 +135,7 @@ pub fn is_finite(data: &DataSpec, sort: SortId) -> bool {
     go(data, sort, &mut Vec::new())
 }
 
-impl<'a> Naive<'a> {
+impl<'a> DirectEvaluator<'a> {
     fn new(
         formula: &'a TypedFormula,
         lts: &'a Lts,

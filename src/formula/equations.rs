@@ -32,7 +32,7 @@ mod unroll;
 
 pub use names::names;
 pub use outline::read_outlined;
-pub use skeleton::Bare;
+pub use skeleton::Skeleton;
 pub use unroll::Unrolled;
 
 /// An equation system as a model.
@@ -49,7 +49,7 @@ pub struct System {
     /// The number of its equation.
     pub start: usize,
     /// The equations without their data, as they were written.
-    pub bare: Vec<Bare>,
+    pub bare: Vec<Skeleton>,
     /// Their ranks.
     pub ranks: Vec<usize>,
     /// Declarations of quantified integer variables with values that the game enumerates.
@@ -57,12 +57,12 @@ pub struct System {
 }
 
 /// A formula without negation and implication.
-enum Positive {
+enum PositiveFormula {
     Const(bool),
     Val(Data),
     Call(ast::Ident, Vec<Data>),
-    Junction(bool, Vec<Positive>),
-    Quantifier(bool, Vec<ast::VarDecl>, Box<Positive>),
+    Junction(bool, Vec<PositiveFormula>),
+    Quantifier(bool, Vec<ast::VarDecl>, Box<PositiveFormula>),
 }
 
 /// A position in the text.
@@ -170,7 +170,7 @@ struct Equation {
     least: bool,
     name: ast::Ident,
     params: Vec<ast::VarDecl>,
-    body: Positive,
+    body: PositiveFormula,
 }
 
 /// Reads a system.
@@ -337,7 +337,7 @@ fn stacked<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Pushes negations inwards.
-fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> {
+fn positive(formula: &StateFormula, sign: bool) -> Result<PositiveFormula, Diagnostic> {
     use StateFormulaKind as F;
     stacked(|| {
         let refuse = |what: &str| {
@@ -348,10 +348,12 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> 
             ))
         };
         Ok(match &formula.kind {
-            F::True => Positive::Const(sign),
-            F::False => Positive::Const(!sign),
-            F::Val(data) => Positive::Val(if sign { (**data).clone() } else { negated(data) }),
-            F::Var(name, args) if sign => Positive::Call(name.clone(), args.clone()),
+            F::True => PositiveFormula::Const(sign),
+            F::False => PositiveFormula::Const(!sign),
+            F::Val(data) => {
+                PositiveFormula::Val(if sign { (**data).clone() } else { negated(data) })
+            }
+            F::Var(name, args) if sign => PositiveFormula::Call(name.clone(), args.clone()),
             F::Var(name, _) => return Err(refuse_negated(name)),
             F::Not(inner) => positive(inner, !sign)?,
             F::Binary(op @ (StateOp::And | StateOp::Or), a, b) => {
@@ -361,7 +363,7 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> 
                 junction(!sign, [positive(a, !sign)?, positive(b, sign)?])
             }
             F::Quantified(q @ (Quantifier::Forall | Quantifier::Exists), vars, body) => {
-                Positive::Quantifier(
+                PositiveFormula::Quantifier(
                     (*q == Quantifier::Forall) == sign,
                     vars.clone(),
                     Box::new(positive(body, sign)?),
@@ -390,19 +392,19 @@ fn negated(data: &Data) -> Data {
 }
 
 /// Creates a conjunction (`all`) or disjunction; inlines operands of the same kind.
-fn junction(all: bool, parts: [Positive; 2]) -> Positive {
+fn junction(all: bool, parts: [PositiveFormula; 2]) -> PositiveFormula {
     let mut flat = Vec::new();
     for part in parts {
         match part {
-            Positive::Junction(a, inner) if a == all => flat.extend(inner),
-            Positive::Const(b) if b == all => {}
+            PositiveFormula::Junction(a, inner) if a == all => flat.extend(inner),
+            PositiveFormula::Const(b) if b == all => {}
             part => flat.push(part),
         }
     }
     match flat.len() {
-        0 => Positive::Const(all),
+        0 => PositiveFormula::Const(all),
         1 => flat.remove(0),
-        _ => Positive::Junction(all, flat),
+        _ => PositiveFormula::Junction(all, flat),
     }
 }
 
@@ -429,9 +431,14 @@ impl Game<'_> {
         self.then(name, Node::new(ProcessKind::Delta, span))
     }
     /// Returns the state of a formula with this rank.
-    fn state(&self, formula: &Positive, rank: usize, span: Span) -> Result<Process, Diagnostic> {
+    fn state(
+        &self,
+        formula: &PositiveFormula,
+        rank: usize,
+        span: Span,
+    ) -> Result<Process, Diagnostic> {
         match formula {
-            Positive::Junction(true, _) | Positive::Quantifier(true, ..) => {
+            PositiveFormula::Junction(true, _) | PositiveFormula::Quantifier(true, ..) => {
                 Ok(choice(self.end("each", span), self.steps(formula, true, rank, span)?))
             }
             _ => self.steps(formula, false, rank, span),
@@ -441,7 +448,7 @@ impl Game<'_> {
     /// conjunction).
     fn steps(
         &self,
-        formula: &Positive,
+        formula: &PositiveFormula,
         all: bool,
         rank: usize,
         span: Span,
@@ -450,23 +457,25 @@ impl Game<'_> {
         let decided = if all { "no" } else { "yes" };
         stacked(|| {
             Ok(match formula {
-                Positive::Const(value) if *value == all => Node::new(ProcessKind::Delta, span),
-                Positive::Const(_) => self.end(decided, span),
-                Positive::Val(data) => guarded(
+                PositiveFormula::Const(value) if *value == all => {
+                    Node::new(ProcessKind::Delta, span)
+                }
+                PositiveFormula::Const(_) => self.end(decided, span),
+                PositiveFormula::Val(data) => guarded(
                     vec![if all { negated(data) } else { data.clone() }],
                     self.end(decided, data.span),
                 ),
-                Positive::Call(name, _) if !self.known.contains(name.kind.as_str()) => {
+                PositiveFormula::Call(name, _) if !self.known.contains(name.kind.as_str()) => {
                     return Err(unknown(name, self.names));
                 }
-                Positive::Call(name, args) => {
+                PositiveFormula::Call(name, args) => {
                     self.then(&step, call(name.clone(), args.clone(), name.span))
                 }
-                Positive::Quantifier(a, vars, body) if *a == all => Node::new(
+                PositiveFormula::Quantifier(a, vars, body) if *a == all => Node::new(
                     ProcessKind::Sum(vars.clone(), Box::new(self.steps(body, all, rank, span)?)),
                     span,
                 ),
-                Positive::Junction(a, parts) if *a == all => {
+                PositiveFormula::Junction(a, parts) if *a == all => {
                     // If a condition decides, nothing else is evaluated, because the rest may not
                     // terminate.
                     let (mut conditions, mut decides, mut rest) =
@@ -474,7 +483,7 @@ impl Game<'_> {
                     for part in parts {
                         let steps = self.steps(part, all, rank, span)?;
                         match part {
-                            Positive::Val(data) => {
+                            PositiveFormula::Val(data) => {
                                 conditions.push(if all { data.clone() } else { negated(data) });
                                 decides.push(steps);
                             }
@@ -488,14 +497,16 @@ impl Game<'_> {
                 }
                 // Conditions decide here; the rest is a part of this state if it is a single one,
                 // otherwise a state of its own.
-                Positive::Junction(_, parts) => {
-                    let condition = |p: &Positive| match p {
-                        Positive::Val(data) => Some(if all { negated(data) } else { data.clone() }),
+                PositiveFormula::Junction(_, parts) => {
+                    let condition = |p: &PositiveFormula| match p {
+                        PositiveFormula::Val(data) => {
+                            Some(if all { negated(data) } else { data.clone() })
+                        }
                         _ => None,
                     };
                     let conditions: Vec<Data> = parts.iter().filter_map(condition).collect();
-                    let rest: Vec<&Positive> =
-                        parts.iter().filter(|p| !matches!(p, Positive::Val(_))).collect();
+                    let rest: Vec<&PositiveFormula> =
+                        parts.iter().filter(|p| !matches!(p, PositiveFormula::Val(_))).collect();
                     let behind = match rest[..] {
                         [] => self.end(decided, span),
                         [one] => self.steps(one, all, rank, span)?,
@@ -503,12 +514,19 @@ impl Game<'_> {
                     };
                     guarded(conditions, behind)
                 }
-                Positive::Quantifier(..) => self.then(&step, self.other(&[formula], !all, span)?),
+                PositiveFormula::Quantifier(..) => {
+                    self.then(&step, self.other(&[formula], !all, span)?)
+                }
             })
         })
     }
     /// Returns a separate state with the last rank, for operands of a connective.
-    fn other(&self, parts: &[&Positive], all: bool, span: Span) -> Result<Process, Diagnostic> {
+    fn other(
+        &self,
+        parts: &[&PositiveFormula],
+        all: bool,
+        span: Span,
+    ) -> Result<Process, Diagnostic> {
         let mut state = if all { Some(self.end("each", span)) } else { None };
         for part in parts {
             let steps = self.steps(part, all, self.last, span)?;

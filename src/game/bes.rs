@@ -218,7 +218,7 @@ fn apply(operator: Operator, arena: &mut Vec<Node>, operands: &mut Vec<u32>) {
 }
 
 /// Meaning of a vertex, after negations were pushed inwards.
-enum Shape {
+enum VertexMeaning {
     Constant(bool),
     Move(u32),
     All(Vec<(u32, bool)>),
@@ -233,25 +233,29 @@ fn build(
     initial: VertexId,
 ) -> Result<Game, Diagnostic> {
     // `negated`: an odd number of negations around the node.
-    let shape = |mut node: u32, mut negated: bool| -> Result<Shape, Diagnostic> {
+    let shape = |mut node: u32, mut negated: bool| -> Result<VertexMeaning, Diagnostic> {
         loop {
             let (items, and) = match &arena[node as usize] {
                 Node::Not(inner) => {
                     (node, negated) = (*inner, !negated);
                     continue;
                 }
-                Node::Constant(value) => return Ok(Shape::Constant(*value != negated)),
+                Node::Constant(value) => return Ok(VertexMeaning::Constant(*value != negated)),
                 Node::Variable(id, place) if negated => {
                     let name = equations[vertex_of[*id as usize] as usize].name;
                     return Err(scan
                         .error(*place, format!("the variable '{name}' occurs under a negation")));
                 }
-                Node::Variable(id, _) => return Ok(Shape::Move(vertex_of[*id as usize])),
+                Node::Variable(id, _) => return Ok(VertexMeaning::Move(vertex_of[*id as usize])),
                 Node::And(items) => (items, true),
                 Node::Or(items) => (items, false),
             };
             let items = items.iter().map(|&i| (i, negated)).collect();
-            return Ok(if and != negated { Shape::All(items) } else { Shape::Any(items) });
+            return Ok(if and != negated {
+                VertexMeaning::All(items)
+            } else {
+                VertexMeaning::Any(items)
+            });
         }
     };
     let mut priority = 0;
@@ -279,18 +283,18 @@ fn build(
         match shape(node, negated)? {
             // A constant with its own vertex has a loop there, with its priority; a constant
             // right-hand side moves there.
-            Shape::Constant(value) if next > equations.len() => {
+            VertexMeaning::Constant(value) if next > equations.len() => {
                 game.push(Player::Even, u32::from(!value), [VertexId::new(next - 1)]);
             }
-            Shape::Constant(value) => {
+            VertexMeaning::Constant(value) => {
                 let to = leaf(value, &mut work, (node, negated));
                 game.push(Player::Even, own_priority, [VertexId(to)]);
             }
-            Shape::Move(to) => {
+            VertexMeaning::Move(to) => {
                 game.push(Player::Even, own_priority, [VertexId(to)]);
             }
-            Shape::All(ref items) | Shape::Any(ref items) => {
-                let owner = if matches!(shape(node, negated)?, Shape::All(_)) {
+            VertexMeaning::All(ref items) | VertexMeaning::Any(ref items) => {
+                let owner = if matches!(shape(node, negated)?, VertexMeaning::All(_)) {
                     Player::Odd
                 } else {
                     Player::Even
@@ -298,8 +302,8 @@ fn build(
                 let mut targets = Vec::with_capacity(items.len());
                 for &(item, negated) in items {
                     targets.push(VertexId(match shape(item, negated)? {
-                        Shape::Move(to) => to,
-                        Shape::Constant(value) => leaf(value, &mut work, (item, negated)),
+                        VertexMeaning::Move(to) => to,
+                        VertexMeaning::Constant(value) => leaf(value, &mut work, (item, negated)),
                         _ => {
                             work.push((item, negated));
                             work.len() as u32 - 1

@@ -108,7 +108,7 @@ impl Arena {
         self.choice[v as usize].get().map(|e| self.edges[e as usize])
     }
     /// True if a vertex has an open predecessor, so that its value still matters.
-    pub fn is_wanted(&self, v: u32) -> bool {
+    pub fn has_open_predecessor(&self, v: u32) -> bool {
         let mut e = self.first_in[v as usize];
         while let Some(edge) = e.get() {
             if self.truth[self.from[edge as usize] as usize] == Truth::Open {

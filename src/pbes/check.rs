@@ -12,7 +12,7 @@ use super::parallel_product::CheckpointStore;
 use super::plan::{Plan, plan};
 use super::proviso::Order;
 use super::quotient::Reduced;
-use super::run::Run;
+use super::run::CheckRun;
 use super::transitions::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
@@ -196,7 +196,7 @@ pub fn check(
         Plan::Tasks(all, tasks) => (all, tasks),
     };
     answer.telling = formula.asks_for_witness();
-    let mut run = Run { model, labels, source, automaton, options, budget, answer };
+    let mut run = CheckRun { model, labels, source, automaton, options, budget, answer };
     let mut stopped = None;
     let mut value = all;
     for (n, task) in tasks.iter().enumerate() {
@@ -210,7 +210,7 @@ pub fn check(
             Ok(_) => {}
         }
     }
-    let Run { source, automaton, mut answer, .. } = run;
+    let CheckRun { source, automaton, mut answer, .. } = run;
     answer.states = answer.states.max(source.state_count() as u64);
     answer.verdict = match (value == all, stopped) {
         (true, Some(stop)) => Verdict::Unknown(stop),

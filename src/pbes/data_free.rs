@@ -7,11 +7,11 @@
 //! regardless of `n`. Expansion instance by instance does not terminate there, since no finite set
 //! of instances decides. Cost: two games of the size of the text.
 
-use super::on_the_fly::Decided;
+use super::on_the_fly::DecidedGame;
 use mu_base::Budget;
 use mu_base::Stop;
 use mu_base::ids::VertexId;
-use mu_formula::equations::{Bare, System};
+use mu_formula::equations::{Skeleton, System};
 use mu_game::moves::priorities;
 use mu_game::{Game, Player};
 use mu_solve::Solver;
@@ -24,14 +24,14 @@ pub fn decide(
     system: &System,
     solver: &dyn Solver,
     budget: &Budget,
-) -> Result<Option<Decided>, Stop> {
+) -> Result<Option<DecidedGame>, Stop> {
     for value in [true, false] {
         let mut game = build_game(system, value);
         let winner = if value { Player::Even } else { Player::Odd };
         if solver.solve(&game, budget)?.winner(game.initial) == winner {
             game.names = vec![String::new(); game.vertex_count()];
             system.initial.clone_into(&mut game.names[0]);
-            return Ok(Some(Decided { game, value, left_out: 0 }));
+            return Ok(Some(DecidedGame { game, value, left_out: 0 }));
         }
     }
     Ok(None)
@@ -56,14 +56,14 @@ fn build_game(system: &System, value: bool) -> Game {
     vertices.extend(
         system.ranks.iter().map(|rank| vertex(Player::Even, priority_of[*rank], Vec::new())),
     );
-    let mut todo: Vec<(VertexId, &Bare)> =
+    let mut todo: Vec<(VertexId, &Skeleton)> =
         system.bare.iter().enumerate().map(|(i, bare)| (VertexId(1 + i as u32), bare)).collect();
     while let Some((from, bare)) = todo.pop() {
         let next = VertexId(vertices.len() as u32);
         let to = match bare {
-            Bare::Call(number) => VertexId(1 + *number as u32),
-            Bare::Constant(_) | Bare::Condition => {
-                let holds = if let Bare::Constant(holds) = bare { *holds } else { !value };
+            Skeleton::Call(number) => VertexId(1 + *number as u32),
+            Skeleton::Constant(_) | Skeleton::Condition => {
+                let holds = if let Skeleton::Constant(holds) = bare { *holds } else { !value };
                 vertices.push(vertex(
                     if holds { Player::Odd } else { Player::Even },
                     inner,
@@ -71,7 +71,7 @@ fn build_game(system: &System, value: bool) -> Game {
                 ));
                 next
             }
-            Bare::Junction(all, parts) => {
+            Skeleton::Junction(all, parts) => {
                 vertices.push(vertex(
                     if *all { Player::Odd } else { Player::Even },
                     inner,

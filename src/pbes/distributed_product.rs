@@ -19,8 +19,8 @@ use super::automaton::{Automaton, Demand, FormulaState};
 use super::channel::Channel;
 use super::confluence::{self, Priority};
 use super::obligations::{EMPTY, Set, Sets};
-use super::parallel_product::{Oracle, Searched, Symmetry, Task, Thread};
-use super::product::{Figures, Kind, Outcome, Shape, local_value, loops_here};
+use super::parallel_product::{AutomatonOwner, ObligationWorker, Searched, Symmetry, Task};
+use super::product::{Kind, Outcome, ProductCounts, Shape, local_value, loops_here};
 use super::proviso::Order;
 use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
@@ -36,8 +36,8 @@ use std::cell::RefCell;
 
 /// Annotations of a distributed search: sets of obligations.
 struct ObligationAnnotator<'a, 'o> {
-    thread: Thread<'a, &'o RefCell<Oracle<'a>>>,
-    oracle: &'o RefCell<Oracle<'a>>,
+    thread: ObligationWorker<'a, &'o RefCell<AutomatonOwner<'a>>>,
+    oracle: &'o RefCell<AutomatonOwner<'a>>,
     initial: Set,
     channels: Vec<Channel>,
     /// By set: its obligations under a least fixed point.
@@ -110,7 +110,7 @@ impl PortableAnnotator for ObligationAnnotator<'_, '_> {
 /// Final report of one process.
 #[derive(Default)]
 struct Report {
-    figures: Figures,
+    figures: ProductCounts,
     forward: bool,
     loops: bool,
     /// The name of a formula state that distinguishes a tau step from no step, if confluent steps
@@ -120,7 +120,7 @@ struct Report {
 
 impl Report {
     fn write(&self) -> Vec<u8> {
-        let Figures { configurations, states, steps, .. } = self.figures;
+        let ProductCounts { configurations, states, steps, .. } = self.figures;
         let mut out = vec![u8::from(self.forward), u8::from(self.loops)];
         [configurations, states, steps].into_iter().for_each(|n| put(&mut out, n));
         // No name is empty.
@@ -137,7 +137,7 @@ impl Report {
         let (tau_sensitive, rest) = bytes.split_at_checked(length)?;
         *bytes = rest;
         let tau_sensitive = (!tau_sensitive.is_empty()).then(|| tau_sensitive.to_vec());
-        let figures = Figures { configurations, states, steps, symmetries: 1 };
+        let figures = ProductCounts { configurations, states, steps, symmetries: 1 };
         Some(Self { figures, forward: head[0] == 1, loops: head[1] == 1, tau_sensitive })
     }
     /// Combines the reports of all processes; `learn` reads what each recorded about the formula.
@@ -226,10 +226,10 @@ fn search_with(
     shape: &Shape,
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
-) -> Result<(Outcome, Figures, Option<Vec<u8>>), Diagnostic> {
+) -> Result<(Outcome, ProductCounts, Option<Vec<u8>>), Diagnostic> {
     let sets = Sets::default();
-    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, false);
-    let at_once = |value: bool| Ok((Outcome::Verdict(value), Figures::default(), None));
+    let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, false);
+    let at_once = |value: bool| Ok((Outcome::Verdict(value), ProductCounts::default(), None));
     let Some(initial) = oracle.start(roots)? else { return at_once(!shape.universal) };
     if initial == EMPTY {
         return at_once(shape.universal);
@@ -243,7 +243,8 @@ fn search_with(
     let name = format!("{}{}s{order}", task.name, if confluent { "p" } else { "" });
     let oracle = RefCell::new(oracle);
     let mut final_report = |share: &mut Partition<'_>| {
-        let mut figures = Figures { steps: share.tally().transitions, ..Figures::default() };
+        let mut figures =
+            ProductCounts { steps: share.tally().transitions, ..ProductCounts::default() };
         let mut sizes = Vec::new();
         let mut known = AHashSet::new();
         share.each_annotated(&mut |carrier, set, orbit, fixed| {
@@ -311,7 +312,7 @@ fn tau_sensitive(
 fn run<'a>(
     task: Task<'a>,
     peers: &dyn Peers,
-    (oracle, sets, initial): (&RefCell<Oracle<'a>>, &'a Sets, Set),
+    (oracle, sets, initial): (&RefCell<AutomatonOwner<'a>>, &'a Sets, Set),
     symmetries: Option<&Symmetries>,
     (name, trace): (&str, bool),
     (final_report, needs_cycle_check): (
@@ -321,7 +322,7 @@ fn run<'a>(
 ) -> Result<JointOutcome, Diagnostic> {
     let locals = oracle.borrow().has_locals();
     let carrier = Box::new(ObligationAnnotator {
-        thread: Thread::new(sets, oracle, locals),
+        thread: ObligationWorker::new(sets, oracle, locals),
         oracle,
         initial,
         channels: Vec::new(),
@@ -355,7 +356,7 @@ pub(super) fn shortest(
     let sets = Sets::default();
     let plain = mu_explore::Options { symmetry: false, ..task.explore.without_confluence() };
     let task = Task { explore: &plain, ..task };
-    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, false);
+    let mut oracle = AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, false);
     let Some(initial) = oracle.start(roots)? else {
         return Ok(Some(Builder::new((source.initial(), 0))));
     };

@@ -127,7 +127,7 @@ impl Instantiation {
                     return Ok(Some(Outcome::Stopped(stop)));
                 }
             }
-            if self.g.arena.truth(v) != Truth::Open || !self.g.arena.is_wanted(v) {
+            if self.g.arena.truth(v) != Truth::Open || !self.g.arena.has_open_predecessor(v) {
                 continue;
             }
             if self.expand(v, source, labels, automaton, &mut transitions, &mut edges)? {

@@ -17,7 +17,7 @@ use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 /// Returns the constructors that a formula mentions; `None` if it uses an order on sorts that have
 /// no order of their own.
 pub fn mentions(formula: &TypedFormula) -> Option<AHashSet<OpId>> {
-    let mut reached = Reached {
+    let mut reached = ConstantCollector {
         signature: &formula.data.signature,
         ops: AHashSet::new(),
         new: Vec::new(),
@@ -48,14 +48,14 @@ pub fn mentions(formula: &TypedFormula) -> Option<AHashSet<OpId>> {
     Some(out)
 }
 
-struct Reached<'a> {
+struct ConstantCollector<'a> {
     signature: &'a Signature,
     ops: AHashSet<OpId>,
     new: Vec<OpId>,
     ordered: bool,
 }
 
-impl Reached<'_> {
+impl ConstantCollector<'_> {
     fn op(&mut self, op: OpId) {
         if !self.ops.insert(op) {
             return;

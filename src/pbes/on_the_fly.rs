@@ -30,7 +30,7 @@ const NO: u32 = 2;
 
 /// The part of a game that decides its start.
 #[derive(Debug)]
-pub struct Decided {
+pub struct DecidedGame {
     /// The game; vertex 0 is the start.
     pub game: Game,
     /// True if the first player wins the start.
@@ -58,7 +58,7 @@ struct Construction<'m> {
 }
 
 /// An alternative method that may decide the start.
-pub type Alternative<'a> = &'a dyn Fn() -> Result<Option<Decided>, Stop>;
+pub type Alternative<'a> = &'a dyn Fn() -> Result<Option<DecidedGame>, Stop>;
 
 /// Decides the start. `prefix` and `least` belong to the equation system, `name` describes its
 /// start. The alternative method is tried once, if the game is large.
@@ -70,7 +70,7 @@ pub fn decide(
     (prefix, least, name): (&str, &[bool], &str),
     (solver, alternative): (&dyn Solver, Alternative<'_>),
     budget: &Budget,
-) -> Result<Decided, Diagnostic> {
+) -> Result<DecidedGame, Diagnostic> {
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     let mut play = Construction {
         source: Source::new(model, &options)?,
@@ -125,7 +125,7 @@ impl Construction<'_> {
         solver: &dyn Solver,
         alternative: Alternative<'_>,
         budget: &Budget,
-    ) -> Result<Option<Decided>, Diagnostic> {
+    ) -> Result<Option<DecidedGame>, Diagnostic> {
         let (mut next_solving, mut polls, mut tried) = (FIRST_SOLVING, 0u64, false);
         while self.arena.truth(ROOT) == Truth::Open
             && let Some(v) = self.queue.pop_front()
@@ -137,7 +137,7 @@ impl Construction<'_> {
             }
             if self.arena.truth(v) != Truth::Open
                 || self.arena.is_expanded(v)
-                || (v != ROOT && !self.arena.is_wanted(v))
+                || (v != ROOT && !self.arena.has_open_predecessor(v))
             {
                 continue;
             }
@@ -223,7 +223,7 @@ impl Construction<'_> {
 
     /// Returns the expanded and reachable part of the game; unexpanded vertices are lost for the
     /// winner.
-    fn finished(&self, value: bool, name: &str) -> Decided {
+    fn finished(&self, value: bool, name: &str) -> DecidedGame {
         let winner = if value { Player::Even } else { Player::Odd };
         let mut number = vec![Maybe::NONE; self.arena.len()];
         let (mut order, mut at, mut left_out) = (vec![ROOT], 0, 0);
@@ -254,6 +254,6 @@ impl Construction<'_> {
         }
         game.names = vec![String::new(); game.vertex_count()];
         name.clone_into(&mut game.names[0]);
-        Decided { game, value, left_out }
+        DecidedGame { game, value, left_out }
     }
 }

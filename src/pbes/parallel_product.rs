@@ -29,7 +29,7 @@ use super::automaton_client::{
 };
 use super::confluence::{self, Priority};
 use super::obligations::{Answer, EMPTY, Operations, Set, Sets};
-use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
+use super::product::{Kind, Outcome, ProductCounts, Shape, close, local_value, loops_here};
 use super::proviso::{self, Order};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
@@ -60,7 +60,7 @@ impl Annotator for Obligations<'_> {
         self.initial
     }
     fn annotation_worker(&self) -> Box<dyn AnnotationWorker + '_> {
-        Box::new(Thread::new(self.sets, self.questions.clone(), self.locals))
+        Box::new(ObligationWorker::new(self.sets, self.questions.clone(), self.locals))
     }
     fn save(&self) -> Result<AnnotationTable, Diagnostic> {
         let names = send_query(&self.questions, |reply| Query::States { reply })?;
@@ -78,7 +78,7 @@ impl Annotator for Obligations<'_> {
     }
 }
 
-impl AutomatonAccess for &RefCell<Oracle<'_>> {
+impl AutomatonAccess for &RefCell<AutomatonOwner<'_>> {
     fn steps(&self, states: Vec<u32>, label: u32) -> Result<Vec<Answer>, Diagnostic> {
         self.borrow_mut().steps(&states, label)
     }
@@ -97,7 +97,7 @@ impl AutomatonAccess for &RefCell<Oracle<'_>> {
 }
 
 /// Annotation worker of one search thread.
-pub(super) struct Thread<'a, Q> {
+pub(super) struct ObligationWorker<'a, Q> {
     pub operations: Operations<'a>,
     ask: CachedAutomaton<Q>,
     locals: bool,
@@ -107,7 +107,7 @@ pub(super) struct Thread<'a, Q> {
     decided: AHashMap<(Set, Vec<LabelId>), bool>,
 }
 
-impl<'a, Q: AutomatonAccess> Thread<'a, Q> {
+impl<'a, Q: AutomatonAccess> ObligationWorker<'a, Q> {
     /// Creates a worker with empty caches. `locals`: some formula states are local.
     pub fn new(sets: &'a Sets, questions: Q, locals: bool) -> Self {
         let (split, decided) = (AHashMap::new(), AHashMap::new());
@@ -130,7 +130,7 @@ impl<'a, Q: AutomatonAccess> Thread<'a, Q> {
     }
 }
 
-impl<Q: AutomatonAccess> AnnotationWorker for Thread<'_, Q> {
+impl<Q: AutomatonAccess> AnnotationWorker for ObligationWorker<'_, Q> {
     fn join(&mut self, old: u32, new: u32) -> Result<(u32, u32), Diagnostic> {
         let joined = self.operations.join(old, new);
         self.result(joined)
@@ -184,7 +184,7 @@ impl<Q: AutomatonAccess> AnnotationWorker for Thread<'_, Q> {
 }
 
 /// Owner of the automaton, which answers queries.
-pub(super) struct Oracle<'a> {
+pub(super) struct AutomatonOwner<'a> {
     pub automaton: &'a mut Automaton,
     labels: &'a dyn ActionLabels,
     shape: &'a Shape,
@@ -262,7 +262,7 @@ impl<'a> Symmetry<'a> {
     }
 }
 
-impl<'a> Oracle<'a> {
+impl<'a> AutomatonOwner<'a> {
     /// `reduced`: the search uses partial-order reduction.
     pub fn new(
         automaton: &'a mut Automaton,
@@ -556,7 +556,7 @@ pub trait CheckpointStore: Sync {
 /// Result of a search, with the reductions used.
 pub struct Searched {
     /// Outcome and counts; `None` if there are too many sets to number.
-    pub found: Option<(Outcome, Figures)>,
+    pub found: Option<(Outcome, ProductCounts)>,
     /// Use of confluent steps.
     pub priority: Priority,
     /// Use of partial-order reduction.
@@ -666,15 +666,16 @@ fn search_with(
     roots: &[FormulaState],
     symmetries: Option<&mut Symmetries>,
     (visibility, seen): (Option<&Visibility>, &mut Observations),
-) -> Result<Option<(Outcome, Figures)>, Diagnostic> {
+) -> Result<Option<(Outcome, ProductCounts)>, Diagnostic> {
     let sets = Sets::default();
-    let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, visibility.is_some());
+    let mut oracle =
+        AutomatonOwner::new(&mut *automaton, task.labels, shape, &sets, visibility.is_some());
     let start = oracle.start(roots)?;
     let Some(initial) = start else {
-        return Ok(Some((Outcome::Verdict(!shape.universal), Figures::default())));
+        return Ok(Some((Outcome::Verdict(!shape.universal), ProductCounts::default())));
     };
     if initial == EMPTY {
-        return Ok(Some((Outcome::Verdict(shape.universal), Figures::default())));
+        return Ok(Some((Outcome::Verdict(shape.universal), ProductCounts::default())));
     }
     let symmetries = oracle.stabiliser(symmetries, task, initial);
     oracle.symmetry =
@@ -709,7 +710,7 @@ fn search_with(
     let (run, distinguishing) =
         if task.explore.thread_count() == 1 && task.checkpoint_store.is_none() {
             let oracle = RefCell::new(oracle);
-            let annotation_worker = Box::new(Thread::new(sets, &oracle, locals));
+            let annotation_worker = Box::new(ObligationWorker::new(sets, &oracle, locals));
             let run = search.run(&oracle, Some(annotation_worker));
             (run, oracle.into_inner().distinguishing)
         } else {
@@ -759,7 +760,7 @@ impl OneSearch<'_> {
         self,
         questions: impl AutomatonAccess,
         annotation_worker: Option<Box<dyn AnnotationWorker + 'l>>,
-    ) -> Result<(ExplorationResult, Figures), Diagnostic> {
+    ) -> Result<(ExplorationResult, ProductCounts), Diagnostic> {
         let Self {
             model,
             explore,
@@ -865,9 +866,10 @@ fn count(
     annotated: &mu_explore::Annotated,
     sets: &Sets,
     mut ask: CachedAutomaton<impl AutomatonAccess>,
-) -> Result<Figures, Diagnostic> {
+) -> Result<ProductCounts, Diagnostic> {
     let outcome = annotated.outcome();
-    let mut figures = Figures { states: 0, steps: outcome.transitions, ..Figures::default() };
+    let mut figures =
+        ProductCounts { states: 0, steps: outcome.transitions, ..ProductCounts::default() };
     let mut sizes = Vec::new();
     let mut operations = Operations::new(sets);
     annotated.each(&mut |set, orbit, fixed| {

@@ -289,7 +289,7 @@ pub fn loops_here(
 
 /// Counts of a search.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
+pub struct ProductCounts {
     /// Product configurations: (state, obligation) pairs.
     pub configurations: u64,
     /// System states explored.
@@ -315,8 +315,8 @@ pub struct Product<'a, 'm> {
     merges: AHashMap<(Demand, Demand), (Demand, Demand)>,
     hostile_part: AHashMap<Demand, Demand>,
     loops: AHashMap<Demand, bool>,
-    /// Figures so far.
-    pub figures: Figures,
+    /// ProductCounts so far.
+    pub figures: ProductCounts,
     /// Work so far: steps taken, and members of the sets that were computed.
     pub work: u64,
 }
@@ -341,7 +341,7 @@ impl<'a, 'm> Product<'a, 'm> {
             merges: AHashMap::new(),
             hostile_part: AHashMap::new(),
             loops: AHashMap::new(),
-            figures: Figures::default(),
+            figures: ProductCounts::default(),
             work: 0,
         }
     }
@@ -569,7 +569,7 @@ impl<'a, 'm> Product<'a, 'm> {
 
     fn count(&mut self) {
         let mut sizes: AHashMap<Demand, u64> = AHashMap::new();
-        let mut figures = Figures { steps: self.figures.steps, ..Figures::default() };
+        let mut figures = ProductCounts { steps: self.figures.steps, ..ProductCounts::default() };
         for set in &self.known {
             let size = *sizes.entry(*set).or_insert_with(|| self.automaton.set(*set).len() as u64);
             figures.configurations += size;

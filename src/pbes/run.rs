@@ -31,7 +31,7 @@ use mu_solve::default_solver;
 type TaskValue = Result<bool, Stop>;
 
 /// State of a check.
-pub(super) struct Run<'a> {
+pub(super) struct CheckRun<'a> {
     pub model: &'a dyn Model,
     pub labels: &'a dyn ActionLabels,
     /// All steps of the model.
@@ -74,7 +74,7 @@ fn product_task<'a>(
     }
 }
 
-impl Run<'_> {
+impl CheckRun<'_> {
     /// Computes the value of a task; `name` identifies its search in the checkpoint store.
     pub fn task(&mut self, task: &Task, name: &str) -> Result<TaskValue, Diagnostic> {
         let shape = if task.route == TaskRoute::Product {
@@ -133,7 +133,7 @@ impl Run<'_> {
         name: &str,
         shape: &Shape,
     ) -> Result<Option<TaskValue>, Diagnostic> {
-        let Run { model, labels, options, budget, .. } = *self;
+        let CheckRun { model, labels, options, budget, .. } = *self;
         if self.answer.route == Route::Constant {
             self.answer.route = Route::Product;
         }
@@ -175,7 +175,7 @@ impl Run<'_> {
         name: &str,
         shape: &Shape,
     ) -> Result<Option<TaskValue>, Diagnostic> {
-        let Run { model, labels, options, budget, .. } = *self;
+        let CheckRun { model, labels, options, budget, .. } = *self;
         match outcome {
             product::Outcome::Stopped(stop) => Ok(Some(Err(stop))),
             product::Outcome::Cycle => Ok(None),
@@ -229,7 +229,7 @@ impl Run<'_> {
 
     /// Computes the value by a parity game.
     fn by_game(&mut self, task: &Task) -> Result<TaskValue, Diagnostic> {
-        let Run { labels, options, budget, .. } = *self;
+        let CheckRun { labels, options, budget, .. } = *self;
         let place = source_of(&self.automaton, &task.roots);
         self.answer.route = Route::Game;
         self.answer.order = self.answer.order.and(Order::Forbidden(Ban::Game, place));
@@ -286,7 +286,7 @@ impl Run<'_> {
         whole: &ExploredModel,
         task: &Task,
     ) -> Result<Option<TaskValue>, Diagnostic> {
-        let Run { labels, options, budget, .. } = *self;
+        let CheckRun { labels, options, budget, .. } = *self;
         let plain = options.explore.without_confluence();
         let solver = options.solver.unwrap_or(default_solver());
         let mut ignores_tau = quotient::ignores_tau(&mut self.automaton, labels)?;

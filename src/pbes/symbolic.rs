@@ -28,7 +28,7 @@ use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::step_cache::StepCache;
-use mu_symbolic::{End, Observer, Played, Test, Watched, watch};
+use mu_symbolic::{End, GameOutcome, Observer, ProductOutcome, Test, watch};
 use num_bigint::BigUint;
 use std::rc::Rc;
 
@@ -39,9 +39,9 @@ pub struct SymbolicAnswer {
     pub verdict: Verdict,
     /// Result and cost of the product search; `None` if the formula is a constant, or was solved as
     /// a game.
-    pub watched: Option<Watched>,
+    pub product_outcome: Option<ProductOutcome>,
     /// Result and cost of the game, if there was one.
-    pub played: Option<Played>,
+    pub game_outcome: Option<GameOutcome>,
     /// Evidence, if a run decides the formula and was found within the limits.
     pub evidence: Option<Evidence>,
     /// See [`Automaton::more_equations`].
@@ -52,28 +52,34 @@ impl SymbolicAnswer {
     fn constant(value: bool) -> Self {
         Self {
             verdict: if value { Verdict::True } else { Verdict::False },
-            watched: None,
-            played: None,
+            product_outcome: None,
+            game_outcome: None,
             evidence: None,
             more: 0,
         }
     }
     pub(super) fn game(
         verdict: Verdict,
-        played: Played,
+        game_outcome: GameOutcome,
         evidence: Option<Evidence>,
         more: u64,
     ) -> Self {
-        Self { verdict, watched: None, played: Some(played), evidence, more }
+        Self { verdict, product_outcome: None, game_outcome: Some(game_outcome), evidence, more }
     }
     /// Returns the result and cost of the search of the model.
     pub fn outcome(&self) -> Option<&mu_symbolic::Outcome> {
-        self.watched.as_ref().map(|w| &w.outcome).or(self.played.as_ref().map(|p| &p.outcome))
+        self.product_outcome
+            .as_ref()
+            .map(|w| &w.outcome)
+            .or(self.game_outcome.as_ref().map(|p| &p.outcome))
     }
     /// Returns the number of pairs of system state and obligation.
     pub fn equations(&self) -> BigUint {
-        let pairs =
-            self.watched.as_ref().map(|w| &w.pairs).or(self.played.as_ref().map(|p| &p.vertices));
+        let pairs = self
+            .product_outcome
+            .as_ref()
+            .map(|w| &w.pairs)
+            .or(self.game_outcome.as_ref().map(|p| &p.vertices));
         pairs.map_or_else(BigUint::default, |pairs| pairs + self.more)
     }
     /// Returns the number of reached states of the model, at least 1.
@@ -83,7 +89,7 @@ impl SymbolicAnswer {
     /// Converts to the form of the other routes, with numbers up to 2^64 - 1.
     pub fn into_answer(self) -> Answer {
         let small = |n: BigUint| u64::try_from(n).unwrap_or(u64::MAX);
-        let route = match (&self.watched, &self.played) {
+        let route = match (&self.product_outcome, &self.game_outcome) {
             (Some(_), _) => Route::Symbolic,
             (_, Some(_)) => Route::SymbolicGame,
             _ => Route::Constant,
@@ -173,9 +179,12 @@ fn by_product(
         other: None,
     };
     let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
-    let watched = watch(model, &mut observer, &start, &options, budget)?;
+    let product_outcome = watch(model, &mut observer, &start, &options, budget)?;
     let Obligations { mut automaton, shape, .. } = observer;
-    if !watched.decided && watched.outcome.stop == Stop::Complete && !shape.hostile.is_empty() {
+    if !product_outcome.decided
+        && product_outcome.outcome.stop == Stop::Complete
+        && !shape.hostile.is_empty()
+    {
         let states: Vec<FormulaState> =
             (0..automaton.state_count() as u32).map(FormulaState).collect();
         // A fixed-point variable that can call itself without an intermediate step.
@@ -183,25 +192,28 @@ fn by_product(
             return Ok(Err(automaton));
         }
     }
-    let endless = watched.run.as_ref().is_some_and(|r| matches!(r.end, End::Back(_)));
-    if watched.decided && (endless || watched.run.is_none()) && mixed(&automaton, &shape) {
+    let endless = product_outcome.run.as_ref().is_some_and(|r| matches!(r.end, End::Back(_)));
+    if product_outcome.decided
+        && (endless || product_outcome.run.is_none())
+        && mixed(&automaton, &shape)
+    {
         return Ok(Err(automaton));
     }
-    let verdict = match (watched.decided, &watched.outcome.stop) {
+    let verdict = match (product_outcome.decided, &product_outcome.outcome.stop) {
         (true, _) if all => Verdict::False,
         (true, _) => Verdict::True,
         (false, Stop::Complete) if all => Verdict::True,
         (false, Stop::Complete) => Verdict::False,
         (false, stop) => Verdict::Unknown(stop.clone()),
     };
-    let evidence = match &watched.run {
+    let evidence = match &product_outcome.run {
         Some(run) => Some(evidence(model, labels, &mut automaton, run, verdict == Verdict::True)?),
         None => None,
     };
     Ok(Ok(SymbolicAnswer {
         verdict,
-        watched: Some(watched),
-        played: None,
+        product_outcome: Some(product_outcome),
+        game_outcome: None,
         evidence,
         more: automaton.more_equations(),
     }))

@@ -24,7 +24,7 @@ use mu_game::{Game, Solution, verify};
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::step_cache::StepCache;
-use mu_symbolic::{Play, Player, Rules, play};
+use mu_symbolic::{GameEvidence, Player, Rules, play};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -106,19 +106,19 @@ pub(super) fn by_game(
     let mut rules = Alternating { automaton, labels, lists: AHashMap::new(), other: None };
     let start: Vec<u32> = roots.iter().map(|q| q.0).collect();
     let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
-    let played = play(model, &mut rules, (all, &start), LARGEST, &options, budget)?;
+    let game_outcome = play(model, &mut rules, (all, &start), LARGEST, &options, budget)?;
     let more = rules.automaton.more_equations();
-    let Some(winner) = played.winner else {
+    let Some(winner) = game_outcome.winner else {
         return Ok(SymbolicAnswer::game(
-            Verdict::Unknown(played.outcome.stop.clone()),
-            played,
+            Verdict::Unknown(game_outcome.outcome.stop.clone()),
+            game_outcome,
             None,
             more,
         ));
     };
     let value = winner == Player::Even;
     let mut evidence = None;
-    if let Some(shown) = &played.play {
+    if let Some(shown) = &game_outcome.play {
         verify_play(&rules, shown, winner)?;
         if check_options.witnesses || !value || formula.asks_for_witness() {
             evidence = Some(evidence_of(model, shown, value)?);
@@ -126,7 +126,7 @@ pub(super) fn by_game(
     }
     Ok(SymbolicAnswer::game(
         if value { Verdict::True } else { Verdict::False },
-        played,
+        game_outcome,
         evidence,
         more,
     ))
@@ -134,7 +134,7 @@ pub(super) fn by_game(
 
 /// Verifies the evidence of a game as an explicit game in which the winner has one move, or has
 /// won.
-fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), Diagnostic> {
+fn verify_play(rules: &Alternating, play: &GameEvidence, winner: Player) -> Result<(), Diagnostic> {
     let owner = |player: Player| {
         if player == Player::Even { mu_game::Player::Even } else { mu_game::Player::Odd }
     };
@@ -164,7 +164,11 @@ fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), D
 }
 
 /// Converts the steps of a play to evidence.
-fn evidence_of(model: &dyn Model, play: &Play, verdict: bool) -> Result<Evidence, Diagnostic> {
+fn evidence_of(
+    model: &dyn Model,
+    play: &GameEvidence,
+    verdict: bool,
+) -> Result<Evidence, Diagnostic> {
     let mut evaluated = StepCache::new(model);
     let mut states: Vec<Vec<u32>> = vec![model.initial()];
     let mut known: AHashMap<Vec<u32>, u32> = AHashMap::from([(model.initial(), 0)]);

@@ -385,18 +385,22 @@ fn every_route_agrees_with_direct_evaluation() {
             "{}, symbolic",
             context()
         );
-        if let Some(watched) = &answer.watched {
+        if let Some(product_outcome) = &answer.product_outcome {
             symbolically += 1;
-            assert!(!watched.decided || answer.evidence.is_some(), "{}: no evidence", context());
+            assert!(
+                !product_outcome.decided || answer.evidence.is_some(),
+                "{}: no evidence",
+                context()
+            );
         }
-        if answer.played.is_some() {
+        if answer.game_outcome.is_some() {
             symbolic_games += 1;
             assert!(answer.evidence.is_some(), "{}: no evidence of a symbolic game", context());
         }
         if let Some(evidence) = answer.evidence {
             match checker::check(&evidence, &model, &table, &formula) {
                 Ok(Checked::Confirmed) => {
-                    symbolically_confirmed += u64::from(answer.played.is_some())
+                    symbolically_confirmed += u64::from(answer.game_outcome.is_some())
                 }
                 Ok(Checked::StepsOnly) => {}
                 Err(e) => panic!("{}, symbolic: {e:?}\n{evidence:?}", context()),

@@ -31,7 +31,7 @@ pub(crate) type Slope = Vec<BigRational>;
 
 /// Data of a translation for the inference of slopes.
 #[derive(Default)]
-pub(crate) struct Growth {
+pub(crate) struct SlopeData {
     /// Slopes of values that mention parameters.
     pub leaves: AHashMap<NodeId, Slope>,
     /// Nodes for the additions in calls: the node, the node with the base slope, and the amount
@@ -98,7 +98,7 @@ fn is_more_of(e: &Expr, param: VarId, signature: &Signature, params: &AHashSet<V
 
 /// Returns the parameters of fixed points that are only added to.
 pub(crate) fn parameters(formula: &Formula, signature: &Signature) -> Vec<VarId> {
-    let mut search = Search { signature, fixes: AHashMap::new(), params: AHashSet::new() };
+    let mut search = ParameterSearch { signature, fixes: AHashMap::new(), params: AHashSet::new() };
     search.collect(formula);
     loop {
         let before = search.params.len();
@@ -111,14 +111,14 @@ pub(crate) fn parameters(formula: &Formula, signature: &Signature) -> Vec<VarId>
     }
 }
 
-struct Search<'f> {
+struct ParameterSearch<'f> {
     signature: &'f Signature,
     fixes: AHashMap<mu_base::ids::FixId, &'f [(VarId, Expr)]>,
     /// Candidates that are not refuted yet.
     params: AHashSet<VarId>,
 }
 
-impl<'f> Search<'f> {
+impl<'f> ParameterSearch<'f> {
     fn collect(&mut self, formula: &'f Formula) {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             if let RealKind::Fix { var, params, .. } = &formula.kind {
@@ -224,7 +224,7 @@ impl Slopes {
 }
 
 /// Assigns values to the additions of calls; `None` if no slopes match the equations.
-pub(crate) fn settle(equations: &mut Equations, growth: &Growth, width: usize) -> Option<()> {
+pub(crate) fn settle(equations: &mut Equations, growth: &SlopeData, width: usize) -> Option<()> {
     let n = equations.nodes.len();
     let mut slopes =
         Slopes { all: Vec::new(), by_slope: AHashMap::new(), of: vec![UNKNOWN; n], width };

@@ -9,7 +9,7 @@
 
 use crate::fraction::Fractions;
 use crate::number::Real;
-use crate::strategy_improvement::{Arg, Local, least};
+use crate::strategy_improvement::{Arg, LocalEquation, least};
 use crate::system::{Equations, NodeId, Op};
 use mu_base::components::{Graph, components};
 use mu_base::{Budget, Diagnostic};
@@ -39,7 +39,7 @@ impl Bounds {
 }
 
 /// Nodes of an equation system without those that have a value already.
-struct Part<'a> {
+struct RemainingGraph<'a> {
     equations: &'a Equations,
     offsets: Vec<u64>,
     targets: Vec<NodeId>,
@@ -47,7 +47,7 @@ struct Part<'a> {
     within: &'a [bool],
 }
 
-impl Graph for Part<'_> {
+impl Graph for RemainingGraph<'_> {
     fn vertices(&self) -> usize {
         self.equations.nodes.len()
     }
@@ -93,7 +93,7 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
         offsets.push(targets.len() as u64);
     }
     asked[0] += 1;
-    let graph = Part { equations, offsets, targets, within: &[] };
+    let graph = RemainingGraph { equations, offsets, targets, within: &[] };
     let order = components(&graph);
     for (i, component) in order.iter().enumerate() {
         if i.is_multiple_of(4096) {
@@ -132,7 +132,7 @@ impl Solver<'_> {
     /// Computes the values of a component's nodes, given those of the others.
     fn component(
         &mut self,
-        graph: &Part<'_>,
+        graph: &RemainingGraph<'_>,
         component: &[NodeId],
         known: &[Real],
     ) -> Result<Vec<Bounds>, Diagnostic> {
@@ -182,11 +182,11 @@ impl Solver<'_> {
         let mut nodes = Vec::with_capacity(component.len());
         for node in component {
             nodes.push(match &self.equations.nodes[*node as usize] {
-                Op::Head(body) => Local::Greatest(vec![arg(body)]),
-                Op::Least(args) if sign => Local::Least(args.iter().map(arg).collect()),
-                Op::Greatest(args) if !sign => Local::Least(args.iter().map(arg).collect()),
+                Op::Head(body) => LocalEquation::Greatest(vec![arg(body)]),
+                Op::Least(args) if sign => LocalEquation::Least(args.iter().map(arg).collect()),
+                Op::Greatest(args) if !sign => LocalEquation::Least(args.iter().map(arg).collect()),
                 Op::Least(args) | Op::Greatest(args) => {
-                    Local::Greatest(args.iter().map(arg).collect())
+                    LocalEquation::Greatest(args.iter().map(arg).collect())
                 }
                 Op::Sum(terms, dual) => {
                     let dual = *dual == sign;
@@ -199,11 +199,11 @@ impl Solver<'_> {
                             Arg::Value(value) => base = base.plus(&value.times(factor), dual),
                         }
                     }
-                    Local::Sum(inner, base, dual)
+                    LocalEquation::Sum(inner, base, dual)
                 }
-                Op::Value(v) => {
-                    Local::Greatest(vec![Arg::Value(signed(&self.equations.values[*v as usize]))])
-                }
+                Op::Value(v) => LocalEquation::Greatest(vec![Arg::Value(signed(
+                    &self.equations.values[*v as usize],
+                ))]),
             });
         }
         component.iter().for_each(|n| self.place[*n as usize] = NOWHERE);
@@ -214,7 +214,7 @@ impl Solver<'_> {
     /// not terminate.
     fn iterated(
         &mut self,
-        graph: &Part<'_>,
+        graph: &RemainingGraph<'_>,
         component: &[NodeId],
         outer: &[NodeId],
         sign: bool,
@@ -239,7 +239,7 @@ impl Solver<'_> {
     /// terminated.
     fn one_side(
         &mut self,
-        graph: &Part<'_>,
+        graph: &RemainingGraph<'_>,
         component: &[NodeId],
         outer: &[NodeId],
         below: bool,
@@ -249,7 +249,7 @@ impl Solver<'_> {
         let mut within = vec![false; self.equations.nodes.len()];
         component.iter().for_each(|n| within[*n as usize] = true);
         outer.iter().for_each(|n| within[*n as usize] = false);
-        let rest = Part {
+        let rest = RemainingGraph {
             equations: graph.equations,
             offsets: graph.offsets.clone(),
             targets: graph.targets.clone(),

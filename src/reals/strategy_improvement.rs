@@ -33,7 +33,7 @@ pub(crate) enum Arg {
 
 /// An equation of the component.
 #[derive(Clone, Debug)]
-pub(crate) enum Local {
+pub(crate) enum LocalEquation {
     Least(Vec<Arg>),
     Greatest(Vec<Arg>),
     /// Terms, and the constant from outside.
@@ -55,7 +55,7 @@ fn greater(a: &Value, b: &Value) -> bool {
 }
 
 struct Improvement<'a> {
-    nodes: &'a [Local],
+    nodes: &'a [LocalEquation],
     /// Nodes above minus infinity.
     alive: Vec<bool>,
     /// The argument chosen by each greatest node.
@@ -67,14 +67,14 @@ struct Improvement<'a> {
 }
 
 /// A right-hand side under a strategy and a policy.
-enum Plain<'a> {
+enum PolicyTerm<'a> {
     Copy(usize),
     Value(Value),
     Sum(&'a [(BigRational, usize)], &'a Real),
 }
 
 /// Returns the least solution; `None` if it is not found.
-pub(crate) fn least(nodes: &[Local]) -> Option<Vec<Real>> {
+pub(crate) fn least(nodes: &[LocalEquation]) -> Option<Vec<Real>> {
     let mut all = attracted(nodes);
     for _ in 0..MOST_ROUNDS {
         if !all.improve() {
@@ -93,28 +93,28 @@ pub(crate) fn least(nodes: &[Local]) -> Option<Vec<Real>> {
 }
 
 /// Computes the nodes above minus infinity, with an initial strategy and its solution.
-fn attracted(nodes: &[Local]) -> Improvement<'_> {
+fn attracted(nodes: &[LocalEquation]) -> Improvement<'_> {
     let n = nodes.len();
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); n];
     let mut missing = vec![0usize; n];
     let mut dead = vec![false; n];
     for (i, node) in nodes.iter().enumerate() {
         match node {
-            Local::Least(args) | Local::Greatest(args) => {
+            LocalEquation::Least(args) | LocalEquation::Greatest(args) => {
                 for arg in args {
                     match arg {
                         Arg::Node(j) => {
                             users[*j].push(i);
                             missing[i] += 1;
                         }
-                        Arg::Value(Real::Minus) if matches!(node, Local::Least(_)) => {
+                        Arg::Value(Real::Minus) if matches!(node, LocalEquation::Least(_)) => {
                             dead[i] = true
                         }
                         Arg::Value(_) => {}
                     }
                 }
             }
-            Local::Sum(terms, base, _) => {
+            LocalEquation::Sum(terms, base, _) => {
                 dead[i] = *base == Real::Minus;
                 terms.iter().for_each(|t| users[t.1].push(i));
                 missing[i] = terms.len();
@@ -129,7 +129,7 @@ fn attracted(nodes: &[Local]) -> Improvement<'_> {
         before: vec![Real::Minus; n],
     };
     let ready = |i: usize, missing: &[usize]| match &nodes[i] {
-        Local::Greatest(args) => {
+        LocalEquation::Greatest(args) => {
             args.iter().any(|a| matches!(a, Arg::Value(v) if *v != Real::Minus))
         }
         _ => missing[i] == 0 && !dead[i],
@@ -140,7 +140,7 @@ fn attracted(nodes: &[Local]) -> Improvement<'_> {
             continue;
         }
         all.before[i] = match &nodes[i] {
-            Local::Greatest(_) => {
+            LocalEquation::Greatest(_) => {
                 all.strategy[i] = all.best(i, false).expect("one argument is above minus infinity");
                 all.argument(i, all.strategy[i])
             }
@@ -150,7 +150,7 @@ fn attracted(nodes: &[Local]) -> Improvement<'_> {
             missing[u] = missing[u].saturating_sub(1);
             if !all.alive[u]
                 && !dead[u]
-                && (missing[u] == 0 || matches!(nodes[u], Local::Greatest(_)))
+                && (missing[u] == 0 || matches!(nodes[u], LocalEquation::Greatest(_)))
             {
                 queue.push(u);
             }
@@ -162,8 +162,8 @@ fn attracted(nodes: &[Local]) -> Improvement<'_> {
 impl<'a> Improvement<'a> {
     fn args(&self, i: usize) -> &'a [Arg] {
         match &self.nodes[i] {
-            Local::Least(args) | Local::Greatest(args) => args,
-            Local::Sum(..) => &[],
+            LocalEquation::Least(args) | LocalEquation::Greatest(args) => args,
+            LocalEquation::Sum(..) => &[],
         }
     }
 
@@ -194,9 +194,13 @@ impl<'a> Improvement<'a> {
     /// Evaluates a right-hand side in the previous solution.
     fn evaluated(&self, i: usize) -> Real {
         match &self.nodes[i] {
-            Local::Least(_) => self.best(i, true).map_or(Real::Plus, |a| self.argument(i, a)),
-            Local::Greatest(_) => self.best(i, false).map_or(Real::Minus, |a| self.argument(i, a)),
-            Local::Sum(terms, base, dual) => {
+            LocalEquation::Least(_) => {
+                self.best(i, true).map_or(Real::Plus, |a| self.argument(i, a))
+            }
+            LocalEquation::Greatest(_) => {
+                self.best(i, false).map_or(Real::Minus, |a| self.argument(i, a))
+            }
+            LocalEquation::Sum(terms, base, dual) => {
                 let mut sum = base.clone();
                 for (factor, j) in terms {
                     sum = sum.plus(&self.before[*j].times(factor), *dual);
@@ -210,7 +214,7 @@ impl<'a> Improvement<'a> {
     fn improve(&mut self) -> bool {
         let mut switched = false;
         for i in 0..self.nodes.len() {
-            if !self.alive[i] || !matches!(self.nodes[i], Local::Greatest(_)) {
+            if !self.alive[i] || !matches!(self.nodes[i], LocalEquation::Greatest(_)) {
                 continue;
             }
             let Some(best) = self.best(i, false) else { continue };
@@ -227,19 +231,19 @@ impl<'a> Improvement<'a> {
         (0..self.nodes.len()).all(|i| self.evaluated(i) == self.before[i]).then_some(self.before)
     }
 
-    fn plain(&self, i: usize) -> Plain<'a> {
+    fn plain(&self, i: usize) -> PolicyTerm<'a> {
         let arg = match &self.nodes[i] {
-            Local::Sum(terms, base, _) => return Plain::Sum(terms, base),
-            Local::Greatest(args) => &args[self.strategy[i]],
-            Local::Least(args) => match self.policy[i] {
+            LocalEquation::Sum(terms, base, _) => return PolicyTerm::Sum(terms, base),
+            LocalEquation::Greatest(args) => &args[self.strategy[i]],
+            LocalEquation::Least(args) => match self.policy[i] {
                 Some(arg) => &args[arg],
-                None => return Plain::Value(Some(Pair::huge())),
+                None => return PolicyTerm::Value(Some(Pair::huge())),
             },
         };
         match arg {
-            Arg::Node(j) => Plain::Copy(*j),
-            Arg::Value(Real::Number(r)) => Plain::Value(Some(Pair::number(r.clone()))),
-            Arg::Value(_) => Plain::Value(None),
+            Arg::Node(j) => PolicyTerm::Copy(*j),
+            Arg::Value(Real::Number(r)) => PolicyTerm::Value(Some(Pair::number(r.clone()))),
+            Arg::Value(_) => PolicyTerm::Value(None),
         }
     }
 
@@ -249,7 +253,9 @@ impl<'a> Improvement<'a> {
             let values = self.linear()?;
             let mut switched = false;
             for i in 0..self.nodes.len() {
-                let (true, Local::Least(args)) = (self.alive[i], &self.nodes[i]) else { continue };
+                let (true, LocalEquation::Least(args)) = (self.alive[i], &self.nodes[i]) else {
+                    continue;
+                };
                 let mut best = (values[i].clone(), self.policy[i]);
                 if greater(&best.0, &Some(Pair::huge())) {
                     best = (Some(Pair::huge()), None);
@@ -281,8 +287,8 @@ impl<'a> Improvement<'a> {
         let mut graph = Adjacency { offsets: vec![0], targets: Vec::new() };
         for i in 0..n {
             match self.plain(i) {
-                Plain::Copy(j) if self.alive[i] => graph.targets.push(j as u32),
-                Plain::Sum(terms, _) if self.alive[i] => {
+                PolicyTerm::Copy(j) if self.alive[i] => graph.targets.push(j as u32),
+                PolicyTerm::Sum(terms, _) if self.alive[i] => {
                     graph.targets.extend(terms.iter().map(|t| t.1 as u32))
                 }
                 _ => {}
@@ -311,9 +317,9 @@ impl<'a> Improvement<'a> {
     /// Returns the value of a node with known arguments.
     fn direct(&self, i: usize, values: &[Value]) -> Value {
         match self.plain(i) {
-            Plain::Copy(j) => values[j].clone(),
-            Plain::Value(v) => v,
-            Plain::Sum(terms, base) => {
+            PolicyTerm::Copy(j) => values[j].clone(),
+            PolicyTerm::Value(v) => v,
+            PolicyTerm::Sum(terms, base) => {
                 let Real::Number(base) = base else { return None };
                 let mut sum = Pair::number(base.clone());
                 for (factor, j) in terms {
@@ -346,8 +352,8 @@ impl<'a> Improvement<'a> {
                     (None, None) => infinite = true,
                 };
             match self.plain(i as usize) {
-                Plain::Copy(j) => add(&one, j, &mut row),
-                Plain::Sum(terms, base) => {
+                PolicyTerm::Copy(j) => add(&one, j, &mut row),
+                PolicyTerm::Sum(terms, base) => {
                     terms.iter().for_each(|(factor, j)| add(factor, *j, &mut row));
                     match base {
                         Real::Number(base) => {
@@ -356,7 +362,7 @@ impl<'a> Improvement<'a> {
                         _ => infinite = true,
                     }
                 }
-                Plain::Value(_) => return None,
+                PolicyTerm::Value(_) => return None,
             }
             rows.push(row);
         }

@@ -7,7 +7,7 @@
 //! quantifiers need a finite sort. Negations are pushed inwards during the translation. Cost: the
 //! nodes; a modality is matched once with each label for each value of its variables.
 
-use crate::additive::{self, Growth, Slope};
+use crate::additive::{self, Slope, SlopeData};
 use crate::number::Real;
 use crate::system::{Equations, NodeId, Op};
 use ahash::AHashMap;
@@ -31,7 +31,7 @@ use std::rc::Rc;
 type Scope = Vec<(VarId, Value)>;
 
 /// A part of the formula.
-struct Part<'f> {
+struct FormulaPart<'f> {
     formula: &'f Formula,
     /// Its free variables.
     live: Vec<VarId>,
@@ -61,7 +61,7 @@ struct Translation<'f> {
     data: DataSpec,
     engine: Engine,
     equations: Equations,
-    parts: Vec<Part<'f>>,
+    parts: Vec<FormulaPart<'f>>,
     by_formula: AHashMap<*const Formula, usize>,
     /// Bodies of fixed points with their parameters and signs.
     fixes: AHashMap<FixId, Fix<'f>>,
@@ -81,7 +81,7 @@ struct Translation<'f> {
     truths: [NodeId; 2],
     /// Additive parameters: they are 0 in every scope.
     additive: Vec<VarId>,
-    growth: Growth,
+    growth: SlopeData,
     /// Instances with an addition, by the addition.
     more: AHashMap<(NodeId, Slope), NodeId>,
 }
@@ -152,7 +152,7 @@ fn translated(
         carried: AHashMap::new(),
         truths: [0, 0],
         additive,
-        growth: Growth::default(),
+        growth: SlopeData::default(),
         more: AHashMap::new(),
     };
     let start = translation.equations.reserve();
@@ -264,7 +264,7 @@ impl<'f> Translation<'f> {
             _ => {}
         }
         self.by_formula.insert(formula, self.parts.len());
-        self.parts.push(Part { formula, live: live.clone() });
+        self.parts.push(FormulaPart { formula, live: live.clone() });
         live
     }
 

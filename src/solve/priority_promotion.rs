@@ -34,7 +34,7 @@ impl Solver for Promotion {
 
 /// Solves within about `steps` steps (inspected moves); `None` if that is not enough.
 pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
-    let mut search = Search::new(game);
+    let mut search = PromotionState::new(game);
     search.dead_ends();
     let mut level = 0;
     let mut polled = 0;
@@ -57,7 +57,7 @@ pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<S
                 .expect("an unsolved vertex is in a region") as u32;
         }
     }
-    let Search { winner, strategy, .. } = search;
+    let PromotionState { winner, strategy, .. } = search;
     let strategy = strategy
         .iter()
         .enumerate()
@@ -68,7 +68,7 @@ pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<S
 
 /// State of the algorithm. Priorities are replaced by their ranks among those that occur, the
 /// highest having level 0; a region is identified by its level.
-struct Search<'a> {
+struct PromotionState<'a> {
     game: &'a Game,
     source_offsets: Vec<u64>,
     sources: Vec<u32>,
@@ -91,7 +91,7 @@ struct Search<'a> {
     steps: u64,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PromotionState<'a> {
     fn new(game: &'a Game) -> Self {
         let n = game.vertex_count();
         let mut source_offsets = vec![0u64; n + 2];

@@ -35,7 +35,7 @@ impl Solver for Zielonka {
 
 /// Solves within `steps` steps (attracted vertices); `None` if that is not enough.
 pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<Solution>, Stop> {
-    let mut run = Run::new(game, budget, steps);
+    let mut run = SolverRun::new(game, budget, steps);
     match run.whole() {
         Ok(()) => Ok(Some(run.solution())),
         Err(Halt::Limit(stop)) => Err(stop),
@@ -52,11 +52,11 @@ enum Halt {
 /// Position of a vertex: outside of the component, in the trail (counted from 1), or active, which
 /// is behind all of the trail and so inside of every subgame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
-struct Place(u32);
+struct TrailPosition(u32);
 
-impl Place {
-    const OUTSIDE: Place = Place(0);
-    const ACTIVE: Place = Place(u32::MAX);
+impl TrailPosition {
+    const OUTSIDE: TrailPosition = TrailPosition(0);
+    const ACTIVE: TrailPosition = TrailPosition(u32::MAX);
 }
 
 /// A subgame in progress: the vertices removed since `start`, and the active ones.
@@ -75,7 +75,7 @@ struct Frame {
     won: [usize; 2],
 }
 
-struct Run<'a> {
+struct SolverRun<'a> {
     game: &'a Game,
     budget: &'a Budget,
     pred_offsets: Vec<u64>,
@@ -89,7 +89,7 @@ struct Run<'a> {
     /// Newly decided vertices that are not propagated yet.
     queue: Vec<u32>,
     /// Valid for vertices of the current component only.
-    place: Vec<Place>,
+    place: Vec<TrailPosition>,
     trail: Vec<u32>,
     /// `mark[v] == stamp` for the vertices of the set in the current attractor computation.
     mark: Vec<u32>,
@@ -103,7 +103,7 @@ struct Run<'a> {
     limit: u64,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SolverRun<'a> {
     fn new(game: &'a Game, budget: &'a Budget, limit: u64) -> Self {
         let n = game.vertex_count();
         let mut pred_offsets = vec![0u64; n + 1];
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
             decided: vec![false; n],
             open_moves: game.vertices().map(|v| game.successors(v).len() as u32).collect(),
             queue: Vec::new(),
-            place: vec![Place::OUTSIDE; n],
+            place: vec![TrailPosition::OUTSIDE; n],
             trail: Vec::new(),
             mark: vec![0; n],
             count: vec![0; n],
@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
 
     fn remove(&mut self, v: u32) {
         self.trail.push(v);
-        self.place[v as usize] = Place(self.trail.len() as u32);
+        self.place[v as usize] = TrailPosition(self.trail.len() as u32);
     }
 
     /// Extends `set` (with a marked first part) to its attractor for `player` in the subgame.
@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
         let mut i = from;
         while i < order.len() {
             let v = order[i];
-            if self.place[v as usize] == Place::ACTIVE {
+            if self.place[v as usize] == TrailPosition::ACTIVE {
                 if Player::of_priority(self.game.priorities[v as usize]) != player {
                     break;
                 }
@@ -305,7 +305,7 @@ impl<'a> Run<'a> {
             w.clear();
         }
         for &v in &order {
-            self.place[v as usize] = Place::ACTIVE;
+            self.place[v as usize] = TrailPosition::ACTIVE;
         }
         order.sort_unstable_by_key(|&v| std::cmp::Reverse(self.game.priorities[v as usize]));
         let mut frames = vec![Frame {
@@ -322,7 +322,7 @@ impl<'a> Run<'a> {
         while let Some(frame) = frames.last_mut() {
             if down {
                 let Some(head) = (frame.from..order.len())
-                    .find(|&i| self.place[order[i] as usize] == Place::ACTIVE)
+                    .find(|&i| self.place[order[i] as usize] == TrailPosition::ACTIVE)
                 else {
                     frames.pop();
                     down = false;
@@ -385,7 +385,7 @@ impl<'a> Run<'a> {
             }
             // The opponent wins the attracted vertices; the rest is solved again in the same range.
             for i in start..self.trail.len() {
-                self.place[self.trail[i] as usize] = Place::ACTIVE;
+                self.place[self.trail[i] as usize] = TrailPosition::ACTIVE;
             }
             self.trail.truncate(start);
             for (list, &len) in self.won.iter_mut().zip(&won) {

@@ -71,7 +71,7 @@ pub trait Rules {
 
 /// Kind of a move.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum By {
+pub(super) enum MoveKind {
     /// Along steps of a relation.
     Step { relation: usize, rows: Ldd },
     /// Only the obligation changes, in these states (`None`: in all).
@@ -83,12 +83,12 @@ pub(super) enum By {
 pub(super) struct Move {
     pub from: usize,
     pub to: usize,
-    pub by: By,
+    pub by: MoveKind,
 }
 
 /// A reachable obligation.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ArenaPlace {
     pub obligation: u32,
     pub owner: Player,
     pub priority: u32,
@@ -113,10 +113,10 @@ pub(super) struct Arena<'a, 'm> {
     /// The states of the model.
     pub all: Ldd,
     classes: Classes,
-    pub places: Vec<Place>,
+    pub places: Vec<ArenaPlace>,
     pub place_of: AHashMap<u32, usize>,
     pub moves: Vec<Move>,
-    /// By place: the places with moves to it, and these moves.
+    /// MoveKind place: the places with moves to it, and these moves.
     pub into: Vec<BTreeMap<usize, Vec<usize>>>,
     pub vertices: Family,
     contexts: Vec<Option<Context>>,
@@ -229,7 +229,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         let place = *self.place_of.entry(obligation).or_insert(fresh);
         if place == fresh {
             let (owner, priority) = (self.rules.owner(obligation), self.rules.priority(obligation));
-            self.places.push(Place {
+            self.places.push(ArenaPlace {
                 obligation,
                 owner,
                 priority,
@@ -254,9 +254,9 @@ impl<'a, 'm> Arena<'a, 'm> {
             return Ok(Vec::new());
         };
         for &to in here.iter() {
-            self.add(i, to, By::Here { able: None });
+            self.add(i, to, MoveKind::Here { able: None });
         }
-        // By target: the classes that lead there along a step, and those that lead there if they
+        // MoveKind target: the classes that lead there along a step, and those that lead there if they
         // leave.
         let mut targets: [BTreeMap<u32, BTreeSet<usize>>; 2] = Default::default();
         let mut deciding = BTreeSet::new();
@@ -282,7 +282,7 @@ impl<'a, 'm> Arena<'a, 'm> {
                 able = self.search.manager.union(able, some);
             }
             self.search.pinned.push(able);
-            self.add(i, *to, By::Here { able: Some(able) });
+            self.add(i, *to, MoveKind::Here { able: Some(able) });
         }
         let mut keeps = Vec::new();
         for relation in 0..self.classes.relations() {
@@ -304,7 +304,7 @@ impl<'a, 'm> Arena<'a, 'm> {
                         .part(&mut self.search, relation, &|class| classes.contains(&class)),
                 };
                 self.search.pinned.push(rows);
-                self.add(i, *to, By::Step { relation, rows });
+                self.add(i, *to, MoveKind::Step { relation, rows });
                 if *to == q {
                     keeps.push((relation, (!whole).then_some(rows)));
                 }
@@ -314,42 +314,42 @@ impl<'a, 'm> Arena<'a, 'm> {
         Ok(self.places[i].out.clone())
     }
 
-    fn add(&mut self, from: usize, obligation: u32, by: By) {
+    fn add(&mut self, from: usize, obligation: u32, by: MoveKind) {
         let to = self.place(obligation);
         self.places[from].out.push(self.moves.len());
         self.moves.push(Move { from, to, by });
     }
 
     /// Returns the image of a set under a move.
-    pub fn image(&mut self, by: By, set: Ldd) -> Ldd {
+    pub fn image(&mut self, by: MoveKind, set: Ldd) -> Ldd {
         match by {
-            By::Here { able: None } => set,
-            By::Here { able: Some(able) } => self.search.manager.intersect(set, able),
-            By::Step { relation, rows } => {
+            MoveKind::Here { able: None } => set,
+            MoveKind::Here { able: Some(able) } => self.search.manager.intersect(set, able),
+            MoveKind::Step { relation, rows } => {
                 let plan = self.search.relations[relation].image[0];
                 self.search.manager.relprod(set, rows, plan)
             }
         }
     }
     /// Returns the members of `within` with a move into a set.
-    pub fn before(&mut self, by: By, goal: Ldd, within: Ldd) -> Ldd {
+    pub fn before(&mut self, by: MoveKind, goal: Ldd, within: Ldd) -> Ldd {
         match by {
-            By::Here { able } => {
+            MoveKind::Here { able } => {
                 let set = self.search.manager.intersect(goal, within);
                 able.map_or(set, |able| self.search.manager.intersect(set, able))
             }
-            By::Step { relation, rows } => {
+            MoveKind::Step { relation, rows } => {
                 let plan = self.search.relations[relation].image[0];
                 self.search.manager.relprev(goal, rows, plan, within)
             }
         }
     }
     /// Returns the members of a set that have such a move.
-    pub fn movers(&mut self, by: By, set: Ldd) -> Ldd {
+    pub fn movers(&mut self, by: MoveKind, set: Ldd) -> Ldd {
         match by {
-            By::Here { able: None } => set,
-            By::Here { able: Some(able) } => self.search.manager.intersect(set, able),
-            By::Step { relation, rows } => self.search.sources(set, relation, rows),
+            MoveKind::Here { able: None } => set,
+            MoveKind::Here { able: Some(able) } => self.search.manager.intersect(set, able),
+            MoveKind::Step { relation, rows } => self.search.sources(set, relation, rows),
         }
     }
 

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 /// Moves that the player's strategy permits: from some states to others (`None`: from all to all).
 #[derive(Clone, Copy)]
-struct Left {
+struct PermittedMove {
     by: usize,
     only: Option<(Ldd, Ldd)>,
 }
@@ -79,7 +79,7 @@ impl Arena<'_, '_> {
                     return Some(Flaw::Leaves);
                 }
                 if !image.is_empty() {
-                    left.push(Left { by, only: None });
+                    left.push(PermittedMove { by, only: None });
                 }
                 self.tidy(&[&open], &[]);
             }
@@ -101,7 +101,7 @@ impl Arena<'_, '_> {
         won: &Family,
         open: Ldd,
         choices: &[Choice],
-        left: &mut Vec<Left>,
+        left: &mut Vec<PermittedMove>,
     ) -> Option<Flaw> {
         let mut rest = open;
         for choice in choices {
@@ -116,26 +116,26 @@ impl Arena<'_, '_> {
             rest = self.search.manager.minus(rest, from);
             if !from.is_empty() {
                 self.search.pinned.extend([from, to]);
-                left.push(Left { by: choice.by, only: Some((from, to)) });
+                left.push(PermittedMove { by: choice.by, only: Some((from, to)) });
             }
         }
         (!rest.is_empty()).then_some(Flaw::NoChoice)
     }
 
     /// True if the remaining game has a cycle with this highest priority.
-    fn has_cycle(&mut self, open: &Family, left: &[Left], priority: u32) -> bool {
+    fn has_cycle(&mut self, open: &Family, left: &[PermittedMove], priority: u32) -> bool {
         let mut rest: Family = self.nothing();
         for place in 0..open.len() {
             if self.places[place].priority <= priority {
                 rest[place] = open[place];
             }
         }
-        let inside = |arena: &Self, l: &&Left| {
+        let inside = |arena: &Self, l: &&PermittedMove| {
             [arena.moves[l.by].from, arena.moves[l.by].to]
                 .iter()
                 .all(|&p| arena.places[p].priority <= priority)
         };
-        let left: Vec<Left> = left.iter().filter(|l| inside(self, l)).copied().collect();
+        let left: Vec<PermittedMove> = left.iter().filter(|l| inside(self, l)).copied().collect();
         let is_goal: Vec<bool> = self.places.iter().map(|p| p.priority == priority).collect();
         while !self.search.halted() {
             self.trim(&mut rest, &left);
@@ -157,7 +157,7 @@ impl Arena<'_, '_> {
     }
 
     /// Returns the members of `within` with a permitted move into a set.
-    fn left_before(&mut self, l: Left, goal: Ldd, within: Ldd) -> Ldd {
+    fn left_before(&mut self, l: PermittedMove, goal: Ldd, within: Ldd) -> Ldd {
         let by = self.moves[l.by].by;
         match l.only {
             None => self.before(by, goal, within),
@@ -170,7 +170,7 @@ impl Arena<'_, '_> {
     }
 
     /// Removes vertices without an infinite play.
-    fn trim(&mut self, rest: &mut Family, left: &[Left]) {
+    fn trim(&mut self, rest: &mut Family, left: &[PermittedMove]) {
         let count = self.places.len();
         let (mut out, mut into) = (vec![Vec::new(); count], vec![Vec::new(); count]);
         for l in left {
@@ -212,7 +212,7 @@ impl Arena<'_, '_> {
     }
 
     /// Returns the vertices of a family that reach `goals` by at least one step within it.
-    fn reaching(&mut self, goals: Family, within: &Family, left: &[Left]) -> Family {
+    fn reaching(&mut self, goals: Family, within: &Family, left: &[PermittedMove]) -> Family {
         let mut found = self.nothing();
         let mut fresh = goals;
         let base = self.hold(within);

@@ -19,7 +19,7 @@ use num_bigint::BigUint;
 use num_traits::Zero;
 
 /// A member of a relation.
-type Place = (usize, usize);
+type MemberIndex = (usize, usize);
 
 impl Search<'_> {
     /// Returns the states without steps.
@@ -36,7 +36,7 @@ impl Search<'_> {
     }
 
     /// Returns the states in which a group is enabled.
-    fn enabled(&mut self, (i, j): Place, states: Ldd) -> Ldd {
+    fn enabled(&mut self, (i, j): MemberIndex, states: Ldd) -> Ldd {
         let member = &self.relations[i].members[j];
         let plan = member.matches;
         let mut enabled = Ldd::EMPTY;
@@ -82,7 +82,7 @@ impl Search<'_> {
     }
 
     /// Returns the number of steps of a group from a set of states.
-    fn steps_of(&mut self, (i, j): Place, states: Ldd) -> BigUint {
+    fn steps_of(&mut self, (i, j): MemberIndex, states: Ldd) -> BigUint {
         let member = &self.relations[i].members[j];
         let plan = member.matches;
         let mut sum = BigUint::zero();
@@ -94,7 +94,7 @@ impl Search<'_> {
     }
 
     /// Returns classes of groups within which two groups may have equal transitions.
-    fn may_agree(&mut self, places: &[Place], states: Ldd) -> Vec<Vec<Place>> {
+    fn may_agree(&mut self, places: &[MemberIndex], states: Ldd) -> Vec<Vec<MemberIndex>> {
         let mut class: Vec<usize> = (0..places.len()).collect();
         for a in 0..places.len() {
             for b in 0..a {
@@ -111,7 +111,7 @@ impl Search<'_> {
         (0..places.len()).map(members).filter(|m| m.len() > 1).collect()
     }
 
-    fn may_share(&mut self, a: Place, b: Place, states: Ldd) -> bool {
+    fn may_share(&mut self, a: MemberIndex, b: MemberIndex, states: Ldd) -> bool {
         let (m, n) = (&self.relations[a.0].members[a.1], &self.relations[b.0].members[b.1]);
         let (few, many) = if m.labels.len() < n.labels.len() { (m, n) } else { (n, m) };
         if few.labels.is_disjoint(&many.labels) {
@@ -135,7 +135,7 @@ impl Search<'_> {
     }
 
     /// Returns the number of steps minus the number of transitions of a class of groups.
-    fn surplus(&mut self, class: &[Place], states: Ldd) -> Result<BigUint, Diagnostic> {
+    fn surplus(&mut self, class: &[MemberIndex], states: Ldd) -> Result<BigUint, Diagnostic> {
         // Only states in which two of the groups are enabled matter.
         let (mut once, mut twice) = (Ldd::EMPTY, Ldd::EMPTY);
         for &place in class {
@@ -168,7 +168,7 @@ impl Search<'_> {
             }
             actions.push(Action::Write);
             let (mut rows, mut count) = (Vec::new(), 0);
-            relation.members[j].labelled(&self.manager, &mut self.teacher, |label, row| {
+            relation.members[j].labelled(&self.manager, &mut self.evaluator, |label, row| {
                 rows.extend_from_slice(row);
                 rows.push(label.0);
                 count += 1;

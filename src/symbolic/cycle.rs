@@ -1,6 +1,6 @@
 //! Cycle search: an infinite run under hostile obligations, if there is one.
 //!
-//! Input -> output: a finished search ([`Watch`]) -> no cycle, or a lasso.
+//! Input -> output: a finished search ([`ObservedSearch`]) -> no cycle, or a lasso.
 //!
 //! First, slot by slot: a step lies on a cycle of the model only if its effect on each slot lies on
 //! a cycle of the graph of that slot's values under all steps that may lie on cycles. So steps
@@ -16,7 +16,7 @@
 use super::Trace;
 use super::ldd::{Action, Ldd};
 use super::path::Target;
-use super::product::{End, Run, Watch};
+use super::product::{End, ObservedSearch, Run};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::components::{Graph, components};
@@ -28,7 +28,7 @@ const LONGEST: usize = 1 << 16;
 /// A pair of place and state.
 type Pair = (usize, Vec<u32>);
 
-impl Watch<'_, '_> {
+impl ObservedSearch<'_, '_> {
     /// Searches for a cycle under hostile obligations. The outer `None`: there is none; the inner
     /// one: a limit prevented the reconstruction of the run.
     pub(super) fn cycle(&mut self, start: &[u32]) -> Result<Option<Option<Run>>, Diagnostic> {

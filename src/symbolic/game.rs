@@ -1,14 +1,14 @@
 //! Symbolic solution of a game on a model: search, solution, verification, and evidence.
 //!
 //! Input -> output: a [`Model`] and [`Rules`], with the obligations that start the game ->
-//! [`Played`]: the winner, counts, and on request, if it is small enough, the part of the game that
+//! [`GameOutcome`]: the winner, counts, and on request, if it is small enough, the part of the game that
 //! the winner's strategy reaches.
 //!
 //! The winner's region and choices are verified (`certify.rs`) before anything is returned; a flaw
 //! is an internal error.
 
 use super::Strategy;
-use super::arena::{Arena, By, Player, Rules};
+use super::arena::{Arena, MoveKind, Player, Rules};
 use super::reach::{Options, Outcome, Search, with_threads};
 use super::zielonka::{Choice, Solved};
 use ahash::AHashMap;
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 /// Result of a game.
 #[derive(Clone, Debug)]
-pub struct Played {
+pub struct GameOutcome {
     /// Result and cost of the search of the model. If it is not complete, there is no winner.
     pub outcome: Outcome,
     /// Number of vertices: pairs of state and obligation.
@@ -34,7 +34,7 @@ pub struct Played {
     /// The winner.
     pub winner: Option<Player>,
     /// The evidence, if requested and within the size limit.
-    pub play: Option<Play>,
+    pub play: Option<GameEvidence>,
 }
 
 /// A vertex of the evidence: a state (by slot) and an obligation.
@@ -42,7 +42,7 @@ pub type Vertex = (Vec<u32>, u32);
 
 /// The part of the game that a strategy reaches.
 #[derive(Clone, Debug, Default)]
-pub struct Play {
+pub struct GameEvidence {
     /// Its vertices; the start vertices come first.
     pub vertices: Vec<Vertex>,
     /// Number of start vertices.
@@ -63,12 +63,12 @@ pub fn play(
     largest: usize,
     options: &Options,
     budget: &Budget,
-) -> Result<Played, Diagnostic> {
+) -> Result<GameOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
         search.engage(team);
         let states = search.run(Strategy::Saturation)?;
-        let played = |outcome| Played {
+        let played = |outcome| GameOutcome {
             outcome,
             vertices: BigUint::default(),
             obligations: 0,
@@ -126,7 +126,7 @@ impl Arena<'_, '_> {
         player: Player,
         all: bool,
         largest: usize,
-    ) -> Result<Option<Play>, Diagnostic> {
+    ) -> Result<Option<GameEvidence>, Diagnostic> {
         if largest == 0 {
             return Ok(None);
         }
@@ -146,8 +146,8 @@ impl Arena<'_, '_> {
             // One start vertex is enough.
             roots.truncate(1);
         }
-        let mut walk = Walk {
-            play: Play { roots: roots.len(), ..Play::default() },
+        let mut walk = EvidenceBuilder {
+            play: GameEvidence { roots: roots.len(), ..GameEvidence::default() },
             known: AHashMap::new(),
             queue: VecDeque::new(),
         };
@@ -171,7 +171,7 @@ impl Arena<'_, '_> {
     /// Adds the moves from a vertex that the strategy permits.
     fn follow(
         &mut self,
-        walk: &mut Walk,
+        walk: &mut EvidenceBuilder,
         choices: &[Choice],
         at: (usize, usize, &[u32]),
         player: Player,
@@ -196,7 +196,7 @@ impl Arena<'_, '_> {
                 return Err(Diagnostic::internal("a winning vertex has no choice"));
             };
             let to = self.moves[choice.by].to;
-            if let By::Here { .. } = self.moves[choice.by].by {
+            if let MoveKind::Here { .. } = self.moves[choice.by].by {
                 let next = walk.vertex(to, vector);
                 walk.play.moves.push((number, None, next));
                 return Ok(());
@@ -216,7 +216,7 @@ impl Arena<'_, '_> {
             return Err(Diagnostic::internal("a choice is not a step of the model"));
         }
         for &m in &self.places[place].out {
-            if let By::Here { able } = self.moves[m].by
+            if let MoveKind::Here { able } = self.moves[m].by
                 && able.is_none_or(|able| self.search.manager.contains(able, vector))
             {
                 let next = walk.vertex(self.moves[m].to, vector);
@@ -241,7 +241,7 @@ impl Arena<'_, '_> {
         for member in self.search.relations.iter().flat_map(|r| &r.members) {
             all.extend(member.steps_from(
                 &groups[member.group],
-                &mut self.search.teacher,
+                &mut self.search.evaluator,
                 &from,
             )?);
         }
@@ -253,13 +253,13 @@ impl Arena<'_, '_> {
 }
 
 /// Evidence under construction; vertices are by level and by place.
-struct Walk {
-    play: Play,
+struct EvidenceBuilder {
+    play: GameEvidence,
     known: AHashMap<(usize, Vec<u32>), usize>,
     queue: VecDeque<(usize, usize, Vec<u32>)>,
 }
 
-impl Walk {
+impl EvidenceBuilder {
     fn vertex(&mut self, place: usize, vector: &[u32]) -> usize {
         let fresh = self.known.len();
         let number = *self.known.entry((place, vector.to_vec())).or_insert(fresh);

@@ -51,8 +51,8 @@ pub fn find(
         if options.strategy != Strategy::BreadthFirst {
             let states = search.run(options.strategy)?;
             search.hasty = false;
-            let reached =
-                search.teacher.found || !search.halted() && !search.goals(goal, states)?.is_empty();
+            let reached = search.evaluator.found
+                || !search.halted() && !search.goals(goal, states)?.is_empty();
             if !reached {
                 return Ok((search.outcome(states)?, None));
             }
@@ -156,8 +156,8 @@ impl<'m> Search<'m> {
     ) -> Result<Option<(LabelId, Vec<u32>)>, Diagnostic> {
         for member in self.relations.iter().flat_map(|r| &r.members) {
             let steps =
-                member.steps_from(&self.model.groups()[member.group], &mut self.teacher, from)?;
-            let wanted = |label| self.teacher.wanted.as_ref().is_some_and(|wanted| wanted(label));
+                member.steps_from(&self.model.groups()[member.group], &mut self.evaluator, from)?;
+            let wanted = |label| self.evaluator.wanted.as_ref().is_some_and(|wanted| wanted(label));
             let step = steps
                 .into_iter()
                 .find(|(label, state)| to.map_or_else(|| wanted(*label), |to| state == to));

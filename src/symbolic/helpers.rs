@@ -11,7 +11,7 @@
 use super::ldd::{Ldd, Plan, Team};
 use super::learned_steps::Board;
 use super::reach::{Options, Search};
-use super::relation::Teacher;
+use super::relation::GroupEvaluator;
 use super::saturation::Context;
 use mu_base::Budget;
 use mu_model::Model;
@@ -31,16 +31,16 @@ pub(super) enum Task {
 }
 
 /// Ends the helpers when the search ends.
-struct Closing(Arc<Team>);
+struct TeamGuard(Arc<Team>);
 
-impl Drop for Closing {
+impl Drop for TeamGuard {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
 /// Runs `work` with the number of helpers in the options; without helpers there is no team.
-pub(super) fn with_crew<T>(
+pub(super) fn with_helpers<T>(
     model: &dyn Model,
     options: &Options,
     budget: &Budget,
@@ -51,7 +51,7 @@ pub(super) fn with_crew<T>(
     }
     let team = Arc::new(Team::default());
     std::thread::scope(|scope| {
-        let closing = Closing(team.clone());
+        let closing = TeamGuard(team.clone());
         let stack = super::reach::stack_size(model);
         let helpers: Vec<_> = (1..options.threads)
             .filter_map(|rank| {
@@ -78,12 +78,12 @@ pub(super) fn with_crew<T>(
 
 fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget, rank: usize) {
     let mut served = 0;
-    let mut teacher = Some(Teacher::new(model, None));
+    let mut evaluator = Some(GroupEvaluator::new(model, None));
     while let Some(mut lent) = team.join(rank, &mut served) {
         let task = lent.task.clone();
         let Some(task) = task.downcast_ref::<Task>() else { continue };
         lent.with(|manager| {
-            let own = teacher.take().unwrap_or_else(|| Teacher::new(model, None));
+            let own = evaluator.take().unwrap_or_else(|| GroupEvaluator::new(model, None));
             let mut search = Search::assistant(model, options, budget, manager, own);
             match task {
                 Task::Closure { context, set, board } => {
@@ -92,10 +92,10 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
                         (search.relations, search.board) =
                             (relations, Some((board.clone(), known)));
                     }
-                    let before = search.teacher.calls;
+                    let before = search.evaluator.calls;
                     search.saturate(context, *set, 0);
                     if let Some(board) = board {
-                        board.add_calls(search.teacher.calls - before);
+                        board.add_calls(search.evaluator.calls - before);
                     }
                 }
                 Task::Images { set, relations } => {
@@ -114,7 +114,7 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
                     }
                 }
             }
-            teacher = Some(search.teacher);
+            evaluator = Some(search.evaluator);
             search.manager
         });
     }

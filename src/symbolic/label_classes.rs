@@ -42,9 +42,9 @@ impl Classes {
         let mut known: AHashMap<LabelId, usize> = AHashMap::new();
         for i in 0..search.relations.len() {
             let mut rows: BTreeMap<LabelId, (Vec<u32>, usize)> = BTreeMap::new();
-            let Search { relations, manager, teacher, .. } = search;
+            let Search { relations, manager, evaluator, .. } = search;
             for member in &relations[i].members {
-                member.labelled(manager, teacher, |label, row| {
+                member.labelled(manager, evaluator, |label, row| {
                     let all = rows.entry(label).or_default();
                     all.0.extend_from_slice(row);
                     all.1 += 1;

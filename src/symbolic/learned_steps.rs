@@ -21,18 +21,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The relations known to all threads together.
 pub(super) struct Board {
-    notes: Vec<Note>,
+    notes: Vec<BoardEntry>,
     /// Number of evaluations by helpers.
     calls: AtomicU64,
 }
 
-struct Note {
+struct BoardEntry {
     /// Number of writes.
     version: AtomicU64,
     relation: Mutex<Relation>,
 }
 
-impl Note {
+impl BoardEntry {
     fn lock(&self) -> MutexGuard<'_, Relation> {
         // A relation is assigned as a whole.
         self.relation.lock().unwrap_or_else(PoisonError::into_inner)
@@ -42,7 +42,7 @@ impl Note {
 impl Board {
     /// Creates a board with these relations.
     pub fn new(relations: &[Relation]) -> Self {
-        let note = |relation: &Relation| Note {
+        let note = |relation: &Relation| BoardEntry {
             version: AtomicU64::new(0),
             relation: Mutex::new(relation.clone()),
         };
@@ -50,7 +50,7 @@ impl Board {
     }
     /// Returns all relations with their versions.
     pub fn all(&self) -> (Vec<Relation>, Vec<u64>) {
-        let note = |note: &Note| {
+        let note = |note: &BoardEntry| {
             let relation = note.lock();
             (relation.clone(), note.version.load(Ordering::Relaxed))
         };

@@ -28,8 +28,8 @@ mod zielonka;
 mod tests;
 
 pub use arena::{Answer, Player, Rules};
-pub use game::{Play, Played, Vertex, play};
+pub use game::{GameEvidence, GameOutcome, Vertex, play};
 pub use goal_search::{Goal, Trace, find};
 pub use order::{Order, candidate_orders};
-pub use product::{End, Observer, Run, Test, Watched, watch};
+pub use product::{End, Observer, ProductOutcome, Run, Test, watch};
 pub use reach::{Options, Outcome, Strategy, reach};

@@ -15,22 +15,22 @@
 use super::ldd::Halt;
 use super::order::candidate_orders;
 use super::reach::{Options, Search, Strategy};
-use super::relation::Teacher;
+use super::relation::GroupEvaluator;
 use mu_base::{Budget, Diagnostic};
 use mu_model::{Model, Slot};
 
 /// Approximate number of nodes of all trials together.
 pub(super) const EFFORT: u64 = 3_000_000;
 /// A version with fewer nodes in its best search is too small to compare orders.
-const TELLING: u64 = 12_000;
+const MIN_NODES: u64 = 12_000;
 /// Initial limit on the nodes of a candidate's search.
 const PATIENCE: u64 = 60_000;
 
-struct Tuner<'m> {
+struct OrderSearch<'m> {
     model: &'m dyn Model,
     options: Options,
     budget: &'m Budget,
-    teacher: Option<Teacher<'m>>,
+    evaluator: Option<GroupEvaluator<'m>>,
     spent: u64,
     effort: u64,
 }
@@ -51,29 +51,29 @@ pub(super) fn better_order(
     options.settings.initial_bits = 9;
     options.settings.max_cache_bits = 20;
     options.settings.collect_at = usize::MAX;
-    let mut tuner = Tuner {
+    let mut search = OrderSearch {
         model,
         options,
         budget,
-        teacher: Some(Teacher::new(model, None)),
+        evaluator: Some(GroupEvaluator::new(model, None)),
         spent: 0,
         effort,
     };
     let (mut bound, mut patience) = (2u32, PATIENCE);
     // The best candidate and the version of the comparison.
     let mut best: Option<(usize, u32)> = None;
-    while tuner.spent < effort / 2 {
+    while search.spent < effort / 2 {
         let mut now: Option<(u64, usize)> = None;
         for (i, order) in orders.iter().enumerate() {
             let limit = now.map_or(patience, |(cost, _)| cost);
-            if let Some(cost) = tuner.trial(order, bound, limit)? {
+            if let Some(cost) = search.trial(order, bound, limit)? {
                 now = Some((cost, i));
             }
         }
         match now {
             Some((cost, i)) => {
                 best = Some((i, bound));
-                if cost >= TELLING || !tuner.left_out() {
+                if cost >= MIN_NODES || !search.left_out() {
                     break;
                 }
                 bound = bound.saturating_mul(3) / 2;
@@ -84,32 +84,32 @@ pub(super) fn better_order(
     }
     let Some((index, bound)) = best else { return Ok(None) };
     let mut order = orders.swap_remove(index);
-    tuner.climb(&mut order, bound)?;
+    search.climb(&mut order, bound)?;
     let large = bound.saturating_mul(2);
-    let old = tuner.trial(given, large, effort / 2)?;
-    let new = tuner.trial(&order, large, old.unwrap_or(effort) / 2)?;
+    let old = search.trial(given, large, effort / 2)?;
+    let new = search.trial(&order, large, old.unwrap_or(effort) / 2)?;
     Ok(new.map(|_| order))
 }
 
-impl Tuner<'_> {
+impl OrderSearch<'_> {
     fn lost(&self) -> Diagnostic {
-        Diagnostic::new(mu_base::Stage::Internal, "the tuner lost its teacher")
+        Diagnostic::new(mu_base::Stage::Internal, "the search lost its evaluator")
     }
     /// True if the last trial omitted steps.
     fn left_out(&self) -> bool {
-        self.teacher.as_ref().is_some_and(|t| t.left_out)
+        self.evaluator.as_ref().is_some_and(|t| t.left_out)
     }
 
     /// Returns the number of nodes of a search in the version of a bound; `None` if more than
     /// `limit`.
     fn trial(&mut self, order: &[Slot], bound: u32, limit: u64) -> Result<Option<u64>, Diagnostic> {
-        let Some(mut teacher) = self.teacher.take() else { return Err(self.lost()) };
-        teacher.bound = Some(bound);
-        teacher.left_out = false;
+        let Some(mut evaluator) = self.evaluator.take() else { return Err(self.lost()) };
+        evaluator.bound = Some(bound);
+        evaluator.left_out = false;
         let mut options = self.options.clone();
         options.settings.max_made = Some(limit);
         let mut search =
-            Search::with_order(self.model, options, self.budget, order.to_vec(), teacher)?;
+            Search::with_order(self.model, options, self.budget, order.to_vec(), evaluator)?;
         let result = search.run_once(Strategy::Saturation);
         let made = search.manager.made();
         let complete = !search.halted();
@@ -117,7 +117,7 @@ impl Tuner<'_> {
         if search.manager.halted().is_some_and(|why| why != Halt::Effort) {
             self.spent = self.effort; // a limit of the whole run
         }
-        self.teacher = Some(search.teacher);
+        self.evaluator = Some(search.evaluator);
         result.map(|_| complete.then_some(made))
     }
 

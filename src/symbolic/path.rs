@@ -12,7 +12,7 @@
 
 use super::Trace;
 use super::ldd::Ldd;
-use super::product::{Decision, End, Run, Watch};
+use super::product::{Decision, End, ObservedSearch, Run};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,13 +49,14 @@ pub(super) enum Target<'a> {
 }
 
 /// Predicate on a step: its target (by level), and the successors of the obligation.
-type Wanted<'w> = dyn FnMut(&mut Watch, &[u32], Option<&[u32]>) -> Result<bool, Diagnostic> + 'w;
+type Wanted<'w> =
+    dyn FnMut(&mut ObservedSearch, &[u32], Option<&[u32]>) -> Result<bool, Diagnostic> + 'w;
 
 fn broken() -> Diagnostic {
     Diagnostic::new(Stage::Internal, "a state of a layer has no neighbour in the layer before")
 }
 
-impl Watch<'_, '_> {
+impl ObservedSearch<'_, '_> {
     /// Returns a run to a decision; `None` at a limit.
     pub(super) fn path(
         &mut self,
@@ -347,7 +348,7 @@ impl Watch<'_, '_> {
         for member in self.search.relations.iter().flat_map(|r| &r.members) {
             all.extend(member.steps_from(
                 &groups[member.group],
-                &mut self.search.teacher,
+                &mut self.search.evaluator,
                 &from,
             )?);
         }

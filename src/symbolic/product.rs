@@ -2,7 +2,7 @@
 //! and if one is decided.
 //!
 //! Input -> output: a [`Model`] and an [`Observer`] (such as a formula: obligations are its states
-//! with their data) -> [`Watched`]: the number of pairs of state and obligation, or a run that
+//! with their data) -> [`ProductOutcome`]: the number of pairs of state and obligation, or a run that
 //! decides an obligation.
 //!
 //! First the model alone is searched by saturation, which completes the relations. Then each
@@ -61,7 +61,7 @@ pub enum Test {
 
 /// Result of an observed search.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct ProductOutcome {
     /// Result and cost of the search of the model. If it is not complete, only a decision is
     /// reliable.
     pub outcome: Outcome,
@@ -115,7 +115,7 @@ pub(super) struct Outline {
 
 /// An obligation that is not a test. Its states are at twice its index in `Search::kept`, the
 /// unprocessed ones at the next index.
-pub(super) struct Place {
+pub(super) struct ObligationPlace {
     pub obligation: u32,
     outline: Option<Rc<Outline>>,
     /// Places that it was reached from.
@@ -123,13 +123,13 @@ pub(super) struct Place {
 }
 
 /// A search with its observer.
-pub(super) struct Watch<'a, 'm> {
+pub(super) struct ObservedSearch<'a, 'm> {
     pub search: Search<'m>,
     pub observer: &'a mut dyn Observer,
     /// The states of the model.
     pub all: Ldd,
     classes: Classes,
-    pub places: Vec<Place>,
+    pub places: Vec<ObligationPlace>,
     pub place_of: AHashMap<u32, usize>,
     tests: AHashMap<u32, Option<Rc<Test>>>,
     queue: BTreeSet<usize>,
@@ -143,12 +143,12 @@ pub fn watch(
     start: &[u32],
     options: &Options,
     budget: &Budget,
-) -> Result<Watched, Diagnostic> {
+) -> Result<ProductOutcome, Diagnostic> {
     with_threads(model, options, budget, |team| {
         let mut search = Search::new(model, options, budget, None)?;
         search.engage(team);
         let states = search.run(Strategy::Saturation)?;
-        let nothing = |outcome| Watched {
+        let nothing = |outcome| ProductOutcome {
             outcome,
             pairs: BigUint::default(),
             obligations: 0,
@@ -163,7 +163,7 @@ pub fn watch(
             return Err(error);
         }
         search.pinned.push(states);
-        let mut watch = Watch::new(search, observer, states)?;
+        let mut watch = ObservedSearch::new(search, observer, states)?;
         let decided = watch.run(start)?;
         let pairs =
             (0..watch.places.len()).map(|i| watch.search.manager.count(watch.states(i))).sum();
@@ -182,7 +182,7 @@ pub fn watch(
             // The limit may have been reached only during the reconstruction of the run.
             outcome.stop = Stop::Complete;
         }
-        Ok(Watched { outcome, pairs, obligations, decided, run })
+        Ok(ProductOutcome { outcome, pairs, obligations, decided, run })
     })
 }
 
@@ -195,7 +195,7 @@ pub(super) enum Decision {
     Test(Option<usize>, u32),
 }
 
-impl<'a, 'm> Watch<'a, 'm> {
+impl<'a, 'm> ObservedSearch<'a, 'm> {
     /// Starts from a search with complete relations. `all`: the states of the model, which must
     /// survive collections.
     fn new(
@@ -278,7 +278,7 @@ impl<'a, 'm> Watch<'a, 'm> {
         let fresh = self.places.len();
         let place = *self.place_of.entry(to).or_insert(fresh);
         if place == fresh {
-            self.places.push(Place { obligation: to, outline: None, from: Vec::new() });
+            self.places.push(ObligationPlace { obligation: to, outline: None, from: Vec::new() });
             self.search.kept.extend([Ldd::EMPTY; 2]);
         }
         if let Some(from) = from

@@ -9,12 +9,12 @@
 //! checking of Petri nets" (1995). Cost: depends on the sizes of the diagrams, not on the number of
 //! states. Limits are polled during operations; a limit is an outcome.
 
-use super::helpers::{Task, with_crew};
+use super::helpers::{Task, with_helpers};
 use super::ldd::{Halt, Ldd, Manager, Plan, Settings, Team};
 use super::learned_steps::Board;
 use super::order::Order;
 use super::order_search::{EFFORT, better_order};
-use super::relation::{Relation, Teacher, relations};
+use super::relation::{GroupEvaluator, Relation, relations};
 use super::saturation::Numbers;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
@@ -122,7 +122,7 @@ pub(super) fn with_threads<T>(
     budget: &Budget,
     work: impl FnOnce(Option<&Arc<Team>>) -> T,
 ) -> T {
-    stacker::grow(stack_size(model), || with_crew(model, options, budget, work))
+    stacker::grow(stack_size(model), || with_helpers(model, options, budget, work))
 }
 
 /// Returns the bytes of stack for the recursions, which need a few frames a level.
@@ -143,7 +143,7 @@ pub(super) struct Search<'m> {
     budget: &'m Budget,
     pub manager: Manager,
     pub relations: Vec<Relation>,
-    pub teacher: Teacher<'m>,
+    pub evaluator: GroupEvaluator<'m>,
     /// Slots by level.
     order: Vec<Slot>,
     /// The model's error that ended the search.
@@ -176,7 +176,7 @@ impl<'m> Search<'m> {
         wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>,
     ) -> Result<Self, Diagnostic> {
         let order = options.order.of(model);
-        Self::with_order(model, options.clone(), budget, order, Teacher::new(model, wanted))
+        Self::with_order(model, options.clone(), budget, order, GroupEvaluator::new(model, wanted))
     }
 
     /// Creates a search with a given order.
@@ -185,10 +185,10 @@ impl<'m> Search<'m> {
         options: Options,
         budget: &'m Budget,
         order: Vec<Slot>,
-        teacher: Teacher<'m>,
+        evaluator: GroupEvaluator<'m>,
     ) -> Result<Self, Diagnostic> {
         let manager = Manager::new(Settings { initial_bits: 4, ..Settings::default() });
-        let mut search = Self::assistant(model, &options, budget, manager, teacher);
+        let mut search = Self::assistant(model, &options, budget, manager, evaluator);
         search.start(order)?;
         Ok(search)
     }
@@ -199,7 +199,7 @@ impl<'m> Search<'m> {
         options: &Options,
         budget: &'m Budget,
         manager: Manager,
-        teacher: Teacher<'m>,
+        evaluator: GroupEvaluator<'m>,
     ) -> Self {
         Self {
             model,
@@ -207,7 +207,7 @@ impl<'m> Search<'m> {
             budget,
             manager,
             relations: Vec::new(),
-            teacher,
+            evaluator,
             order: Vec::new(),
             failure: None,
             stop: Rc::default(),
@@ -353,7 +353,7 @@ impl<'m> Search<'m> {
         if let Some((board, known)) = &mut self.board {
             board.read(i, &mut known[i], relation, manager);
         }
-        match relation.learn(manager, &mut self.teacher, set, from_top) {
+        match relation.learn(manager, &mut self.evaluator, set, from_top) {
             Ok(false) => {}
             Ok(true) => {
                 if let Some((board, known)) = &mut self.board {
@@ -368,7 +368,7 @@ impl<'m> Search<'m> {
                 }
             },
         }
-        if self.hasty && self.teacher.found {
+        if self.hasty && self.evaluator.found {
             self.manager.halt();
         }
     }
@@ -545,7 +545,7 @@ impl<'m> Search<'m> {
             bytes: self.manager.bytes(),
             collections: self.manager.collections(),
             relations: self.relations.len(),
-            calls: self.teacher.calls,
+            calls: self.evaluator.calls,
             order: self.order,
         })
     }

@@ -62,7 +62,7 @@ pub(super) struct Learned {
 
 /// Steps of a group learned from some short vectors.
 #[derive(Default)]
-struct Lesson {
+struct LearnedBatch {
     sets: Learned,
     /// Number of steps.
     steps: usize,
@@ -286,7 +286,7 @@ fn member(
 }
 
 /// Evaluator of groups for learning.
-pub(super) struct Teacher<'m> {
+pub(super) struct GroupEvaluator<'m> {
     /// The model's evaluator.
     pub worker: Box<dyn Worker + 'm>,
     /// Predicate for goal labels.
@@ -309,7 +309,7 @@ pub(super) struct Teacher<'m> {
 /// Steps of a group: label and written values of each.
 type GroupSteps = Vec<(LabelId, Vec<u32>)>;
 
-impl<'m> Teacher<'m> {
+impl<'m> GroupEvaluator<'m> {
     pub fn new(model: &'m dyn Model, wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>) -> Self {
         let bounded =
             |g: &Group| g.writes.iter().map(|&s| !model.slots()[s as usize].control).collect();
@@ -367,7 +367,7 @@ impl Relation {
     pub fn learn(
         &mut self,
         manager: &mut Manager,
-        teacher: &mut Teacher,
+        evaluator: &mut GroupEvaluator,
         set: Ldd,
         from_top: bool,
     ) -> Result<bool, Diagnostic> {
@@ -385,9 +385,9 @@ impl Relation {
             let short = manager.project(new, member.select);
             let short = manager.minus(short, member.sets.seen);
             let lesson = if short.is_empty() {
-                Lesson::default()
+                LearnedBatch::default()
             } else {
-                member.learn(manager, teacher, short, &mut rows)?
+                member.learn(manager, evaluator, short, &mut rows)?
             };
             count += lesson.steps;
             lessons.push(lesson);
@@ -470,10 +470,10 @@ impl Member {
     fn learn(
         &self,
         manager: &mut Manager,
-        teacher: &mut Teacher,
+        evaluator: &mut GroupEvaluator,
         short: Ldd,
         rows: &mut Vec<u32>,
-    ) -> Result<Lesson, Diagnostic> {
+    ) -> Result<LearnedBatch, Diagnostic> {
         let width = self.reads.len();
         let mut vectors = Vec::new();
         let mut number = 0;
@@ -484,7 +484,8 @@ impl Member {
         let mut counts: BTreeMap<usize, (Vec<u32>, usize)> = BTreeMap::new();
         let mut goals = (Vec::new(), 0);
         let mut reads = vec![0; width];
-        let mut lesson = Lesson { changes: vec![true; self.changes.len()], ..Lesson::default() };
+        let mut lesson =
+            LearnedBatch { changes: vec![true; self.changes.len()], ..LearnedBatch::default() };
         for i in 0..number {
             let vector = &vectors[i * width..(i + 1) * width];
             if self.also_required.iter().any(|&(at, value)| vector[at] != value) {
@@ -493,15 +494,15 @@ impl Member {
             for (to, &from) in reads.iter_mut().zip(&self.reads) {
                 *to = vector[from];
             }
-            let steps = teacher.steps(self.group, &reads)?;
+            let steps = evaluator.steps(self.group, &reads)?;
             if steps.is_empty() {
                 continue;
             }
             let entry = counts.entry(steps.len()).or_default();
             entry.0.extend_from_slice(vector);
             entry.1 += 1;
-            if teacher.wanted.as_ref().is_some_and(|wanted| steps.iter().any(|s| wanted(s.0))) {
-                teacher.found = true;
+            if evaluator.wanted.as_ref().is_some_and(|wanted| steps.iter().any(|s| wanted(s.0))) {
+                evaluator.found = true;
                 goals.0.extend_from_slice(vector);
                 goals.1 += 1;
             }
@@ -543,7 +544,7 @@ impl Member {
     pub fn labelled(
         &self,
         manager: &Manager,
-        teacher: &mut Teacher,
+        evaluator: &mut GroupEvaluator,
         mut each: impl FnMut(LabelId, &[u32]),
     ) -> Result<(), Diagnostic> {
         let (mut reads, mut row) = (vec![0; self.reads.len()], Vec::new());
@@ -556,7 +557,7 @@ impl Member {
                 for (to, &from) in reads.iter_mut().zip(&self.reads) {
                     *to = vector[from];
                 }
-                match teacher.steps(self.group, &reads) {
+                match evaluator.steps(self.group, &reads) {
                     Err(error) => failure = Some(error),
                     Ok(steps) => {
                         for (label, written) in steps {
@@ -576,14 +577,14 @@ impl Member {
     pub fn steps_from(
         &self,
         group: &Group,
-        teacher: &mut Teacher,
+        evaluator: &mut GroupEvaluator,
         from: &[u32],
     ) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
         if group.requires.iter().any(|&(s, v)| from[s as usize] != v) {
             return Ok(Vec::new());
         }
         let reads: Vec<u32> = group.reads.iter().map(|&s| from[s as usize]).collect();
-        let steps = teacher.steps(self.group, &reads)?;
+        let steps = evaluator.steps(self.group, &reads)?;
         let target = |(label, written): (LabelId, Vec<u32>)| {
             let mut state = from.to_vec();
             for (&slot, value) in group.writes.iter().zip(written) {

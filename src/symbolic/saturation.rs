@@ -131,7 +131,7 @@ impl Search<'_> {
     pub(super) fn saturate_in(&mut self, context: &Arc<Context>, set: Ldd) -> Ldd {
         self.catch_up();
         // Helpers support neither goal labels nor bounds of values.
-        let alike = self.teacher.wanted.is_none() && self.teacher.bound.is_none();
+        let alike = self.evaluator.wanted.is_none() && self.evaluator.bound.is_none();
         if self.team.is_some() && !self.halted() && (!context.learning || alike) {
             let board = context.learning.then(|| Arc::new(Board::new(&self.relations)));
             self.board = board.clone().map(|board| (board, vec![0; self.relations.len()]));
@@ -152,7 +152,7 @@ impl Search<'_> {
         for (i, known) in known.iter_mut().enumerate() {
             board.read(i, known, &mut self.relations[i], &mut self.manager);
         }
-        self.teacher.calls += board.take_calls();
+        self.evaluator.calls += board.take_calls();
         if self.halted() {
             self.board = Some((board, known));
         }

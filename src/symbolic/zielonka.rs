@@ -44,7 +44,7 @@ pub(super) struct Solved {
 const BOTH: [Player; 2] = [Player::Even, Player::Odd];
 
 impl Solved {
-    fn nobody(arena: &Arena) -> Self {
+    fn unsolved(arena: &Arena) -> Self {
         let region = Region { won: arena.nothing(), choices: Vec::new() };
         Self { regions: [region.clone(), region] }
     }
@@ -79,7 +79,7 @@ impl Arena<'_, '_> {
 
     /// Solves the game until its start is decided. Meaningless after a halt.
     pub fn solve(&mut self, all: bool) -> Solved {
-        let mut solved = Solved::nobody(self);
+        let mut solved = Solved::unsolved(self);
         let base = self.hold(&[]);
         let at_once = BOTH.map(|player| {
             let won = self.won_at_once(player);
@@ -207,7 +207,7 @@ impl Arena<'_, '_> {
                     self.tidy(&[game, &won, &fresh], &[goal, rest, found]);
                 }
                 if self.places[place].owner != player {
-                    found = self.cornered(place, found, (game, spared), &won, &fresh);
+                    found = self.forced(place, found, (game, spared), &won, &fresh);
                 }
                 if !found.is_empty() {
                     won[place] = self.search.manager.union(won[place], found);
@@ -223,7 +223,7 @@ impl Arena<'_, '_> {
 
     /// Returns the vertices of the opponent in `set` with no move except into `won`, in a game with
     /// `spared`.
-    fn cornered(
+    fn forced(
         &mut self,
         place: usize,
         mut set: Ldd,
@@ -248,7 +248,7 @@ impl Arena<'_, '_> {
 
     /// Solves a game.
     fn recurse(&mut self, mut game: Family) -> Solved {
-        let mut solved = Solved::nobody(self);
+        let mut solved = Solved::unsolved(self);
         while !self.search.halted() {
             let inhabited = (0..game.len()).filter(|&p| !game[p].is_empty());
             let Some(top) = inhabited.map(|p| self.places[p].priority).max() else { break };

@@ -26,7 +26,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     let start = start_of_equations(text).unwrap_or(text.len());
     let sections = sections(source, &text[..start]);
     let equations = equations(source, text, start);
-    let mut walk = Walk { text, ..Walk::default() };
+    let mut walk = NameCollector { text, ..NameCollector::default() };
     sections.iter().for_each(|s| walk.declares(s));
     for e in &equations.list {
         let kind = if e.least { "least" } else { "greatest" };
@@ -145,7 +145,7 @@ fn equations(source: SourceId, text: &str, start: usize) -> Equations {
 }
 
 #[derive(Default)]
-struct Walk<'t> {
+struct NameCollector<'t> {
     out: Naming,
     text: &'t str,
     sorts: HashMap<String, usize>,
@@ -157,7 +157,7 @@ struct Walk<'t> {
     scope: Vec<(String, usize)>,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> NameCollector<'t> {
     fn written(&self, span: Span) -> &'t str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }

@@ -6,7 +6,7 @@
 //! rest.
 
 use super::{
-    Equation, Positive, System, Unrolled, declarations, junction, negated, stacked, system,
+    Equation, PositiveFormula, System, Unrolled, declarations, junction, negated, stacked, system,
 };
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
@@ -81,14 +81,14 @@ impl Parts<'_> {
         &mut self,
         predicate: &OutlinedPredicate,
         sign: bool,
-    ) -> Result<Positive, Diagnostic> {
+    ) -> Result<PositiveFormula, Diagnostic> {
         use OutlinedPredicate as P;
         stacked(|| {
             Ok(match predicate {
-                P::Constant(value) => Positive::Const(*value == sign),
+                P::Constant(value) => PositiveFormula::Const(*value == sign),
                 P::Data(place) => {
                     let data = self.data(place)?;
-                    Positive::Val(if sign { data } else { negated(&data) })
+                    PositiveFormula::Val(if sign { data } else { negated(&data) })
                 }
                 P::Not(inner) => self.positive(inner, !sign)?,
                 P::And(parts) | P::Or(parts) => {
@@ -102,7 +102,7 @@ impl Parts<'_> {
                     !sign,
                     [self.positive(&parts[0], !sign)?, self.positive(&parts[1], sign)?],
                 ),
-                P::Quantifier(all, vars, body) => Positive::Quantifier(
+                P::Quantifier(all, vars, body) => PositiveFormula::Quantifier(
                     *all == sign,
                     self.variables(vars)?,
                     Box::new(self.positive(body, sign)?),
@@ -117,7 +117,7 @@ impl Parts<'_> {
                     if !sign {
                         return Err(refuse_negated(&name));
                     }
-                    Positive::Call(
+                    PositiveFormula::Call(
                         name,
                         arguments.iter().map(|a| self.data(a)).collect::<Result<_, _>>()?,
                     )

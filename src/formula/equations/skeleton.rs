@@ -7,42 +7,42 @@
 //! replaced by true are false. A quantifier is replaced by its body: sorts are not empty. Cost:
 //! linear in the text.
 
-use super::{Equation, Positive, stacked};
+use super::{Equation, PositiveFormula, stacked};
 use ahash::AHashMap;
 use mu_syntax::ast::{Data, DataKind, UnaryOp};
 
 /// A right-hand side without data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bare {
+pub enum Skeleton {
     /// True or false.
     Constant(bool),
     /// A condition on data.
     Condition,
     /// A conjunction (`true`) or disjunction.
-    Junction(bool, Vec<Bare>),
+    Junction(bool, Vec<Skeleton>),
     /// The number of an equation.
     Call(usize),
 }
 
 /// Returns the right-hand sides in the order of the equations; a variable without an equation is
 /// rejected elsewhere.
-pub(super) fn bare(equations: &[Equation]) -> Vec<Bare> {
+pub(super) fn bare(equations: &[Equation]) -> Vec<Skeleton> {
     let numbers: AHashMap<&str, usize> =
         equations.iter().enumerate().map(|(i, e)| (e.name.kind.as_str(), i)).collect();
     equations.iter().map(|e| of(&e.body, &numbers)).collect()
 }
 
-fn of(formula: &Positive, numbers: &AHashMap<&str, usize>) -> Bare {
+fn of(formula: &PositiveFormula, numbers: &AHashMap<&str, usize>) -> Skeleton {
     match formula {
-        Positive::Const(value) => Bare::Constant(*value),
-        Positive::Val(data) => truth(data).map_or(Bare::Condition, Bare::Constant),
-        Positive::Call(name, _) => {
-            numbers.get(name.kind.as_str()).map_or(Bare::Condition, |number| Bare::Call(*number))
+        PositiveFormula::Const(value) => Skeleton::Constant(*value),
+        PositiveFormula::Val(data) => truth(data).map_or(Skeleton::Condition, Skeleton::Constant),
+        PositiveFormula::Call(name, _) => numbers
+            .get(name.kind.as_str())
+            .map_or(Skeleton::Condition, |number| Skeleton::Call(*number)),
+        PositiveFormula::Junction(all, parts) => {
+            Skeleton::Junction(*all, stacked(|| parts.iter().map(|p| of(p, numbers)).collect()))
         }
-        Positive::Junction(all, parts) => {
-            Bare::Junction(*all, stacked(|| parts.iter().map(|p| of(p, numbers)).collect()))
-        }
-        Positive::Quantifier(_, _, body) => stacked(|| of(body, numbers)),
+        PositiveFormula::Quantifier(_, _, body) => stacked(|| of(body, numbers)),
     }
 }
 

@@ -9,7 +9,7 @@
 //! A new equation has the parameters of its context that its text mentions. Cost: linear, with a
 //! text for each operand of the unrolled quantifiers.
 
-use super::{Equation, Positive, stacked};
+use super::{Equation, PositiveFormula, stacked};
 use ahash::AHashMap;
 use mu_base::Span;
 use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, SortKind, UnaryOp, VarDecl};
@@ -30,7 +30,7 @@ pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Spa
     let names = equations.iter().map(|e| e.name.kind.clone()).collect();
     let mut it = Unroller { which, names, new: Vec::new(), left: Vec::new() };
     for e in equations.iter_mut() {
-        let body = std::mem::replace(&mut e.body, Positive::Const(true));
+        let body = std::mem::replace(&mut e.body, PositiveFormula::Const(true));
         e.body = it.body(body, &e.params);
     }
     // By sign, so that there are at most two blocks.
@@ -83,28 +83,44 @@ impl Unroller<'_> {
         is_integral(var) && (self.which.all || self.which.places.contains(&var.name.span))
     }
 
-    fn body(&mut self, formula: Positive, scope: &[VarDecl]) -> Positive {
+    fn body(&mut self, formula: PositiveFormula, scope: &[VarDecl]) -> PositiveFormula {
         stacked(|| match formula {
-            Positive::Const(_) | Positive::Val(_) | Positive::Call(..) => formula,
-            Positive::Junction(all, parts) => {
-                Positive::Junction(all, parts.into_iter().map(|p| self.body(p, scope)).collect())
+            PositiveFormula::Const(_) | PositiveFormula::Val(_) | PositiveFormula::Call(..) => {
+                formula
             }
-            Positive::Quantifier(all, mut vars, body) => {
+            PositiveFormula::Junction(all, parts) => PositiveFormula::Junction(
+                all,
+                parts.into_iter().map(|p| self.body(p, scope)).collect(),
+            ),
+            PositiveFormula::Quantifier(all, mut vars, body) => {
                 let Some(at) = vars.iter().position(|v| self.is_unrolled(v)) else {
                     self.left.extend(vars.iter().filter(|v| is_integral(v)).map(|v| v.name.span));
                     let inner = within(scope, &vars);
-                    return Positive::Quantifier(all, vars, Box::new(self.body(*body, &inner)));
+                    return PositiveFormula::Quantifier(
+                        all,
+                        vars,
+                        Box::new(self.body(*body, &inner)),
+                    );
                 };
                 let var = vars.remove(at);
-                let rest =
-                    if vars.is_empty() { *body } else { Positive::Quantifier(all, vars, body) };
+                let rest = if vars.is_empty() {
+                    *body
+                } else {
+                    PositiveFormula::Quantifier(all, vars, body)
+                };
                 self.counted(all, var, rest, scope)
             }
         })
     }
 
     /// Returns the instance for the first number of a new equation.
-    fn counted(&mut self, all: bool, var: VarDecl, body: Positive, scope: &[VarDecl]) -> Positive {
+    fn counted(
+        &mut self,
+        all: bool,
+        var: VarDecl,
+        body: PositiveFormula,
+        scope: &[VarDecl],
+    ) -> PositiveFormula {
         let mut words = AHashMap::new();
         mentioned(&body, &mut words);
         let inner = within(scope, std::slice::from_ref(&var));
@@ -124,16 +140,19 @@ impl Unroller<'_> {
                     node(DataKind::Name(p.name.kind.clone()), span)
                 }
             };
-            Positive::Call(Node::new(name.clone(), span), params.iter().map(argument).collect())
+            PositiveFormula::Call(
+                Node::new(name.clone(), span),
+                params.iter().map(argument).collect(),
+            )
         };
         let (start, again) = (call(&first), call(&next));
         let here = self.body(body, &params);
         let body = match here {
-            Positive::Junction(a, mut parts) if a == all => {
+            PositiveFormula::Junction(a, mut parts) if a == all => {
                 parts.push(again);
-                Positive::Junction(all, parts)
+                PositiveFormula::Junction(all, parts)
             }
-            here => Positive::Junction(all, vec![here, again]),
+            here => PositiveFormula::Junction(all, vec![here, again]),
         };
         self.new.push(Equation {
             least: !all,
@@ -152,17 +171,19 @@ fn within(scope: &[VarDecl], more: &[VarDecl]) -> Vec<VarDecl> {
 }
 
 /// Collects the words of all expressions in a formula: a superset of its free variables.
-fn mentioned(formula: &Positive, words: &mut AHashMap<String, ()>) {
+fn mentioned(formula: &PositiveFormula, words: &mut AHashMap<String, ()>) {
     let mut of = |data: &Data| {
         let text = print::data(data);
         let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\''));
         words.extend(parts.filter(|w| !w.is_empty()).map(|w| (w.to_string(), ())));
     };
     match formula {
-        Positive::Const(_) => {}
-        Positive::Val(data) => of(data),
-        Positive::Call(_, args) => args.iter().for_each(of),
-        Positive::Junction(_, parts) => stacked(|| parts.iter().for_each(|p| mentioned(p, words))),
-        Positive::Quantifier(_, _, body) => stacked(|| mentioned(body, words)),
+        PositiveFormula::Const(_) => {}
+        PositiveFormula::Val(data) => of(data),
+        PositiveFormula::Call(_, args) => args.iter().for_each(of),
+        PositiveFormula::Junction(_, parts) => {
+            stacked(|| parts.iter().for_each(|p| mentioned(p, words)))
+        }
+        PositiveFormula::Quantifier(_, _, body) => stacked(|| mentioned(body, words)),
     }
 }

@@ -21,7 +21,7 @@ struct Entry([AtomicU64; 2]);
 
 /// An entry's content.
 #[derive(Clone, Copy)]
-struct Fact {
+struct CacheEntry {
     op: u32,
     a: u32,
     b: u32,
@@ -41,7 +41,7 @@ fn mask(second: u64) -> u64 {
     (p as u64).rotate_left(23) ^ ((p >> 64) as u64)
 }
 
-impl Fact {
+impl CacheEntry {
     #[inline]
     fn words(self) -> [u64; 2] {
         let second = u64::from(self.b) << 32 | u64::from(self.result);
@@ -78,11 +78,11 @@ impl Cache {
             >> self.shift) as usize
     }
     #[inline]
-    fn load(&self, at: usize) -> Fact {
+    fn load(&self, at: usize) -> CacheEntry {
         let Entry([first, second]) = &self.entries[at];
         // Makes the writer's nodes visible, through the first word: if the two words belong to
         // different entries, the entry is rejected.
-        Fact::of([first.load(Ordering::Acquire), second.load(Ordering::Relaxed)])
+        CacheEntry::of([first.load(Ordering::Acquire), second.load(Ordering::Relaxed)])
     }
     /// Returns the result stored for an operation (`op` is not 0).
     #[inline]
@@ -94,7 +94,7 @@ impl Cache {
     #[inline]
     pub fn put(&self, op: u32, a: Ldd, b: Ldd, result: Ldd) -> bool {
         let Entry([first, second]) = &self.entries[self.place(op, a, b)];
-        let words = Fact { op, a: a.0, b: b.0, result: result.0 }.words();
+        let words = CacheEntry { op, a: a.0, b: b.0, result: result.0 }.words();
         let lost = first.load(Ordering::Relaxed) != 0;
         second.store(words[1], Ordering::Relaxed);
         first.store(words[0], Ordering::Release);
@@ -145,11 +145,11 @@ mod tests {
             // Small numbers, so that facts share parts.
             let mut part = || random.below(6) as u32;
             let [f, g] =
-                [0; 2].map(|_| Fact { op: 1 + part(), a: part(), b: part(), result: part() });
-            let [of_f, of_g] = [f, g].map(Fact::words);
-            assert_eq!(Fact::of(of_f).words(), of_f);
+                [0; 2].map(|_| CacheEntry { op: 1 + part(), a: part(), b: part(), result: part() });
+            let [of_f, of_g] = [f, g].map(CacheEntry::words);
+            assert_eq!(CacheEntry::of(of_f).words(), of_f);
             if of_f[1] != of_g[1] {
-                let got = Fact::of([of_f[0], of_g[1]]);
+                let got = CacheEntry::of([of_f[0], of_g[1]]);
                 assert!(got.op > 6 || got.a > 5, "{of_f:?} {of_g:?}");
                 mixed += 1;
             }
@@ -161,8 +161,9 @@ mod tests {
     #[test]
     fn a_halved_cache_knows_one_entry_of_two() {
         let mut cache = Cache::new(8);
-        let facts: Vec<Fact> =
-            (0..1000).map(|i| Fact { op: 1 + i % 3, a: i, b: i * i, result: 2 + i }).collect();
+        let facts: Vec<CacheEntry> = (0..1000)
+            .map(|i| CacheEntry { op: 1 + i % 3, a: i, b: i * i, result: 2 + i })
+            .collect();
         let count = |cache: &Cache| {
             let known =
                 facts.iter().filter_map(|f| Some((f, cache.get(f.op, Ldd(f.a), Ldd(f.b))?)));
@@ -181,7 +182,10 @@ mod tests {
     #[test]
     fn halves_of_two_entries_are_swept() {
         let mut cache = Cache::new(4);
-        let [f, g] = [Fact { op: 1, a: 2, b: 3, result: 4 }, Fact { op: 5, a: 6, b: 7, result: 8 }];
+        let [f, g] = [
+            CacheEntry { op: 1, a: 2, b: 3, result: 4 },
+            CacheEntry { op: 5, a: 6, b: 7, result: 8 },
+        ];
         cache.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result));
         let at = cache.place(f.op, Ldd(f.a), Ldd(f.b));
         let Entry([_, second]) = &cache.entries[at];

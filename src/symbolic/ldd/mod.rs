@@ -39,7 +39,7 @@ use ahash::AHashMap;
 pub use paths::Paths;
 use plan::Plans;
 pub use plan::{Action, Plan};
-pub use prefetch::{Lent, Task, Team};
+pub use prefetch::{LentManager, Task, Team};
 use std::sync::Arc;
 use store::Tables;
 pub use table::Node;

@@ -10,7 +10,7 @@
 //! they are released, so that it alone holds the tables.
 //!
 //! Invariants: results computed after the end of a round are never cached (a halted manager stays
-//! halted); a [`Lent`] is counted as long as it holds the tables, even if its thread panics.
+//! halted); a [`LentManager`] is counted as long as it holds the tables, even if its thread panics.
 
 use super::Manager;
 use super::plan::Plans;
@@ -94,7 +94,7 @@ impl Team {
     }
     /// Waits for an offer of a round other than `served`. Returns a manager with the task, or
     /// `None` after the end. `rank` is from 1.
-    pub fn join(self: &Arc<Self>, rank: usize, served: &mut u64) -> Option<Lent> {
+    pub fn join(self: &Arc<Self>, rank: usize, served: &mut u64) -> Option<LentManager> {
         let mut state = self.state();
         loop {
             if state.over {
@@ -104,7 +104,11 @@ impl Team {
                 *served = self.round();
                 state.lent += 1;
                 let manager = Manager::lend(offer.tables, offer.plans, rank, self.clone(), *served);
-                return Some(Lent { manager: Some(manager), task: offer.task, team: self.clone() });
+                return Some(LentManager {
+                    manager: Some(manager),
+                    task: offer.task,
+                    team: self.clone(),
+                });
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -112,21 +116,21 @@ impl Team {
 }
 
 /// A helper's manager with its task.
-pub struct Lent {
+pub struct LentManager {
     manager: Option<Manager>,
     /// The task.
     pub task: Task,
     team: Arc<Team>,
 }
 
-impl Lent {
+impl LentManager {
     /// Runs `work` with the manager, which must be returned.
     pub fn with(&mut self, work: impl FnOnce(Manager) -> Manager) {
         self.manager = self.manager.take().map(work);
     }
 }
 
-impl Drop for Lent {
+impl Drop for LentManager {
     fn drop(&mut self) {
         // The tables first: the owner must be their only holder.
         self.manager = None;
