@@ -366,7 +366,7 @@ fn litmus_tests() {
         TEST.replace("L: MOV", "again: MOV").replace("JE L ", "JE again ")
     );
     for (mark, new, message) in [
-        ("EAX,[y]", "EBX", "the architecture has this register"),
+        ("EAX,[y]", "EBX", "a register of the architecture"),
         ("x],$1", "y", "the variable `y` is initialised twice"),
         ("x],$1", "EBX", "would"),
     ] {
@@ -518,7 +518,7 @@ fn an_x86_program() {
     assert_eq!(requests.renamed("flag], eax", "lock_word"), PROGRAM.replace("flag", "lock_word"));
     assert_eq!(requests.renamed("a] = crit", "one"), PROGRAM.replace("$a", "$one"));
     for (mark, new, message) in [
-        ("al, 1", "bl", "the architecture has this register"),
+        ("al, 1", "bl", "a register of the architecture"),
         ("next]", "other", "keeps its name"),
         ("again:", "crit", "would"),
         ("flag dd", "mine", "would have an error"),

@@ -26,7 +26,7 @@ const PART: u32 = 10;
 /// Seed of the samples; a run is the same each time but for its limits.
 const SEED: u64 = 0x5eed;
 /// Most threads of a walk.
-const MOST_THREADS: usize = 5;
+const MAX_THREADS: usize = 5;
 /// Number of samples for which each number of threads gets a walk.
 const WALK_PART: usize = 20;
 /// Most steps of a walk.
@@ -71,10 +71,10 @@ pub(super) fn walked(
     let start = Instant::now();
     let limit = FLOOR.max(took / PART);
     let mut states = 0;
-    for threads in 1..=MOST_THREADS {
+    for threads in 1..=MAX_THREADS {
         // A claim of more threads, code for more threads: the reader says so.
         let Ok(program) = nasm::parse(source, &text, threads) else { continue };
-        let until = limit * threads as u32 / MOST_THREADS as u32;
+        let until = limit * threads as u32 / MAX_THREADS as u32;
         let enough = || start.elapsed() > until || session.budget.check(0).is_err();
         let any_registers = translation.initial == InitialValues::Any;
         let walks = samples.div_ceil(WALK_PART);
@@ -133,7 +133,7 @@ pub(super) fn text(audit: Option<&Audit>) -> String {
     out += &format!("; {} steps; seed {}", grouped(audit.steps as u64), audit.seed);
     if let Some(states) = audit.walked {
         out += &format!(
-            "\n               {} states of random walks of the program, with 1 to {MOST_THREADS} threads",
+            "\n               {} states of random walks of the program, with 1 to {MAX_THREADS} threads",
             grouped(states as u64)
         );
     }

@@ -53,7 +53,7 @@ fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     match parametric::parse(source, text) {
         Ok(program) => Ok(Read::Program(program)),
         Err(open)
-            if (1..=nasm::MOST_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) =>
+            if (1..=nasm::MAX_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) =>
         {
             Ok(Read::Unknown(open))
         }

@@ -129,8 +129,8 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// Creates the table for lists of at most `limit` operations; `first` is the number of the first
-    /// operation.
+    /// Creates the table for lists of at most `limit` operations; `first` is the number of the
+    /// first operation.
     pub fn new(limit: usize, first: u64) -> Self {
         let ids = [(Vec::new(), 0)].into_iter().collect();
         Self {

@@ -3,9 +3,9 @@
 //! Input: faulty machines, a memory model, a number of operations of each processor. The candidates
 //! are all programs up to that size. A candidate detects a fault if, for that program, the faulty
 //! machine has an execution that the model forbids and the right machine lacks. One search of each
-//! machine finds all candidates that do ([`detecting_programs`]). Output: a smallest set of candidates that
-//! detects all faults and, among these, one with fewest operations ([`Cover`]). It is found by
-//! branch and bound: exact, exponential in the worst case.
+//! machine finds all candidates that do ([`detecting_programs`]). Output: a smallest set of
+//! candidates that detects all faults and, among these, one with fewest operations ([`Cover`]). It
+//! is found by branch and bound: exact, exponential in the worst case.
 //!
 //! A test of a suite checks itself: it lists the outcomes that the model allows ([`outcomes`]), and
 //! every other outcome is a fault.

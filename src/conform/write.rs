@@ -95,7 +95,7 @@ enum Question<'q> {
     Forall(&'q [Vec<u64>]),
 }
 
-/// Prints a test whose condition is that the loads can read the values of the history.
+/// Prints a test with the condition that the loads can read the values of the history.
 pub fn litmus(history: &History, name: &str, language: Language) -> String {
     text(history, name, language, Question::Exists)
 }

@@ -144,9 +144,9 @@ fn search_with(
 
 /// A bit for a value in a cell. Two may share one: the bits only say what cannot be.
 fn key(cell: u32, value: u64) -> u128 {
-    let mixed = (value ^ u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    let mixed_sizes = (value ^ u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15))
         .wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    1 << (mixed >> 57)
+    1 << (mixed_sizes >> 57)
 }
 
 fn trace_masks(shape: &Shape, trace: &Trace) -> (u128, u128) {

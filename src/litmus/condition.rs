@@ -135,7 +135,7 @@ impl Names for Known<'_> {
             return Err(Diagnostic::at(
                 Stage::Unsupported,
                 name.span,
-                format!("a condition cannot name the array `{}` as a whole", name.text),
+                format!("a condition cannot refer to the whole array `{}`", name.text),
             )
             .note(format!("expected an element, such as `{}[0]`", name.text)));
         }

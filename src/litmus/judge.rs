@@ -22,7 +22,7 @@ pub struct Judge {
     pub pairs: bool,
     /// True if the model says which events are parts of one access, so that it can judge accesses
     /// of several sizes.
-    pub mixed: bool,
+    pub mixed_sizes: bool,
     /// The flags that one execution may have and another of the same skeleton not.
     pub flags: Vec<String>,
     /// The flags of `undefined_unless`: a program that has one may do anything.
@@ -81,11 +81,12 @@ impl Judge {
             .collect();
         let flags = model.flags_of_choices().into_iter().map(str::to_string).collect();
         let undefined = model.undefined_flags().into_iter().map(str::to_string).collect();
-        let mixed = model.reads_relation(RelationId::SI) || model.reads_relation(RelationId::SM);
+        let mixed_sizes =
+            model.reads_relation(RelationId::SI) || model.reads_relation(RelationId::SM);
         let mut judge = Self {
             coherent: model.is_coherent(),
             pairs: false,
-            mixed,
+            mixed_sizes,
             flags,
             undefined,
             tags,

@@ -151,7 +151,7 @@ impl<'t> Walk<'t> {
                 let of =
                     self.mention(Thing::Register(thread, full), Role::Register, token.span, says);
                 self.out.bindings[of].note = format!("a register of P{thread}");
-                self.out.bindings[of].fixed = Some("the architecture has this register");
+                self.out.bindings[of].fixed = Some("a register of the architecture");
             }
             None => {
                 let says = format!("{thread}:{}", token.text);

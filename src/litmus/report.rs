@@ -72,7 +72,7 @@ fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> 
             Err(at(place, "an access is not aligned".to_string()))
         }
         _ => match runs.split {
-            Some(place) if !judge.mixed => {
+            Some(place) if !judge.mixed_sizes => {
                 let message = format!(
                     "accesses have several sizes, which the model `{}` does not define",
                     judge.model.name()

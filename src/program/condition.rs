@@ -1,18 +1,18 @@
-//! What litmus tests of x86 observe: bits of registers and cells, for the questions of the layer
+//! Observations of x86 litmus tests: bits of registers and cells, as observables of the layer
 //! `outcome`.
 
 use super::outcomes::Observable;
 use super::variables::{Type, Variables};
 use mu_outcome::{Addresses, question};
 
-/// Something observed: which bits, how shown.
+/// An observation: a range of bits with the type that prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The register or cell.
     pub what: Observable,
-    /// From which bit on.
+    /// The lowest bit.
     pub shift: u32,
-    /// How many bits, and whether they have a sign.
+    /// Width and signedness.
     pub shown: Type,
     /// Its name.
     pub text: String,
@@ -32,7 +32,7 @@ impl question::Observed for Observed {
         let bits = self.bits(value);
         if self.shown.signed { i128::from(self.shown.width.signed(bits)) } else { i128::from(bits) }
     }
-    /// Two registers are compared in full, whatever their types.
+    /// Two registers are compared in full, independent of their types.
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
         match (self.what, other.what) {
             (Observable::Register(..), Observable::Register(..))

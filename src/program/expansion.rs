@@ -1,15 +1,15 @@
-//! A program with its memory as mCRL2 text: the machine in the language of the first front end.
+//! Translation of a program with its memory model to mCRL2 text.
 //!
-//! In: a [`Machine`]. Out: a specification with one process for each thread (its place and its
-//! registers) and one for memory with the store buffers. They meet in reads, writes, updates and
-//! fences; stores reach memory by themselves. Actions have the texts that the labels of
-//! [`super::model`] have, so the two transition systems can be compared: they are strongly
-//! bisimilar, which is one more independent route from a program to its behaviour. Only an access
-//! to an address where nothing is differs: an error there, a deadlock here.
+//! Input: a [`Machine`]. Output: a specification with one process for each thread (its position and
+//! registers) and one for memory with the store buffers. Threads and memory synchronise on reads,
+//! writes, updates and fences; stores move to memory spontaneously. Actions have the texts of the
+//! labels of [`super::model`], and the two transition systems are strongly bisimilar. This is one
+//! more independent route from a program to its behaviour. The only difference is an access to an
+//! address without a cell: an error in the machine, a deadlock in the text.
 //!
-//! Values are natural numbers below 2^64 as in the machine; the arithmetic of instructions is given
-//! by equations. Cost: linear in the program, but for computed addresses, which give a summand for
-//! each cell.
+//! Values are natural numbers below 2^64 as in the machine; the arithmetic of instructions is
+//! defined by equations. Cost: linear in the program, except for computed addresses, which give a
+//! summand for each cell.
 
 use super::expr::{BinOp, Expr, Test, TestKind, Width};
 use super::machine::Machine;
@@ -18,7 +18,7 @@ use super::{Access, Fence, Next, Register, Step};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Names of the text itself, which no variable may have.
+/// Names that the text defines itself; variables must not have them.
 pub(super) const OWN_NAMES: [&str; 41] = [
     LOCAL,
     "Var",
@@ -63,11 +63,11 @@ pub(super) const OWN_NAMES: [&str; 41] = [
     "flush",
 ];
 
-/// A step without memory.
+/// The action of a step without memory access.
 const LOCAL: &str = "local";
 
-/// Arithmetic of instructions. `m` is 2 to the width; flags are 1 zero, 2 sign, 4 carry, 8
-/// overflow, 16 parity.
+/// Equations for the arithmetic of instructions. `m` is 2 to the width; flags are 1 zero, 2 sign, 4
+/// carry, 8 overflow, 16 parity.
 const ARITHMETIC: &str = "\
 map signed: Pos # Nat -> Int;                         % the number that bits stand for; the width, the bits
     unsigned: Pos # Int -> Nat;
@@ -108,7 +108,7 @@ eqn signed(w, a) = if(2 * a >= exp(2, w), a - exp(2, w), a);
     f_sar(a, n, m, f, c) = if(n == 0, f, base((signed(c, a mod m) div exp(2, n)) mod m, m) + 4 * ((signed(c, a mod m) * 2 div exp(2, n)) mod 2));
 ";
 
-/// Buffers, oldest store first. A barrier is what a store fence of PSO leaves.
+/// Equations for buffers, oldest store first. A barrier represents a store fence of PSO.
 const BUFFERS: &str = "\
 sort Entry = struct store(cell: Var, value: Nat) ? is_store | barrier;
 map see: List(Entry) # Var # Nat -> Nat;              % a variable's value for the owner of a buffer, given that in memory
@@ -130,8 +130,8 @@ eqn see([], x, n) = n;
     trim(e |> b) = if(is_store(e), e |> b, trim(b));
 ";
 
-/// Expressions of a thread as text: what they call registers, and what the step loaded.
-struct Texts<'a> {
+/// Printer of a thread's expressions, with the texts of its registers and of the loaded value.
+struct ExprPrinter<'a> {
     registers: &'a [String],
     loaded: String,
 }
@@ -140,8 +140,8 @@ fn power(bits: u32) -> u128 {
     1 << bits
 }
 
-impl Texts<'_> {
-    /// As a number.
+impl ExprPrinter<'_> {
+    /// Prints an expression as a number.
     fn number(&self, e: &Expr) -> String {
         let of = |e: &Expr| self.number(e);
         match e {
@@ -176,7 +176,7 @@ impl Texts<'_> {
             Expr::If(c, a, b) => format!("if({}, {}, {})", self.truth(c), of(a), of(b)),
         }
     }
-    /// Whether it is not zero.
+    /// Prints the condition that an expression is not zero.
     fn truth(&self, e: &Expr) -> String {
         match e {
             Expr::Const(c) => (*c != 0).to_string(),
@@ -238,9 +238,9 @@ fn condition(test: Test, f: &str) -> String {
     if test.negated { format!("!({text})") } else { format!("({text})") }
 }
 
-/// The actions that the text has used.
+/// The actions that occur in the text.
 #[derive(Default)]
-struct Used {
+struct UsedActions {
     /// Widths of loads.
     reads: BTreeSet<Width>,
     writes: bool,
@@ -250,10 +250,10 @@ struct Used {
     flushes: bool,
 }
 
-/// The specification.
+/// Prints the specification.
 pub fn mcrl2(machine: &Machine) -> String {
     let names = cell_names(&machine.program);
-    let mut used = Used::default();
+    let mut used = UsedActions::default();
     let mut processes = String::new();
     let mut starts = Vec::new();
     for thread in 0..machine.program.threads.len() {
@@ -265,7 +265,7 @@ pub fn mcrl2(machine: &Machine) -> String {
     let threads = if count == 1 { "thread" } else { "threads" };
     let _ = writeln!(out, "% A program of {count} {threads} under {}.", machine.memory.name());
     if let Some(bound) = machine.bound.filter(|_| machine.memory.buffered()) {
-        let _ = writeln!(out, "% A store buffer holds at most {bound} stores.");
+        let _ = writeln!(out, "% A store buffer contains at most {bound} stores.");
     }
     let _ = writeln!(
         out,
@@ -328,7 +328,7 @@ pub fn mcrl2(machine: &Machine) -> String {
     } else {
         format!("comm({{{}}},\n    {parts})", communications.join(", "))
     };
-    // A thread's own step is hidden last, so that it does not happen together with another.
+    // A thread's internal step is hidden last, so that it does not synchronise with another.
     allowed.push(LOCAL.into());
     let _ = writeln!(
         out,
@@ -338,7 +338,7 @@ pub fn mcrl2(machine: &Machine) -> String {
     out
 }
 
-/// When the threads of the specification are done: each one's place, and the condition on it.
+/// Returns the termination condition of each thread: its position, and the condition on it.
 pub fn ends(machine: &Machine) -> Vec<(String, String)> {
     let threads = machine.program.threads.iter().enumerate();
     threads
@@ -346,12 +346,12 @@ pub fn ends(machine: &Machine) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Writes the process of a thread; returns its call.
+/// Prints the process of a thread. Returns its call.
 fn thread_process(
     machine: &Machine,
     thread: usize,
     names: &[String],
-    used: &mut Used,
+    used: &mut UsedActions,
     out: &mut String,
 ) -> String {
     let code = &machine.program.threads[thread];
@@ -362,12 +362,12 @@ fn thread_process(
         super::liveness::registers_read(step, &mut |r| touched[r as usize] = true);
         step.assigns.iter().for_each(|(r, _)| touched[*r as usize] = true);
     }
-    let kept: Vec<Register> =
+    let preserved: Vec<Register> =
         (0..registers.len() as Register).filter(|r| touched[*r as usize]).collect();
     let parameters: String =
-        kept.iter().map(|r| format!(", {}: Nat", registers[*r as usize])).collect();
+        preserved.iter().map(|r| format!(", {}: Nat", registers[*r as usize])).collect();
     let _ = write!(out, "\n% {}\nproc T{thread}(at{thread}: Nat{parameters}) =\n", code.name);
-    let body = Body { machine, thread, names, registers: &registers, kept: &kept };
+    let body = Body { machine, thread, names, registers: &registers, preserved: &preserved };
     let mut summands = Vec::new();
     for (place, step) in code.steps.iter().enumerate() {
         let text = &code.instructions[step.instruction as usize].text;
@@ -383,7 +383,7 @@ fn thread_process(
         summands.push("    delta".into());
     }
     let _ = writeln!(out, "{};", summands.join("\n"));
-    let values: String = kept
+    let values: String = preserved
         .iter()
         .map(|r| {
             format!(
@@ -404,15 +404,15 @@ struct Body<'a> {
     thread: usize,
     names: &'a [String],
     registers: &'a [String],
-    kept: &'a [Register],
+    preserved: &'a [Register],
 }
 
 impl Body<'_> {
-    fn texts(&self, loaded: String) -> Texts<'_> {
-        Texts { registers: self.registers, loaded }
+    fn texts(&self, loaded: String) -> ExprPrinter<'_> {
+        ExprPrinter { registers: self.registers, loaded }
     }
-    /// The cells that an address may be, each with the condition that it is.
-    fn cells(&self, address: &Expr, fits: impl Fn(Width) -> bool) -> Vec<(usize, String)> {
+    /// Returns the cells that an address may denote, each with the condition that it does.
+    fn cells(&self, address: &Expr, accepts: impl Fn(Width) -> bool) -> Vec<(usize, String)> {
         let cells = &self.machine.program.cells;
         match address {
             Expr::Const(a) => {
@@ -421,20 +421,20 @@ impl Body<'_> {
             e => {
                 let text = self.texts(String::new()).number(e);
                 (0..cells.len())
-                    .filter(|&c| fits(cells[c].access))
+                    .filter(|&c| accepts(cells[c].access))
                     .map(|c| (c, format!("({text} == {}) -> ", cells[c].address)))
                     .collect()
             }
         }
     }
-    /// What a store of a width leaves in a cell, as a signed number.
+    /// Prints the content of a cell after a store of a width, as a signed number.
     fn merged(&self, cell: usize, width: Width, value: &str) -> String {
         let c = &self.machine.program.cells[cell];
         let high = c.initial & !width.mask();
         let bits = if high == 0 { String::new() } else { format!("{high} + ") };
         format!("signed({}, {bits}{value} mod {})", c.width.bits(), power(width.bits()))
     }
-    fn summands(&self, place: usize, step: &Step, used: &mut Used) -> Vec<String> {
+    fn summands(&self, place: usize, step: &Step, used: &mut UsedActions) -> Vec<String> {
         let (t, names) = (self.thread, self.names);
         let none = self.texts("0".into());
         match &step.access {
@@ -503,8 +503,8 @@ impl Body<'_> {
             }
         }
     }
-    /// The thread after a step. Registers that are dead there are zero, as in the machine.
-    fn next(&self, place: usize, step: &Step, texts: &Texts) -> String {
+    /// Prints the state of the thread after a step. Dead registers are zero, as in the machine.
+    fn next(&self, place: usize, step: &Step, texts: &ExprPrinter) -> String {
         let fall = place + 1;
         let (at, targets) = match &step.next {
             Next::Fall => (fall.to_string(), [fall, fall]),
@@ -514,7 +514,7 @@ impl Body<'_> {
             }
         };
         let mut out = format!("T{}({at}", self.thread);
-        for &r in self.kept {
+        for &r in self.preserved {
             let [taken, not] = targets.map(|to| self.machine.live(self.thread, to)[r as usize]);
             let value = match step.assigns.iter().find(|a| a.0 == r) {
                 _ if !taken && !not => "0".into(),
@@ -535,11 +535,11 @@ impl Body<'_> {
     }
 }
 
-/// Writes the process of memory; returns its call.
+/// Prints the process of memory. Returns its call.
 fn memory_process(
     machine: &Machine,
     names: &[String],
-    used: &mut Used,
+    used: &mut UsedActions,
     out: &mut String,
 ) -> String {
     let cells = &machine.program.cells;

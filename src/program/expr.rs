@@ -1,14 +1,14 @@
-//! Values and expressions of instructions: bits of one of four widths, and the flags that
-//! arithmetic leaves.
+//! Values and expressions of instructions: bit vectors of one of four widths, and the flags of
+//! arithmetic.
 //!
-//! A value is a `u64` with zeros above its width. Expressions are what the lowering makes of
-//! operands; their depth is bounded by the instruction set, so recursion over them is shallow. The
-//! flags are Intel's ZF, SF, CF, OF, and PF where a thread tests it (SDM volume 1, 3.4.3); no
-//! condition reads AF.
+//! A value is a `u64` with zeros above its width. Lowering translates operands to expressions.
+//! Their depth is bounded by the instruction set, so recursion over them is shallow. The flags are
+//! Intel's ZF, SF, CF, OF, and PF if a thread tests it (SDM volume 1, 3.4.3); no condition reads
+//! AF.
 
 use super::Register;
 
-/// Bits of an operand.
+/// The width of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// A byte.
@@ -22,7 +22,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// Number of bits.
+    /// Returns the number of bits.
     pub fn bits(self) -> u32 {
         match self {
             Width::W8 => 8,
@@ -31,24 +31,24 @@ impl Width {
             Width::W64 => 64,
         }
     }
-    /// Number of bytes.
+    /// Returns the number of bytes.
     pub fn bytes(self) -> u64 {
         u64::from(self.bits() / 8)
     }
-    /// Ones in all its bits.
+    /// Returns the mask of all its bits.
     pub fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
-    /// True if a number is one of this width, with or without a sign.
+    /// True if a number is representable in this width, signed or unsigned.
     pub fn holds(self, number: i64) -> bool {
         let bits = number as u64 & self.mask();
         self.signed(bits) == number || bits == number as u64
     }
-    /// The value's highest bit.
+    /// Returns the highest bit of a value.
     pub fn sign(self, value: u64) -> bool {
         value >> (self.bits() - 1) & 1 == 1
     }
-    /// The value as a signed number.
+    /// Returns the value as a signed number.
     pub fn signed(self, value: u64) -> i64 {
         let free = 64 - self.bits();
         ((value << free) as i64) >> free
@@ -90,16 +90,16 @@ pub enum BinOp {
     Shr,
     /// `sar`
     Sar,
-    /// `add` of one that leaves the carry alone: `inc`
+    /// `inc`: `add` of one that preserves the carry
     Inc,
-    /// `sub` of one that leaves the carry alone: `dec`
+    /// `dec`: `sub` of one that preserves the carry
     Dec,
     /// Product of address parts; sets no flags.
     Mul,
 }
 
 impl BinOp {
-    /// The result in a width.
+    /// Computes the result in a width.
     pub fn apply(self, width: Width, a: u64, b: u64) -> u64 {
         // Intel masks the count by 31, or by 63 for quad words.
         let count = (b & if width == Width::W64 { 63 } else { 31 }) as u32;
@@ -117,7 +117,7 @@ impl BinOp {
         };
         result & width.mask()
     }
-    /// The flags after it but for the parity, given those before.
+    /// Computes the flags except the parity, given the flags before.
     pub fn flags(self, width: Width, a: u64, b: u64, before: u64) -> u64 {
         let (a, b) = (a & width.mask(), b & width.mask());
         let result = self.apply(width, a, b);
@@ -140,8 +140,8 @@ impl BinOp {
                     BinOp::Shr => count <= width.bits() && a >> (count - 1) & 1 == 1,
                     _ => width.signed(a) >> (count - 1).min(63) & 1 == 1,
                 };
-                // Defined for a count of one only; what it is otherwise is Intel's secret, and here
-                // the same.
+                // Intel defines the overflow flag only for a count of one. Other counts use the
+                // same formula here.
                 let overflow = match self {
                     BinOp::Shl => sr != out,
                     BinOp::Shr => sa,
@@ -158,13 +158,13 @@ impl BinOp {
 /// A condition on the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Test {
-    /// What is tested.
+    /// The tested condition.
     pub kind: TestKind,
-    /// Whether the opposite is meant.
+    /// True if the condition is negated.
     pub negated: bool,
 }
 
-/// What a [`Test`] tests, before negation.
+/// A condition on the flags, before negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TestKind {
     /// ZF
@@ -186,8 +186,8 @@ pub enum TestKind {
 }
 
 impl Test {
-    /// The condition of a mnemonic's end, as in `jle`, `setb`, `cmovne`. The herd tools also know
-    /// `jlt` and `jgt`.
+    /// Parses the condition suffix of a mnemonic, as in `jle`, `setb`, `cmovne`. The herd tools
+    /// also accept `jlt` and `jgt`.
     pub fn of_suffix(suffix: &str) -> Option<Self> {
         use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Parity, Sign};
         let (kind, negated) = match suffix {
@@ -211,7 +211,7 @@ impl Test {
         };
         Some(Self { kind, negated })
     }
-    /// Whether it holds of a flags register.
+    /// True if it holds for a flags register.
     pub fn holds(self, f: u64) -> bool {
         let on = |flag: u64| f & flag != 0;
         let less = on(flags::SF) != on(flags::OF);
@@ -236,7 +236,7 @@ pub enum Expr {
     Const(u64),
     /// A whole register.
     Register(Register),
-    /// What the step loaded.
+    /// The value that the step loaded.
     Loaded,
     /// Bits `shift .. shift + width` of an expression.
     Part(Box<Expr>, u32, Width),
@@ -249,7 +249,7 @@ pub enum Expr {
     Flags(BinOp, Width, Box<Expr>, Box<Expr>, Box<Expr>),
     /// Flags with the parity of a result, the second expression.
     Parity(Box<Expr>, Box<Expr>),
-    /// 1 if the test holds of the flags, else 0.
+    /// 1 if the flags pass the test, else 0.
     Test(Test, Box<Expr>),
     /// The value of a width as a signed number of 64 bits.
     SignExtend(Width, Box<Expr>),
@@ -258,7 +258,7 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Part of an expression, the expression itself if it is all of it.
+    /// Returns part of an expression, simplified to the expression itself if it is the whole.
     pub fn part(self, shift: u32, width: Width) -> Self {
         match (self, shift, width) {
             (e, 0, Width::W64) => e,
@@ -266,18 +266,18 @@ impl Expr {
             (e, _, _) => Expr::Part(Box::new(e), shift, width),
         }
     }
-    /// An operation.
+    /// Builds an operation.
     pub fn op(op: BinOp, width: Width, a: Expr, b: Expr) -> Self {
         match (&a, &b) {
             (&Expr::Const(x), &Expr::Const(y)) => Expr::Const(op.apply(width, x, y)),
             _ => Expr::Op(op, width, Box::new(a), Box::new(b)),
         }
     }
-    /// The flags after an operation.
+    /// Builds the flags of an operation.
     pub fn flags(op: BinOp, width: Width, a: Expr, b: Expr) -> Self {
         Expr::Flags(op, width, Box::new(a), Box::new(b), Box::new(Expr::Register(super::FLAGS)))
     }
-    /// The same flags with the parity of the operation that gives them.
+    /// Returns the same flags with the parity of the operation.
     pub fn with_parity(self) -> Self {
         match self {
             Expr::Flags(op, width, a, b, before) => {
@@ -286,7 +286,7 @@ impl Expr {
                 let old = (*before).clone();
                 let flags =
                     Expr::Parity(Box::new(Expr::Flags(op, width, a, b, before)), Box::new(result));
-                // A shift by nothing leaves all flags alone.
+                // A shift by zero preserves all flags.
                 match op {
                     BinOp::Shl | BinOp::Shr | BinOp::Sar => {
                         let most = if width == Width::W64 { 63 } else { 31 };
@@ -299,13 +299,13 @@ impl Expr {
                     _ => flags,
                 }
             }
-            // Those of a result that is zero, whatever the operands.
+            // The flags of a constant zero result.
             Expr::Const(c) if c & flags::ZF != 0 => Expr::Const(c | flags::PF),
             Expr::If(c, a, b) => Expr::If(c, Box::new(a.with_parity()), Box::new(b.with_parity())),
             other => other,
         }
     }
-    /// Whether it asks for the parity.
+    /// True if it tests the parity.
     pub fn tests_parity(&self) -> bool {
         match self {
             Expr::Const(_) | Expr::Register(_) | Expr::Loaded => false,
@@ -319,7 +319,7 @@ impl Expr {
             }
         }
     }
-    /// Its value.
+    /// Evaluates the expression.
     pub fn eval(&self, register: &impl Fn(Register) -> u64, loaded: u64) -> u64 {
         let of = |e: &Expr| e.eval(register, loaded);
         match self {
@@ -347,7 +347,7 @@ impl Expr {
             }
         }
     }
-    /// True if it uses what the step loaded.
+    /// True if it uses the value that the step loaded.
     pub fn uses_loaded(&self) -> bool {
         match self {
             Expr::Const(_) | Expr::Register(_) => false,
@@ -371,8 +371,7 @@ impl Expr {
                 a.registers(visit);
                 b.registers(visit);
             }
-            // Only these keep something of the flags before: the others overwrite all that is
-            // there.
+            // Only these preserve some of the flags before; the others overwrite all flags.
             Expr::Flags(op, _, a, b, before) => {
                 a.registers(visit);
                 b.registers(visit);
@@ -404,7 +403,7 @@ mod tests {
         assert_eq!(Width::W16.signed(0xfffe), -2);
     }
 
-    /// Flags of additions and subtractions of bytes against their definition over unbounded
+    /// Compares the flags of additions and subtractions of bytes with their definition over
     /// integers.
     #[test]
     fn flags_of_bytes_by_definition() {
@@ -442,8 +441,8 @@ mod tests {
         }
     }
 
-    /// The parity after each operation, as the manual defines it, and that a shift by nothing
-    /// leaves it.
+    /// Checks the parity after each operation by the manual's definition, and that a shift by zero
+    /// preserves it.
     #[test]
     fn parity_is_that_of_the_lowest_byte() {
         let parity = |op: BinOp, a: u64, b: u64, before: u64| {

@@ -1,8 +1,8 @@
-//! Random small programs as litmus tests, for the comparison of independent routes.
+//! Generator of random small programs as litmus tests, for the comparison of independent routes.
 //!
-//! In: a seed, the most threads and instructions a thread. Out: the text of a test of architecture
-//! `X86` whose outcomes tell all registers and cells. The same seed gives the same text, so a
-//! failure replays from the seed.
+//! Input: a seed, the largest number of threads and of instructions per thread. Output: the text of
+//! a test of architecture `X86` that observes all registers and cells. The text depends only on the
+//! seed, so a failure can be replayed.
 
 use mu_base::random::Random;
 use std::fmt::Write;
@@ -10,19 +10,18 @@ use std::fmt::Write;
 const REGISTERS: [&str; 3] = ["EAX", "EBX", "ECX"];
 const CELLS: [&str; 3] = ["x", "y", "z"];
 
-/// What programs are made of.
+/// The ingredients of programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Most threads.
+    /// Largest number of threads.
     pub threads: usize,
-    /// Most instructions of a thread.
+    /// Largest number of instructions of a thread.
     pub instructions: usize,
-    /// Whether there are locked instructions, unlocked read-modify-write, and jumps, beside loads,
-    /// stores and fences.
+    /// True if programs also contain locked instructions, unlocked read-modify-write, and jumps.
     pub rich: bool,
 }
 
-/// A test.
+/// Generates a test.
 pub fn litmus(seed: u64, shape: Shape) -> String {
     let mut random = Random::new(seed);
     let threads = 1 + random.below(shape.threads);
@@ -35,7 +34,7 @@ pub fn litmus(seed: u64, shape: Shape) -> String {
             let mut code: Vec<String> = (0..count)
                 .map(|_| instruction(&mut random, shape.rich, cells, &mut used[t]))
                 .collect();
-            // A jump over what follows it, to the end.
+            // A jump over the rest of the thread.
             if shape.rich && count > 2 && random.chance(1, 8) {
                 let at = 1 + random.below(count - 1);
                 code[at] = format!("{} L{t}", random.choose(&["JNE", "JE", "JS"]));

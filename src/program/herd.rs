@@ -1,6 +1,6 @@
-//! A litmus test run on the machine of a memory model.
+//! Run of a litmus test on the machine of a memory model.
 //!
-//! In: a [`Litmus`], a memory model, the bound of the buffers. Out: a [`Report`].
+//! Input: a [`Litmus`], a memory model, the bound of the buffers. Output: a [`Report`].
 
 use super::litmus::Litmus;
 use super::machine::Machine;
@@ -10,50 +10,50 @@ use super::witness::{Witness, witness};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_outcome::Answer;
 
-/// What came out of a test.
+/// The result of a test.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What is asked and answered.
+    /// The question with its answer.
     pub answer: Answer,
     /// States searched.
     pub states: u64,
-    /// Why the search ended.
+    /// The stop reason.
     pub stop: Stop,
-    /// Whether a buffer was full.
+    /// True if a store had to wait for a full buffer.
     pub bound_reached: bool,
 }
 
-/// The machine that runs a test.
-fn machine(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>) -> Machine {
+/// Builds the machine of a test.
+fn machine(test: &Litmus, memory: &'static dyn MemoryModel, requested: Option<u32>) -> Machine {
     let registers = observed_registers(&test.observables(), test.program.threads.len());
-    Machine::new(test.program.clone(), memory, test.program.buffer_bound(asked), &registers)
+    Machine::new(test.program.clone(), memory, test.program.buffer_bound(requested), &registers)
 }
 
 /// Runs a test.
 pub fn run(
     test: &Litmus,
     memory: &'static dyn MemoryModel,
-    asked: Option<u32>,
+    requested: Option<u32>,
     budget: &Budget,
 ) -> Result<Report, Diagnostic> {
-    let found = outcomes(&machine(test, memory, asked), &test.observables(), true, budget)?;
+    let found = outcomes(&machine(test, memory, requested), &test.observables(), true, budget)?;
     Ok(report(test, memory.name(), &found))
 }
 
-/// An execution that decides a test: one that satisfies the proposition, or for `forall` one that
-/// does not.
+/// Searches an execution that decides a test: one that satisfies the proposition or, for `forall`,
+/// one that violates it.
 pub fn deciding(
     test: &Litmus,
     memory: &'static dyn MemoryModel,
-    asked: Option<u32>,
+    requested: Option<u32>,
     budget: &Budget,
 ) -> Result<Witness, Diagnostic> {
-    witness(&machine(test, memory, asked), &test.observables(), budget, &|o| {
+    witness(&machine(test, memory, requested), &test.observables(), budget, &|o| {
         test.question.decided_by(o)
     })
 }
 
-/// The report of a set of outcomes.
+/// Builds the report of a set of outcomes.
 pub fn report(test: &Litmus, model: &'static str, found: &Outcomes) -> Report {
     let complete = found.stop == Stop::Complete && !found.bound_reached;
     Report {

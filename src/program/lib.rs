@@ -1,18 +1,18 @@
-//! Programs on weak memory: the second front end above the waist.
+//! Programs on weak memory: the second front end above the model interface.
 //!
-//! In: litmus files ([`litmus`]) and x86 programs ([`nasm`]). They are lowered ([`x86`]) to a
-//! [`Program`]: threads of [`Step`]s, each of which reads or writes memory at most once, over cells
-//! of memory. Out: a [`machine::Machine`] under a memory model ([`memory`]: sequential consistency,
-//! total store order, partial store order), which is a model of slots and transition groups
-//! ([`model`]) for every engine, and which [`outcomes`] searches by itself where a test is too
-//! small for them.
+//! Input: litmus files ([`litmus`]) and x86 programs ([`nasm`]). They are lowered ([`x86`]) to a
+//! [`Program`]: threads of [`Step`]s, each of which accesses memory at most once, over cells of
+//! memory. Output: a [`machine::Machine`] under a memory model ([`memory`]: sequential consistency,
+//! total store order, partial store order). Every engine can use it as a model of slots and
+//! transition groups ([`model`]). [`outcomes`] searches it directly if a test is too small for the
+//! engines.
 //!
 //! The machines follow Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO" (TPHOLs 2009),
 //! and the instruction semantics of Conchon, Declerck, Zaïdi, "Compiling Parameterized X86-TSO
 //! Concurrent Programs to Cubicle-W" (ICFEM 2017).
 //!
-//! Invariant: a step of a thread is deterministic; choices are which thread goes on and which
-//! buffered store reaches memory.
+//! Invariant: a step of a thread is deterministic. The only choices are the thread that takes the
+//! next step and the buffered store that moves to memory.
 #![warn(missing_docs)]
 
 pub mod axiomatic;
@@ -47,125 +47,126 @@ use mu_base::Span;
 /// A register of a thread: an index into [`Thread::registers`].
 pub type Register = u16;
 
-/// The register of every thread that holds the flags, see [`expr::flags`].
+/// The register of every thread that contains the flags, see [`expr::flags`].
 pub const FLAGS: Register = 0;
-/// The register of every thread that carries a value from the read of an unlocked read-modify-write
-/// instruction to its write.
+/// The register of every thread that passes the loaded value of an unlocked read-modify-write
+/// instruction to its store.
 pub const CARRIED: Register = 1;
 
 /// A cell of memory: the unit of access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The variable, with `[i]` for an element of an array.
+    /// The name of the variable, with `[i]` for an element of an array.
     pub name: String,
     /// Its address.
     pub address: u64,
-    /// Bits that it keeps.
+    /// Width of its content.
     pub width: Width,
-    /// Bits that instructions access: a store has just so many, a load at most.
+    /// Width of accesses: exactly that of stores, and the largest of loads.
     pub access: Width,
-    /// What it holds at first.
+    /// Its initial value.
     pub initial: u64,
 }
 
-/// A register by name with its value at the start.
+/// A register with its name and initial value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterInfo {
-    /// Full register, `rax`, or a symbolic name.
+    /// Name of the full register, such as `rax`, or a symbolic name.
     pub name: String,
     /// Initial value.
     pub initial: u64,
 }
 
-/// An instruction as written.
+/// An instruction of the source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Its text.
     pub text: String,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
     /// Its first step.
     pub first: u32,
-    /// If it reads and writes memory in two steps: the one step that it is with the prefix `lock`.
+    /// For an instruction that reads and writes memory in two steps: its single step with the
+    /// prefix `lock`.
     pub locked: Option<Box<Step>>,
 }
 
-/// What a fence orders.
+/// The accesses that a fence orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fence {
-    /// All accesses before with all after.
+    /// All accesses before with all accesses after.
     Full,
     /// Stores before with stores after.
     Store,
 }
 
-/// What a step does to memory.
+/// The memory access of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing.
+    /// No access.
     None,
     /// A load.
     Read {
-        /// From where.
+        /// The address.
         address: Expr,
-        /// How many bits.
+        /// The width.
         width: Width,
     },
     /// A store, unless `when` is zero.
     Write {
-        /// To where.
+        /// The address.
         address: Expr,
-        /// How many bits.
+        /// The width.
         width: Width,
-        /// What.
+        /// The value.
         value: Expr,
-        /// Whether.
+        /// The condition; `None` if unconditional.
         when: Option<Expr>,
     },
-    /// A locked instruction: a load and, unless `when` is zero, a store at the same moment. Orders
-    /// like a full fence.
+    /// A locked instruction: a load and, unless `when` is zero, a store, atomically. It orders like
+    /// a full fence.
     Update {
-        /// Where.
+        /// The address.
         address: Expr,
-        /// How many bits.
+        /// The width.
         width: Width,
-        /// What is stored, may use the loaded value.
+        /// The stored value; may use the loaded value.
         value: Expr,
-        /// Whether something is stored, may use the loaded value.
+        /// The condition of the store; may use the loaded value.
         when: Option<Expr>,
     },
     /// A fence.
     Fence(Fence),
 }
 
-/// Where control goes after a step.
+/// The control flow after a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// To the next step.
     Fall,
-    /// There.
+    /// To the given step.
     Jump(u32),
-    /// There unless the condition is zero, else to the next step.
+    /// To the given step unless the condition is zero, else to the next step.
     Branch(Expr, u32),
 }
 
-/// A part of an instruction that accesses memory at most once. Registers get their values together,
-/// after the access.
+/// A part of an instruction that accesses memory at most once. Its registers are assigned
+/// simultaneously, after the access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The access.
     pub access: Access,
-    /// Registers that it sets; the expressions may use the loaded value and see the registers as
-    /// they were before.
+    /// Assignments of registers. The expressions may use the loaded value and read the registers
+    /// before the step.
     pub assigns: Vec<(Register, Expr)>,
-    /// Where control goes.
+    /// The control flow after it.
     pub next: Next,
-    /// The instruction that it is part of.
+    /// The index of its instruction.
     pub instruction: u32,
 }
 
 impl Access {
-    /// All expressions that it evaluates.
+    /// Returns all expressions of the access.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let of = match self {
             Access::None | Access::Fence(_) => [None; 3],
@@ -180,7 +181,7 @@ impl Access {
 }
 
 impl Step {
-    /// All expressions that it evaluates.
+    /// Returns all expressions of the step.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let branch = if let Next::Branch(e, _) = &self.next { Some(e) } else { None };
         self.access.expressions().chain(self.assigns.iter().map(|a| &a.1)).chain(branch)
@@ -201,7 +202,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// A thread without code.
+    /// Creates a thread without code.
     pub fn new(name: impl Into<String>) -> Self {
         let special = ["flags", "carried"].map(|n| RegisterInfo { name: n.into(), initial: 0 });
         Self {
@@ -211,15 +212,15 @@ impl Thread {
             instructions: Vec::new(),
         }
     }
-    /// The register of a name, made if there is none.
+    /// Returns the register with a name, creating it if necessary.
     pub fn register(&mut self, name: &str) -> Register {
         let at = self.registers.iter().position(|r| r.name == name).unwrap_or_else(|| {
             self.registers.push(RegisterInfo { name: name.into(), initial: 0 });
             self.registers.len() - 1
         });
-        Register::try_from(at).expect("as many registers as names in a text")
+        Register::try_from(at).expect("at most as many registers as names in the text")
     }
-    /// Whether no step goes back.
+    /// True if no step jumps backwards.
     pub fn is_loop_free(&self) -> bool {
         self.steps.iter().enumerate().all(|(at, s)| match s.next {
             Next::Fall => true,
@@ -228,31 +229,31 @@ impl Thread {
     }
 }
 
-/// Threads over memory.
+/// A program: threads over memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Memory, addresses ascending.
+    /// The cells of memory, by ascending address.
     pub cells: Vec<Cell>,
     /// The threads.
     pub threads: Vec<Thread>,
 }
 
 impl Program {
-    /// The cell at an address.
+    /// Finds the cell at an address.
     pub fn cell_at(&self, address: u64) -> Option<usize> {
         self.cells.binary_search_by_key(&address, |c| c.address).ok()
     }
-    /// Whether no thread has a loop.
+    /// True if no thread has a loop.
     pub fn is_loop_free(&self) -> bool {
         self.threads.iter().all(Thread::is_loop_free)
     }
-    /// The most stores a buffer is to hold, if nobody asked for another bound: any number for code
-    /// without loops, since then a buffer never holds more than the stores of its thread; else
-    /// 4.
-    pub fn buffer_bound(&self, asked: Option<u32>) -> Option<u32> {
-        asked.or_else(|| (!self.is_loop_free()).then_some(4))
+    /// Returns the capacity of buffers: the requested one, or by default unlimited for code without
+    /// loops, and 4 for code with loops. In code without loops a buffer never holds more than the
+    /// stores of its thread.
+    pub fn buffer_bound(&self, requested: Option<u32>) -> Option<u32> {
+        requested.or_else(|| (!self.is_loop_free()).then_some(4))
     }
-    /// Number of instructions of all threads.
+    /// Counts the instructions of all threads.
     pub fn size(&self) -> usize {
         self.threads.iter().map(|t| t.instructions.len()).sum()
     }

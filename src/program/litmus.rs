@@ -1,9 +1,10 @@
-//! Litmus tests for x86, as the users of the herd tools write them.
+//! Parser of litmus tests for x86 in the format of the herd tools.
 //!
-//! In: the text of a `.litmus` file of architecture `X86` or `X86_64`. Out: a [`Litmus`]: program,
-//! what is observed, condition, filter; or a [`Read`], which has no cells yet, for routes that cut
-//! memory themselves. `X86` has the destination first, `X86_64` last; a file that makes sense only
-//! the other way round is read that way. Format: Alglave, Maranget, "The diy toolsuite", <http://diy.inria.fr/doc/>.
+//! Input: the text of a `.litmus` file of architecture `X86` or `X86_64`. Output: a [`Litmus`]:
+//! program, observations, condition, filter; or a [`Read`], which has no cells yet, for routes that
+//! divide memory themselves. `X86` has the destination first, `X86_64` last. A file that is valid
+//! only in the other order is read in that order. Format: Alglave, Maranget, "The diy toolsuite",
+//! <http://diy.inria.fr/doc/>.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,7 @@ use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_outcome::{Head, Names, Question, head, table};
 
-/// The architecture in the first line.
+/// The architecture in the first line of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arch {
     /// 32 bits, Intel's order of operands, capital registers.
@@ -40,18 +41,18 @@ pub struct Litmus {
     pub program: Program,
     /// Its variables.
     pub variables: Variables,
-    /// What is asked.
+    /// The condition and its observations.
     pub question: Question<Observed>,
 }
 
 impl Litmus {
-    /// What to observe, in order.
+    /// Returns the observed registers and cells, in order.
     pub fn observables(&self) -> Vec<Observable> {
         self.question.observed.iter().map(|o| o.what).collect()
     }
 }
 
-/// A test as read: code, variables and what is asked, without cells of memory.
+/// A parsed test without cells of memory: code, variables, condition.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// Architecture.
@@ -64,14 +65,15 @@ pub struct Read {
     pub threads: Vec<Thread>,
     /// The variables.
     pub variables: Variables,
-    /// What is asked; a cell is an element of a variable, by number.
+    /// The condition. A cell in it is an element of a variable, by index.
     pub question: Question<Observed>,
     uses: Vec<Use>,
 }
 
-/// Reads a test for the machines, whose cells are accessed as a whole.
+/// Parses a test for the machines, which access cells as a whole.
 ///
 /// # Errors
+///
 /// As [`read`]; accesses of mixed sizes.
 pub fn parse(source: SourceId, text: &str) -> Result<Litmus, Diagnostic> {
     let Read { arch, name, info, threads, variables, question, uses } = read(source, text)?;
@@ -79,10 +81,11 @@ pub fn parse(source: SourceId, text: &str) -> Result<Litmus, Diagnostic> {
     Ok(Litmus { arch, name, info, program, variables, question })
 }
 
-/// Reads a test.
+/// Parses a test.
 ///
 /// # Errors
-/// What is no test, with its place.
+///
+/// A syntax or type error, with its position.
 pub fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     let head = head(source, text, arch, "X86, X86_64")?;
     let list = tokens(source, text, head.body, Form::Free)?;
@@ -160,7 +163,7 @@ fn set_register(threads: &mut [Thread], r: &InitialRegister<'_>) -> Result<(), D
     Ok(())
 }
 
-/// Knows the names of a condition.
+/// Resolver of the names in a condition.
 struct Observer<'p> {
     arch: Arch,
     threads: &'p mut Vec<Thread>,
@@ -182,8 +185,8 @@ impl Names for Observer<'_> {
                 ));
             };
             let register = thread.register(&view.full);
-            // Without a declared type a register is an `int`, however wide it is, as in the herd
-            // tools.
+            // As in the herd tools, a register without a declared type is an `int`, even if it is
+            // wider.
             let shown = match self.types.get(&(number, view.full.clone())) {
                 Some(ty) if view.width == Width::W64 || ty.width <= view.width => *ty,
                 _ => Type { width: view.width.min(Type::INT.width), ..Type::INT },
@@ -230,7 +233,7 @@ impl Names for Observer<'_> {
             return Err(Diagnostic::at(
                 Stage::Unsupported,
                 name.span,
-                format!("a condition cannot name the array `{}` as a whole", name.text),
+                format!("a condition cannot refer to the whole array `{}`", name.text),
             )
             .note(format!("expected an element, such as `{}[0]`", name.text)));
         }

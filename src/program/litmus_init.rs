@@ -1,7 +1,7 @@
-//! The initial state of a litmus test: `{ int x=1; 0:rax=x; uint64_t t[2]={1,-1}; … }`.
+//! Parser of the initial state of a litmus test: `{ int x=1; 0:rax=x; uint64_t t[2]={1,-1}; … }`.
 //!
-//! In: tokens after `{`. Out: declared variables, and registers with their values and types for
-//! when the threads are there.
+//! Input: the tokens after `{`. Output: declared variables, and initial registers with their values
+//! and types.
 
 use super::expr::Width;
 use super::registers::{self, View};
@@ -9,7 +9,7 @@ use super::variables::{Type, Variables};
 use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
 
-/// A register that the initial state says something of.
+/// A register with an entry in the initial state.
 #[derive(Clone, Debug)]
 pub(super) struct InitialRegister<'a> {
     pub thread: u32,
@@ -19,7 +19,7 @@ pub(super) struct InitialRegister<'a> {
     pub token: Token<'a>,
 }
 
-/// A thread's register: `0:EAX`, `P0:rax`, `0:%x`.
+/// Parses a thread's register: `0:EAX`, `P0:rax`, `0:%x`.
 pub(super) fn register<'a>(
     cursor: &mut Cursor<'a, '_>,
 ) -> Result<(u32, View, Token<'a>), Diagnostic> {
@@ -45,7 +45,7 @@ pub(super) fn register<'a>(
     Ok((thread, view, name))
 }
 
-/// Whether a thread's register comes next.
+/// True if the next tokens are a thread's register.
 pub(super) fn is_register(cursor: &Cursor<'_, '_>) -> bool {
     let token = cursor.peek();
     let named = token.kind == Kind::Name
@@ -54,16 +54,16 @@ pub(super) fn is_register(cursor: &Cursor<'_, '_>) -> bool {
     (token.kind == Kind::Number || named) && cursor.ahead(1).text == ":"
 }
 
-/// Takes the initial state up to and with its `}`.
+/// Parses the initial state, including its `}`.
 pub(super) fn initial_state<'a>(
     cursor: &mut Cursor<'a, '_>,
     variables: &mut Variables,
     pointer: Type,
 ) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
     let mut registers = Vec::new();
-    // Values may name variables that are declared later, so they wait.
-    let mut addresses: Vec<(Place, Token<'a>)> = Vec::new();
-    // Variables without a value so far, which may get one: `int *q; q=x;`.
+    // Values may name variables that are declared later, so they are resolved at the end.
+    let mut addresses: Vec<(AddressTarget, Token<'a>)> = Vec::new();
+    // Variables without a value so far, which may get one later: `int *q; q=x;`.
     let mut bare: Vec<&str> = Vec::new();
     while !cursor.eat("}") {
         if cursor.at_end() {
@@ -76,8 +76,8 @@ pub(super) fn initial_state<'a>(
     for (place, name) in addresses {
         let address = variables.address(name.text, name.span, 0)?;
         match place {
-            Place::Register(i) => registers[i].value = address,
-            Place::Variable(name, i) => {
+            AddressTarget::Register(i) => registers[i].value = address,
+            AddressTarget::Variable(name, i) => {
                 if let Some(v) = variables.get_mut(&name) {
                     v.initial[i] = address;
                 }
@@ -87,8 +87,8 @@ pub(super) fn initial_state<'a>(
     Ok(registers)
 }
 
-/// Where an address goes.
-enum Place {
+/// The register or element that receives an address.
+enum AddressTarget {
     Register(usize),
     Variable(String, usize),
 }
@@ -106,12 +106,12 @@ fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
     cursor.number().map(Value::Number)
 }
 
-/// Takes a register with its value.
+/// Parses a register with its value.
 fn initial_register<'a>(
     cursor: &mut Cursor<'a, '_>,
     declared: Option<Type>,
     registers: &mut Vec<InitialRegister<'a>>,
-    addresses: &mut Vec<(Place, Token<'a>)>,
+    addresses: &mut Vec<(AddressTarget, Token<'a>)>,
 ) -> Result<(), Diagnostic> {
     let (thread, view, token) = register(cursor)?;
     let at = registers.len();
@@ -119,15 +119,15 @@ fn initial_register<'a>(
     if cursor.eat("=") {
         match value(cursor)? {
             Value::Number(n) => bits = n as u64,
-            Value::Address(name) => addresses.push((Place::Register(at), name)),
+            Value::Address(name) => addresses.push((AddressTarget::Register(at), name)),
         }
     }
-    // The declared type says how the register is compared, and does not narrow its value, as
-    // the herd tools have it.
+    // As in the herd tools, the declared type determines comparisons of the register and does not
+    // narrow its value.
     let overlaps = |other: &View| {
-        let apart =
+        let disjoint =
             other.shift != view.shift && other.width == Width::W8 && view.width == Width::W8;
-        other.full == view.full && !apart
+        other.full == view.full && !disjoint
     };
     if let Some(first) = registers.iter().find(|r| r.thread == thread && overlaps(&r.view)) {
         let text = format!("the register `{thread}:{}` is initialised twice", token.text);
@@ -144,7 +144,7 @@ fn item<'a>(
     variables: &mut Variables,
     pointer: Type,
     registers: &mut Vec<InitialRegister<'a>>,
-    addresses: &mut Vec<(Place, Token<'a>)>,
+    addresses: &mut Vec<(AddressTarget, Token<'a>)>,
     bare: &mut Vec<&'a str>,
 ) -> Result<(), Diagnostic> {
     let declared = declared_type(cursor, pointer)?;
@@ -212,7 +212,7 @@ fn item<'a>(
             && valued
             && declared.is_none()
             && count.is_none()
-            // One of no type has no place for an address.
+            // A variable without a type cannot hold an address.
             && (names.is_empty() || known.declared.is_some())
         {
             bare.swap_remove(at);
@@ -220,7 +220,7 @@ fn item<'a>(
             addresses.extend(
                 names
                     .into_iter()
-                    .map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)),
+                    .map(|(i, value)| (AddressTarget::Variable(name.text.to_string(), i), value)),
             );
             return end(cursor);
         }
@@ -234,10 +234,12 @@ fn item<'a>(
     if let Some(ty) = declared {
         initial.iter_mut().for_each(|v| *v &= ty.width.mask());
     }
-    // An untyped pointer is as wide as pointers are.
+    // A pointer without a type has the width of pointers.
     let declared = if names.is_empty() { declared } else { declared.or(Some(pointer)) };
     addresses.extend(
-        names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)),
+        names
+            .into_iter()
+            .map(|(i, value)| (AddressTarget::Variable(name.text.to_string(), i), value)),
     );
     if !valued && count.is_none() {
         bare.push(name.text);
@@ -250,7 +252,7 @@ fn end(cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
     if cursor.eat(";") || cursor.is("}") { Ok(()) } else { Err(cursor.unexpected("`;` or `}`")) }
 }
 
-/// The type at the start of a declaration, if there is one.
+/// Parses the type at the start of a declaration, if there is one.
 fn declared_type(cursor: &mut Cursor<'_, '_>, pointer: Type) -> Result<Option<Type>, Diagnostic> {
     let first = cursor.peek();
     let mut words: Vec<&str> = Vec::new();

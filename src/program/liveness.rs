@@ -1,14 +1,14 @@
-//! Which registers matter from where on, and which cells a thread may still touch: two analyses
-//! over the control flow of a thread.
+//! Liveness analyses over the control flow of a thread: live registers, and the cells that the
+//! thread may still access.
 //!
-//! In: a thread, the registers that somebody looks at. Out: for each step (and the end) the
-//! registers that may be read before they are set, and the cells that may be read or written.
-//! Backward fixed points; cost: steps times registers, a few rounds.
+//! Input: a thread, its observed registers. Output: for each step (and the end) the registers that
+//! may be read before they are set, and the cells that may be read or written. Method: backward
+//! fixed points. Cost: steps times registers, times a few rounds.
 
 use super::expr::Expr;
 use super::{Access, Next, Program, Register, Step, Thread};
 
-/// The steps that may follow step `at` of a thread with `count` steps.
+/// Returns the possible successors of step `at` of a thread with `count` steps.
 pub fn successors(step: &Step, at: usize, count: usize) -> impl Iterator<Item = usize> {
     let (fall, jump) = match step.next {
         Next::Fall => (Some(at + 1), None),
@@ -40,8 +40,8 @@ pub fn registers_read(step: &Step, visit: &mut impl FnMut(Register)) {
     }
 }
 
-/// For each step and the end: whether each register is live there. The observed ones are at the
-/// end, or `always`.
+/// Computes the live registers of each step and of the end. The observed registers are live at the
+/// end, or everywhere if `always`.
 pub fn live(thread: &Thread, observed: &[Register], always: bool) -> Vec<Vec<bool>> {
     let count = thread.steps.len();
     let mut end = vec![false; thread.registers.len()];
@@ -76,24 +76,24 @@ pub fn live(thread: &Thread, observed: &[Register], always: bool) -> Vec<Vec<boo
     live
 }
 
-/// A set of cells, cell `c` being bit `c mod 64`: a superset where there are more than 64.
+/// A set of cells; cell `c` is bit `c mod 64`. With more than 64 cells it is an over-approximation.
 pub type Cells = u64;
 
-/// The set of one cell.
+/// Returns the set of one cell.
 pub fn cell_bit(cell: u32) -> Cells {
     1 << (cell % 64)
 }
 
-/// The cells that a thread may read and write from a step on.
+/// The cells that a thread may still read and write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Future {
-    /// Those that it may load.
+    /// The cells that it may load.
     pub reads: Cells,
-    /// Those that it may store to.
+    /// The cells that it may store to.
     pub writes: Cells,
 }
 
-/// For each step of a thread and its end, what it may still access by steps.
+/// Computes the cells that a thread may still access, for each step and for the end.
 pub fn futures(program: &Program, thread: &Thread) -> Vec<Future> {
     let cells = |address: &Expr| match address {
         Expr::Const(a) => program.cell_at(*a).map_or(Cells::MAX, |c| cell_bit(c as u32)),

@@ -1,13 +1,13 @@
-//! A program under a memory model, as a machine over slots.
+//! Operational machine of a program under a memory model, with states as slots.
 //!
-//! In: a [`Program`], a memory model, the most stores a buffer holds. Out: states (vectors of
-//! `u32`) and what moves them: a thread goes on ([`Machine::advance`], deterministic), or a
-//! buffered store reaches memory ([`Machine::flush`]).
+//! Input: a [`Program`], a memory model, the capacity of buffers. Output: states (vectors of `u32`)
+//! and moves: a thread takes a step ([`Machine::advance`], deterministic), or a buffered store
+//! moves to memory ([`Machine::flush`]).
 //!
-//! A state is, for each thread, its place, its buffer (if the model has buffers), its registers,
-//! and then the cells. Values below 2^31 are slots themselves; larger ones, and buffers, are
-//! numbered in tables that only grow. A register that nothing will read is zero, so that
-//! states which differ in nothing that matters are one.
+//! A state contains, for each thread, its position, its buffer (if the model has buffers) and its
+//! registers, followed by the cells. Values below 2^31 are stored directly. Larger values, and
+//! buffers, are indices into tables that only grow. Dead registers are zero, so that states with
+//! the same future are equal.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,59 +15,59 @@ use std::sync::{Arc, RwLock};
 
 use super::expr::{Expr, Width};
 use super::memory::{Entry, MemoryModel};
-use super::variables::mixed;
+use super::variables::mixed_sizes;
 use super::{Access, Fence, Next, Program, Register, liveness};
 use mu_base::{Diagnostic, Stage};
 
-/// What a move did, values as they are.
+/// The effect of a move, with decoded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// Registers and control only.
+    /// Only registers and control change.
     Local,
     /// A load.
     Read {
-        /// From this cell.
+        /// The cell.
         cell: u32,
-        /// What it found.
+        /// The value read.
         value: u64,
     },
     /// A store, into the buffer or, without buffers, into memory.
     Write {
-        /// To this cell.
+        /// The cell.
         cell: u32,
-        /// What.
+        /// The value.
         value: u64,
     },
     /// A locked instruction.
     Update {
-        /// On this cell.
+        /// The cell.
         cell: u32,
-        /// What it found.
+        /// The old value.
         old: u64,
-        /// What it left.
+        /// The new value.
         new: u64,
-        /// Whether it wrote at all.
+        /// True if it stored a value.
         wrote: bool,
     },
     /// A fence.
     Fence(Fence),
-    /// A buffered store reached memory.
+    /// A buffered store moves to memory.
     Flush {
-        /// This cell.
+        /// The cell.
         cell: u32,
-        /// What.
+        /// The value.
         value: u64,
     },
 }
 
-/// Numbers for values of 2^31 and above.
+/// Table of the values of 2^31 and above.
 #[derive(Debug, Default)]
 struct Values {
     list: Vec<u64>,
     ids: HashMap<u64, u32>,
 }
 
-/// Numbers for buffers; 0 is the empty one.
+/// Table of buffers; index 0 is the empty one.
 #[derive(Debug)]
 struct Buffers {
     list: Vec<Arc<[Entry]>>,
@@ -76,16 +76,16 @@ struct Buffers {
 
 const BIG: u32 = 1 << 31;
 
-/// The machine.
+/// A program under a memory model.
 #[derive(Debug)]
 pub struct Machine {
     /// The program.
     pub program: Program,
     /// The memory model.
     pub memory: &'static dyn MemoryModel,
-    /// Most stores a buffer holds.
+    /// Capacity of a buffer; `None`: unlimited.
     pub bound: Option<u32>,
-    /// First slot of each thread.
+    /// The first slot of each thread.
     threads: Vec<u32>,
     cells: u32,
     live: Vec<Vec<Vec<bool>>>,
@@ -101,8 +101,8 @@ macro_rules! held {
 }
 
 impl Machine {
-    /// A machine. The values of `observed` registers of each thread (all others if it is shorter)
-    /// stay until the end.
+    /// Creates a machine. The `observed` registers of each thread stay live until the end; threads
+    /// beyond the end of the list observe all registers.
     pub fn new(
         program: Program,
         memory: &'static dyn MemoryModel,
@@ -111,14 +111,14 @@ impl Machine {
     ) -> Self {
         Self::with(program, memory, bound, observed, false)
     }
-    /// A machine of which somebody looks at the `watched` registers in every state.
-    pub fn watched(
+    /// Creates a machine with registers that are observed in every state.
+    pub fn with_observed(
         program: Program,
         memory: &'static dyn MemoryModel,
         bound: Option<u32>,
-        watched: &[Vec<Register>],
+        observed: &[Vec<Register>],
     ) -> Self {
-        Self::with(program, memory, bound, watched, true)
+        Self::with(program, memory, bound, observed, true)
     }
     fn with(
         program: Program,
@@ -154,36 +154,36 @@ impl Machine {
             full: AtomicBool::new(false),
         }
     }
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slot_count(&self) -> usize {
         self.cells as usize + self.program.cells.len()
     }
-    /// The slot of a thread's place.
+    /// Returns the slot of a thread's place.
     pub fn place_slot(&self, thread: usize) -> usize {
         self.threads[thread] as usize
     }
-    /// The slot of a thread's buffer, if the model has buffers.
+    /// Returns the slot of a thread's buffer, if the model has buffers.
     pub fn buffer_slot(&self, thread: usize) -> Option<usize> {
         self.memory.buffered().then(|| self.threads[thread] as usize + 1)
     }
-    /// The slot of a register.
+    /// Returns the slot of a register.
     pub fn register_slot(&self, thread: usize, register: Register) -> usize {
         self.threads[thread] as usize + 1 + usize::from(self.memory.buffered()) + register as usize
     }
-    /// The slot of a cell.
+    /// Returns the slot of a cell.
     pub fn cell_slot(&self, cell: usize) -> usize {
         self.cells as usize + cell
     }
-    /// Whether each register is live at a place of a thread.
+    /// Returns for each register whether it is live at a position of a thread.
     pub fn live(&self, thread: usize, place: usize) -> &[bool] {
         &self.live[thread][place]
     }
-    /// Whether a store had to wait because a buffer was full.
+    /// True if a store had to wait for a full buffer.
     pub fn bound_reached(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// The slot of a value.
+    /// Returns the slot of a value.
     pub fn encode(&self, value: u64) -> u32 {
         if value < u64::from(BIG) {
             return value as u32;
@@ -199,7 +199,7 @@ impl Machine {
         }
         id
     }
-    /// The value of a slot.
+    /// Returns the value of a slot.
     pub fn decode(&self, slot: u32) -> u64 {
         if slot < BIG {
             u64::from(slot)
@@ -207,7 +207,7 @@ impl Machine {
             held!(self.values.read()).list[(slot & !BIG) as usize]
         }
     }
-    /// The stores of a buffer slot, oldest first.
+    /// Returns the stores of a buffer slot, oldest first.
     pub fn buffer(&self, slot: u32) -> Arc<[Entry]> {
         held!(self.buffers.read()).list[slot as usize].clone()
     }
@@ -229,7 +229,7 @@ impl Machine {
         id
     }
 
-    /// The state at the start.
+    /// Returns the initial state.
     pub fn initial(&self) -> Vec<u32> {
         let mut state = vec![0; self.slot_count()];
         for (t, thread) in self.program.threads.iter().enumerate() {
@@ -245,28 +245,28 @@ impl Machine {
         state
     }
 
-    /// Where a thread is: a step, or the number of its steps at the end.
+    /// Returns the position of a thread: a step, or the number of its steps at the end.
     pub fn place(&self, thread: usize, state: &[u32]) -> usize {
         state[self.place_slot(thread)] as usize
     }
-    /// Whether a thread has ended.
+    /// True if a thread has ended.
     pub fn ended(&self, thread: usize, state: &[u32]) -> bool {
         self.place(thread, state) >= self.program.threads[thread].steps.len()
     }
-    /// Whether all threads have ended and all stores are in memory.
+    /// True if all threads have ended and all buffers are empty.
     pub fn is_final(&self, state: &[u32]) -> bool {
         (0..self.program.threads.len())
             .all(|t| self.ended(t, state) && self.buffer_slot(t).is_none_or(|b| state[b] == 0))
     }
-    /// A register's value.
+    /// Returns a register's value.
     pub fn register(&self, thread: usize, register: Register, state: &[u32]) -> u64 {
         self.decode(state[self.register_slot(thread, register)])
     }
-    /// A cell's value in memory.
+    /// Returns a cell's value in memory.
     pub fn cell(&self, cell: usize, state: &[u32]) -> u64 {
         self.decode(state[self.cell_slot(cell)])
     }
-    /// A cell's value as a thread sees it.
+    /// Returns the value of a cell as a thread reads it.
     pub fn seen(&self, thread: usize, cell: usize, state: &[u32]) -> u64 {
         self.decode(self.seen_slot(thread, cell, state))
     }
@@ -283,7 +283,7 @@ impl Machine {
         state[self.cell_slot(cell)]
     }
 
-    /// The cell that an access goes to.
+    /// Finds the cell of an access.
     fn resolve(
         &self,
         thread: usize,
@@ -299,16 +299,16 @@ impl Machine {
                 self.program.threads[thread].name
             );
             return Err(Diagnostic::at(Stage::Data, span, text)
-                .note("an address register must hold the address of a variable when it is used"));
+                .note("an address register must contain the address of a variable"));
         };
         let cell = &self.program.cells[at];
         if width > cell.access || write && width != cell.access {
-            return Err(mixed(&cell.name, span, width, cell.access));
+            return Err(mixed_sizes(&cell.name, span, width, cell.access));
         }
         Ok(at)
     }
 
-    /// Lets a thread take its next step. False if it cannot: it has ended, or waits for its buffer.
+    /// Executes the next step of a thread. `None` if it has ended or waits for its buffer.
     pub fn advance(&self, thread: usize, state: &mut [u32]) -> Result<Option<Event>, Diagnostic> {
         let code = &self.program.threads[thread];
         let at = self.place(thread, state);
@@ -399,7 +399,7 @@ impl Machine {
                 }
             }
         };
-        // All expressions see the registers as they were.
+        // All expressions read the registers before the step.
         match step.assigns.as_slice() {
             [] => {}
             [(r, e)] => state[base + *r as usize] = self.encode(eval(state, e, loaded)),
@@ -420,12 +420,13 @@ impl Machine {
         Ok(Some(event))
     }
 
-    /// What a store of a width leaves in a cell: the bits above stay as they were at the start.
+    /// Computes the content of a cell after a store: bits above the width keep their initial
+    /// values.
     fn merged(&self, cell: usize, width: Width, value: u64) -> u64 {
         self.program.cells[cell].initial & !width.mask() | value & width.mask()
     }
 
-    /// Calls `visit` with the place in a thread's buffer of each store that may go to memory.
+    /// Calls `visit` with the index in a thread's buffer of each store that may move to memory.
     pub fn ready(&self, thread: usize, state: &[u32], visit: &mut dyn FnMut(usize)) {
         if let Some(b) = self.buffer_slot(thread)
             && state[b] != 0
@@ -434,7 +435,7 @@ impl Machine {
         }
     }
 
-    /// Lets a buffered store that is ready reach memory; its cell and value.
+    /// Moves a buffered store that is ready to memory. Returns its cell and value.
     pub fn flush(
         &self,
         thread: usize,
@@ -445,7 +446,7 @@ impl Machine {
         let mut entries = self.buffer(state[b]).to_vec();
         let Entry::Store { cell, value } = entries.remove(at) else {
             return Err(Diagnostic::internal(
-                "the mark of a store fence is taken for a store that is ready",
+                "the mark of a store fence is treated as a store that is ready",
             ));
         };
         state[b] = self.intern(entries);

@@ -1,12 +1,13 @@
-//! The machine as slots and transition groups, for every engine.
+//! The machine of a program as a model of slots and transition groups, for every engine.
 //!
-//! Each step of each thread is a group that requires the thread to be there; each pair of a thread
-//! and a cell that it may store to is a group that brings a buffered store to memory. What a group
-//! reads and writes is read off the step, so memoisation and decision diagrams work.
+//! Each step of each thread is a group that requires the thread to be at the step. Each pair of a
+//! thread and a cell that it may store to is a group that moves a buffered store to memory. The
+//! read and write lists of a group are derived from the step, so memoisation and decision diagrams
+//! apply.
 //!
 //! Labels are `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`,
-//! `store_fence(t)`, `flush(t, x, v)`, and `tau` for steps without memory, which are confluent:
-//! nothing else looks at a thread's registers.
+//! `store_fence(t)`, `flush(t, x, v)`, and `tau` for steps without memory access. These are
+//! confluent, because only the thread itself reads its registers.
 
 use super::expansion::OWN_NAMES;
 use super::expr::{Expr, Width};
@@ -19,31 +20,31 @@ use mu_base::ids::LabelId;
 use mu_model::table::LabelTable;
 use mu_model::{Group, Model, Slot, SlotInfo, Steps, Worker};
 
-/// What a group does.
+/// The move of a transition group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// A thread takes its step at a place.
+    /// A thread executes a step.
     Step {
         /// The thread.
         thread: u32,
-        /// The place.
+        /// The index of the step.
         place: u32,
     },
-    /// A store of a thread to a cell reaches memory.
+    /// A store of a thread to a cell moves to memory.
     Flush {
         /// The thread.
         thread: u32,
         /// The cell.
         cell: u32,
     },
-    /// The state satisfies what is looked for; nothing changes.
+    /// The state satisfies the goal; a self-loop.
     Goal,
 }
 
-/// A test of states: the slots that it reads, and the test.
+/// A predicate on states, with the slots that it reads.
 pub type Goal = (Vec<Slot>, Box<dyn Fn(&Machine, &[u32]) -> bool + Send + Sync>);
 
-/// The label of the group of a goal.
+/// The label of the goal's group.
 pub const GOAL: &str = "goal";
 
 /// The model of a machine.
@@ -55,12 +56,13 @@ pub struct ProgramModel {
     moves: Vec<Move>,
     goal: Option<Goal>,
     labels: LabelTable<String>,
-    /// Of the cells, in labels.
+    /// Names of the cells in labels.
     names: Vec<String>,
 }
 
 impl ProgramModel {
-    /// A model, with a group that has a step labelled [`GOAL`] where the goal is met.
+    /// Creates a model. With a goal, every state that satisfies it has a transition labelled
+    /// [`GOAL`].
     pub fn new(machine: Machine, goal: Option<Goal>) -> Self {
         let mut model = Self {
             names: cell_names(&machine.program),
@@ -89,7 +91,7 @@ impl ProgramModel {
         }
         model
     }
-    /// What a group does.
+    /// Returns the move of a group.
     pub fn movement(&self, group: usize) -> Move {
         self.moves[group]
     }
@@ -103,7 +105,7 @@ impl ProgramModel {
         registers_read(step, &mut |r| reads.push(m.register_slot(thread, r) as Slot));
         let mut writes = vec![at];
         writes.extend(step.assigns.iter().map(|(r, _)| m.register_slot(thread, *r) as Slot));
-        // Registers that die here become zero.
+        // Registers that become dead are set to zero.
         for to in successors(step, place, code.steps.len()) {
             for (r, &live) in m.live(thread, to).iter().enumerate() {
                 if m.live(thread, place)[r] && !live {
@@ -142,7 +144,7 @@ impl ProgramModel {
                 }
                 None => {
                     let touched = cells(address, width, true);
-                    // A cell that is not written keeps what it has, which the group must know.
+                    // A cell that is not written keeps its value, so the group must read it.
                     if when.is_some() || touched.len() > 1 {
                         reads.extend(&touched);
                     }
@@ -162,7 +164,7 @@ impl ProgramModel {
                 }
             }
         }
-        // A register that is live after one branch only keeps its value there.
+        // A register that is live after only one of the branches keeps its value on that branch.
         if branches {
             let kept: Vec<Slot> = writes.iter().copied().filter(|w| *w != at).collect();
             reads.extend(kept);
@@ -210,7 +212,7 @@ impl ProgramModel {
         }
     }
 
-    /// The label of an event of a thread.
+    /// Prints the label of an event of a thread.
     pub fn event_text(&self, thread: u32, event: Event) -> String {
         let name = |c: u32| &self.names[c as usize];
         let number = |c: u32, v: u64| self.machine.program.cells[c as usize].width.signed(v);
@@ -242,7 +244,7 @@ impl ProgramModel {
     }
 }
 
-/// Words of mCRL2 that no variable can be called.
+/// Reserved words of mCRL2, which cannot be names of variables.
 const RESERVED: [&str; 77] = [
     "act", "allow", "block", "comm", "cons", "delay", "delta", "div", "end", "eqn", "exists",
     "exp", "false", "floor", "forall", "glob", "hide", "if", "in", "init", "lambda", "map", "max",
@@ -254,7 +256,7 @@ const RESERVED: [&str; 77] = [
     "Bag2Set",
 ];
 
-/// The names of the cells as identifiers of mCRL2, all different.
+/// Returns the names of the cells as distinct mCRL2 identifiers.
 pub fn cell_names(program: &Program) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for cell in &program.cells {
@@ -270,7 +272,7 @@ pub fn cell_names(program: &Program) -> Vec<String> {
     names
 }
 
-/// A name as an identifier of mCRL2: other signs become `_`.
+/// Converts a name to an mCRL2 identifier by replacing other characters with `_`.
 pub fn identifier(name: &str) -> String {
     name.trim_end_matches(']')
         .chars()
@@ -359,7 +361,7 @@ impl Model for ProgramModel {
     }
 }
 
-/// The stores of a buffer as text, oldest first.
+/// Prints the stores of a buffer, oldest first.
 pub fn buffer_text(m: &Machine, slot: u32) -> String {
     let text = |e: &Entry| match *e {
         Entry::Store { cell, value } => {

@@ -1,11 +1,12 @@
-//! What the names of an x86 program mean, for editors: shared data, thread data, labels and
-//! registers of a thread's code, threads of unsafe states.
+//! Name resolution in x86 programs, for editors: shared data, thread data, labels and registers of
+//! a thread's code, threads of unsafe states.
 //!
-//! In: a text in the grammar of [`crate::nasm`], which need not be right: lines are read one by
-//! one. Out: a [`Naming`]. Labels and registers are a space of names for each `thread_code`; a
-//! label that an unsafe state names is one thing in all of them, as that means each thread's own. A
-//! name beside `eip` is a label, elsewhere a variable comes first. Registers keep their names, and
-//! so does what the language gives: `N`, `self`, `next`. Cost: linear.
+//! Input: a text in the grammar of [`crate::nasm`], possibly with errors, because lines are read
+//! one by one. Output: a [`Naming`]. Each `thread_code` has its own namespace of labels and
+//! registers. A label that an unsafe state names is the same name in all of them, because it refers
+//! to each thread's own label. A name compared with `eip` is a label; elsewhere variables take
+//! precedence. Registers cannot be renamed, and neither can the built-in names `N`, `self`, `next`.
+//! Cost: linear.
 
 use super::registers;
 use mu_base::naming::{Naming, Role, line};
@@ -13,10 +14,10 @@ use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{SourceId, Span};
 use std::collections::HashMap;
 
-/// Names that stand for threads in code after `$`, whatever else has such a name.
+/// Names after `$` in code that always denote threads.
 const THREADS: [&str; 2] = ["self", "next"];
 
-/// The names of a program.
+/// Resolves the names of a program.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let blanked = readable(source, text);
     let list = tokens(source, &blanked, 0, Form::Lines(';')).unwrap_or_default();
@@ -33,7 +34,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         ("N", "N: the number of threads"),
         ("self", "$self: the thread itself"),
         ("next", "$next: the next thread, round robin"),
-        ("eip", "eip[$t]: where a thread is, to be compared with a label"),
+        ("eip", "eip[$t]: the position of a thread in its code, to be compared with a label"),
     ] {
         let of = walk.out.add_builtin(Role::Constant, name, says);
         walk.given.insert(name, of);
@@ -46,11 +47,11 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     };
     of(&["shared_data", "thread_data"]).for_each(|s| walk.data(s));
     of(&["thread_code"]).for_each(|s| walk.declares_labels(s));
-    // Before the code: labels that are one thing are united first.
+    // Before the code, so that labels that unsafe states share are united first.
     of(&["unsafe_prop"]).for_each(|s| walk.property(s));
     let registers: Vec<HashMap<String, usize>> =
         of(&["thread_code"]).enumerate().map(|(i, s)| walk.code(i, s)).collect();
-    // With one code for all threads a register of an unsafe state is that of the code.
+    // If all threads share one code, a register of an unsafe state is that of the code.
     if let [only] = &registers[..] {
         for (full, place) in std::mem::take(&mut walk.registers) {
             only.get(&full).into_iter().for_each(|of| walk.out.mention(place, *of));
@@ -59,8 +60,8 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     walk.out
 }
 
-/// The text with blanks in place of what begins no word, and of comments and texts in quotes that
-/// do not end.
+/// Returns the text with blanks for characters that start no token, and for comments and quoted
+/// texts without an end.
 fn readable(source: SourceId, text: &str) -> String {
     const MOST: usize = 50;
     let mut out = text.to_string();
@@ -75,7 +76,7 @@ fn readable(source: SourceId, text: &str) -> String {
     out
 }
 
-/// A section: its name, the lines between, all of it.
+/// A section: its name, its lines, its whole range.
 struct Section<'t> {
     name: Token<'t>,
     lines: Vec<Vec<Token<'t>>>,
@@ -110,7 +111,7 @@ fn sections<'t>(list: &[Token<'t>]) -> Vec<Section<'t>> {
     out
 }
 
-/// The labels that a line begins with, each with its colon.
+/// Returns the labels at the beginning of a line, each followed by a colon.
 fn labels_of<'r, 't>(row: &'r [Token<'t>]) -> impl Iterator<Item = &'r Token<'t>> {
     row.chunks(2)
         .take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":")
@@ -122,9 +123,9 @@ struct Walk<'t> {
     out: Naming,
     variables: HashMap<String, usize>,
     given: HashMap<&'static str, usize>,
-    /// For each `thread_code`, its labels.
+    /// The labels of each `thread_code`.
     labels: Vec<HashMap<String, usize>>,
-    /// Registers of unsafe states, in full, with their places.
+    /// Full names of registers in unsafe states, with their positions.
     registers: Vec<(String, Span)>,
 }
 
@@ -161,7 +162,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// What the language gives; a number of threads may be written `n` in data.
+    /// Records a built-in name; in data the number of threads may be written `n`.
     fn mention_given(&mut self, token: &Token<'_>) {
         let found = self.given.iter().find(|g| g.0.eq_ignore_ascii_case(token.text)).map(|g| *g.1);
         found.into_iter().for_each(|of| self.out.mention(token.span, of));
@@ -186,7 +187,7 @@ impl<'t> Walk<'t> {
         self.labels.push(known);
     }
 
-    /// The label of a name as an unsafe state means it: that of each thread that has it.
+    /// Finds the label that an unsafe state names, which refers to each thread with that label.
     fn label_of_all(&mut self, name: &str) -> Option<usize> {
         let all: Vec<usize> = self.labels.iter().filter_map(|l| l.get(name).copied()).collect();
         let (stays, others) = all.split_first()?;
@@ -225,7 +226,7 @@ impl<'t> Walk<'t> {
                             let binding = &mut self.out.bindings[of];
                             (binding.scope, binding.note) = (
                                 Some(section.whole),
-                                "a thread, other than those of other names".into(),
+                                "a thread; different names denote different threads".into(),
                             );
                             threads.insert(thread.text.into(), of);
                         }
@@ -237,7 +238,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A name of a comparison. `element`: a thread in brackets follows.
+    /// Records a name of a comparison. `element`: a thread in brackets follows.
     fn side(&mut self, token: &Token<'_>, element: bool, place: bool) {
         let variable = self.variables.get(token.text).copied();
         if element {
@@ -257,7 +258,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The names of a thread's code. Gives its registers.
+    /// Resolves the names of a thread's code. Returns its registers.
     fn code(&mut self, number: usize, section: &Section<'_>) -> HashMap<String, usize> {
         let mut known: HashMap<String, usize> = HashMap::new();
         for row in &section.lines {
@@ -288,7 +289,7 @@ impl<'t> Walk<'t> {
         known
     }
 
-    /// A register of a thread, by whatever part of it. One that the architecture has not is
+    /// Records a register of a thread, given any part of it. A name unknown to the architecture is
     /// symbolic: `%name`.
     fn register(
         &mut self,
@@ -311,10 +312,10 @@ impl<'t> Walk<'t> {
         );
         let binding = &mut self.out.bindings[of];
         binding.scope = Some(section.whole);
-        binding.note = "a register of each thread that runs this code; it starts as zero".into();
+        binding.note = "a register of each thread that runs this code, initially zero".into();
         if view.is_some() {
             binding.note += &format!("; `{full}` or a part of it");
-            binding.fixed = Some("the architecture has this register");
+            binding.fixed = Some("a register of the architecture");
         }
         known.insert(full, of);
     }
@@ -344,7 +345,7 @@ crit: jne again
 end thread_code
 ";
 
-    /// The lines of what has a name, by the place of a mark that begins with it.
+    /// Returns the lines with a token that begins with `mark`.
     fn lines(text: &str, mark: &str) -> Vec<usize> {
         let all = names(SourceId(0), text).places_of(text.find(mark).unwrap() as u32);
         all.iter().map(|at| text[..*at as usize].matches('\n').count()).collect()
@@ -371,7 +372,7 @@ end thread_code
         }
     }
 
-    /// Labels are of one code, unless an unsafe state names them: then of all threads.
+    /// Labels belong to one code, unless an unsafe state names them: then to all threads.
     #[test]
     fn labels_of_several_threads() {
         let code = "begin thread_code\nl: jmp l\nm: jmp m\nend thread_code\n";
@@ -380,8 +381,8 @@ end thread_code
         assert_eq!(lines(&text, "m: jmp"), [2, 2, 6, 6, 9]);
     }
 
-    /// A label beside `eip` is one, though a variable has its name; text that is being typed leaves
-    /// the rest alive.
+    /// A label compared with `eip` is resolved although a variable has its name, and incomplete
+    /// text does not prevent resolution of the rest.
     #[test]
     fn a_variable_and_a_label_of_one_name() {
         let text = "begin shared_data\nx dd 0\nend shared_data\nbegin unsafe_prop\neip[$t] = x && x = 1\nend unsafe_prop\nbegin thread_code\n\u{20ac} (* mov eax, [x]\nx: jmp x\n";

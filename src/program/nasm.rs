@@ -1,15 +1,16 @@
-//! x86 programs for a number of threads, in the grammar of Conchon, Declerck, Zaïdi, "Compiling
-//! Parameterized X86-TSO Concurrent Programs to Cubicle-W" (ICFEM 2017), appendix A.
+//! Parser of x86 programs for a number of threads, in the grammar of Conchon, Declerck, Zaïdi,
+//! "Compiling Parameterized X86-TSO Concurrent Programs to Cubicle-W" (ICFEM 2017), appendix A.
 //!
-//! In: a text with the sections `shared_data`, `thread_data`, `thread_code`, `unsafe_prop` and
-//! `init_code`, and the number of threads. Out: an [`X86Program`]. The name `N` is the number of
-//! threads. A variable of `thread_data` has an element for each thread: `[x]` is the own one, `[x +
-//! $next]` that of the next thread round robin, `[x + $1]` that of thread 1. A counter (`! as
-//! counter`) takes part in `mov`, `inc`, `dec` and `cmp` only. Registers start as zero.
+//! Input: a text with the sections `shared_data`, `thread_data`, `thread_code`, `unsafe_prop` and
+//! `init_code`, and the number of threads. Output: an [`X86Program`]. The name `N` is the number of
+//! threads. A variable of `thread_data` has an element for each thread: `[x]` is that of the
+//! executing thread, `[x + $next]` that of the next thread round robin, `[x + $1]` that of thread
+//! 1. A counter (`! as counter`) may be used only in `mov`, `inc`, `dec` and `cmp`. Registers are
+//! initially zero.
 //!
-//! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, any of which is
-//! unsafe; several `thread_code` sections, one for each thread in order and the last one for all
-//! further threads; the instructions that litmus tests have.
+//! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, as a disjunction;
+//! several `thread_code` sections, one for each thread in order and the last one for all further
+//! threads; the instructions of litmus tests.
 
 use super::expr::Width;
 use super::property::{Property, Scope, conjunction, word};
@@ -21,25 +22,25 @@ use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use std::collections::HashMap;
 
-/// Most threads of a program.
-pub const MOST_THREADS: usize = 64;
+/// Largest number of threads; programs with more are rejected.
+pub const MAX_THREADS: usize = 64;
 
-/// A program for a fixed number of threads, and what it must never do.
+/// A program for a fixed number of threads, with its unsafe states.
 #[derive(Clone, Debug)]
 pub struct X86Program {
     /// Its threads and memory.
     pub program: Program,
     /// Its variables.
     pub variables: Variables,
-    /// For each thread, its labels and the steps that they stand before.
+    /// For each thread, its labels with the indices of the steps after them.
     pub labels: Vec<HashMap<String, u32>>,
-    /// The unsafe states; none if nothing is said of them.
+    /// The unsafe states; empty if the program does not declare any.
     pub unsafe_states: Vec<Property>,
-    /// The declarations as written.
+    /// The declarations of the source text.
     pub declarations: Vec<Declaration>,
-    /// The instructions of the last thread, as written.
+    /// The instructions of the last thread, as in the source text.
     pub statements: Vec<Statement>,
-    /// The sections `thread_code`.
+    /// The positions of the `thread_code` sections.
     pub codes: Vec<Span>,
 }
 
@@ -50,51 +51,50 @@ pub struct Declaration {
     pub name: String,
     /// Its width.
     pub width: Width,
-    /// What it holds at the start, as a number with a sign; none: anything.
+    /// Its initial value as a signed number; `None`: any value.
     pub initial: Option<Number>,
-    /// Whether it counts threads (`! as counter`).
+    /// True if it is a counter of threads (`! as counter`).
     pub counter: bool,
-    /// Whether each thread has an element.
+    /// True if each thread has an element.
     pub per_thread: bool,
-    /// Where it is declared.
+    /// Its position.
     pub span: Span,
 }
 
-/// A section: where its name stands and its tokens.
+/// A section: the position of its name, and its tokens.
 struct Section<'a> {
     name: Token<'a>,
     tokens: Vec<Token<'a>>,
 }
 
-/// Reads a program for a number of threads.
+/// Parses a program for a number of threads.
 ///
 /// # Errors
-/// What does not fit the grammar, with its place.
+///
+/// A syntax or type error, with its position.
 pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program, Diagnostic> {
     let program = parse_any(source, text, threads)?;
     match program.declarations.iter().find(|d| d.initial.is_none()) {
         Some(open) => {
-            let message = format!(
-                "`{}` holds anything at the start (`?`), expected a number or `N`",
-                open.name
-            );
+            let message =
+                format!("`{}` has no initial value (`?`), expected a number or `N`", open.name);
             Err(Diagnostic::at(Stage::Unsupported, open.span, message)
-                .note("`--threads-of any` reads such variables"))
+                .note("`--threads-of any` supports such variables"))
         }
         None => Ok(program),
     }
 }
 
-/// The same, with variables that hold anything at the start (`dd ?`).
+/// Parses a program that may have variables with any initial value (`dd ?`).
 pub(super) fn parse_any(
     source: SourceId,
     text: &str,
     threads: usize,
 ) -> Result<X86Program, Diagnostic> {
-    if threads == 0 || threads > MOST_THREADS {
+    if threads == 0 || threads > MAX_THREADS {
         return Err(Diagnostic::new(
             Stage::Usage,
-            format!("{threads} threads, expected 1 to {MOST_THREADS}"),
+            format!("{threads} threads, expected 1 to {MAX_THREADS}"),
         ));
     }
     let list = tokens(source, text, 0, Form::Lines(';'))?;
@@ -188,7 +188,7 @@ pub(super) fn parse_any(
     })
 }
 
-/// The sections of a program.
+/// The names of the sections.
 pub(super) const NAMES: [&str; 5] =
     ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
 
@@ -216,8 +216,8 @@ fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
             return Err(cursor.unexpected("the end of the line"));
         }
         let mut tokens = Vec::new();
-        // `end` at the start of a line with a section's name: a label or a jump may be called `end`
-        // as well.
+        // A section ends with `end` and its name at the start of a line, because labels may be
+        // called `end` as well.
         while !(cursor.is_word("end")
             && cursor.before().text == "\n"
             && NAMES.contains(&cursor.ahead(1).text))
@@ -250,7 +250,7 @@ fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
     }
 }
 
-/// Takes the name of the next variable that a section declares; none at its end.
+/// Parses the name of the next variable of a section; `None` at its end.
 fn declared_name<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<Token<'a>>, Diagnostic> {
     while cursor.eat("\n") {}
     if cursor.at_end() {
@@ -299,12 +299,12 @@ fn declarations(
         } else if cursor.eat_word("N") {
             Some(Number::Threads)
         } else {
-            Some(Number::Is(
+            Some(Number::Literal(
                 cursor.number().map_err(|_| cursor.unexpected("a number, `N` or `?`"))?,
             ))
         };
         let value = match initial {
-            Some(Number::Is(n)) => n,
+            Some(Number::Literal(n)) => n,
             Some(Number::Threads) => threads as i64,
             None => 0,
         };
@@ -320,7 +320,8 @@ fn declarations(
         if counter && !(cursor.eat_word("as") && cursor.eat_word("counter")) {
             return Err(cursor.unexpected("`as counter`"));
         }
-        let initial = initial.map(|n| if n == Number::Threads { n } else { Number::Is(signed) });
+        let initial =
+            initial.map(|n| if n == Number::Threads { n } else { Number::Literal(signed) });
         declared.push(Declaration {
             name: name.text.into(),
             width: ty.width,
@@ -348,13 +349,13 @@ fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
                 cursor.peek().span,
                 "code that runs before the threads start",
             );
-            return Err(error.note("`init_code` may say `start_threads`; initial values stand in `shared_data` and `thread_data`"));
+            return Err(error.note("`init_code` may contain only `start_threads`; initial values belong in `shared_data` and `thread_data`"));
         }
     }
 }
 
-/// Counters are moved, counted up and down, and compared; the paper's tool could translate nothing
-/// else.
+/// Rejects instructions on counters other than move, increment, decrement and compare; the paper's
+/// tool translates only these.
 fn check_counters(
     steps: &[Step],
     instructions: &[super::Instruction],

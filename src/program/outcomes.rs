@@ -1,16 +1,16 @@
-//! All outcomes of a program: the values of some registers and cells when all threads have ended
-//! and all stores are in memory.
+//! Search for all outcomes of a program: the values of some registers and cells when all threads
+//! have ended and all buffers are empty.
 //!
-//! In: a [`Machine`], what to look at, a [`Budget`]. Out: the set of outcomes. A depth-first search
-//! in one thread, made for programs of some instructions, of which there are thousands: no tables
-//! in advance, nothing shared. Large ones go through [`super::model`] and an engine.
+//! Input: a [`Machine`], the observables, a [`Budget`]. Output: the set of outcomes. A depth-first
+//! search in one thread, for thousands of programs with few instructions: it builds no tables in
+//! advance and shares nothing. Large programs use [`super::model`] and an engine.
 //!
-//! The search follows persistent sets (Godefroid, "Partial-Order Methods for the Verification of
-//! Concurrent Systems", 1996) of one move: a move that commutes with all that the other threads and
-//! the thread's own buffer can still do is taken alone. Such are steps without memory, stores into
-//! the buffer, fences that pass, and accesses to cells that no other thread will use in a way that
-//! conflicts. Persistent sets lose no state without moves, and outcomes are such. Cost: a hash of
-//! each state, some nanoseconds for each check of the sets.
+//! The search uses persistent sets (Godefroid, "Partial-Order Methods for the Verification of
+//! Concurrent Systems", 1996) with one move: a move that commutes with all later moves of the other
+//! threads and of the thread's own buffer is taken alone. Such moves are steps without memory
+//! access, stores into the buffer, fences that do not wait, and accesses to cells that no other
+//! thread will access in conflict. Persistent sets preserve all states without moves, and outcomes
+//! are such states. Cost: a hash of each state, and some nanoseconds for each check of the sets.
 
 use ahash::AHashSet;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use super::machine::Machine;
 use super::{Access, Register};
 use mu_base::{Budget, Diagnostic, Stop};
 
-/// Something that an outcome tells.
+/// A component of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Observable {
     /// A register of a thread.
@@ -29,7 +29,7 @@ pub enum Observable {
     Cell(u32),
 }
 
-/// The registers of each thread that are looked at.
+/// Returns the observed registers of each thread.
 pub fn observed_registers(observables: &[Observable], threads: usize) -> Vec<Vec<Register>> {
     let mut out = vec![Vec::new(); threads];
     for o in observables {
@@ -40,21 +40,20 @@ pub fn observed_registers(observables: &[Observable], threads: usize) -> Vec<Vec
     out
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     /// Values of the observables, in their order.
     pub set: BTreeSet<Vec<u64>>,
     /// States that were stored.
     pub states: u64,
-    /// Why the search ended; the set is complete if it is `Complete` and the bound was not
-    /// reached.
+    /// The stop reason. The set is complete if this is `Complete` and the bound was not reached.
     pub stop: Stop,
-    /// Whether a store had to wait for a full buffer.
+    /// True if a store had to wait for a full buffer.
     pub bound_reached: bool,
 }
 
-/// All outcomes; `reduce` is off only to compare.
+/// Computes all outcomes. `reduce` is false only in comparisons.
 pub fn outcomes(
     machine: &Machine,
     observables: &[Observable],
@@ -81,7 +80,7 @@ pub fn outcomes(
             found.set.insert(outcome(machine, observables, &state));
             continue;
         }
-        if reduce && let Some((_, next)) = lonely(machine, &futures, &state, &mut ready)? {
+        if reduce && let Some((_, next)) = persistent_move(machine, &futures, &state, &mut ready)? {
             if seen.insert(next.clone()) {
                 stack.push(next);
             }
@@ -98,7 +97,7 @@ pub fn outcomes(
     Ok(found)
 }
 
-/// What the observables are in a state.
+/// Returns the values of the observables in a state.
 pub(super) fn outcome(machine: &Machine, observables: &[Observable], state: &[u32]) -> Vec<u64> {
     let one = |o: &Observable| match *o {
         Observable::Register(t, r) => machine.register(t as usize, r, state),
@@ -107,7 +106,7 @@ pub(super) fn outcome(machine: &Machine, observables: &[Observable], state: &[u3
     observables.iter().map(one).collect()
 }
 
-/// A move: a thread takes a step, or its buffered store at a place reaches memory.
+/// A move: a thread takes a step, or its buffered store at an index moves to memory.
 pub(super) type Move = (usize, Option<usize>);
 
 /// Calls `visit` with each move of a state and the state after it.
@@ -133,15 +132,16 @@ pub(super) fn moves(
     Ok(())
 }
 
-/// A move that may be taken alone, if there is one, and the state after it.
-pub(super) fn lonely(
+/// Returns a move that may be taken alone, with the state after it, if there is one.
+pub(super) fn persistent_move(
     machine: &Machine,
     futures: &[Vec<Future>],
     state: &[u32],
     ready: &mut Vec<usize>,
 ) -> Result<Option<(Move, Box<[u32]>)>, Diagnostic> {
     let threads = machine.program.threads.len();
-    // What each thread may still read, and what it may still bring to memory.
+    // The cells that each thread may still read, and those that it may still store to or has
+    // buffered.
     let rest = |t: usize| {
         let mut future = futures[t][machine.place(t, state)];
         if let Some(b) = machine.buffer_slot(t)
@@ -164,8 +164,8 @@ pub(super) fn lonely(
             continue;
         };
         let cells = |at: usize| -> Cells {
-            // The step's own cells: its future without that of its successors is not kept, so look
-            // at the access.
+            // The cell of the step itself. Its future also contains that of its successors, so use
+            // the access.
             match &machine.program.threads[t].steps[at].access {
                 Access::None | Access::Fence(_) => 0,
                 Access::Read { address, .. }

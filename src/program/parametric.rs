@@ -1,19 +1,19 @@
-//! x86 programs for any number of threads, as written: declarations, instructions, unsafe states.
-//! Nothing is lowered and `N` stays a name.
+//! Parser of x86 programs for any number of threads, without lowering: declarations, instructions,
+//! unsafe states. `N` stays symbolic.
 //!
-//! In: a text, read as the machine reads it ([`super::nasm`]), for the most threads. Out: a
-//! [`Source`], which a translation to a system of any number of processes takes: what this reader
-//! has of instructions, initial values and claims is what the machine has. What a system has no
-//! counterpart of is unsupported: code for single threads, other words than 32 bits, computed
-//! addresses.
+//! The text is read by the reader of the machine ([`super::nasm`]), for the largest number of
+//! threads, so instructions, initial values and claims mean the same. Output: a [`Source`], for
+//! translation to a system of any number of processes. Unsupported is everything without a
+//! counterpart in such a system: code for single threads, words of other widths than 32 bits,
+//! computed addresses.
 //!
-//! Beyond what the machine takes: `dd ?` is a variable that nothing determines at the start.
+//! In addition to the machine's programs, `dd ?` declares a variable with any initial value.
 
 use super::expr::Width;
-use super::nasm::{self, MOST_THREADS, X86Program};
+use super::nasm::{self, MAX_THREADS, X86Program};
 use super::property::{Comparison, Property, Term};
 use super::registers::name_at;
-use super::x86::statement::{Element, Place, Statement, Written};
+use super::x86::statement::{Element, Place, SourceOperand, Statement};
 use super::x86::table::{Entry, Kind};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
@@ -25,9 +25,9 @@ pub use super::x86::statement::Number;
 pub enum Operand {
     /// A register, by its 32-bit name.
     Register(String, Span),
-    /// Shared data, or the thread's own element of thread data.
+    /// Shared data, or the executing thread's element of thread data.
     Memory(String, Span),
-    /// The element of thread data of a thread by its number, from 0.
+    /// The element of thread data of the thread with this number, from 0.
     Element(String, u32, Span),
     /// A number.
     Immediate(Number, Span),
@@ -36,7 +36,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Where it stands.
+    /// Returns its position.
     pub fn span(&self) -> Span {
         match self {
             Operand::Register(_, s)
@@ -53,62 +53,63 @@ impl Operand {
 pub struct Instruction {
     /// The labels before it.
     pub labels: Vec<String>,
-    /// Its name, in small letters; empty where labels stand at the end of the code.
+    /// Its mnemonic in lower case; empty for labels at the end of the code.
     pub word: String,
-    /// Its row of the instruction table; none where labels stand at the end of the code.
+    /// Its entry in the instruction table; `None` for labels at the end of the code.
     pub entry: Option<Entry>,
-    /// Whether it has the prefix `lock`.
+    /// True if it has the prefix `lock`.
     pub lock: bool,
     /// Its operands.
     pub operands: Vec<Operand>,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
-/// One side of a comparison of unsafe states. Threads are numbers of the property's threads.
+/// One side of a comparison in an unsafe state. Threads are indices into [`Unsafe::threads`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
     /// A number.
     Number(i64),
     /// A register of a thread.
     Register(usize, String),
-    /// Where a thread is.
+    /// The position of a thread.
     Place(usize),
     /// A label.
     Label(String),
-    /// What a thread sees of shared data, or of an element of thread data.
-    Seen(usize, String, Option<usize>),
-    /// What is in memory.
+    /// Shared data, or an element of thread data, as a thread reads it.
+    ThreadView(usize, String, Option<usize>),
+    /// The content of memory.
     Memory(String),
 }
 
-/// A conjunction that holds of some different threads.
+/// A conjunction that holds for some distinct threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsafe {
     /// The names of its threads, without `$`.
     pub threads: Vec<String>,
-    /// The comparisons, with their places.
+    /// The comparisons, with their positions.
     pub atoms: Vec<(Side, Comparison, Side, Span)>,
 }
 
-/// A program.
+/// A program for any number of threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// Its variables.
     pub variables: Vec<Declaration>,
     /// Its code.
     pub code: Vec<Instruction>,
-    /// What it must never do.
+    /// Its unsafe states.
     pub unsafe_states: Vec<Unsafe>,
 }
 
-/// Reads a program.
+/// Parses a program.
 ///
 /// # Errors
-/// What the machine's reader rejects, with its place; and what has no counterpart for any number of
-/// threads, as unsupported.
+///
+/// The errors of [`super::nasm`]; constructs without a counterpart for any number of threads, as
+/// unsupported.
 pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
-    let program = nasm::parse_any(source, text, MOST_THREADS)?;
+    let program = nasm::parse_any(source, text, MAX_THREADS)?;
     if let [first, second, ..] = program.codes[..] {
         let message = "a second section `thread_code`: any number of threads run one code";
         return Err(
@@ -116,7 +117,7 @@ pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
         );
     }
     if let Some(other) = program.declarations.iter().find(|d| d.width != Width::W32) {
-        return Err(narrow(&other.name, other.span));
+        return Err(unsupported_width(&other.name, other.span));
     }
     let code = code(&program)?;
     let unsafe_states =
@@ -124,14 +125,15 @@ pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
     Ok(Source { variables: program.declarations, code, unsafe_states })
 }
 
-/// The refusal of another width than 32 bits.
-fn narrow(what: &str, span: Span) -> Diagnostic {
-    let message =
-        format!("`{what}` has not 32 bits, which words of programs for any number of threads have");
+/// Builds the error for another width than 32 bits.
+fn unsupported_width(what: &str, span: Span) -> Diagnostic {
+    let message = format!(
+        "`{what}` does not have 32 bits; programs for any number of threads support only words of 32 bits"
+    );
     Diagnostic::at(Stage::Unsupported, span, message)
 }
 
-/// The instructions with the labels before them, and the labels at the end.
+/// Returns the instructions with the labels before them, and the labels at the end.
 fn code(program: &X86Program) -> Result<Vec<Instruction>, Diagnostic> {
     // All threads have the code of the last one.
     let mut labels: Vec<(u32, &String)> =
@@ -163,9 +165,9 @@ fn code(program: &X86Program) -> Result<Vec<Instruction>, Diagnostic> {
 fn instruction(statement: &Statement, labels: Vec<String>) -> Result<Instruction, Diagnostic> {
     let Statement { word, entry, locked, width, operands, span, .. } = statement;
     if width.is_some_and(|w| w != Width::W32) {
-        return Err(narrow(word, *span));
+        return Err(unsupported_width(word, *span));
     }
-    // The operands of `nop` say nothing.
+    // The operands of `nop` have no effect.
     let operands = if entry.kind == Kind::Nothing { &[] } else { operands.as_slice() };
     let operands = operands.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
     let operands = operands.into_iter().map(|o| wrapped(o, word)).collect::<Result<_, _>>()?;
@@ -179,49 +181,54 @@ fn instruction(statement: &Statement, labels: Vec<String>) -> Result<Instruction
     })
 }
 
-/// A number as the one with a sign that has its bits.
+/// Converts a number to the signed number with the same bits.
 fn wrapped(operand: Operand, word: &str) -> Result<Operand, Diagnostic> {
     match operand {
-        Operand::Immediate(Number::Is(n), span) => match super::property::word(n, Width::W32) {
-            Some(n) => Ok(Operand::Immediate(Number::Is(n), span)),
-            None => {
-                Err(Diagnostic::at(Stage::Type, span, super::x86::too_wide(n, Width::W32, word)))
+        Operand::Immediate(Number::Literal(n), span) => {
+            match super::property::word(n, Width::W32) {
+                Some(n) => Ok(Operand::Immediate(Number::Literal(n), span)),
+                None => Err(Diagnostic::at(
+                    Stage::Type,
+                    span,
+                    super::x86::too_wide(n, Width::W32, word),
+                )),
             }
-        },
+        }
         other => Ok(other),
     }
 }
 
-fn operand(written: &Written) -> Result<Operand, Diagnostic> {
+fn operand(written: &SourceOperand) -> Result<Operand, Diagnostic> {
     Ok(match written {
-        Written::Register(view, span) if view.width == Width::W32 => {
+        SourceOperand::Register(view, span) if view.width == Width::W32 => {
             Operand::Register(name_at(&view.full, Width::W32), *span)
         }
-        Written::Register(view, span) => {
+        SourceOperand::Register(view, span) => {
             let name = if view.shift == 8 {
                 format!("{}h", &view.full[1..2])
             } else {
                 name_at(&view.full, view.width)
             };
-            return Err(
-                narrow(&name, *span).note("expected `eax`, `ebx`, `ecx`, `edx`, `esi`, `edi`")
-            );
+            return Err(unsupported_width(&name, *span)
+                .note("expected `eax`, `ebx`, `ecx`, `edx`, `esi`, `edi`"));
         }
-        Written::Memory(_, Some(width), span) if *width != Width::W32 => {
+        SourceOperand::Memory(_, Some(width), span) if *width != Width::W32 => {
             let name = match width {
                 Width::W8 => "byte",
                 Width::W16 => "word",
                 _ => "qword",
             };
-            return Err(narrow(name, *span));
+            return Err(unsupported_width(name, *span));
         }
-        Written::Memory(Place::Shared(name) | Place::Element(name, Element::Own), _, span) => {
-            Operand::Memory(name.clone(), *span)
-        }
-        Written::Memory(Place::Element(name, Element::Of(thread)), _, span) => {
+        SourceOperand::Memory(
+            Place::Shared(name) | Place::Element(name, Element::Own),
+            _,
+            span,
+        ) => Operand::Memory(name.clone(), *span),
+        SourceOperand::Memory(Place::Element(name, Element::Of(thread)), _, span) => {
             Operand::Element(name.clone(), *thread, *span)
         }
-        Written::Memory(Place::Element(_, Element::Next), _, span) => {
+        SourceOperand::Memory(Place::Element(_, Element::Next), _, span) => {
             let error = Diagnostic::at(
                 Stage::Unsupported,
                 *span,
@@ -229,14 +236,13 @@ fn operand(written: &Written) -> Result<Operand, Diagnostic> {
             );
             return Err(error.note("expected `$self` or the number of a thread, `$1`"));
         }
-        Written::Memory(Place::Computed, _, span) => {
-            let message =
-                "memory at an address that is computed is not supported for any number of threads";
+        SourceOperand::Memory(Place::Computed, _, span) => {
+            let message = "a computed address is not supported for any number of threads";
             return Err(Diagnostic::at(Stage::Unsupported, *span, message)
                 .note("expected the name of a variable, `[x]`"));
         }
-        Written::Immediate(number, span) => Operand::Immediate(*number, *span),
-        Written::Label(name, span) => Operand::Label(name.clone(), *span),
+        SourceOperand::Immediate(number, span) => Operand::Immediate(*number, *span),
+        SourceOperand::Label(name, span) => Operand::Label(name.clone(), *span),
     })
 }
 
@@ -256,23 +262,27 @@ fn side(program: &X86Program, term: &Term, span: Span) -> Result<Side, Diagnosti
         let address = program.program.cells[cell].address;
         let found = program.variables.at(address).map(|(v, _)| v.name.clone());
         found.ok_or_else(|| {
-            Diagnostic::internal(format!("no variable is at {address:#x}, where a claim has one"))
+            Diagnostic::internal(format!(
+                "a claim refers to the address {address:#x}, where there is no variable"
+            ))
         })
     };
     Ok(match term {
         Term::Number(n) => Side::Number(*n),
         Term::Threads(_) => {
-            let message = "`N` in a claim, which compares numbers that do not depend on the number of threads here";
+            let message = "`N` in a claim is not supported for any number of threads";
             return Err(Diagnostic::at(Stage::Unsupported, span, message));
         }
         Term::Register(thread, own, 0, Width::W32) => {
             let full = &program.program.threads[0].registers[usize::from(own[0])].name;
             Side::Register(*thread, name_at(full, Width::W32))
         }
-        Term::Register(..) => return Err(narrow("a register in this claim", span)),
+        Term::Register(..) => return Err(unsupported_width("a register in this claim", span)),
         Term::Place(thread) => Side::Place(*thread),
         Term::Label(name, _) => Side::Label(name.clone()),
         Term::Memory(cell) => Side::Memory(variable(*cell)?),
-        Term::Seen(thread, cell, element) => Side::Seen(*thread, variable(*cell)?, *element),
+        Term::ThreadView(thread, cell, element) => {
+            Side::ThreadView(*thread, variable(*cell)?, *element)
+        }
     })
 }

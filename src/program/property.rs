@@ -1,11 +1,11 @@
-//! Unsafe states of an x86 program: conjunctions over the registers, places and memory of threads,
-//! some threads, all different.
+//! Unsafe states of an x86 program: conjunctions over the registers, positions and memory of some
+//! distinct threads.
 //!
-//! In: the tokens of an `unsafe_prop` section. Out: a [`Property`]; its truth of a state; which
-//! slots it looks at. `$t` is any thread: `eax[$t]` is its register, `eip[$t]` the place where it
-//! is, `x[$t]` its element of thread data and `$t:x` shared data as it sees them (its own buffered
-//! stores first), `x` what is in memory, another name a label. Words are compared with their sign;
-//! a number is a word of the width that it is compared with.
+//! Input: the tokens of an `unsafe_prop` section. Output: a [`Property`], its evaluation in a
+//! state, and the slots that it reads. `$t` is any thread: `eax[$t]` is its register, `eip[$t]` its
+//! position in the code, `x[$t]` its element of thread data and `$t:x` shared data as it reads them
+//! (its own buffered stores first), `x` the content of memory; any other name is a label. Words are
+//! compared as signed numbers. A number is a word of the width that it is compared with.
 
 use super::expr::Width;
 use super::machine::Machine;
@@ -36,7 +36,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The comparison that a sign writes.
+    /// Parses a comparison operator.
     fn of_sign(sign: &str) -> Option<Self> {
         Some(match sign {
             "=" | "==" => Comparison::Equal,
@@ -50,14 +50,14 @@ impl Comparison {
     }
 }
 
-/// The number with a sign that a literal is as a word of a width; `None` if it has more bits. So
-/// `0xffffffff` is -1 beside 32 bits.
+/// Returns the signed value of a literal as a word of a width; `None` if it has more bits. So
+/// `0xffffffff` is -1 in 32 bits.
 pub fn word(number: i64, width: Width) -> Option<i64> {
     width.holds(number).then(|| width.signed(number as u64 & width.mask()))
 }
 
-/// Whether the comparison that starts here is about places in the code: a name beside `eip` is a
-/// label, whatever else has that name.
+/// True if the next comparison is about positions in the code. A name compared with `eip` is always
+/// a label.
 pub(super) fn compares_places(cursor: &Cursor<'_, '_>) -> bool {
     (0..)
         .map(|i| cursor.ahead(i))
@@ -65,51 +65,51 @@ pub(super) fn compares_places(cursor: &Cursor<'_, '_>) -> bool {
         .any(|t| t.text == "eip")
 }
 
-/// One side of a comparison. Threads are numbers of the property's variables.
+/// One side of a comparison. Threads are indices into [`Property::variables`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Term {
     /// A number.
     Number(i64),
-    /// Bits of a register of a thread: the register in each thread's own numbering.
+    /// Bits of a register of a thread; the index of the register differs between threads.
     Register(usize, Vec<Register>, u32, Width),
-    /// Where a thread is.
+    /// The position of a thread.
     Place(usize),
     /// The number of threads, `N`.
     Threads(i64),
-    /// A label: the step that it stands before, in each thread that has it.
+    /// A label: the step after it, in each thread that has the label.
     Label(String, Vec<Option<u32>>),
-    /// What is in memory: the cell.
+    /// The content of a cell of memory.
     Memory(usize),
-    /// What a thread sees: the first cell, and the thread whose element is meant, if there are
-    /// several.
-    Seen(usize, usize, Option<usize>),
+    /// A cell as a thread reads it: the thread, the first cell and, for thread data, the thread
+    /// that owns the element.
+    ThreadView(usize, usize, Option<usize>),
 }
 
-/// A conjunction that holds of some different threads.
+/// A conjunction that holds for some distinct threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// Names of the threads in it, without `$`.
+    /// The names of its threads, without `$`.
     pub variables: Vec<String>,
-    /// Comparisons, all of which hold.
+    /// The comparisons, all of which must hold.
     pub atoms: Vec<(Term, Comparison, Term)>,
-    /// Where each comparison stands.
+    /// The position of each comparison.
     pub spans: Vec<Span>,
 }
 
-/// What the names of a property mean.
+/// The scope of a property's names.
 pub(super) struct Scope<'a> {
     pub program: &'a mut Program,
     pub variables: &'a Variables,
     pub labels: &'a [HashMap<String, u32>],
 }
 
-/// Takes a conjunction, to the end of its tokens.
+/// Parses a conjunction, up to the end of the tokens.
 pub(super) fn conjunction(
     tokens: &[Token<'_>],
     span: Span,
     scope: Scope<'_>,
 ) -> Result<Property, Diagnostic> {
-    // Lines do not count here.
+    // Line breaks are ignored here.
     let tokens: Vec<Token<'_>> = tokens.iter().filter(|t| t.text != "\n").copied().collect();
     let mut reader = Reader {
         cursor: Cursor::new(&tokens),
@@ -128,7 +128,7 @@ pub(super) fn conjunction(
     let (needed, threads) = (reader.found.variables.len(), reader.scope.labels.len());
     if needed > threads {
         let text = format!(
-            "a property of {needed} different threads, but there {} only {threads}",
+            "a property of {needed} distinct threads, but there {} only {threads}",
             if threads == 1 { "is" } else { "are" }
         );
         return Err(Diagnostic::at(Stage::Type, span, text)
@@ -187,11 +187,11 @@ impl Reader<'_, '_, '_> {
         Ok(())
     }
 
-    /// The width of a register or of memory.
+    /// Returns the width of a register or of memory.
     fn width(&self, term: &Term) -> Option<Width> {
         match term {
             Term::Register(.., width) => Some(*width),
-            Term::Memory(cell) | Term::Seen(_, cell, _) => {
+            Term::Memory(cell) | Term::ThreadView(_, cell, _) => {
                 Some(self.scope.program.cells[*cell].width)
             }
             Term::Number(_) | Term::Threads(_) | Term::Place(_) | Term::Label(..) => None,
@@ -215,7 +215,7 @@ impl Reader<'_, '_, '_> {
         Ok(thread)
     }
 
-    /// A variable's first cell, and whether each thread has an element.
+    /// Returns the first cell of a variable, and whether each thread has an element.
     fn variable(&self, name: Token<'_>) -> Result<(usize, bool), Diagnostic> {
         let Some(v) = self.scope.variables.get(name.text) else {
             let known: Vec<&str> =
@@ -233,7 +233,7 @@ impl Reader<'_, '_, '_> {
         let cell = self.scope.program.cell_at(v.address);
         let cell = cell.ok_or_else(|| {
             Diagnostic::internal(format!(
-                "`{}` is at {:#x}, where memory has no cell",
+                "`{}` has the address {:#x}, where memory has no cell",
                 name.text, v.address
             ))
         })?;
@@ -259,7 +259,7 @@ impl Reader<'_, '_, '_> {
                 }
                 (false, false) => None,
             };
-            return Ok(Term::Seen(thread, cell, element));
+            return Ok(Term::ThreadView(thread, cell, element));
         }
         if cursor.peek().kind == Kind::Number || cursor.is("-") {
             return Ok(Term::Number(cursor.number()?));
@@ -283,11 +283,11 @@ impl Reader<'_, '_, '_> {
                     format!("`{}` is shared data: it has no element for a thread", name.text),
                 )
                 .note(format!(
-                    "`{0}` is its value in memory, `$t:{0}` what thread `$t` sees",
+                    "`{0}` is its value in memory, `$t:{0}` its value as thread `$t` reads it",
                     name.text
                 )));
             }
-            return Ok(Term::Seen(thread, cell, Some(thread)));
+            return Ok(Term::ThreadView(thread, cell, Some(thread)));
         }
         let places: Vec<Option<u32>> =
             self.scope.labels.iter().map(|l| l.get(name.text).copied()).collect();
@@ -318,7 +318,7 @@ impl Reader<'_, '_, '_> {
 }
 
 impl Property {
-    /// All ways to choose the threads.
+    /// Returns all choices of distinct threads.
     pub fn choices(&self, threads: usize) -> Vec<Vec<usize>> {
         let mut out = vec![Vec::new()];
         for _ in &self.variables {
@@ -331,7 +331,7 @@ impl Property {
         }
         out
     }
-    /// Whether it holds of a state with these threads.
+    /// True if it holds in a state for the chosen threads.
     pub fn holds(&self, machine: &Machine, state: &[u32], chosen: &[usize]) -> bool {
         let shown =
             |cell: usize, value: u64| i128::from(machine.program.cells[cell].width.signed(value));
@@ -345,13 +345,13 @@ impl Property {
                     )
                 }
                 Term::Place(t) => machine.place(chosen[*t], state) as i128,
-                // A label is one of the thread that it is compared with.
+                // A label is resolved in the thread that it is compared with.
                 Term::Label(_, places) => match other {
                     Term::Place(t) => i128::from(places[chosen[*t]]?),
                     _ => i128::from(places.iter().flatten().next().copied()?),
                 },
                 Term::Memory(cell) => shown(*cell, machine.cell(*cell, state)),
-                Term::Seen(t, cell, element) => {
+                Term::ThreadView(t, cell, element) => {
                     let cell = cell + element.map_or(0, |e| chosen[e]);
                     shown(cell, machine.seen(chosen[*t], cell, state))
                 }
@@ -366,17 +366,17 @@ impl Property {
                 Comparison::Greater => x > y,
                 Comparison::AtLeast => x >= y,
             },
-            // A thread without the label is never there.
+            // A thread without the label is never at it.
             _ => *comparison == Comparison::Different,
         })
     }
-    /// Threads for which it holds of a state.
+    /// Finds threads for which it holds in a state.
     pub fn witnesses(&self, machine: &Machine, state: &[u32]) -> Option<Vec<usize>> {
         self.choices(machine.program.threads.len())
             .into_iter()
             .find(|c| self.holds(machine, state, c))
     }
-    /// The registers of each thread that it looks at.
+    /// Returns the registers of each thread that it reads.
     pub fn registers(&self, threads: usize) -> Vec<Vec<Register>> {
         let mut out = vec![Vec::new(); threads];
         for term in self.terms() {
@@ -386,12 +386,12 @@ impl Property {
         }
         out
     }
-    /// True if it compares memory, or what a thread sees of memory: store buffers change these
-    /// without a step of the code.
+    /// True if it reads memory, directly or as a thread. Store buffers change these values without
+    /// a step of the code.
     pub fn reads_memory(&self) -> bool {
-        self.terms().any(|t| matches!(t, Term::Memory(_) | Term::Seen(..)))
+        self.terms().any(|t| matches!(t, Term::Memory(_) | Term::ThreadView(..)))
     }
-    /// The slots that it looks at.
+    /// Returns the slots that it reads.
     pub fn slots(&self, machine: &Machine) -> Vec<Slot> {
         let threads = machine.program.threads.len();
         let mut out = Vec::new();
@@ -404,7 +404,7 @@ impl Property {
                     }
                     Term::Place(_) => out.push(machine.place_slot(t) as Slot),
                     Term::Memory(cell) => out.push(machine.cell_slot(*cell) as Slot),
-                    Term::Seen(_, cell, element) => {
+                    Term::ThreadView(_, cell, element) => {
                         out.extend(machine.buffer_slot(t).map(|b| b as Slot));
                         out.push(machine.cell_slot(cell + element.map_or(0, |_| t)) as Slot);
                     }
@@ -413,7 +413,7 @@ impl Property {
         }
         out
     }
-    /// The places of each thread that it tells from others.
+    /// Returns the positions of each thread that it distinguishes from others.
     pub fn places(&self, threads: usize) -> Vec<Vec<u32>> {
         let mut out = vec![Vec::new(); threads];
         for term in self.terms() {

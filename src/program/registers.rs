@@ -1,23 +1,23 @@
-//! Names of the x86 registers: which full register a name is a part of, and which part.
+//! Names of the x86 registers, and the parts of full registers that they denote.
 
 use super::expr::Width;
 
 /// A part of a register, or all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The full register, `rax`, or a symbolic name.
+    /// Name of the full register, such as `rax`, or a symbolic name.
     pub full: String,
-    /// How many bits.
+    /// Its width.
     pub width: Width,
-    /// From which bit on.
+    /// The lowest bit.
     pub shift: u32,
 }
 
-/// The register of a name, in any case.
+/// Parses the name of a register, in upper or lower case.
 pub fn parse(name: &str) -> Option<View> {
     let name = name.to_ascii_lowercase();
     let view = |full: String, width, shift| Some(View { full, width, shift });
-    // r8 to r15, with d, w, b for parts.
+    // r8 to r15, with the suffixes d, w, b for parts.
     if let Some(rest) = name.strip_prefix('r')
         && rest.starts_with(|c: char| c.is_ascii_digit())
     {
@@ -32,7 +32,7 @@ pub fn parse(name: &str) -> Option<View> {
         };
         return view(format!("r{number}"), width, 0);
     }
-    // The eight that have names: a, b, c, d with high bytes, the others without.
+    // The eight registers with names: a, b, c, d have high bytes, the others do not.
     let stems = ["ax", "bx", "cx", "dx", "si", "di", "bp", "sp"];
     let (prefix, stem) =
         if name.len() == 3 && name.is_ascii() { name.split_at(1) } else { ("", name.as_str()) };
@@ -41,7 +41,7 @@ pub fn parse(name: &str) -> Option<View> {
             "r" => Width::W64,
             "e" => Width::W32,
             "" => Width::W16,
-            // sil, dil, bpl, spl have their own form below.
+            // sil, dil, bpl, spl are handled below.
             _ => return None,
         };
         return view(format!("r{stem}"), width, 0);
@@ -57,8 +57,8 @@ pub fn parse(name: &str) -> Option<View> {
     }
 }
 
-/// The name of the part of a full register that has a width, for messages and outcomes: `rax` at 32
-/// bits is `eax`.
+/// Returns the name of the part of a full register with a width, for messages and outcomes: `rax`
+/// at 32 bits is `eax`.
 pub fn name_at(full: &str, width: Width) -> String {
     let Some(view) = parse(full).filter(|v| v.full == full) else { return full.to_string() };
     let stem = &view.full[1..];

@@ -1,4 +1,4 @@
-//! Litmus facts of the literature under each memory model, and the parser's cases.
+//! Tests: litmus facts of the literature under each memory model, and cases for the parser.
 
 use super::herd;
 use super::litmus::{self, Litmus};
@@ -20,8 +20,8 @@ fn refused(text: &str) -> Diagnostic {
     litmus::parse(SourceId(0), text).expect_err(text)
 }
 
-/// A test of two-letter instructions: `Wx1` stores 1 to x, `Rx` loads x into the next register, `F`
-/// is a fence, `S` a store fence, `Lx2` exchanges x with 2.
+/// Builds a test of abbreviated instructions: `Wx1` stores 1 to x, `Rx` loads x into the next
+/// register, `F` is a fence, `S` a store fence, `Lx2` exchanges x with 2.
 fn short(threads: &[&str], condition: &str) -> String {
     let mut columns: Vec<Vec<String>> = Vec::new();
     for thread in threads {
@@ -54,7 +54,7 @@ fn short(threads: &[&str], condition: &str) -> String {
     text + "exists (" + condition + ")\n"
 }
 
-/// Whether the outcome is allowed under SC, TSO, PSO.
+/// Returns whether the outcome is allowed under SC, TSO, PSO.
 fn allowed(threads: &[&str], condition: &str) -> [bool; 3] {
     ["sc", "tso", "pso"].map(|m| {
         let report = run(&short(threads, condition), m);
@@ -77,7 +77,7 @@ fn store_buffering() {
     assert_eq!(allowed(&["Lx1 Ry", "Ly1 Rx"], sb), NEVER);
     assert_eq!(allowed(&["Lx1 Ry", "Wy1 Rx"], sb), TSO_ON);
     assert_eq!(allowed(&["Wx1 Lz1 Ry", "Wy1 Lz2 Rx"], sb), NEVER);
-    // A thread sees its own store before others do.
+    // A thread reads its own store before others can.
     assert_eq!(
         allowed(&["Wx1 Rx Ry", "Wy1 Ry Rx"], "0:EAX=1 /\\ 0:EBX=0 /\\ 1:EAX=1 /\\ 1:EBX=0"),
         TSO_ON
@@ -92,7 +92,7 @@ fn message_passing() {
     assert_eq!(allowed(&["Wx1 S Wy1", "Ry Rx"], mp), NEVER);
     assert_eq!(allowed(&["Wx1 Ly1", "Ry Rx"], mp), NEVER);
     assert_eq!(allowed(&["Lx1 Wy1", "Ry Rx"], mp), NEVER);
-    // The store fence orders all that is before it, whatever is between.
+    // The store fence orders all stores before it.
     assert_eq!(allowed(&["Wx1 Wz1 S Wz2 Wy1", "Ry Rx"], mp), NEVER);
 }
 
@@ -128,7 +128,7 @@ fn r_and_s() {
 
 #[test]
 fn three_and_four_threads() {
-    // Stores reach all other threads at once.
+    // Stores become visible to all other threads simultaneously.
     let iriw = "1:EAX=1 /\\ 1:EBX=0 /\\ 3:EAX=1 /\\ 3:EBX=0";
     assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1", "Ry Rx"], iriw), NEVER);
     assert_eq!(allowed(&["Wx1", "Rx Wy1", "Ry Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"), NEVER);
@@ -178,7 +178,7 @@ fn the_form_of_the_herd_tools() {
 
 #[test]
 fn both_orders_of_operands() {
-    // X86 written with the destination last, X86_64 with the destination first.
+    // X86 with the destination last, X86_64 with the destination first.
     for text in [
         "X86 a\n{}\nP0 ;\nmovl $1,(x) ;\nmovl (x),%eax ;\nforall (0:EAX=1)\n",
         "X86_64 b\n{}\nP0 ;\nmov dword ptr [x],1 ;\nmov eax,[x] ;\nforall (0:rax=1)\n",
@@ -219,11 +219,11 @@ fn registers_of_each_width() {
         ("movl $0x1234,%eax ; cmpxchgb %dl,%ah ; movq %rax,%rax ;", "0:rax=0x1212"),
         ("movl $0x1212,%eax ; cmpxchgb %dl,%ah ; movq %rax,%rax ;", "0:rax=0x12"),
         ("cmpxchgb %dl,%al ; movq %rax,%rax ;", "0:rax=0x1122334455667700"),
-        // An address of registers of 32 bits is one of 32 bits.
+        // An address of 32-bit registers has 32 bits.
         ("movl $0x80000000,%edx ; leaq (%edx,%edx),%rbx ;", "0:rbx=0"),
         ("movl $0,%edx ; leaq -1(%edx),%rbx ;", "0:rbx=0xffffffff"),
         ("movl $0x80000000,%edx ; leaq (%rdx,%rdx),%rbx ;", "0:rbx=0x100000000"),
-        // The parity is one of the flags that an instruction may store.
+        // The parity flag can be stored too.
         ("subl %ecx,%ecx ; setp (x) ; movzbl (x),%ebx ;", "0:rbx=1"),
         ("movl $1,%ecx ; addl $1,%ecx ; setnp (x) ; movzbl (x),%ebx ;", "0:rbx=1"),
     ] {
@@ -236,7 +236,7 @@ fn registers_of_each_width() {
 fn pointers_and_arrays() {
     let text = "X86_64 p\n{ int64_t t[2]={1,-1}; 0:rax=t; 0:rbx=1; int64_t 0:rcx; }\nP0 ;\nmovq 0(%rax,%ebx,8),%rcx ;\nforall 0:rcx=-1\n";
     assert_eq!(run(text, "tso").verdict, Verdict::Ok);
-    // All in the first line.
+    // The whole test in the first line.
     assert_eq!(run("X86 o {x=1;} P0 ; MOV EAX,[x] ; forall (0:EAX=1)", "tso").verdict, Verdict::Ok);
     let text = "X86_64 q\n{ 0:rax=x; p=y; int x=5; int y=7; }\nP0 ;\nmovl (%rax),%ebx ;\nmovq (p),%rcx ;\nmovl (%rcx),%edx ;\nforall (0:rbx=5 /\\ 0:rdx=7 /\\ 0:rcx=y)\n";
     assert_eq!(run(text, "tso").verdict, Verdict::Ok);
@@ -267,7 +267,7 @@ fn unrestricted_conditions() {
     assert_eq!(test("X86 n\n{}\nP0 ;\nNOP ;\n").question.quantifier, Quantifier::Forall);
 }
 
-/// Ways to write a test that the herd tools accept.
+/// Syntactic variants that the herd tools accept.
 #[test]
 fn ways_to_write_a_test() {
     let yes = |text: &str| {
@@ -306,7 +306,7 @@ fn ways_to_write_a_test() {
     ] {
         yes(&format!("X86 s\n{{{state}}}\n{sb}exists (0:EAX=0 /\\ 1:EAX=0)"));
     }
-    // Pointers, labels at the end and on their own, jumps over code, blanks where one likes them.
+    // Pointers, labels at the end and on their own line, jumps over code, additional blanks.
     yes(
         "X86_64 p\n{ int x=5; int *p=&x; *q; q=x; 0:rbx=p; 1:rbx=x; }\nP0|P1;\nmovq (%rbx),%rcx|movl 0(%rbx),%eax;\nmovl (%rcx),%edx|;\nforall (0:rdx=5 /\\ 0:rcx=x /\\ 1:rax=5 /\\ p=x)",
     );
@@ -321,13 +321,13 @@ fn ways_to_write_a_test() {
     );
 }
 
-/// An implication binds closer than `and`, as the herd tools read it.
+/// An implication binds more tightly than `and`, as in the herd tools.
 #[test]
 fn implications_bind_closely() {
     let of = |condition: &str| {
         let text = format!("X86 c\n{{ x=1; y=1; }}\nP0 ;\nMOV EAX,[x] ;\nforall {condition}\n");
         let report = run(&text, "tso");
-        // The printed condition reads the same.
+        // The printed condition parses to the same condition.
         let again = run(&text.replace(condition, &report.condition), "tso");
         assert_eq!(
             (again.verdict, &again.condition),
@@ -373,7 +373,7 @@ fn wrong_input_is_refused_with_its_place() {
         (code("MOV [x],[y]"), "both operands"),
         (code("MOV EAX"), "has 2 operands, found 1"),
         (code("MOV $1,$2"), "cannot be the destination"),
-        (code("LOCK MOV [x],$1"), "cannot be locked"),
+        (code("LOCK MOV [x],$1"), "does not support it"),
         (code("MOV AL,EBX"), "a register of 32 bits where `MOV` has 8 bits"),
         (code("MOVB [x],$1 ; MOVL [x],$1"), "several sizes"),
         (code("NOP | NOP"), "more columns"),
@@ -404,14 +404,14 @@ fn operands_without_an_encoding_are_refused() {
         ("cmovz eax, 1", "the source of `cmovz` must be a register or memory"),
         ("cmovz al, bl", "`cmovz` of 8 bits"),
         ("setz dword [X]", "sets a byte"),
-        ("shl eax, ch", "takes its count from cl"),
+        ("shl eax, ch", "must be a number or cl"),
         ("xadd eax, [X]", "the source of `xadd` must be a register"),
         ("cmpxchg eax, [X]", "the source of `cmpxchg` must be a register"),
         ("cmpxchg [X], 1", "the source of `cmpxchg` must be a register"),
-        ("mov ah, sil", "takes no high byte"),
-        ("mov r8b, ah", "takes no high byte"),
-        ("movzx rax, bh", "takes no high byte"),
-        ("mov ah, [r9]", "takes no high byte"),
+        ("mov ah, sil", "cannot combine a high byte"),
+        ("mov r8b, ah", "cannot combine a high byte"),
+        ("movzx rax, bh", "cannot combine a high byte"),
+        ("mov ah, [r9]", "cannot combine a high byte"),
         ("mov eax, [cx]", "a register of 16 bits in an address"),
     ] {
         let text = format!(
@@ -441,8 +441,8 @@ fn operands_without_an_encoding_are_refused() {
     }
 }
 
-/// The reader for any number of threads is the machine's, and keeps `N` and the threads of
-/// elements.
+/// The reader for any number of threads agrees with the machine's, and preserves `N` and the
+/// threads of elements.
 #[test]
 fn what_a_proof_reads_is_what_the_machine_reads() {
     use super::parametric::{Declaration, Number, Operand, Side, Source};
@@ -456,9 +456,9 @@ begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [
         variables.iter().map(|Declaration { initial, counter, .. }| (*initial, *counter)).collect();
     let expected = [
         (Some(Number::Threads), true),
-        (Some(Number::Is(-1)), false),
+        (Some(Number::Literal(-1)), false),
         (None, false),
-        (Some(Number::Is(7)), false),
+        (Some(Number::Literal(7)), false),
     ];
     assert_eq!(initial, expected);
     let operands: Vec<_> = code.iter().map(|i| i.operands.as_slice()).collect();
@@ -472,7 +472,7 @@ begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [
         "{operands:?}"
     );
     assert!(
-        matches!(operands[3], [_, Operand::Immediate(Number::Is(-2_147_483_648), _)]),
+        matches!(operands[3], [_, Operand::Immediate(Number::Literal(-2_147_483_648), _)]),
         "{operands:?}"
     );
     assert_eq!(
@@ -481,13 +481,13 @@ begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [
     );
     let sides: Vec<_> = unsafe_states[0].atoms.iter().map(|a| (a.0.clone(), a.2.clone())).collect();
     assert_eq!(sides[0], (Side::Place(0), Side::Label("last".into())));
-    assert_eq!(sides[1], (Side::Seen(1, "E".into(), Some(0)), Side::Number(-1)));
+    assert_eq!(sides[1], (Side::ThreadView(1, "E".into(), Some(0)), Side::Number(-1)));
     assert_eq!(sides[2], (Side::Register(0, "edi".into()), Side::Register(1, "edi".into())));
     assert_eq!(sides[3], (Side::Memory("X".into()), Side::Number(1)));
-    // What a variable holds at first must be known for a number of threads.
+    // For a fixed number of threads every initial value must be known.
     assert!(
         super::nasm::parse(SourceId(0), text, 2)
-            .is_err_and(|d| d.message.contains("holds anything at the start"))
+            .is_err_and(|d| d.message.contains("has no initial value"))
     );
 }
 
@@ -521,7 +521,7 @@ fn computed_addresses_of_thread_data_are_refused() {
     }
 }
 
-/// Every beginning of a test, and every test with a character less, is read or refused, never a
+/// Every prefix of a test, and every test without one character, is accepted or rejected without a
 /// panic.
 #[test]
 fn damaged_tests_do_no_harm() {

@@ -1,11 +1,11 @@
-//! The variables of a program and where they are in memory.
+//! Variables of a program and their layout in memory.
 //!
-//! In: declarations, uses. Out: the cells. Variables are far enough from each other that no
+//! Input: declarations and uses. Output: the cells. Variables are so far from each other that no
 //! arithmetic within one reaches the next.
 //!
-//! A cell is accessed as a whole: all stores to it have one width, and loads have at most that; the
-//! bits above stay as they were at the start. Accesses of mixed sizes beyond that are refused,
-//! since a store buffer forwards parts of values in ways that this model does not have.
+//! A cell is accessed as a whole: all stores to it have one width, and loads have at most that
+//! width; the bits above keep their initial values. Other accesses of mixed sizes are unsupported,
+//! because a store buffer forwards parts of values in ways that this model does not have.
 
 use std::collections::HashMap;
 
@@ -13,24 +13,24 @@ use super::Cell;
 use super::expr::Width;
 use mu_base::{Diagnostic, Span, Stage};
 
-/// Address of the first variable: no number that a test is likely to use.
+/// The address of the first variable; unlikely to occur as a number in a test.
 const FIRST: u64 = 0x3f2e_4000;
-/// Variables start at multiples of this.
+/// Alignment of variables.
 const ALIGN: u64 = 64;
 
-/// A type: how many bits, and whether they are shown with a sign.
+/// A type: width and signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
     /// Width.
     pub width: Width,
-    /// Whether it is signed.
+    /// True if it is signed.
     pub signed: bool,
 }
 
 impl Type {
-    /// `int`, which is what has no type in a litmus test.
+    /// `int`, the default type in a litmus test.
     pub const INT: Type = Type { width: Width::W32, signed: true };
-    /// The type of a C name.
+    /// Looks up a C type by name.
     pub fn of_name(name: &str) -> Option<Self> {
         let (width, signed) = match name {
             "int8_t" | "char" => (Width::W8, true),
@@ -52,35 +52,35 @@ impl Type {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Address of its first element.
+    /// The address of its first element.
     pub address: u64,
     /// Declared type of an element.
     pub declared: Option<Type>,
-    /// Whether it is an array.
+    /// True if it is an array.
     pub array: bool,
-    /// Whether each thread has an element of its own, which its name means in the thread's code.
+    /// True if each thread has an element of its own, which the name denotes in the thread's code.
     pub per_thread: bool,
-    /// Initial values, one an element.
+    /// The initial values of the elements.
     pub initial: Vec<u64>,
 }
 
 impl Variable {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub fn element(&self) -> u64 {
         self.declared.map_or(Type::INT.width, |t| t.width).bytes()
     }
 }
 
-/// A use of memory in code.
+/// A memory access in code.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
-    /// Where, if the text says it.
+    /// The address, if it is constant.
     pub address: Option<u64>,
-    /// How many bits.
+    /// Its width.
     pub width: Width,
-    /// Whether it writes.
+    /// True if it writes.
     pub write: bool,
-    /// The instruction.
+    /// The position of the instruction.
     pub span: Span,
 }
 
@@ -90,32 +90,33 @@ pub struct Variables {
     list: Vec<Variable>,
     by_name: HashMap<String, usize>,
     next: u64,
-    /// Whether a use declares.
+    /// True if a use declares the variable.
     implicit: bool,
 }
 
 impl Variables {
-    /// None yet. If `implicit`, those that are used without declaration are of no type and zero.
+    /// Creates an empty set. If `implicit`, an undeclared variable is declared by its first use,
+    /// without a type and with the value zero.
     pub fn new(implicit: bool) -> Self {
         Self { list: Vec::new(), by_name: HashMap::new(), next: FIRST, implicit }
     }
-    /// Whether a use declares.
+    /// True if a use declares the variable.
     pub fn declares_by_use(&self) -> bool {
         self.implicit
     }
-    /// The variables in the order of their addresses.
+    /// Returns the variables in the order of their addresses.
     pub fn list(&self) -> &[Variable] {
         &self.list
     }
-    /// A variable by name.
+    /// Returns a variable by name.
     pub fn get(&self, name: &str) -> Option<&Variable> {
         self.by_name.get(name).map(|&i| &self.list[i])
     }
-    /// A variable by name, for change.
+    /// Returns a variable by name, for modification.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Variable> {
         self.by_name.get(name).map(|&i| &mut self.list[i])
     }
-    /// Declares a variable that is not there yet.
+    /// Declares a new variable.
     pub fn declare(
         &mut self,
         name: &str,
@@ -138,7 +139,7 @@ impl Variables {
         let last = self.list.len() - 1;
         &mut self.list[last]
     }
-    /// The address that a name means in the code of a thread.
+    /// Returns the address that a name denotes in the code of a thread.
     pub fn address(&mut self, name: &str, span: Span, thread: usize) -> Result<u64, Diagnostic> {
         if let Some(v) = self.get(name) {
             return Ok(v.address + if v.per_thread { thread as u64 * v.element() } else { 0 });
@@ -154,14 +155,14 @@ impl Variables {
         }
         Err(error)
     }
-    /// The variable that an address points into, and the distance from its start.
+    /// Finds the variable that contains an address, and the offset.
     pub fn at(&self, address: u64) -> Option<(&Variable, u64)> {
         let i = self.list.partition_point(|v| v.address <= address).checked_sub(1)?;
         let v = &self.list[i];
         let offset = address - v.address;
         (offset < v.element() * v.initial.len() as u64).then_some((v, offset))
     }
-    /// The text of a value that may be an address.
+    /// Prints a value that is the address of a variable; `None` for others.
     pub fn address_text(&self, value: u64) -> Option<String> {
         match self.at(value)? {
             (v, 0) => Some(v.name.clone()),
@@ -171,7 +172,7 @@ impl Variables {
             (v, offset) => Some(format!("{}+{offset}", v.name)),
         }
     }
-    /// The cells, given all that the code does.
+    /// Computes the cells, given all uses in the code.
     pub fn cells(&self, uses: &[Use]) -> Result<Vec<Cell>, Diagnostic> {
         let mut by_address: HashMap<u64, Vec<&Use>> = HashMap::new();
         for u in uses {
@@ -179,9 +180,9 @@ impl Variables {
                 by_address.entry(address).or_default().push(u);
             }
         }
-        let mut roaming = uses.iter().filter(|u| u.address.is_none()).map(|u| u.width);
-        let first = roaming.next();
-        let roaming = first.filter(|w| roaming.all(|o| o == *w));
+        let mut computed_accesses = uses.iter().filter(|u| u.address.is_none()).map(|u| u.width);
+        let first = computed_accesses.next();
+        let computed_accesses = first.filter(|w| computed_accesses.all(|o| o == *w));
         let mut cells = Vec::new();
         for v in &self.list {
             for (i, &initial) in v.initial.iter().enumerate() {
@@ -190,15 +191,15 @@ impl Variables {
                 let here = by_address.remove(&address).unwrap_or_default();
                 let declared = v.declared.map(|t| t.width);
                 let widest = here.iter().map(|u| u.width).max();
-                let access = widest.or(roaming).or(declared).unwrap_or(Width::W32);
+                let access = widest.or(computed_accesses).or(declared).unwrap_or(Width::W32);
                 let access =
                     if here.is_empty() && v.array { declared.unwrap_or(access) } else { access };
                 if let Some(u) = here.iter().find(|u| u.write && u.width != access) {
-                    return Err(mixed(&name, u.span, u.width, access));
+                    return Err(mixed_sizes(&name, u.span, u.width, access));
                 }
                 let width = declared.unwrap_or(Type::INT.width);
                 if let Some(wide) = here.iter().find(|u| u.width > width) {
-                    return Err(beyond(&name, wide.span, wide.width, width));
+                    return Err(access_too_wide(&name, wide.span, wide.width, width));
                 }
                 let access = access.min(width);
                 cells.push(Cell { name, address, width, access, initial: initial & width.mask() });
@@ -219,19 +220,19 @@ impl Variables {
     }
 }
 
-/// The refusal of an access that is wider than what it accesses.
-fn beyond(cell: &str, span: Span, found: Width, size: Width) -> Diagnostic {
-    Diagnostic::at(Stage::Unsupported, span, format!("an access of {} bits goes beyond `{cell}`, which has {}", found.bits(), size.bits()))
+/// Builds the error for an access that is wider than its variable.
+fn access_too_wide(cell: &str, span: Span, found: Width, size: Width) -> Diagnostic {
+    Diagnostic::at(Stage::Unsupported, span, format!("an access of {} bits goes beyond `{cell}`, which has {} bits", found.bits(), size.bits()))
         .note("a variable has the size of its declared type; without one it is an `int`, or a pointer if it holds an address at first")
 }
 
-/// The refusal of an access of another size.
-pub(super) fn mixed(cell: &str, span: Span, found: Width, other: Width) -> Diagnostic {
+/// Builds the error for accesses of mixed sizes.
+pub(super) fn mixed_sizes(cell: &str, span: Span, found: Width, other: Width) -> Diagnostic {
     Diagnostic::at(
         Stage::Unsupported,
         span,
         format!(
-            "accesses to `{cell}` have several sizes: {} bits here, {} bits elsewhere",
+            "accesses to `{cell}` have different sizes: {} bits here, {} bits elsewhere",
             found.bits(),
             other.bits()
         ),

@@ -1,11 +1,11 @@
-//! An execution of a machine that ends in a wanted outcome, as a graph of events.
+//! Search for an execution of a machine with a wanted outcome, as a graph of events.
 //!
-//! In: a [`Machine`], what an outcome observes, which outcomes are wanted. Out: an [`Execution`]:
-//! events, reads-from and coherence, the same as the axioms build ([`super::axiomatic`]), but for
-//! programs with loops too. The search is breadth-first, so that loops are unrolled no further than
-//! necessary, with the reduction of [`super::outcomes`]. Its moves are then replayed with a number
-//! for each store, so that each load identifies its source. Cost: that of the outcomes, and 16 more
-//! bytes a state.
+//! Input: a [`Machine`], the observables, a predicate of wanted outcomes. Output: an [`Execution`]:
+//! events, reads-from and coherence. The format is that of the axioms ([`super::axiomatic`]), but
+//! programs may have loops. The search is breadth-first, so that loops are unrolled no further than
+//! necessary, with the reduction of [`super::outcomes`]. The moves are then replayed with an id for
+//! each store, so that each load identifies its source. Cost: that of the outcomes, and 16 more
+//! bytes per state.
 
 use ahash::AHashSet;
 use std::collections::VecDeque;
@@ -13,20 +13,20 @@ use std::collections::VecDeque;
 use super::axiomatic::{Event, EventKind, Execution};
 use super::liveness::{self, Future};
 use super::machine::{self, Machine};
-use super::outcomes::{Move, Observable, lonely, moves, outcome};
+use super::outcomes::{Move, Observable, moves, outcome, persistent_move};
 use mu_base::{Budget, Diagnostic, Stop};
 
-/// What a search for an execution found.
+/// The result of a search for an execution.
 #[derive(Clone, Debug)]
 pub struct Witness {
     /// The execution with its outcome, if there is one.
     pub execution: Option<(Execution, Vec<u64>)>,
-    /// Why the search ended; without an execution, none exists only if that is `Complete` and no
-    /// buffer was full.
+    /// The stop reason. Without an execution, none exists only if this is `Complete` and no buffer
+    /// was full.
     pub stop: Stop,
 }
 
-/// Looks for an execution with a wanted outcome.
+/// Searches for an execution with a wanted outcome.
 pub fn witness(
     machine: &Machine,
     observables: &[Observable],
@@ -37,7 +37,7 @@ pub fn witness(
         machine.program.threads.iter().map(|t| liveness::futures(&machine.program, t)).collect();
     let initial: Box<[u32]> = machine.initial().into();
     let mut seen: AHashSet<Box<[u32]>> = AHashSet::from([initial.clone()]);
-    // Of each state: the one before and the move.
+    // For each state: its predecessor and the move.
     let mut before: Vec<(u32, Move)> = vec![(0, (0, None))];
     let mut queue: VecDeque<(u32, Box<[u32]>)> = VecDeque::from([(0, initial)]);
     let mut ready = Vec::new();
@@ -50,16 +50,16 @@ pub fn witness(
         if machine.is_final(&state) {
             let found = outcome(machine, observables, &state);
             if wanted(&found) {
-                let mut way = Vec::new();
+                let mut path = Vec::new();
                 let mut at = number;
                 while at != 0 {
                     let (earlier, step) = before[at as usize];
-                    way.push(step);
+                    path.push(step);
                     at = earlier;
                 }
-                way.reverse();
+                path.reverse();
                 return Ok(Witness {
-                    execution: Some((replay(machine, &way)?, found)),
+                    execution: Some((replay(machine, &path)?, found)),
                     stop: Stop::Complete,
                 });
             }
@@ -71,7 +71,7 @@ pub fn witness(
                 queue.push_back((before.len() as u32 - 1, next));
             }
         };
-        match lonely(machine, &futures, &state, &mut ready)? {
+        match persistent_move(machine, &futures, &state, &mut ready)? {
             Some((step, next)) => take(step, next),
             None => moves(machine, &state, &mut ready, &mut take)?,
         }
@@ -79,15 +79,15 @@ pub fn witness(
     Ok(Witness { execution: None, stop: Stop::Complete })
 }
 
-/// The events of a run of the machine.
-fn replay(machine: &Machine, way: &[Move]) -> Result<Execution, Diagnostic> {
+/// Returns the events of a run of the machine.
+fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
     let program = &machine.program;
     let mut state = machine.initial();
     let mut events: Vec<Event> = Vec::new();
     let mut coherence: Vec<Vec<usize>> = vec![Vec::new(); program.cells.len()];
-    // By thread, the stores that wait: to the same cell they reach memory in their order.
+    // The buffered stores of each thread; stores to one cell reach memory in order.
     let mut waiting: Vec<Vec<(u32, usize)>> = vec![Vec::new(); program.threads.len()];
-    for &(thread, flush) in way {
+    for &(thread, flush) in path {
         if let Some(at) = flush {
             let (cell, _) = machine.flush(thread, at, &mut state)?;
             let first = waiting[thread].iter().position(|w| w.0 == cell);
@@ -164,8 +164,8 @@ mod tests {
         )
     }
 
-    /// Whether an execution is one of the model: no cycle in the two relations of the axioms, built
-    /// here from what the execution says.
+    /// True if an execution is consistent: the two relations of the axioms, rebuilt here from its
+    /// events, are acyclic.
     fn consistent(execution: &Execution, axioms: Axioms) -> bool {
         let n = execution.events.len();
         let (mut uniproc, mut ghb) = (vec![vec![false; n]; n], vec![vec![false; n]; n]);
@@ -181,7 +181,7 @@ mod tests {
             for b in (0..n).filter(|&b| b > a && e[b].thread == e[a].thread) {
                 let accesses = [a, b].iter().all(|&i| e[i].reads() || e[i].writes());
                 uniproc[a][b] = accesses && e[a].cell == e[b].cell;
-                // A store fence keeps stores apart, so any of them between two stores does.
+                // A store fence orders all stores around it, so any fence between two stores does.
                 let fenced = (a..b).any(|m| e[m].thread == e[a].thread && mark(m))
                     && e[a].writes()
                     && e[b].writes();
@@ -222,8 +222,8 @@ mod tests {
         })
     }
 
-    /// Each outcome of random programs has an execution, it is one by the axioms, and its values
-    /// are those of the stores that loads took.
+    /// Each outcome of a random program has an execution, which the axioms allow, and its values
+    /// are those of the sources of loads.
     #[test]
     fn every_outcome_has_a_consistent_execution() {
         let mut drawn = 0;

@@ -108,7 +108,7 @@ pub(super) fn seen(
         watched.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
         places.iter_mut().zip(p.places(count)).for_each(|(w, r)| w.extend(r));
     }
-    let machine = Machine::watched(program.program.clone(), memory, bound, &watched);
+    let machine = Machine::with_observed(program.program.clone(), memory, bound, &watched);
     let reads: Vec<Slot> = program.unsafe_states.iter().flat_map(|p| p.slots(&machine)).collect();
     let choices = program.unsafe_states.iter().map(|p| (p.clone(), p.choices(count))).collect();
     Seen { machine, places, reads, choices }

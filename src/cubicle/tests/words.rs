@@ -151,7 +151,7 @@ fn by_words(program: &nasm::X86Program) -> Option<bool> {
     for p in &program.unsafe_states {
         watched.iter_mut().zip(p.registers(threads)).for_each(|(w, r)| w.extend(r));
     }
-    let machine = mu_program::machine::Machine::watched(
+    let machine = mu_program::machine::Machine::with_observed(
         program.program.clone(),
         mu_program::memory::TSO,
         None,

@@ -258,17 +258,17 @@ fn shifts_that_keep_the_flags() {
 #[test]
 fn what_has_no_counterpart_is_refused_by_name() {
     let faults = [
-        ("X dd 0", "mov eax, [X + ecx*4]", "computed is not supported"),
-        ("X dd 0", "mov al, 1", "has not 32 bits"),
+        ("X dd 0", "mov eax, [X + ecx*4]", "a computed address is not supported"),
+        ("X dd 0", "mov al, 1", "does not have 32 bits"),
         ("X dd ?", "mov eax, [X]\nand eax, 1", "a bit operation on words"),
         ("X dd 0", "lea eax, [X]", "`lea` with these operands"),
-        ("X dd 0", "mov word [X], 1", "`word` has not 32 bits"),
-        ("X dd 0", "movb [X], 1", "`movb` has not 32 bits"),
-        ("X dd 0", "mov ch, 1", "`ch` has not 32 bits"),
+        ("X dd 0", "mov word [X], 1", "`word` does not have 32 bits"),
+        ("X dd 0", "movb [X], 1", "`movb` does not have 32 bits"),
+        ("X dd 0", "mov ch, 1", "`ch` does not have 32 bits"),
         ("X dd 0", "cmovz [X], eax", "the destination of `cmovz` must be a register"),
         ("X dd 0", "mov eax, 4294967296", "does not fit in the 32 bits"),
         ("X dd -2147483649", "nop", "does not fit in the 32 bits"),
-        ("X dd 0", "lock add eax, [X]", "whose destination is not in memory"),
+        ("X dd 0", "lock add eax, [X]", "but its destination is not in memory"),
         ("X dd 0", "l: inc eax\njp bad\njmp l", "`jp` tests the parity of the lowest byte"),
         ("X dd ?", "cmp dword [X], 1\njnp bad", "the result before it has few values"),
         (
@@ -287,7 +287,7 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dd 0", "lock mov [X], eax", "`lock` before `mov`"),
         ("X dd 0", "mov [Y], eax", "no variable `Y` is declared"),
         ("T dd 0", "mov [T], eax", "another name of the system"),
-        ("X dw 0", "mov word [X], 1", "`X` has not 32 bits"),
+        ("X dw 0", "mov word [X], 1", "`X` does not have 32 bits"),
     ];
     for (data, code, message) in faults {
         let fault =

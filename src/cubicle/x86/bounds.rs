@@ -47,7 +47,7 @@ impl Translator<'_> {
         let shared = self.source.variables.iter().filter(|v| !v.per_thread && !v.counter);
         let mut found = BTreeMap::new();
         for v in shared {
-            let Some(Number::Is(initial)) = v.initial else { continue };
+            let Some(Number::Literal(initial)) = v.initial else { continue };
             if let Some(most) = self.most_threads(&v.name, initial).filter(|most| *most >= FEWEST) {
                 let mut array = format!("{}_counted", capital(&v.name));
                 while self.source.variables.iter().any(|w| capital(&w.name) == array)

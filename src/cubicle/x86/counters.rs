@@ -48,7 +48,10 @@ impl Translator<'_> {
         let counter = own_name.as_str();
         let kind = i.entry.map(|e| e.kind);
         match (kind, &i.operands[1..]) {
-            (Some(Kind::Mov), [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
+            (
+                Some(Kind::Mov),
+                [Operand::Immediate(n @ (Number::Literal(0) | Number::Threads), _)],
+            ) => {
                 let value = if *n == Number::Threads { "True" } else { "False" };
                 let all = Right::Cases(vec![(None, Value::Term(constant(value)))]);
                 let update =
@@ -59,7 +62,7 @@ impl Translator<'_> {
             }
             (
                 Some(Kind::Compare(BinOp::Sub)),
-                [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)],
+                [Operand::Immediate(n @ (Number::Literal(0) | Number::Threads), _)],
             ) => {
                 // All cells alike: the counter is 0 or N; else it is above or below that. Both are
                 // words without the sign bit, so the sign of the difference is that

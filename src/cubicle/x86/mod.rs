@@ -337,7 +337,7 @@ impl<'a> Translator<'a> {
         }
         match operand {
             Operand::Register(r, _) => Ok(own(&self.register(r))),
-            Operand::Immediate(Number::Is(n), _) => Ok(number(*n)),
+            Operand::Immediate(Number::Literal(n), _) => Ok(number(*n)),
             Operand::Immediate(Number::Threads, span) => unsupported(
                 *span,
                 "`N` has no value here: only a counter can be compared with it or set to it",
@@ -518,10 +518,10 @@ impl<'a> Translator<'a> {
             Side::Register(t, r) => Term::Cell(name(self.register(r)), vec![threads[*t].clone()]),
             Side::Place(t) => Term::Cell(name("PC"), vec![threads[*t].clone()]),
             Side::Label(l) => constant(&self.label(l, span)?),
-            Side::Seen(t, v, None) => {
+            Side::ThreadView(t, v, None) => {
                 Term::By(threads[*t].clone(), Box::new(Term::Name(memory(v)?)))
             }
-            Side::Seen(t, v, Some(u)) => Term::By(
+            Side::ThreadView(t, v, Some(u)) => Term::By(
                 threads[*t].clone(),
                 Box::new(Term::Cell(memory(v)?, vec![threads[*u].clone()])),
             ),
@@ -601,8 +601,8 @@ impl<'a> Translator<'a> {
                     continue;
                 }
                 (true, Some(Number::Threads)) => constant("True"),
-                (true, Some(Number::Is(_))) => constant("False"),
-                (false, Some(Number::Is(n))) => number(n),
+                (true, Some(Number::Literal(_))) => constant("False"),
+                (false, Some(Number::Literal(n))) => number(n),
                 (false, Some(Number::Threads)) => continue,
             };
             start.push(compare(cell, Cmp::Eq, value));
@@ -636,7 +636,7 @@ fn initial_values(source: &Source) -> Result<(), Diagnostic> {
                     format!("the counter `{}` counts threads and cannot be thread data", v.name),
                 );
             }
-            (true, _, Some(Number::Is(n))) if n != 0 => {
+            (true, _, Some(Number::Literal(n))) if n != 0 => {
                 return unsupported(
                     v.span,
                     format!("the counter `{}` starts at {n}, expected 0 or `N`", v.name),

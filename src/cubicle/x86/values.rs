@@ -129,7 +129,7 @@ impl<'a> Analysis<'a> {
         };
         for v in &source.variables {
             let initial = match v.initial {
-                Some(Number::Is(n)) if !v.counter => Values::one(n),
+                Some(Number::Literal(n)) if !v.counter => Values::one(n),
                 _ => Values::ALL,
             };
             analysis.memory.insert(v.name.clone(), initial);
@@ -184,7 +184,7 @@ impl<'a> Analysis<'a> {
             Operand::Memory(v, _) | Operand::Element(v, _, _) => {
                 self.memory.get(v).cloned().unwrap_or(Values::ALL)
             }
-            Operand::Immediate(Number::Is(n), _) => Values::one(*n),
+            Operand::Immediate(Number::Literal(n), _) => Values::one(*n),
             Operand::Immediate(Number::Threads, _) | Operand::Label(..) => Values::ALL,
         }
     }

@@ -1,16 +1,16 @@
-//! A part of an execution: events with their rf, what is forced of uniproc and ghb, and where the
-//! threads are.
+//! Partial executions: events with their reads-from, the forced parts of uniproc and ghb, and the
+//! positions of the threads.
 //!
-//! Every change says whether both relations are still without cycles; a graph with a cycle is
-//! dropped by who made it.
+//! Every change reports whether both relations are still acyclic. The caller drops a graph with a
+//! cycle.
 
 use super::super::expr::Expr;
 use super::super::{Access, Fence, Next, Program, Register, Step};
 use super::Axioms;
-use super::relation::{MOST, Relation, bits};
+use super::relation::{MAX_EVENTS, Relation, bits};
 use mu_base::{Diagnostic, Stage};
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A load.
@@ -30,30 +30,30 @@ pub enum EventKind {
 pub struct Event {
     /// Its thread.
     pub thread: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: EventKind,
     /// The cell; 0 for a fence.
     pub cell: usize,
-    /// What it reads.
+    /// The value that it reads.
     pub read: u64,
-    /// What it writes.
+    /// The value that it writes.
     pub written: u64,
-    /// The event that it reads from; none for the initial value.
+    /// The event that it reads from; `None` for the initial value.
     pub source: Option<usize>,
     /// Its instruction in its thread.
     pub instruction: u32,
 }
 
 impl Event {
-    /// Whether it reads memory.
+    /// True if it reads memory.
     pub fn reads(&self) -> bool {
         matches!(self.kind, EventKind::Read | EventKind::Update | EventKind::Test)
     }
-    /// Whether it writes memory.
+    /// True if it writes memory.
     pub fn writes(&self) -> bool {
         matches!(self.kind, EventKind::Write | EventKind::Update)
     }
-    /// Whether all before it stays before all after it.
+    /// True if it orders all events before it before all events after it.
     fn is_full(&self) -> bool {
         matches!(self.kind, EventKind::Update | EventKind::Test | EventKind::Fence(Fence::Full))
     }
@@ -62,7 +62,7 @@ impl Event {
 /// A consistent execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Its events; those of a thread in program order.
+    /// Its events; the events of a thread are in program order.
     pub events: Vec<Event>,
     /// For each cell, its writes in coherence order.
     pub coherence: Vec<Vec<usize>>,
@@ -73,17 +73,17 @@ pub struct Execution {
 pub enum Edge {
     /// Program order.
     Po,
-    /// A load takes the value of a store.
+    /// A load reads from a store.
     Rf,
     /// A store is before another one to its cell.
     Co,
-    /// A load takes a value that is older than that of a store.
+    /// A load reads a value that is older than that of a store.
     Fr,
 }
 
 impl Execution {
-    /// What relates its events directly: all else follows from these by going on along program
-    /// order and coherence. Loads of an initial value have no edge for that.
+    /// Returns the edges between adjacent events; all others follow by composition with program
+    /// order and coherence. Loads of an initial value have no reads-from edge.
     pub fn edges(&self) -> Vec<(usize, Edge, usize)> {
         let mut out = Vec::new();
         for (a, e) in self.events.iter().enumerate() {
@@ -104,33 +104,34 @@ impl Execution {
             let next = e
                 .source
                 .map_or(0, |s| list.iter().position(|&w| w == s).map_or(list.len(), |i| i + 1));
-            // A locked instruction is itself the store after the one that it takes.
+            // A locked instruction is itself the next store after the one that it reads from.
             out.extend(list.get(next).filter(|&&b| b != a).map(|&b| (a, Edge::Fr, b)));
         }
         out
     }
 }
 
-/// Where a thread is.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug)]
-struct Local {
+struct ThreadState {
     place: usize,
-    /// Where its registers begin.
+    /// The index of its first register.
     registers: usize,
-    /// Set while its load waits for a store that was not there when there were so many events.
+    /// The number of events when its load began to wait for a later store; `None` if it does not
+    /// wait.
     since: Option<usize>,
-    /// Bits of its events.
+    /// The events of the thread, as bits.
     events: u64,
 }
 
-/// Bits of the events that access a cell.
+/// The events that access a cell, as bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Accesses {
     reads: u64,
     writes: u64,
 }
 
-/// The graph.
+/// A partial execution.
 #[derive(Clone, Debug)]
 pub(super) struct Graph<'p> {
     program: &'p Program,
@@ -138,18 +139,23 @@ pub(super) struct Graph<'p> {
     events: Vec<Event>,
     uniproc: Relation,
     ghb: Relation,
-    threads: Vec<Local>,
+    threads: Vec<ThreadState>,
     /// The registers of all threads.
     registers: Vec<u64>,
     cells: Vec<Accesses>,
 }
 
 impl<'p> Graph<'p> {
-    /// All threads at their start.
+    /// Creates the graph with all threads at their start.
     pub fn new(program: &'p Program, axioms: Axioms) -> Self {
         let (mut threads, mut registers) = (Vec::new(), Vec::new());
         for t in &program.threads {
-            threads.push(Local { place: 0, registers: registers.len(), since: None, events: 0 });
+            threads.push(ThreadState {
+                place: 0,
+                registers: registers.len(),
+                since: None,
+                events: 0,
+            });
             registers.extend(t.registers.iter().map(|r| r.initial));
         }
         let cells = vec![Accesses::default(); program.cells.len()];
@@ -164,19 +170,19 @@ impl<'p> Graph<'p> {
             cells,
         }
     }
-    /// Where a thread is.
+    /// Returns the position of a thread.
     pub fn place(&self, thread: usize) -> usize {
         self.threads[thread].place
     }
-    /// A register of a thread.
+    /// Returns a register of a thread.
     pub fn register(&self, thread: usize, register: Register) -> u64 {
         self.registers[self.threads[thread].registers + register as usize]
     }
-    /// The number of events when a thread began to wait.
+    /// Returns the number of events when a thread began to wait.
     pub fn waits_since(&self, thread: usize) -> Option<usize> {
         self.threads[thread].since
     }
-    /// Lets a thread's load take only stores that are still to come.
+    /// Restricts a thread's load to stores that are added later.
     pub fn wait(&mut self, thread: usize) {
         self.threads[thread].since = Some(self.events.len());
     }
@@ -204,7 +210,7 @@ impl<'p> Graph<'p> {
             )
         })
     }
-    /// The cell that a thread's load wants, if it is at one.
+    /// Returns the cell of a thread's next load; `None` if its next step is not a load.
     pub fn load(&self, thread: usize) -> Result<Option<usize>, Diagnostic> {
         let Some(step) = self.step(thread) else { return Ok(None) };
         match &step.access {
@@ -215,7 +221,7 @@ impl<'p> Graph<'p> {
         }
     }
 
-    /// Runs all threads up to their loads; false if that makes a cycle.
+    /// Runs all threads up to their loads. Returns false if that creates a cycle.
     pub fn run(&mut self) -> Result<bool, Diagnostic> {
         for t in 0..self.threads.len() {
             while let Some(step) = self.step(t) {
@@ -235,8 +241,8 @@ impl<'p> Graph<'p> {
                     Access::Write { address, width, value, when } => {
                         if when.as_ref().is_none_or(|w| self.eval(t, w, 0) != 0) {
                             let cell = self.cell(t, step, address, 0)?;
-                            let kept = self.program.cells[cell].initial & !width.mask();
-                            let written = kept | self.eval(t, value, 0) & width.mask();
+                            let preserves_order = self.program.cells[cell].initial & !width.mask();
+                            let written = preserves_order | self.eval(t, value, 0) & width.mask();
                             self.add(event(EventKind::Write, cell, written))?
                         } else {
                             true
@@ -246,13 +252,13 @@ impl<'p> Graph<'p> {
                 if !fine {
                     return Ok(false);
                 }
-                self.leave(t, step, 0);
+                self.finish_step(t, step, 0);
             }
         }
         Ok(true)
     }
 
-    /// Lets a thread's load take its value; false if that makes a cycle.
+    /// Executes a thread's load from the given source. Returns false if that creates a cycle.
     pub fn take(
         &mut self,
         t: usize,
@@ -286,12 +292,12 @@ impl<'p> Graph<'p> {
         }
         self.threads[t].since = None;
         let fine = self.add(event)?;
-        self.leave(t, step, loaded);
+        self.finish_step(t, step, loaded);
         Ok(fine)
     }
 
-    /// Registers and control after a step.
-    fn leave(&mut self, t: usize, step: &Step, loaded: u64) {
+    /// Updates registers and control after a step.
+    fn finish_step(&mut self, t: usize, step: &Step, loaded: u64) {
         let at = self.threads[t].place;
         let next = match &step.next {
             Next::Fall => at + 1,
@@ -306,8 +312,8 @@ impl<'p> Graph<'p> {
         self.threads[t].place = next;
     }
 
-    /// Whether the model keeps the order of two events of a thread.
-    fn kept(&self, a: &Event, b: &Event) -> bool {
+    /// True if the model preserves the order of two events of a thread.
+    fn preserves_order(&self, a: &Event, b: &Event) -> bool {
         let store = |e: &Event| e.kind == EventKind::Write;
         let mark = |e: &Event| e.kind == EventKind::Fence(Fence::Store);
         match self.axioms {
@@ -322,13 +328,13 @@ impl<'p> Graph<'p> {
         }
     }
 
-    /// Adds an event of a thread with all that it forces.
+    /// Adds an event of a thread with all edges that it forces.
     fn add(&mut self, event: Event) -> Result<bool, Diagnostic> {
         let new = self.events.len();
-        if new == MOST {
+        if new == MAX_EVENTS {
             return Err(Diagnostic::new(
                 Stage::Unsupported,
-                format!("an execution has more than {MOST} events, which is not supported"),
+                format!("an execution has more than {MAX_EVENTS} events, which is not supported"),
             ));
         }
         let (own, all) = (
@@ -338,7 +344,7 @@ impl<'p> Graph<'p> {
         let is_access = event.reads() || event.writes();
         let mut uniproc = if is_access { own & (all.reads | all.writes) } else { 0 };
         let mut ghb = bits(own)
-            .filter(|&old| self.kept(&self.events[old], &event))
+            .filter(|&old| self.preserves_order(&self.events[old], &event))
             .fold(0, |set, old| set | 1 << old);
         if let Some(s) = event.source {
             uniproc |= 1 << s;
@@ -362,14 +368,14 @@ impl<'p> Graph<'p> {
     fn writers(&self, cell: usize) -> impl Iterator<Item = usize> + use<> {
         bits(self.cells[cell].writes)
     }
-    /// What comes after an event by one of the relations.
+    /// Returns the events after an event in one of the relations.
     fn after(&self, a: usize) -> u64 {
         self.uniproc.after(a) | self.ghb.after(a)
     }
     fn before(&self, a: usize, b: usize) -> bool {
         self.uniproc.has(a, b) || self.ghb.has(a, b)
     }
-    /// Puts the events of a set after another one by both relations, where they are not yet.
+    /// Orders the events of a set after `a` in both relations.
     fn after_both(&mut self, a: usize, set: u64, changed: &mut bool) -> bool {
         let missing = set & !(self.uniproc.after(a) & self.ghb.after(a));
         bits(missing).all(|b| self.both(a, b, changed))
@@ -379,8 +385,8 @@ impl<'p> Graph<'p> {
         self.uniproc.add(a, b) && self.ghb.add(a, b)
     }
 
-    /// Adds what rf and the order so far force of co and fr. Edges may order stores to other cells,
-    /// so all cells are looked at again.
+    /// Adds the edges of co and fr that rf and the current order force. An edge may order stores to
+    /// other cells, so all cells are checked again.
     fn saturate(&mut self, first: usize) -> bool {
         let mut cells: Vec<usize> = vec![first];
         cells.extend((0..self.program.cells.len()).filter(|&c| c != first));
@@ -403,7 +409,7 @@ impl<'p> Graph<'p> {
         }
         for w in bits(writes) {
             let later = self.after(w) & !(1 << w);
-            // A load that comes after this store and takes another one: the store is before that
+            // If a load after this store reads from another store, this store is before the other
             // one.
             let others = bits(later & reads)
                 .filter_map(|r| self.events[r].source)
@@ -413,7 +419,7 @@ impl<'p> Graph<'p> {
             }
         }
         for r in bits(reads) {
-            // The load is before the stores that come after the one it takes.
+            // The load is before the stores after the one that it reads from.
             let newer = self.events[r].source.map_or(u64::MAX, |s| self.after(s));
             if !self.after_both(r, newer & writes & !(1 << r), changed) {
                 return false;
@@ -422,8 +428,8 @@ impl<'p> Graph<'p> {
         true
     }
 
-    /// What a load of a cell may take: stores that came since there were `from` events; from the
-    /// start the initial value as well.
+    /// Returns the stores that a load of a cell may read from: those added since there were `from`
+    /// events, and the initial value if `from` is `None`.
     pub fn sources(&self, cell: usize, from: Option<usize>) -> Vec<Option<usize>> {
         let initial = from.is_none().then_some(None);
         initial
@@ -431,24 +437,24 @@ impl<'p> Graph<'p> {
             .chain(self.writers(cell).filter(|&w| w >= from.unwrap_or(0)).map(Some))
             .collect()
     }
-    /// The stores to a cell that may be last.
+    /// Returns the stores to a cell that may be last.
     pub fn last_candidates(&self, cell: usize) -> Vec<usize> {
         let writes = self.cells[cell].writes;
         bits(writes).filter(|&a| self.after(a) & writes == 0).collect()
     }
-    /// Puts a store after all others to its cell; false if that makes a cycle.
+    /// Orders a store after all others to its cell. Returns false if that creates a cycle.
     pub fn make_last(&mut self, cell: usize, last: usize) -> bool {
         self.writers(cell).filter(|&w| w != last).all(|w| self.both(w, last, &mut false))
             && self.saturate(cell)
     }
-    /// The value of a cell at the end, if one store may be last.
+    /// Returns the final value of a cell, given that its last store is determined.
     pub fn last_value(&self, cell: usize) -> u64 {
         self.last_candidates(cell)
             .first()
             .map_or(self.program.cells[cell].initial, |&w| self.events[w].written)
     }
 
-    /// An execution, if what is left open of coherence can be chosen.
+    /// Returns an execution, if the open part of coherence can be chosen.
     pub fn execution(&self) -> Option<Execution> {
         let cells = self.program.cells.len();
         for cell in 0..cells {
@@ -458,7 +464,8 @@ impl<'p> Graph<'p> {
                     if self.before(a, b) || self.before(b, a) {
                         continue;
                     }
-                    // The depth is the number of pairs of stores, of which there are few.
+                    // The recursion depth is the number of unordered pairs of stores, which is
+                    // small.
                     return [(b, a), (a, b)].into_iter().find_map(|(x, y)| {
                         let mut next = self.clone();
                         (next.both(x, y, &mut false) && next.saturate(cell))

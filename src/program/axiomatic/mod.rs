@@ -1,25 +1,25 @@
-//! The memory models by axioms: which executions of a program without loops are consistent, and
-//! their outcomes.
+//! Memory models by axioms: the consistent executions of a program without loops, and their
+//! outcomes.
 //!
-//! In: a loop-free [`Program`], a model's [`Axioms`]. Out: outcomes, or one [`Execution`]: events,
-//! program order, reads-from (rf), coherence (co), from-reads (fr). An execution is consistent if
-//! two relations have no cycle (Alglave, "A formal hierarchy of weak memory models", 2012; Alglave,
-//! Maranget, Tautschnig, "Herding cats", 2014):
+//! Input: a loop-free [`Program`] and a model's [`Axioms`]. Output: outcomes, or one [`Execution`]:
+//! events, program order, reads-from (rf), coherence (co), from-reads (fr). An execution is
+//! consistent if two relations are acyclic (Alglave, "A formal hierarchy of weak memory models",
+//! 2012; Alglave, Maranget, Tautschnig, "Herding cats", 2014):
 //!
 //! - *uniproc*: program order between accesses to one cell, rf, co, fr;
-//! - *ghb*, global happens-before: the program order that the model keeps, fences, rf between
+//! - *ghb*, global happens-before: the program order that the model preserves, fences, rf between
 //!   threads (under SC all rf), co, fr.
 //!
-//! A locked instruction is one event that reads and writes, so that its atomicity follows from
-//! uniproc; it orders like a fence.
+//! A locked instruction is one event that reads and writes, so its atomicity follows from uniproc;
+//! it orders like a fence.
 //!
 //! Executions are built event by event, as in stateless model checking (Kokologiannakis, Vafeiadis,
-//! "GenMC", CAV 2021, without its revisits): all threads run up to their loads; then one load takes
-//! each of the stores that are there, or waits for one that is not there yet. No model here lets a
-//! load take the value of a store that depends on it, so each pair of program order and rf is met
-//! once. Coherence is not enumerated: what rf forces is added by saturation, and the rest is chosen
-//! only to see that it can be (first success ends it), for each combination of last stores whose
-//! outcome is new. This shares nothing with the machines but the programs and their expressions.
+//! "GenMC", CAV 2021, without its revisits). All threads run up to their loads. Then one load reads
+//! from each of the existing stores in turn, or waits for a later one. In these models no load
+//! reads from a store that depends on it, so each pair of program order and rf is visited once.
+//! Coherence is not enumerated: the edges that rf forces are added by saturation, and for each
+//! combination of last stores with a new outcome one completion is searched. This shares no code
+//! with the machines except programs and their expressions.
 
 mod graph;
 mod relation;
@@ -36,21 +36,21 @@ use super::{Access, Program};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use std::collections::BTreeSet;
 
-/// What a model keeps of program order.
+/// The part of program order that a model preserves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axioms {
     /// All of it.
     Sc,
-    /// All but a store before a load.
+    /// All but a store before a later load.
     Tso,
-    /// That of loads with all that is after them.
+    /// A load before all later accesses.
     Pso,
 }
 
 impl Axioms {
-    /// All of them.
+    /// All models.
     pub const ALL: [Axioms; 3] = [Axioms::Sc, Axioms::Tso, Axioms::Pso];
-    /// The name, as that of the machine.
+    /// Returns the name, which is that of the machine.
     pub fn name(self) -> &'static str {
         match self {
             Axioms::Sc => "sc",
@@ -58,13 +58,13 @@ impl Axioms {
             Axioms::Pso => "pso",
         }
     }
-    /// The axioms of a name.
+    /// Looks up the axioms by name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|a| a.name() == name)
     }
 }
 
-/// All outcomes of a program without loops.
+/// Computes all outcomes of a program without loops.
 pub fn outcomes(
     program: &Program,
     axioms: Axioms,
@@ -82,7 +82,7 @@ pub fn outcomes(
     Ok(Outcomes { set, states: executions, stop, bound_reached: false })
 }
 
-/// An execution with an outcome that somebody looks for.
+/// Searches an execution with a wanted outcome.
 pub fn execution(
     program: &Program,
     axioms: Axioms,
@@ -100,11 +100,11 @@ pub fn execution(
     Ok(found)
 }
 
-/// Who is shown an outcome, and the graph in which the stores that it needs are last; says whether
-/// to stop.
+/// Callback for an outcome and the graph in which its stores are last. Returns true to stop the
+/// search.
 type Visit<'a> = &'a mut dyn FnMut(&[u64], &Graph<'_>) -> bool;
 
-/// Calls `visit` for each rf and each combination of last stores; the number of rf met.
+/// Calls `visit` for each rf and each combination of last stores. Returns the number of rf visited.
 fn search(
     program: &Program,
     axioms: Axioms,
@@ -115,9 +115,9 @@ fn search(
     if !program.is_loop_free() {
         return Err(Diagnostic::new(
             Stage::Unsupported,
-            "a program with loops has no finite set of executions",
+            "a program with loops has infinitely many executions",
         )
-        .note("the machines take loops"));
+        .note("the machines support loops"));
     }
     let futures: Vec<Vec<Future>> =
         program.threads.iter().map(|t| liveness::futures(program, t)).collect();
@@ -145,8 +145,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Goes on from a graph; true if the search is to end. The depth is the number of loads, of
-    /// which there are at most [`relation::MOST`].
+    /// Extends a graph in all possible ways. Returns true to stop the search. The recursion depth
+    /// is the number of loads, at most [`relation::MAX_EVENTS`].
     fn extend(&mut self, mut graph: Graph<'a>) -> Result<bool, Diagnostic> {
         if let Err(stop) = self.budget.check(self.executions) {
             self.stop = stop;
@@ -212,7 +212,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a step accesses memory in a way that makes an event, for the size of a program.
+/// Counts the events of a program without loops.
 pub fn events(program: &Program) -> usize {
     program.threads.iter().flat_map(|t| &t.steps).filter(|s| s.access != Access::None).count()
 }

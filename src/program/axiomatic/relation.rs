@@ -1,19 +1,18 @@
-//! A relation over at most [`MOST`] events, kept transitively closed, that refuses cycles.
+//! Transitively closed relation over at most [`MAX_EVENTS`] events that rejects cycles.
 //!
-//! Cost: an edge that is new touches each event once, and so does a new event; a question is a bit
-//! test.
+//! Cost: linear in the number of events for a new edge or a new event; a query is a bit test.
 
-/// Most events of an execution.
-pub const MOST: usize = 64;
+/// Largest number of events of an execution; larger ones are unsupported.
+pub const MAX_EVENTS: usize = 64;
 
-/// The relation: row `a` has the bits of all that comes after `a`.
+/// The relation: row `a` contains the successors of `a` as bits.
 #[derive(Clone, Debug, Default)]
 pub struct Relation {
     after: Vec<u64>,
 }
 
 impl Relation {
-    /// Adds an event after those of a set of bits, and so after all that they come after.
+    /// Adds an event after the events of a set, and so after all their predecessors.
     pub fn append(&mut self, before: u64) {
         let new = 1 << self.after.len();
         for (i, row) in self.after.iter_mut().enumerate() {
@@ -23,15 +22,15 @@ impl Relation {
         }
         self.after.push(0);
     }
-    /// The bits of all that comes after `a`.
+    /// Returns the successors of `a` as bits.
     pub fn after(&self, a: usize) -> u64 {
         self.after[a]
     }
-    /// Whether `b` comes after `a`.
+    /// True if `b` is after `a`.
     pub fn has(&self, a: usize, b: usize) -> bool {
         self.after[a] >> b & 1 == 1
     }
-    /// Puts `b` after `a`; false if that makes a cycle.
+    /// Orders `b` after `a`. Returns false if that creates a cycle.
     pub fn add(&mut self, a: usize, b: usize) -> bool {
         if a == b || self.has(b, a) {
             return false;
@@ -48,7 +47,7 @@ impl Relation {
     }
 }
 
-/// The positions of the bits of a set, ascending.
+/// Returns the positions of the bits of a set, ascending.
 pub fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let at = set.trailing_zeros();
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
     use mu_base::random::Random;
 
-    /// Against reachability by search.
+    /// Compares the closure with reachability by search.
     #[test]
     fn closure_of_random_edges() {
         for seed in 0..200 {
@@ -96,12 +95,12 @@ mod tests {
             }
         }
     }
-    /// Events that come with what is before them, against the same edges one by one.
+    /// Compares events added with their predecessors to the same edges added one by one.
     #[test]
     fn appending_is_adding() {
         for seed in 0..200 {
             let mut random = Random::new(seed);
-            let n = 2 + random.below(MOST - 2);
+            let n = 2 + random.below(MAX_EVENTS - 2);
             let (mut appended, mut added) = (Relation::default(), Relation::default());
             (0..n).for_each(|_| added.append(0));
             for b in 0..n {

@@ -1,4 +1,5 @@
-//! Axioms against machines over random programs, and the literature's facts by axioms.
+//! Comparison of axioms and machines on random programs, and litmus facts of the literature by
+//! axioms.
 
 use super::super::generate::{self, Shape};
 use super::super::litmus::{self, Litmus};
@@ -12,7 +13,7 @@ fn test(text: &str) -> Litmus {
     litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
-/// Compares both routes on a program under all models; the number of outcomes.
+/// Compares both routes on a program under all models. Returns the number of outcomes.
 fn compare(seed: u64, shape: Shape) -> usize {
     let text = generate::litmus(seed, shape);
     let test = test(&text);
@@ -45,7 +46,7 @@ fn axioms_and_machines_agree_on_random_programs() {
         .for_each(|seed| _ = compare(seed, Shape { threads: 4, instructions: 3, rich: false }));
 }
 
-/// At length: `PROGRAMS=100000 SEED=1 cargo test --release --lib at_length -- --ignored
+/// Long version: `PROGRAMS=100000 SEED=1 cargo test --release --lib at_length -- --ignored
 /// --nocapture`.
 #[test]
 #[ignore = "minutes"]
@@ -64,7 +65,7 @@ fn axioms_and_machines_agree_at_length() {
     );
 }
 
-/// The textbook's facts, each under SC, TSO, PSO.
+/// Litmus facts of textbooks, each under SC, TSO, PSO.
 #[test]
 fn facts_of_the_literature() {
     let allowed = |text: &str| {

@@ -1,15 +1,16 @@
-//! Memory models as machines: what is between a thread and memory.
+//! Operational memory models: the store buffer between a thread and memory.
 //!
-//! Every thread has one buffer of stores in program order; a model says which of them may go to
-//! memory next, and which buffers behave alike. All else is the same for all of them: a load takes
-//! the newest store of its own thread to the cell if there is one in the buffer; a full fence and a
-//! locked instruction wait for an empty buffer. Sequential consistency has no buffer.
+//! Every thread has one buffer of stores in program order. A model defines the stores that may move
+//! to memory next, and the normal form of buffers with equal behaviour. The rest is the same for
+//! all models: a load reads the newest store of its own thread to the cell if the buffer contains
+//! one; a full fence and a locked instruction wait for an empty buffer. Sequential consistency has
+//! no buffer.
 
 mod pso;
 mod sc;
 mod tso;
 
-/// What waits in a buffer.
+/// An entry of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Entry {
     /// A store.
@@ -24,7 +25,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// The cell that a store goes to; a mark has none.
+    /// Returns the cell of a store; `None` for a mark.
     #[inline]
     pub fn cell(self) -> Option<u32> {
         match self {
@@ -38,21 +39,21 @@ impl Entry {
 pub trait MemoryModel: Send + Sync + std::fmt::Debug {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
-    /// Whether stores are buffered.
+    /// True if stores are buffered.
     fn buffered(&self) -> bool {
         true
     }
-    /// Whether a store fence must be remembered in the buffer.
+    /// True if a store fence must leave a mark in the buffer.
     fn marks_store_fences(&self) -> bool {
         false
     }
-    /// Calls `visit` with the place of each store that may go to memory next.
+    /// Calls `visit` with the index of each store that may move to memory next.
     fn ready(&self, buffer: &[Entry], visit: &mut dyn FnMut(usize));
-    /// Brings a buffer into the form that all buffers of the same behaviour have.
+    /// Converts a buffer to the normal form of all buffers with the same behaviour.
     fn normalise(&self, buffer: &mut Vec<Entry>);
 }
 
-/// The models by name.
+/// All models.
 pub const ALL: [&dyn MemoryModel; 3] =
     [&sc::SequentialConsistency, &tso::TotalStoreOrder, &pso::PartialStoreOrder];
 
@@ -63,7 +64,7 @@ pub const TSO: &dyn MemoryModel = ALL[1];
 /// Partial store order.
 pub const PSO: &dyn MemoryModel = ALL[2];
 
-/// The model of a name.
+/// Looks up a model by name.
 pub fn by_name(name: &str) -> Option<&'static dyn MemoryModel> {
     ALL.into_iter().find(|m| m.name() == name)
 }

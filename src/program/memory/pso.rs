@@ -1,8 +1,8 @@
 //! Partial store order (SPARC V9): a queue for each cell. A store fence orders all stores before it
-//! with all after it.
+//! before all stores after it.
 //!
-//! The queues are kept in one list: between two marks, the stores sorted by cell. A store may go to
-//! memory if no mark and no store to the same cell is before it.
+//! The queues are represented as one list: between two marks, the stores are sorted by cell. A
+//! store may move to memory if no mark and no store to the same cell is before it.
 
 use super::{Entry, MemoryModel};
 
@@ -28,7 +28,7 @@ impl MemoryModel for PartialStoreOrder {
         }
     }
     fn normalise(&self, buffer: &mut Vec<Entry>) {
-        // A mark with nothing before it orders nothing, nor does one right after another.
+        // A mark at the front, or directly after another mark, has no effect.
         let mut last = Entry::Mark;
         buffer.retain(|e| {
             let keep = *e != Entry::Mark || last != Entry::Mark;

@@ -1,4 +1,4 @@
-//! Sequential consistency (Lamport 1979): stores are in memory at once.
+//! Sequential consistency (Lamport 1979): a store updates memory immediately.
 
 use super::{Entry, MemoryModel};
 

@@ -1,8 +1,8 @@
-//! Operands that x86 has no encoding for (Intel SDM volume 2): each is rejected with its place,
-//! since it would have no meaning.
+//! Operands without an x86 encoding (Intel SDM volume 2). They are rejected with their position,
+//! because they have no meaning.
 //!
-//! In: an instruction with its operands in order. Out: nothing, or the refusal. Where the other
-//! order of operands has an encoding, the refusal says that it is worth trying.
+//! If the other order of operands has an encoding, the error is marked so that the caller tries
+//! that order.
 
 use super::super::expr::Width;
 use super::super::registers;
@@ -16,8 +16,8 @@ fn refuse<T>(span: Span, message: String, order: bool) -> Result<T, Refusal> {
     Err(Refusal { diagnostic: Diagnostic::at(Stage::Type, span, message), order })
 }
 
-/// Rejects a number of more than 32 bits in an instruction of 64, which only a move to a register
-/// takes: others extend 32 bits by their sign.
+/// Rejects a number of more than 32 bits in a 64-bit instruction. Only a move to a register has
+/// one; other instructions sign-extend 32 bits.
 pub(super) fn expect_small_number(
     word: &str,
     width: Width,
@@ -83,7 +83,7 @@ impl Assembler {
             }
             _ => {}
         }
-        // A prefix for registers that only 64-bit mode has leaves no names for high bytes.
+        // With the prefix of 64-bit registers, high bytes have no encoding.
         let high = [target, source]
             .into_iter()
             .find(|o| matches!(o, Operand::Register(_, view, _) if view.shift == 8));
@@ -91,11 +91,11 @@ impl Assembler {
             && let Some(other) = [target, source].into_iter().find(|o| self.needs_prefix(o))
         {
             let message = format!(
-                "`{word}` takes no high byte of a register beside a register of 64-bit mode"
+                "`{word}` cannot combine a high byte of a register with a register of 64-bit mode"
             );
             let error = Diagnostic::at(Stage::Type, high.span().to(other.span()), message);
             return Err(error
-                .note("that are r8 to r15, sil, dil, bpl, spl, and registers of 64 bits")
+                .note("registers of 64-bit mode are r8 to r15, sil, dil, bpl, spl, and all registers of 64 bits")
                 .into());
         }
         Ok(())

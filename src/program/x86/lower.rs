@@ -1,18 +1,18 @@
-//! From an instruction to its steps.
+//! Lowering of an instruction to steps.
 
 use super::super::expr::{BinOp, Expr, Test, Width};
 use super::super::registers::View;
 use super::super::variables::{Use, Variables};
 use super::super::{Access, CARRIED, FLAGS, Next, Register};
 use super::operand::Operand;
-use super::statement::{Number, Statement, Written};
+use super::statement::{Number, SourceOperand, Statement};
 use super::table::{self, Entry, Kind, Operands, Unary};
 use super::{Assembler, Order, Refusal, encoding};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Span, Stage};
 
 impl Assembler {
-    /// Lowers the instruction at the cursor, up to its end.
+    /// Lowers the instruction at the cursor.
     pub(super) fn instruction(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -22,8 +22,8 @@ impl Assembler {
         let kind = entry.kind;
         if let Kind::Jump | Kind::JumpIf(_) = kind {
             let target = cursor.name("a label")?;
-            let label = Written::Label(target.text.into(), target.span);
-            self.keep(&word, entry, width, locked, vec![label]);
+            let label = SourceOperand::Label(target.text.into(), target.span);
+            self.record_statement(&word, entry, width, locked, vec![label]);
             self.jumps.push((self.thread.steps.len(), target.text.into(), target.span));
             let next = match kind {
                 Kind::JumpIf(test) => {
@@ -36,21 +36,21 @@ impl Assembler {
         }
         let (mut operands, mut written) = (Vec::new(), Vec::new());
         while !(cursor.at_end() || ["|", ";", "\n"].iter().any(|s| cursor.is(s))) {
-            let (operand, as_written) = self.operand(cursor, variables)?;
+            let (operand, source_operands) = self.operand(cursor, variables)?;
             operands.push(operand);
-            written.push(as_written);
+            written.push(source_operands);
             if !cursor.eat(",") {
                 break;
             }
         }
-        // A shift by one may leave the one out.
+        // The count of a shift is optional and 1 by default.
         if operands.len() == 1 && entry.operands == Operands::Count {
             let one = Operand::Immediate(1, word.span);
             let at = if self.order == Order::Intel { 1 } else { 0 };
             operands.insert(at, one);
-            written.insert(at, Written::Immediate(Number::Is(1), word.span));
+            written.insert(at, SourceOperand::Immediate(Number::Literal(1), word.span));
         }
-        self.keep(&word, entry, width, locked, written);
+        self.record_statement(&word, entry, width, locked, written);
         let expected = match entry.operands {
             Operands::Any => operands.len(),
             Operands::None | Operands::Label => 0,
@@ -68,13 +68,13 @@ impl Assembler {
         }
         let lowered =
             Lowered { word: word.text, span: word.span, width, locked, lockable: entry.lockable };
-        // Of two operands the destination is known when their order is.
+        // The destination of two operands is known only after their order.
         if locked && !operands.iter().any(Operand::is_memory) {
             return Err(Diagnostic::at(Stage::Type, word.span, super::unlockable(word.text)).into());
         }
         match kind {
             Kind::Fence(fence) => self.push(Access::Fence(fence), Vec::new(), Next::Fall),
-            // Loads are in order already.
+            // Loads are always in order, so the fence has no effect.
             Kind::Nothing | Kind::LoadFence => self.push(Access::None, Vec::new(), Next::Fall),
             Kind::Return => {
                 self.returns.push(self.thread.steps.len());
@@ -90,21 +90,21 @@ impl Assembler {
         Ok(())
     }
 
-    /// Keeps the instruction in hand as written.
-    fn keep(
+    /// Records the current instruction as written.
+    fn record_statement(
         &mut self,
         word: &Token<'_>,
         entry: Entry,
         width: Option<Width>,
         locked: bool,
-        operands: Vec<Written>,
+        operands: Vec<SourceOperand>,
     ) {
-        let (word, span) = (word.text.to_ascii_lowercase(), self.here());
+        let (word, span) = (word.text.to_ascii_lowercase(), self.current_span());
         let first = self.thread.instructions.last().map_or(0, |i| i.first);
         self.statements.push(Statement { word, entry, locked, width, operands, span, first });
     }
 
-    /// An instruction of two operands, in the order of the text.
+    /// Lowers an instruction of two operands, given in the order of the text.
     fn binary(
         &mut self,
         i: &Lowered<'_>,
@@ -114,7 +114,7 @@ impl Assembler {
         variables: &mut Variables,
     ) -> Result<(), Refusal> {
         let (mut target, mut source) = (first, second);
-        // `xchg` has its operands in any order.
+        // The operands of `xchg` are symmetric.
         let swapped = match kind {
             Kind::Exchange if source.is_memory() != target.is_memory() => source.is_memory(),
             _ => self.order == Order::Att,
@@ -123,7 +123,7 @@ impl Assembler {
             std::mem::swap(&mut source, &mut target);
         }
         self.expect_encodable(i, kind, &target, &source)?;
-        // `test` writes nothing, so a number may stand on either side.
+        // `test` writes nothing, so either operand may be a number.
         let may_be_number = kind == Kind::Compare(BinOp::And) && !source.is_immediate();
         if target.is_immediate() && !may_be_number {
             let error = Diagnostic::at(
@@ -167,14 +167,13 @@ impl Assembler {
             | Kind::Return
             | Kind::Unary(_)
             | Kind::Set(_) => {
-                Err(Diagnostic::internal(format!("`{}` as an instruction of two operands", i.word))
-                    .into())
+                Err(Diagnostic::internal(format!("`{}` does not have two operands", i.word)).into())
             }
         }
     }
 
-    /// The width of an instruction: its suffix, its registers, what its memory operand says, the
-    /// variable's type, or 32 bits.
+    /// Determines the width of an instruction: its suffix, its registers, the size of its memory
+    /// operand, the variable's type, or 32 bits.
     fn width(
         &self,
         i: &Lowered<'_>,
@@ -186,7 +185,7 @@ impl Assembler {
             let Operand::Register(_, view, span) = o else { continue };
             match width {
                 None => width = Some(view.width),
-                // Symbolic registers take any width.
+                // Symbolic registers have any width.
                 Some(w)
                     if w != view.width && super::super::registers::parse(&view.full).is_some() =>
                 {
@@ -224,11 +223,11 @@ impl Assembler {
 
     fn note(&mut self, address: &Expr, width: Width, write: bool) {
         let known = if let Expr::Const(a) = address { Some(*a) } else { None };
-        let span = self.here();
+        let span = self.current_span();
         self.uses.push(Use { address: known, width, write, span });
     }
 
-    /// The assignment of a value to a part of a register.
+    /// Builds the assignment of a value to a part of a register.
     fn assign(register: Register, view: &View, width: Width, value: Expr) -> (Register, Expr) {
         let value = match width {
             // The upper half becomes zero; values of this width have zeros there.
@@ -240,7 +239,8 @@ impl Assembler {
         (register, value)
     }
 
-    /// The value of a register after two writes of it, of which the second may be of a part.
+    /// Returns the value of a register after two writes, of which the second may affect only a
+    /// part.
     fn written_after(first: Expr, second: Expr) -> Expr {
         match second {
             Expr::Merge(_, new, shift, width) => Expr::Merge(Box::new(first), new, shift, width),
@@ -248,7 +248,7 @@ impl Assembler {
         }
     }
 
-    /// The value of an operand, `Loaded` for memory.
+    /// Returns the value of an operand, `Loaded` for memory.
     fn value(o: &Operand, width: Width) -> Expr {
         match o {
             Operand::Register(r, view, _) => Expr::Register(*r).part(view.shift, width),
@@ -257,7 +257,7 @@ impl Assembler {
         }
     }
 
-    /// The access that gives the value of an operand.
+    /// Returns the access that loads an operand.
     fn load(&mut self, o: &Operand, width: Width) -> Access {
         match o {
             Operand::Memory(address, _, _) => {
@@ -338,7 +338,7 @@ impl Assembler {
             return Err(Diagnostic::at(
                 Stage::Type,
                 i.span,
-                format!("`{}` puts an address into a register", i.word),
+                format!("the destination of `{}` must be a register", i.word),
             )
             .into());
         };
@@ -369,7 +369,7 @@ impl Assembler {
                     return Err(Diagnostic::at(
                         Stage::Type,
                         *span,
-                        format!("`{}` takes its count from cl", i.word),
+                        format!("the count of `{}` must be a number or cl", i.word),
                     )
                     .into());
                 }
@@ -386,7 +386,7 @@ impl Assembler {
         } else {
             Self::value(&source, width)
         };
-        // `xor eax, eax` does not depend on what was there.
+        // `xor eax, eax` does not depend on the old value.
         if let (Operand::Register(r, view, _), Operand::Register(s, other, _)) = (&target, &source)
             && matches!(op, BinOp::Xor | BinOp::Sub)
             && (r, view) == (s, other)
@@ -438,9 +438,9 @@ impl Assembler {
         Ok(())
     }
 
-    /// Sets a register or memory to a value computed from it. `more` are further assignments with
-    /// the access.
-    #[expect(clippy::too_many_arguments, reason = "all of an instruction")]
+    /// Assigns a computed value to a register or memory. `more` are further assignments in the step
+    /// of the access.
+    #[expect(clippy::too_many_arguments, reason = "the end of the instruction")]
     fn modify(
         &mut self,
         i: &Lowered<'_>,
@@ -455,7 +455,7 @@ impl Assembler {
         match target {
             Operand::Register(r, view, _) => {
                 let access = self.load(source, width);
-                // The destination is written last: for `xadd eax, eax` it is what stays.
+                // The destination is written last: in `xadd eax, eax` its value remains.
                 let (_, mut written) = Self::assign(r, &view, width, value);
                 if let Some(at) = more.iter().position(|(other, _)| *other == r) {
                     written = Self::written_after(more.remove(at).1, written);
@@ -481,9 +481,9 @@ impl Assembler {
                     );
                 }
                 more.push((CARRIED, value));
-                // The address register may be what the instruction changes.
+                // The instruction may change its own address register.
                 let changed: Vec<Register> = more.iter().map(|(r, _)| *r).collect();
-                let (read, write) = self.steady(address, &changed, &mut more);
+                let (read, write) = self.stable_address(address, &changed, &mut more);
                 self.push(Access::Read { address: read, width }, more, Next::Fall);
                 self.store(write, width, Expr::Register(CARRIED), None);
             }
@@ -491,9 +491,9 @@ impl Assembler {
         }
     }
 
-    /// An address for the read and for the write that follows, kept in a register of its own if the
-    /// instruction changes its parts.
-    fn steady(
+    /// Returns an address for the read and for the write after it. It is saved in a separate
+    /// register if the instruction changes its parts.
+    fn stable_address(
         &mut self,
         address: Expr,
         changed: &[Register],
@@ -526,8 +526,11 @@ impl Assembler {
         Ok(())
     }
 
-    /// The register operand of an exchange.
-    fn other<'o>(i: &Lowered<'_>, o: &'o Operand) -> Result<(Register, &'o View), Refusal> {
+    /// Returns the register operand of an exchange.
+    fn register_operand<'o>(
+        i: &Lowered<'_>,
+        o: &'o Operand,
+    ) -> Result<(Register, &'o View), Refusal> {
         match o {
             Operand::Register(r, view, _) => Ok((*r, view)),
             _ => Err(Diagnostic::at(
@@ -547,7 +550,7 @@ impl Assembler {
         variables: &Variables,
     ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
-        let (r, view) = Self::other(i, &source)?;
+        let (r, view) = Self::register_operand(i, &source)?;
         let back = Self::assign(r, view, width, Self::value(&target, width));
         let value = Self::value(&source, width);
         match target {
@@ -566,7 +569,7 @@ impl Assembler {
                     Next::Fall,
                 );
             }
-            // The same register: at most halves change places.
+            // Both operands are parts of one register.
             Operand::Register(t, target_view, _) => {
                 let (_, swapped) = Self::assign(t, &target_view, width, value);
                 self.push(
@@ -588,7 +591,7 @@ impl Assembler {
         variables: &Variables,
     ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
-        let (r, view) = Self::other(i, &source)?;
+        let (r, view) = Self::register_operand(i, &source)?;
         let old = Self::value(&target, width);
         let by = Self::value(&source, width);
         let back = Self::assign(r, view, width, old.clone());
@@ -613,7 +616,7 @@ impl Assembler {
         variables: &Variables,
     ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
-        Self::other(i, &source)?;
+        Self::register_operand(i, &source)?;
         let accumulator = self.thread.register("rax");
         let view = View { full: "rax".into(), width, shift: 0 };
         let expected = Expr::Register(accumulator).part(0, width);
@@ -624,11 +627,15 @@ impl Assembler {
             Test { kind: super::super::expr::TestKind::Equal, negated: false },
             Box::new(flags.clone()),
         );
-        let keep = Expr::Register(accumulator);
+        let record_statement = Expr::Register(accumulator);
         let fetched = Self::assign(accumulator, &view, width, found.clone()).1;
         let back = (
             accumulator,
-            Expr::If(Box::new(equal.clone()), Box::new(keep), Box::new(fetched.clone())),
+            Expr::If(
+                Box::new(equal.clone()),
+                Box::new(record_statement),
+                Box::new(fetched.clone()),
+            ),
         );
         match target {
             Operand::Memory(address, _, _) if i.locked => {
@@ -649,7 +656,7 @@ impl Assembler {
                 };
                 self.lockable(update, vec![back.clone(), (FLAGS, flags.clone())]);
                 let mut assigns = vec![back, (FLAGS, flags), (CARRIED, new)];
-                let (read, write) = self.steady(address, &[accumulator], &mut assigns);
+                let (read, write) = self.stable_address(address, &[accumulator], &mut assigns);
                 self.push(Access::Read { address: read, width }, assigns, Next::Fall);
                 let when = Expr::Test(
                     Test { kind: super::super::expr::TestKind::Equal, negated: false },
@@ -727,7 +734,7 @@ impl Assembler {
             .into());
         };
         let test = Expr::Test(test, Box::new(Expr::Register(FLAGS)));
-        // Memory is read in any case, and the upper half becomes zero in any case.
+        // Memory is read and the upper half is cleared even if the condition is false.
         let old = Expr::Register(*r).part(view.shift, width);
         let value = Expr::If(Box::new(test), Box::new(Self::value(&source, width)), Box::new(old));
         let access = self.load(&source, width);
@@ -736,18 +743,18 @@ impl Assembler {
     }
 }
 
-/// An instruction in hand.
+/// The instruction that is being lowered.
 #[derive(Clone, Copy)]
 pub(super) struct Lowered<'a> {
     pub(super) word: &'a str,
     span: Span,
     width: Option<Width>,
     locked: bool,
-    /// Whether it may be locked.
+    /// True if it may be locked.
     lockable: bool,
 }
 
-/// What stands before the operands.
+/// The part of an instruction before its operands.
 struct Head<'a> {
     word: Token<'a>,
     entry: Entry,
@@ -764,7 +771,7 @@ fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, Refusal> {
         };
         if entry.kind == Kind::Lock {
             locked = Some(word.span);
-            // The herd tools let the prefix stand as an instruction of its own.
+            // The herd tools allow the prefix as an instruction of its own.
             cursor.eat(";");
             continue;
         }
@@ -772,7 +779,7 @@ fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, Refusal> {
             return Err(Diagnostic::at(
                 Stage::Type,
                 span,
-                format!("`lock` before `{}`, which cannot be locked", word.text),
+                format!("`lock` before `{}`, which does not support it", word.text),
             )
             .into());
         }

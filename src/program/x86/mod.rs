@@ -1,10 +1,9 @@
-//! x86 assembly, lowered to steps.
+//! Assembler from x86 instructions to steps.
 //!
-//! In: the tokens of instructions, in Intel's or AT&T's order of operands. Out: a [`Thread`]. An
-//! instruction becomes one step, or two if it reads and writes memory without being locked: x86
-//! gives no atomicity then, and what another thread does between the two is seen. `xchg` with
-//! memory is locked by itself. Semantics: Intel SDM volume 2 for registers and flags; see
-//! [`super::memory`] for the rest.
+//! Input: the tokens of instructions, in Intel's or AT&T's order of operands. Output: a [`Thread`].
+//! An instruction becomes one step, or two if it reads and writes memory without `lock`: it is not
+//! atomic then, and other threads may act between the two. `xchg` with memory is always locked.
+//! Semantics: Intel SDM volume 2 for registers and flags; see [`super::memory`] for the rest.
 
 mod encoding;
 pub mod statement;
@@ -30,40 +29,40 @@ pub enum Order {
     Att,
 }
 
-/// The message about a number that is not one of a width, with or without a sign.
+/// Builds the message for a number that is not representable in a width, signed or unsigned.
 pub(crate) fn too_wide(number: i64, width: Width, of: &str) -> String {
     format!("{number} does not fit in the {} bits of `{of}`", width.bits())
 }
 
-/// The message about the prefix `lock` where the destination is not in memory.
+/// Builds the message for the prefix `lock` with a destination that is not in memory.
 pub fn unlockable(word: &str) -> String {
-    format!("`lock` before `{word}`, whose destination is not in memory")
+    format!("`lock` before `{word}`, but its destination is not in memory")
 }
 
-/// Assembles one thread.
+/// Assembler of one thread.
 pub(super) struct Assembler {
     order: Order,
     /// The number of the thread.
     number: usize,
     /// The thread so far.
     pub thread: Thread,
-    /// What it does to memory.
+    /// Its memory accesses.
     pub uses: Vec<Use>,
     labels: HashMap<String, (u32, Span)>,
     jumps: Vec<(usize, String, Span)>,
     /// Steps that end the thread.
     returns: Vec<usize>,
-    /// Names that stand for numbers.
+    /// Names of numbers.
     constants: HashMap<String, i64>,
-    /// Names of threads, which stand for numbers after `$` only.
+    /// Names of threads, which denote numbers only after `$`.
     threads: HashMap<String, i64>,
     /// The instructions as written, for readers that do not lower them.
     pub statements: Vec<Statement>,
-    /// The thread that the operand in hand names after `$`.
+    /// The thread that the current operand names after `$`.
     element: Option<Element>,
 }
 
-/// A refusal, and whether the other order of operands would be worth trying.
+/// An error, marked if the other order of operands should be tried.
 pub(super) struct Refusal {
     pub diagnostic: Diagnostic,
     pub order: bool,
@@ -91,19 +90,19 @@ impl Assembler {
             element: None,
         }
     }
-    /// Lets a name stand for a number.
+    /// Defines a name for a number.
     pub fn constant(&mut self, name: &str, value: i64) {
         self.constants.insert(name.into(), value);
     }
-    /// Lets a name after `$` stand for a thread.
+    /// Defines a name for a thread, after `$`.
     pub fn thread_name(&mut self, name: &str, thread: usize) {
         self.threads.insert(name.into(), thread as i64);
     }
-    /// Where the labels are: steps.
+    /// Returns the labels with the steps after them.
     pub fn labels(&self) -> &HashMap<String, (u32, Span)> {
         &self.labels
     }
-    /// Takes labels, and an instruction if there is one. `text` is that of the source.
+    /// Reads labels and an optional instruction. `text` is the source text.
     pub fn line(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -113,8 +112,8 @@ impl Assembler {
         while cursor.peek().kind == Kind::Name && cursor.ahead(1).text == ":" {
             let label = cursor.take();
             cursor.take();
-            let here = (self.thread.steps.len() as u32, label.span);
-            if let Some((_, before)) = self.labels.insert(label.text.into(), here) {
+            let current_span = (self.thread.steps.len() as u32, label.span);
+            if let Some((_, before)) = self.labels.insert(label.text.into(), current_span) {
                 let error = Diagnostic::at(
                     Stage::Type,
                     label.span,
@@ -174,17 +173,17 @@ impl Assembler {
                 Next::Fall => {}
             }
         }
-        self.keep_parity();
-        // A return leads behind the last step.
+        self.compute_parity();
+        // A return jumps past the last step.
         let end = self.thread.steps.len() as u32;
         for at in self.returns {
             self.thread.steps[at].next = Next::Jump(end);
         }
         Ok((self.thread, self.uses))
     }
-    /// Keeps the parity flag where some step tests it; elsewhere states would only be told apart by
-    /// it.
-    fn keep_parity(&mut self) {
+    /// Computes the parity flag only where some step tests it; elsewhere it would only distinguish
+    /// equivalent states.
+    fn compute_parity(&mut self) {
         let tested = self.thread.steps.iter().flat_map(Step::expressions).any(Expr::tests_parity);
         if !tested {
             return;
@@ -207,15 +206,15 @@ impl Assembler {
         let instruction = self.thread.instructions.len() as u32 - 1;
         self.thread.steps.push(Step { access, assigns, next, instruction });
     }
-    /// Remembers what the instruction in hand would be with the prefix `lock`.
+    /// Records the step of the current instruction with the prefix `lock`.
     fn lockable(&mut self, access: Access, assigns: Vec<(super::Register, super::expr::Expr)>) {
         let instruction = self.thread.instructions.len() as u32 - 1;
         if let Some(last) = self.thread.instructions.last_mut() {
             last.locked = Some(Box::new(Step { access, assigns, next: Next::Fall, instruction }));
         }
     }
-    /// The place of the instruction in hand.
-    fn here(&self) -> Span {
+    /// Returns the position of the current instruction.
+    fn current_span(&self) -> Span {
         self.thread.instructions.last().map_or(Span::default(), |i| i.span)
     }
 }

@@ -1,14 +1,14 @@
-//! Operands: registers, immediate values, memory, as Intel and AT&T write them.
+//! Operands: registers, immediate values and memory, in the syntax of Intel and AT&T.
 //!
-//! Accepted beside the two styles proper is what herd's users write: `[x]` and `(x)` in both,
-//! registers with and without `%`, immediate values with and without `$`, `%name` for a symbolic
-//! register, `%cs:` before an address, where segments are all the same.
+//! The forms of herd's users are accepted as well: `[x]` and `(x)` in both styles, registers with
+//! and without `%`, immediate values with and without `$`, `%name` for a symbolic register, and
+//! `%cs:` before an address, since all segments are the same.
 
 use super::super::Register;
 use super::super::expr::{BinOp, Expr, Width};
 use super::super::registers::{self, View};
 use super::super::variables::Variables;
-use super::statement::{Element, Number, Place, Written};
+use super::statement::{Element, Number, Place, SourceOperand};
 use super::{Assembler, Order};
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
@@ -18,7 +18,7 @@ use mu_base::{Diagnostic, Span, Stage};
 pub(super) enum Operand {
     /// A register or part of one.
     Register(Register, View, Span),
-    /// Memory, and the width that its text says.
+    /// Memory, with the size in the text if there is one.
     Memory(Expr, Option<Width>, Span),
     /// A number.
     Immediate(i64, Span),
@@ -46,7 +46,7 @@ impl Operand {
 struct Sum {
     constant: u64,
     rest: Option<Expr>,
-    /// The width of its widest register, which is that of the address.
+    /// The width of its widest register, which is the width of the address.
     width: Option<Width>,
 }
 
@@ -57,8 +57,8 @@ impl Sum {
             Some(before) => Expr::op(BinOp::Add, Width::W64, before, e),
         });
     }
-    /// The address: modulo 2^32 if its registers have 32 bits (Intel SDM volume 2, `LEA`, and
-    /// volume 1, section 3.3.7).
+    /// Returns the address, modulo 2^32 if its registers have 32 bits (Intel SDM volume 2, `LEA`,
+    /// and volume 1, section 3.3.7).
     fn finish(self) -> Expr {
         let sum = match self.rest {
             None => return Expr::Const(self.constant),
@@ -70,7 +70,7 @@ impl Sum {
 }
 
 impl Assembler {
-    /// The register of a name.
+    /// Looks up a register by name.
     pub(super) fn view(&mut self, name: &str, symbolic: bool) -> Option<(Register, View)> {
         let view = match registers::parse(name) {
             Some(view) => view,
@@ -80,31 +80,33 @@ impl Assembler {
         Some((self.thread.register(&view.full), view))
     }
 
-    /// Reads an operand, with its form as written.
+    /// Parses an operand. Returns it also in the form of the text.
     pub(super) fn operand(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
         variables: &mut Variables,
-    ) -> Result<(Operand, Written), Diagnostic> {
+    ) -> Result<(Operand, SourceOperand), Diagnostic> {
         let first = cursor.peek();
         self.element = None;
         let operand = self.sized_operand(cursor, variables)?;
-        // `N` alone is the number of threads; in a sum it is that of this reading.
+        // `N` alone stays symbolic; in a sum it is the number of threads of this reading.
         let threads = first.text == "N"
             && self.constants.contains_key("N")
             && cursor.before().span == first.span;
         let written = match &operand {
-            Operand::Register(_, view, span) => Written::Register(view.clone(), *span),
-            Operand::Immediate(_, span) if threads => Written::Immediate(Number::Threads, *span),
-            Operand::Immediate(n, span) => Written::Immediate(Number::Is(*n), *span),
+            Operand::Register(_, view, span) => SourceOperand::Register(view.clone(), *span),
+            Operand::Immediate(_, span) if threads => {
+                SourceOperand::Immediate(Number::Threads, *span)
+            }
+            Operand::Immediate(n, span) => SourceOperand::Immediate(Number::Literal(*n), *span),
             Operand::Memory(address, width, span) => {
-                Written::Memory(self.place(address, variables), *width, *span)
+                SourceOperand::Memory(self.place(address, variables), *width, *span)
             }
         };
         Ok((operand, written))
     }
 
-    /// The variable or element that an address is.
+    /// Returns the variable or element at an address.
     fn place(&self, address: &Expr, variables: &Variables) -> Place {
         let Expr::Const(address) = address else { return Place::Computed };
         match variables.at(*address) {
@@ -123,7 +125,7 @@ impl Assembler {
     ) -> Result<Operand, Diagnostic> {
         let start = cursor.peek().span;
         let mut width = None;
-        // dword, byte ptr, …
+        // Size prefixes: dword, byte ptr, …
         while cursor.peek().kind == Kind::Name
             && !matches!(cursor.ahead(1).text, "," | ";" | "|" | "\n" | "")
         {
@@ -189,7 +191,8 @@ impl Assembler {
             cursor.take();
             return Ok(Operand::Register(register, view, token.span));
         }
-        // What is no register may be one that is misspelt: a name without brackets must be known.
+        // A name that is not a register may be misspelt, so a name without brackets must be
+        // declared.
         let displacement = ["(", "["].contains(&cursor.ahead(1).text)
             || ["+", "-"].contains(&cursor.ahead(1).text);
         if !displacement
@@ -206,14 +209,14 @@ impl Assembler {
             let sum = Sum { constant: value as u64, ..Sum::default() };
             return Ok(Operand::Memory(self.address(cursor, variables, sum)?, None, token.span));
         }
-        // A bare name: AT&T's memory, Intel's address.
+        // A bare name is memory in AT&T's syntax and an address in Intel's.
         if self.order == Order::Att && !self.constants.contains_key(token.text) {
             return Ok(Operand::Memory(Expr::Const(value as u64), None, token.span));
         }
         Ok(Operand::Immediate(value, token.span))
     }
 
-    /// Reads a thread, or what else may stand after `$`.
+    /// Parses a thread, or another operand after `$`.
     fn after_dollar(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -231,7 +234,7 @@ impl Assembler {
         Ok(thread)
     }
 
-    /// A number, a constant or an address, and numbers added to it.
+    /// Parses a number, a constant or an address, with numbers added to it.
     fn immediate(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -244,7 +247,7 @@ impl Assembler {
         let mut value = match self.constants.get(name.text) {
             Some(&value) => value,
             None => {
-                // Before `+ $thread` a name means the first element.
+                // Before `+ $thread` a name denotes the first element.
                 let other = cursor.is("+") && cursor.ahead(1).text == "$";
                 variables.address(name.text, name.span, if other { 0 } else { self.number })? as i64
             }
@@ -268,7 +271,7 @@ impl Assembler {
         })
     }
 
-    /// What is in brackets or parentheses: a sum, or AT&T's base, index and scale.
+    /// Parses the text in brackets or parentheses: a sum, or AT&T's base, index and scale.
     fn address(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -294,8 +297,8 @@ impl Assembler {
                     self.view(name.text, false)
                         .ok_or_else(|| Diagnostic::at(Stage::Type, name.span, "no register"))?
                 };
-                // Every address is there already: relative to the instruction is what the linker
-                // makes of it.
+                // All addresses are absolute here; the linker makes them relative to the
+                // instruction.
                 if view.full != "rip" {
                     if !matches!(view.width, Width::W32 | Width::W64) {
                         let message = format!(
@@ -327,7 +330,7 @@ impl Assembler {
             } else if cursor.peek().kind == Kind::Name {
                 sum.constant = sum.constant.wrapping_add(self.immediate(cursor, variables)? as u64);
             } else if cursor.eat("$") {
-                // A thread: its element of an array with one for each.
+                // A thread: its element of thread data.
                 let span = cursor.peek().span;
                 let value = self.after_dollar(cursor, variables)?;
                 let element = variables.at(sum.constant).filter(|(v, _)| {
@@ -337,7 +340,7 @@ impl Assembler {
                     return Err(Diagnostic::at(
                         Stage::Type,
                         span,
-                        "no thread's element: expected a variable of `thread_data` and `$self`, `$next` or the number of a thread",
+                        "not an element of a thread: expected a variable of `thread_data` and `$self`, `$next` or the number of a thread",
                     ));
                 };
                 sum.constant = sum.constant.wrapping_add((value as u64).wrapping_mul(v.element()));
@@ -364,12 +367,12 @@ impl Assembler {
     }
 }
 
-/// In thread data a name is the own element: what a register or a number added to it would mean is
-/// not said.
+/// Builds the error for a register or number added to the name of thread data, which denotes the
+/// own element.
 fn computed(name: &str, span: Span) -> Diagnostic {
     let message = format!(
-        "`{name}` is thread data, with an element for each thread: which one a computed address means is not defined"
+        "`{name}` is thread data, with an element for each thread: a computed address of it is not supported"
     );
     Diagnostic::at(Stage::Unsupported, span, message)
-        .note(format!("`[{name}]` is the own element, `[{name} + $next]` that of the next thread, `[{name} + $1]` that of thread 1"))
+        .note(format!("`[{name}]` is the element of the thread itself, `[{name} + $next]` that of the next thread, `[{name} + $1]` that of thread 1"))
 }

@@ -1,8 +1,7 @@
-//! Instructions as written: what the one reader of instructions gives to those that do not lower
-//! them to steps.
+//! Instructions as written, for readers that do not lower them to steps.
 //!
-//! In: none, the reader ([`super::Assembler`]) fills them. Out: for each instruction its entry of
-//! the table and its operands, in which `N` and the threads of elements stay names.
+//! The assembler ([`super::Assembler`]) produces them: for each instruction its entry of the table
+//! and its operands. `N` and the threads of elements stay symbolic.
 
 use super::super::expr::Width;
 use super::super::registers::View;
@@ -12,40 +11,40 @@ use mu_base::Span;
 /// A number, or `N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// The number.
-    Is(i64),
+    /// A literal.
+    Literal(i64),
     /// The number of threads.
     Threads,
 }
 
-/// Whose element of thread data an operand is.
+/// The thread that owns an element of thread data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// That of the thread that runs the code.
+    /// The executing thread.
     Own,
-    /// That of the next thread.
+    /// The next thread.
     Next,
-    /// That of a thread by its number, from 0.
+    /// The thread with this number, from 0.
     Of(u32),
 }
 
-/// What an address names.
+/// The memory that an address denotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A variable of shared data.
     Shared(String),
     /// An element of a variable of thread data.
     Element(String, Element),
-    /// An address that a register or a number changes.
+    /// An address computed from a register or number.
     Computed,
 }
 
-/// An operand.
+/// An operand as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum SourceOperand {
     /// A register or a part of one.
     Register(View, Span),
-    /// Memory, with the width that the text says.
+    /// Memory, with the size in the text if there is one.
     Memory(Place, Option<Width>, Span),
     /// A number.
     Immediate(Number, Span),
@@ -53,14 +52,14 @@ pub enum Written {
     Label(String, Span),
 }
 
-impl Written {
-    /// Where it stands.
+impl SourceOperand {
+    /// Returns its position.
     pub fn span(&self) -> Span {
         match self {
-            Written::Register(_, s)
-            | Written::Memory(_, _, s)
-            | Written::Immediate(_, s)
-            | Written::Label(_, s) => *s,
+            SourceOperand::Register(_, s)
+            | SourceOperand::Memory(_, _, s)
+            | SourceOperand::Immediate(_, s)
+            | SourceOperand::Label(_, s) => *s,
         }
     }
 }
@@ -68,17 +67,17 @@ impl Written {
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Its name, in small letters.
+    /// Its mnemonic, in lower case.
     pub word: String,
-    /// Its row of the table.
+    /// Its entry in the table.
     pub entry: Entry,
     /// True if it has the prefix `lock`.
     pub locked: bool,
-    /// The width that its name says.
+    /// The width that its mnemonic implies.
     pub width: Option<Width>,
     /// Its operands, in the order of the text.
-    pub operands: Vec<Written>,
-    /// Where it stands.
+    pub operands: Vec<SourceOperand>,
+    /// Its position.
     pub span: Span,
     /// Its first step.
     pub first: u32,

@@ -1,9 +1,9 @@
-//! The instruction table of x86: operands, widths, effect and flags of each instruction, for the
+//! Instruction table of x86: operands, widths, effect and flags of each instruction, for the
 //! machine, the axioms and the proofs.
 //!
-//! In: a mnemonic in small letters, in Intel's form or with AT&T's letter of the width. Out: its
-//! [`Entry`]. Whoever reads instructions looks them up here, so that every route knows the same
-//! ones. What an operator computes and which flags it leaves is [`BinOp`].
+//! The key is a mnemonic in lower case, in Intel's form or with AT&T's suffix of the width. All
+//! readers of instructions use this table, so every route supports the same instructions. The
+//! result and the flags of an operator are defined by [`BinOp`].
 
 use super::super::Fence;
 use super::super::expr::{BinOp, Test, Width};
@@ -15,28 +15,28 @@ use mu_base::{Diagnostic, Stage};
 pub enum Kind {
     /// A copy.
     Mov,
-    /// A copy that extends by sign or zero; the width of the source, if the mnemonic names it.
+    /// A copy with sign or zero extension.
     Extend {
-        /// By sign.
+        /// True for sign extension.
         signed: bool,
-        /// The width of the source.
+        /// The width of the source, if the mnemonic implies it.
         from: Option<Width>,
     },
-    /// The address of memory.
+    /// The address of a memory operand.
     Lea,
-    /// The operator on destination and source, into the destination.
+    /// Applies the operator to destination and source; the result replaces the destination.
     Arithmetic(BinOp),
-    /// The flags of an operator.
+    /// Sets the flags of an operator without storing its result.
     Compare(BinOp),
     /// An operator on the destination alone.
     Unary(Unary),
-    /// Exchanges its operands; with memory it is locked.
+    /// Exchanges its operands; locked if one is in memory.
     Exchange,
     /// Exchanges its operands and adds them.
     ExchangeAdd,
     /// Compares with the accumulator, then stores the source or loads the accumulator.
     CompareExchange,
-    /// A byte: whether the flags pass a test.
+    /// Sets a byte to the result of a test of the flags.
     Set(Test),
     /// A copy if the flags pass a test.
     MoveIf(Test),
@@ -46,7 +46,7 @@ pub enum Kind {
     JumpIf(Test),
     /// A fence.
     Fence(Fence),
-    /// A fence of loads, which are in order without it.
+    /// A fence of loads. It has no effect, because loads are always in order.
     LoadFence,
     /// No effect.
     Nothing,
@@ -70,8 +70,8 @@ pub enum Unary {
 }
 
 impl Unary {
-    /// The operator of two operands that computes it, and the operands, given the old value `old`
-    /// and all ones of the width, `ones`.
+    /// Returns the equivalent operator of two operands with its operands, given the old value;
+    /// `number` builds constants of the width.
     pub fn operation<T>(self, old: T, number: impl Fn(i64) -> T) -> (BinOp, T, T) {
         match self {
             Unary::Inc => (BinOp::Inc, old, number(1)),
@@ -86,12 +86,12 @@ impl Unary {
     }
 }
 
-/// The operands of an instruction.
+/// The form of an instruction's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
     /// None.
     None,
-    /// As many as there are: they say nothing.
+    /// Any number, ignored.
     Any,
     /// A label.
     Label,
@@ -99,23 +99,23 @@ pub enum Operands {
     One,
     /// Destination and source.
     Two,
-    /// Destination and count; a count of one may be left out.
+    /// Destination and count; the count is optional and 1 by default.
     Count,
 }
 
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The mnemonic without letters of the width; of `j`, `set` and `cmov` what stands before the
+    /// The mnemonic without the suffix of the width. For `j`, `set` and `cmov`: the part before the
     /// condition.
     pub name: &'static str,
     /// Its operands.
     pub operands: Operands,
-    /// True if AT&T's letter of a width may follow.
+    /// True if AT&T's suffix of the width may follow.
     pub sized: bool,
-    /// True if the prefix `lock` may stand before it where its destination is in memory.
+    /// True if the prefix `lock` is valid when its destination is in memory.
     pub lockable: bool,
-    /// Its effect. Those of a family with a condition are of the condition "equal" here.
+    /// Its effect. Families use the condition "equal" here.
     pub kind: Kind,
 }
 
@@ -133,7 +133,7 @@ const EQUAL: Test = Test { kind: super::super::expr::TestKind::Equal, negated: f
 const ZERO: Kind = Kind::Extend { signed: false, from: None };
 const SIGN: Kind = Kind::Extend { signed: true, from: None };
 
-/// All instructions. The last three are families, one instruction for each condition.
+/// All instructions. The last three are families with one instruction for each condition.
 pub const TABLE: [Entry; 41] = [
     entry("mov", Operands::Two, true, false, Kind::Mov),
     entry("movzx", Operands::Two, true, false, ZERO),
@@ -208,7 +208,7 @@ pub const TABLE: [Entry; 41] = [
     entry("cmov", Operands::Two, true, false, Kind::MoveIf(EQUAL)),
 ];
 
-/// How many of [`TABLE`] are families.
+/// Number of families in [`TABLE`].
 const FAMILIES: usize = 3;
 
 fn suffix(letter: &str) -> Option<Width> {
@@ -221,10 +221,10 @@ fn suffix(letter: &str) -> Option<Width> {
     }
 }
 
-/// The entry of a mnemonic without a letter of the width.
+/// Looks up a mnemonic without a suffix of the width.
 fn plain(word: &str) -> Option<Entry> {
     let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
-    // AT&T's `movzb` always has a letter of the width.
+    // AT&T's `movzb` always has a suffix.
     let named = single
         .iter()
         .find(|e| e.name == word && !matches!(e.kind, Kind::Extend { from: Some(_), .. }))
@@ -242,7 +242,7 @@ fn plain(word: &str) -> Option<Entry> {
     })
 }
 
-/// Looks up a mnemonic, with the width that AT&T's letter names.
+/// Looks up a mnemonic. Returns also the width of AT&T's suffix.
 pub fn mnemonic(word: &str) -> Option<(Entry, Option<Width>)> {
     if let Some(entry) = plain(word) {
         return Some((entry, None));
@@ -258,7 +258,7 @@ pub fn mnemonic(word: &str) -> Option<(Entry, Option<Width>)> {
     entry.sized.then_some((entry, Some(width)))
 }
 
-/// The instructions by name, for messages.
+/// Lists the instructions by name, for messages.
 pub fn known() -> String {
     let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
     let names = single
@@ -269,7 +269,7 @@ pub fn known() -> String {
     format!("{}, and the prefix lock", all.join(", "))
 }
 
-/// The error for a mnemonic that the table does not have.
+/// Builds the error for an unknown mnemonic.
 pub fn unknown(word: &Token<'_>) -> Diagnostic {
     let error = Diagnostic::at(
         Stage::Unsupported,

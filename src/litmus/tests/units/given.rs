@@ -110,5 +110,5 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
     let text =
         "AArch64 t\n{ 0:X1=x; }\nP0 ;\nLDR W2,[X1] ;\nDMB SY ;\nSTR W2,[X1] ;\nexists (0:X2=0)\n";
     assert_eq!(answer(text, &sets).answer.verdict, Verdict::Ok);
-    assert!(usual(Arch::AArch64).mixed);
+    assert!(usual(Arch::AArch64).mixed_sizes);
 }

@@ -116,13 +116,13 @@ fn test(seed: u64) -> String {
 fn machine_and_axioms_agree_on_words() {
     let range = seeds(120);
     let models = ["sc", "tso"].map(|m| (m, judge(Arch::X86_64, m)));
-    let (mut compared, mut mixed) = (0, 0);
+    let (mut compared, mut mixed_sizes) = (0, 0);
     for seed in range.clone() {
         let text = test(seed);
         if let Err(d) = mu_program::litmus::parse(SourceId(0), &text) {
             // The machines access a variable as a whole.
             assert!(d.message.contains("several sizes"), "seed {seed}: {d}\n{text}");
-            mixed += 1;
+            mixed_sizes += 1;
             continue;
         }
         for (name, judge) in &models {
@@ -134,8 +134,11 @@ fn machine_and_axioms_agree_on_words() {
             compared += 1;
         }
     }
-    println!("{compared} compared, {mixed} of several sizes");
-    assert!(range.end - range.start < 100 || compared > 100 && mixed > 5, "{compared}, {mixed}");
+    println!("{compared} compared, {mixed_sizes} of several sizes");
+    assert!(
+        range.end - range.start < 100 || compared > 100 && mixed_sizes > 5,
+        "{compared}, {mixed_sizes}"
+    );
 }
 
 /// Registers after code of one thread, by arithmetic on numbers without bound that are cut to a
