@@ -375,7 +375,7 @@ fn wrong_input_is_refused_with_its_place() {
         (code("MOV $1,$2"), "cannot be the destination"),
         (code("LOCK MOV [x],$1"), "does not support it"),
         (code("MOV AL,EBX"), "a register of 32 bits where `MOV` has 8 bits"),
-        (code("MOVB [x],$1 ; MOVL [x],$1"), "several sizes"),
+        (code("MOVB [x],$1 ; MOVL [x],$1"), "different sizes"),
         (code("NOP | NOP"), "more columns"),
         ("X86 t\n{}\nP1;\nNOP;\n".into(), "expected the thread `P0`"),
         ("X86 t\n{}\nP0;\nNOP;\nexists (0:EAX=)".into(), "expected a number"),
