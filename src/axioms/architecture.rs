@@ -1,10 +1,10 @@
-//! The names that models of each architecture expect: tags of events and relations that its front
-//! end may give.
+//! Vocabularies of the architectures: the tags and relations that models may use.
 //!
-//! The lists are the names that the herd tools and Dartagnan give their models. Names of what user
-//! programs never do (translation tables, instruction fetches, locks) stand for nothing: tests with
-//! such instructions are rejected. Names of what front ends do not supply (events of registers,
-//! order inside instructions) are declared missing: a model that depends on one is rejected.
+//! The lists are the names that the herd tools and Dartagnan provide to models. Names of features
+//! that user programs never use (translation tables, instruction fetches, locks) denote the empty
+//! set or relation; tests with such instructions are rejected. Names that front ends do not provide
+//! (events of registers, order inside instructions) are declared missing: a model that depends on
+//! one is rejected.
 
 use crate::execution::{Name, SetId, Vocabulary};
 
@@ -22,11 +22,11 @@ pub enum Architecture {
     C11,
 }
 
-/// Sets that are empty in every execution, whatever the architecture.
+/// Sets that are empty in every execution of every architecture.
 const NEVER: &[&str] = &["NExp", "SPEC", "SPURIOUS", "UB"];
-/// Sets that no front end supplies.
+/// Sets that no front end provides.
 const MISSING: &[&str] = &["B", "Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED"];
-/// Relations that no front end supplies.
+/// Relations that no front end provides.
 const MISSING_RELATIONS: &[&str] = &[
     "iico_data",
     "iico_ctrl",
@@ -132,9 +132,8 @@ const AARCH64_NEVER: &[&str] = &[
     "Restricted-CMODX",
 ];
 const AARCH64_NEVER_RELATIONS: &[&str] = &["inv-domain", "same-tag-loc", "tag-locs"];
-/// What the front end gives beyond the names of the herd tools: the flow of values inside atomic
-/// instructions, and dependencies through a choice (pick dependencies) from the compared value of a
-/// compare-and-swap on.
+/// Relations beyond the names of the herd tools: the data flow inside atomic instructions, and pick
+/// dependencies, which start at the compared value of a compare-and-swap.
 const AARCH64_RELATIONS: &[&str] = &["amo-data", "amo-ctrl", "pick-addr", "pick-data", "pick-ctrl"];
 const AARCH64_MISSING_RELATIONS: &[&str] = &["same-low-order-bits"];
 
@@ -144,7 +143,7 @@ const C11_NEVER_RELATIONS: &[&str] = &["lo"];
 const C11_MISSING: &[&str] = &["STRONG", "annot"];
 
 impl Architecture {
-    /// The vocabulary of the architecture.
+    /// Returns the vocabulary of the architecture.
     pub fn vocabulary(self) -> Vocabulary {
         let mut v = plain();
         match self {
@@ -162,7 +161,7 @@ impl Architecture {
             }
             Architecture::C11 => {
                 sets(&mut v, C11, |_, _| ());
-                // The herd library looks for atomic instructions under this name.
+                // The herd library uses this name for atomic instructions.
                 v.alias("X", Name::Set(SetId::UPDATES));
                 sets(&mut v, C11_NEVER, Vocabulary::never);
                 sets(&mut v, C11_MISSING, Vocabulary::missing);
@@ -173,7 +172,7 @@ impl Architecture {
     }
 }
 
-/// The names of every architecture, with those that are empty or missing.
+/// Returns the union of all vocabularies, with the names that are empty or missing.
 pub(crate) fn plain() -> Vocabulary {
     let mut v = Vocabulary::new();
     sets(&mut v, NEVER, Vocabulary::never);

@@ -1,54 +1,57 @@
-//! Executions: events, the relations between them that a program fixes, and a choice of reads-from
-//! and coherence.
+//! Executions: events, the relations between them that a program determines, and a choice of
+//! reads-from and coherence.
 //!
-//! A front end makes a [`Skeleton`]: the events of one path through each thread, with their
-//! locations, and all that follows from the program text (program order, dependencies,
+//! A front end builds a [`Skeleton`]: the events of one path through each thread, with their
+//! locations, and all relations that follow from the program text (program order, dependencies,
 //! read-modify-write pairs, tags). It then tries choices of `rf` and `co`; a model judges each
-//! [`Execution`]. What a model computes from the skeleton alone is computed once for each skeleton
-//! (`cat::Session`).
+//! [`Execution`]. The part of a model that depends on the skeleton alone is computed once for each
+//! skeleton (`cat::Session`).
 //!
-//! Names are interned in a [`Vocabulary`], one for each architecture: it says which names a model
-//! may use. A `cat` file that uses a name that the vocabulary does not have is refused with its
-//! place, unless it asks with `try … with`.
+//! Names are interned in a [`Vocabulary`], one for each architecture, which contains the names that
+//! a model may use. A `cat` file that uses another name is rejected with its position, unless the
+//! use is inside `try … with`.
 //!
 //! # Names
 //!
-//! Computed here from the events (`Skeleton::new`), for every architecture:
+//! Computed from the events (`Skeleton::new`) for every architecture:
 //!
-//! | name | what |
-//! |---|---|
-//! | `_` (`EXEC`) | all events |
-//! | `R`, `W`, `M` | events that read, that write, that do either; an [`Kind::Update`] is in all three and in `RMW` |
-//! | `Exp` | `M`: every access is explicit |
-//! | `F`, `B` (`BR`, `PoD`) | fences, branches |
-//! | `IW`, `FW` | initial writes; the last writes of their locations in `co` |
-//! | `RMW` | events that read and write at once (C11; other architectures have two events related by `rmw`) |
-//! | `id`, `int`, `ext`, `loc` (`same-loc`) | the same event, thread, another thread (`int` leaves initial writes out, and `ext` has none between two of them), location |
-//! | `po` | program order, transitive; from [`Event::thread`] and [`Event::index`]: events of one instruction (same index) are not ordered |
-//! | `rf`, `co`, `fr` | the choice; `fr` is `rf⁻¹;co` without the identity, and a read without a source is before every write to its location |
-//! | `rmw` | `amo ∪ lxsx`, and what the front end adds |
-//! | `si`, `sm` | same access: identity on accesses to memory unless the front end splits accesses |
-//! | `same-instance` | events of one run of an instruction: equal [`Event::thread`] and [`Event::index`], and what the front end adds |
+//! - `_` (`EXEC`): all events
+//! - `R`, `W`, `M`: events that read, write, or do either; an [`Kind::Update`] is in all three and
+//!   in `RMW`
+//! - `Exp`: `M`, since every access is explicit
+//! - `F`, `B` (`BR`, `PoD`): fences, branches
+//! - `IW`, `FW`: initial writes; the last writes of their locations in `co`
+//! - `RMW`: events that read and write atomically (C11; other architectures have two events related
+//!   by `rmw`)
+//! - `id`, `int`, `ext`, `loc` (`same-loc`): same event, same thread, different threads, same
+//!   location; `int` excludes initial writes, and `ext` has no pair of two of them
+//! - `po`: program order, transitive, from [`Event::thread`] and [`Event::index`]; events of one
+//!   instruction (same index) are not ordered
+//! - `rf`, `co`, `fr`: the choice; `fr` is `rf⁻¹;co` without the identity, and a read without a
+//!   source is before every write to its location
+//! - `rmw`: `amo ∪ lxsx`, and the pairs that the front end adds
+//! - `si`, `sm`: same access; the identity on memory accesses unless the front end splits accesses
+//! - `same-instance`: events of one execution of an instruction (equal [`Event::thread`] and
+//!   [`Event::index`]), and the pairs that the front end adds
 //!
-//! Given by the front end ([`Skeleton::relate`], [`Skeleton::tag`]): `addr`, `data`, `ctrl`, `amo`,
-//! `lxsx`, and the tags.
+//! Provided by the front end ([`Skeleton::relate`], [`Skeleton::tag`]): `addr`, `data`, `ctrl`,
+//! `amo`, `lxsx`, and the tags.
 //!
-//! A name that no execution can have an event of (page tables, locks) is declared as such
-//! ([`Vocabulary::never`]) and stands for the empty set. A name that the herd tools give and front
-//! ends here do not (`Rreg`, `iico_data`) is declared as [`Vocabulary::missing`]: a model whose
-//! axioms or flags depend on it is rejected with the place of the name. No name is silently empty.
+//! A name that never has an event (page tables, locks) is declared by [`Vocabulary::never`] and
+//! denotes the empty set. A name of the herd tools that these front ends do not provide (`Rreg`,
+//! `iico_data`) is declared by [`Vocabulary::missing`]. A model is rejected with the position of
+//! such a name if an axiom or flag depends on it. No name is silently empty.
 //!
 //! Tags by architecture (a front end adds them to its vocabulary with [`Vocabulary::set`]):
 //!
-//! | architecture | tags |
-//! |---|---|
-//! | RISC-V | `Acq`, `Rel`, `AcqRel`, `Sc`, `EX` (lr/sc), `X`, `AMO`, `Fence.r.r` … `Fence.rw.rw`, `Fence.tso`, `Fence.i` |
-//! | AArch64 | `A`, `L`, `Q`, `EX` (exclusives), `X`, `AMO`, `NoRet`, `ISB`, `DMB.SY` … `DSB.OSHST` |
-//! | X86 | `MFENCE`, `LFENCE`, `SFENCE`, `X` (locked), `A` |
-//! | C11 | `NA`, `RLX`, `CON`, `ACQ`, `REL`, `ACQ_REL`, `SC`, `A`, `NAL` |
+//! - RISC-V: `Acq`, `Rel`, `AcqRel`, `Sc`, `EX` (lr/sc), `X`, `AMO`, `Fence.r.r` … `Fence.rw.rw`,
+//!   `Fence.tso`, `Fence.i`
+//! - AArch64: `A`, `L`, `Q`, `EX` (exclusives), `X`, `AMO`, `NoRet`, `ISB`, `DMB.SY` … `DSB.OSHST`
+//! - X86: `MFENCE`, `LFENCE`, `SFENCE`, `X` (locked), `A`
+//! - C11: `NA`, `RLX`, `CON`, `ACQ`, `REL`, `ACQ_REL`, `SC`, `A`, `NAL`
 //!
-//! `X` are the accesses of atomic instructions. A model that does not mention `EX` is of an older
-//! edition of the herd library, where `X` has those of exclusives too.
+//! `X` contains the accesses of atomic instructions. If a model does not mention `EX`, it belongs
+//! to an older edition of the herd library, in which `X` also contains the accesses of exclusives.
 
 use std::collections::{HashMap, HashSet};
 
@@ -60,7 +63,7 @@ macro_rules! id {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub struct $name(pub u32);
         impl $name {
-            /// The index as `usize`, for subscripting.
+            /// Returns the index as `usize`, for subscripting.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -76,7 +79,7 @@ id! {
     RelationId
 }
 
-/// What an event does to memory.
+/// The effect of an event on memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// Reads.
@@ -89,16 +92,16 @@ pub enum Kind {
     Fence,
     /// A branch.
     Branch,
-    /// None of these: an access to a register, for instance.
+    /// Another event, for instance an access to a register.
     Other,
 }
 
 impl Kind {
-    /// Whether it reads memory.
+    /// True if it reads memory.
     pub fn reads(self) -> bool {
         matches!(self, Kind::Read | Kind::Update)
     }
-    /// Whether it writes memory.
+    /// True if it writes memory.
     pub fn writes(self) -> bool {
         matches!(self, Kind::Write | Kind::Update)
     }
@@ -107,24 +110,23 @@ impl Kind {
 /// An event.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Event {
-    /// Its thread; none for an initial write.
+    /// Its thread; `None` for an initial write.
     pub thread: Option<u32>,
-    /// Where its instruction comes in its thread.
+    /// The position of its instruction in the thread.
     pub index: u32,
-    /// What it does.
+    /// Its effect.
     pub kind: Kind,
-    /// The location that it accesses, if it accesses memory. Two accesses are to the same location
-    /// if these are equal.
+    /// The location that it accesses; `None` if it does not access memory.
     pub location: Option<u32>,
-    /// How many bytes it accesses; 0 where that does not matter.
+    /// The number of bytes that it accesses; 0 if irrelevant.
     pub width: u8,
-    /// What it writes, or reads if it only reads. Models do not look at it; drawings and outcomes
+    /// The value that it writes or, for a read, reads. Models do not use it; drawings and outcomes
     /// do.
     pub value: u64,
 }
 
 impl Event {
-    /// An initial write.
+    /// Creates an initial write.
     pub fn initial(location: u32, value: u64) -> Self {
         Self {
             thread: None,
@@ -135,11 +137,11 @@ impl Event {
             value,
         }
     }
-    /// An access to memory.
+    /// Creates an access to memory.
     pub fn access(thread: u32, index: u32, kind: Kind, location: u32, value: u64) -> Self {
         Self { thread: Some(thread), index, kind, location: Some(location), width: 0, value }
     }
-    /// An event that accesses no memory.
+    /// Creates an event that does not access memory.
     pub fn other(thread: u32, index: u32, kind: Kind) -> Self {
         Self { thread: Some(thread), index, kind, location: None, width: 0, value: 0 }
     }
@@ -175,7 +177,7 @@ standard! { sets, STANDARD_SETS, SetId:
     UPDATES = 8, "RMW";
 }
 standard! { relations, STANDARD_RELATIONS, RelationId:
-    /// Each event with itself.
+    /// The identity.
     ID = 0, "id";
     /// Events of one thread.
     INT = 1, "int";
@@ -185,11 +187,12 @@ standard! { relations, STANDARD_RELATIONS, RelationId:
     LOC = 3, "loc";
     /// Program order.
     PO = 4, "po";
-    /// A read takes the value of a write. The choice.
+    /// Reads-from: a write and a read that takes its value. Part of the choice.
     RF = 5, "rf";
-    /// Coherence: a strict total order on the writes of each location. The choice.
+    /// Coherence: a strict total order on the writes of each location. Part of the choice.
     CO = 6, "co";
-    /// A read takes a value that is older than that of a write. Follows from `rf` and `co`.
+    /// From-reads: a read and a write that is later in coherence than the source of the read.
+    /// Derived from `rf` and `co`.
     FR = 7, "fr";
     /// Address dependencies.
     ADDR = 8, "addr";
@@ -199,9 +202,9 @@ standard! { relations, STANDARD_RELATIONS, RelationId:
     CTRL = 10, "ctrl";
     /// The read of a read-modify-write with its write.
     RMW = 11, "rmw";
-    /// Those made by one instruction.
+    /// The pairs of `rmw` made by one instruction.
     AMO = 12, "amo";
-    /// Those made by a load-reserve and a store-conditional.
+    /// The pairs of `rmw` made by a load-reserve and a store-conditional.
     LXSX = 13, "lxsx";
     /// Data flow inside an instruction.
     IICO_DATA = 14, "iico_data";
@@ -209,7 +212,7 @@ standard! { relations, STANDARD_RELATIONS, RelationId:
     IICO_CTRL = 15, "iico_ctrl";
     /// Order inside an instruction.
     IICO_ORDER = 16, "iico_order";
-    /// A read of a register takes the value of a write to it.
+    /// A write to a register and a read that takes its value.
     RF_REG = 17, "rf-reg";
     /// Events of one access that was split.
     SI = 18, "si";
@@ -219,19 +222,19 @@ standard! { relations, STANDARD_RELATIONS, RelationId:
     SAME_INSTANCE = 20, "same-instance";
 }
 
-/// Names for sets and relations, given by an architecture.
+/// The names of sets and relations of an architecture.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     sets: Vec<String>,
     relations: Vec<String>,
     by_name: HashMap<String, Name>,
-    /// Names that stand for nothing in every execution.
+    /// Names that are empty in every execution.
     never: HashSet<Name>,
-    /// Names that no front end supplies.
+    /// Names that no front end provides.
     missing: HashSet<Name>,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Name {
     /// A set of events.
@@ -247,7 +250,7 @@ impl Default for Vocabulary {
 }
 
 impl Vocabulary {
-    /// The names that every architecture has.
+    /// Creates the vocabulary of the names that all architectures share.
     pub fn new() -> Self {
         let mut v = Self {
             sets: Vec::new(),
@@ -273,34 +276,34 @@ impl Vocabulary {
         }
         v
     }
-    /// Declares that a name stands for nothing in every execution.
+    /// Declares a name that is empty in every execution.
     pub fn never(&mut self, name: Name) {
         self.never.insert(name);
     }
-    /// True if a name stands for nothing in every execution.
+    /// True if a name is empty in every execution.
     pub fn is_never(&self, name: Name) -> bool {
         self.never.contains(&name)
     }
-    /// Declares that no front end supplies a name: models that depend on it are rejected.
+    /// Declares a name that no front end provides: models that depend on it are rejected.
     pub fn missing(&mut self, name: Name) {
         self.missing.insert(name);
     }
-    /// True if no front end supplies a name.
+    /// True if no front end provides a name.
     pub fn is_missing(&self, name: Name) -> bool {
         self.missing.contains(&name)
     }
-    /// Names a set that has a name already.
+    /// Declares another name of a set or relation.
     pub fn alias(&mut self, alias: &str, of: Name) {
         self.by_name.insert(alias.to_string(), of);
     }
-    /// A name as models write it.
+    /// Returns the text of a name.
     pub fn name_of(&self, name: Name) -> &str {
         match name {
             Name::Set(id) => self.set_name(id),
             Name::Relation(id) => self.relation_name(id),
         }
     }
-    /// The set of a name, which becomes known if it was not. Panics if the name is that of a
+    /// Returns the set with a name, declaring it if necessary. Panics if the name is that of a
     /// relation.
     pub fn set(&mut self, name: &str) -> SetId {
         if let Some(found) = self.by_name.get(name) {
@@ -314,7 +317,7 @@ impl Vocabulary {
         self.by_name.insert(name.to_string(), Name::Set(id));
         id
     }
-    /// The relation of a name, which becomes known if it was not. Panics if the name is that of a
+    /// Returns the relation with a name, declaring it if necessary. Panics if the name is that of a
     /// set.
     pub fn relation(&mut self, name: &str) -> RelationId {
         if let Some(found) = self.by_name.get(name) {
@@ -328,33 +331,33 @@ impl Vocabulary {
         self.by_name.insert(name.to_string(), Name::Relation(id));
         id
     }
-    /// What a name stands for.
+    /// Looks up a name.
     pub fn find(&self, name: &str) -> Option<Name> {
         self.by_name.get(name).copied()
     }
-    /// All names, those of sets first.
+    /// Returns all names, those of sets first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.sets.iter().chain(&self.relations).map(String::as_str)
     }
-    /// How many sets it names.
+    /// Returns the number of sets.
     pub fn sets(&self) -> usize {
         self.sets.len()
     }
-    /// How many relations it names.
+    /// Returns the number of relations.
     pub fn relations(&self) -> usize {
         self.relations.len()
     }
-    /// The name of a set.
+    /// Returns the name of a set.
     pub fn set_name(&self, id: SetId) -> &str {
         &self.sets[id.index()]
     }
-    /// The name of a relation.
+    /// Returns the name of a relation.
     pub fn relation_name(&self, id: RelationId) -> &str {
         &self.relations[id.index()]
     }
 }
 
-/// Events with all that does not depend on which write a read takes or how writes are ordered.
+/// Events with the sets and relations that do not depend on the choice of reads-from and coherence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Skeleton {
     events: Vec<Event>,
@@ -363,8 +366,8 @@ pub struct Skeleton {
 }
 
 impl Skeleton {
-    /// Events of a vocabulary, with the standard sets and relations that follow from them. The
-    /// other sets and relations are empty.
+    /// Creates a skeleton with the standard sets and relations of its events. The other sets and
+    /// relations are empty.
     pub fn new(vocabulary: &Vocabulary, events: Vec<Event>) -> Self {
         let n = events.len();
         let mut sets = vec![Set::empty(n); vocabulary.sets()];
@@ -404,46 +407,46 @@ impl Skeleton {
         relations[RelationId::ID.index()].reflect();
         Self { events, sets, relations }
     }
-    /// How many events there are.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.events.len()
     }
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
-    /// The events.
+    /// Returns the events.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
-    /// Gives the events other values, in order. Models do not look at them.
+    /// Replaces the values of the events, in order. Models do not use them.
     pub fn set_values(&mut self, values: impl IntoIterator<Item = u64>) {
         self.events.iter_mut().zip(values).for_each(|(e, v)| e.value = v);
     }
-    /// Puts an event in a set of the vocabulary.
+    /// Adds an event to a set.
     pub fn tag(&mut self, set: SetId, event: usize) {
         self.sets[set.index()].insert(event);
     }
-    /// Adds a pair to a relation of the vocabulary. What goes to `amo` or `lxsx` goes to `rmw` too.
+    /// Adds a pair to a relation. Pairs of `amo` and `lxsx` are added to `rmw` too.
     pub fn relate(&mut self, relation: RelationId, a: usize, b: usize) {
         self.relations[relation.index()].insert(a, b);
         if matches!(relation, RelationId::AMO | RelationId::LXSX) {
             self.relations[RelationId::RMW.index()].insert(a, b);
         }
     }
-    /// A set of the vocabulary.
+    /// Returns a set of the vocabulary.
     pub fn set(&self, id: SetId) -> &Set {
         &self.sets[id.index()]
     }
-    /// A relation of the vocabulary; `rf`, `co`, `fr` are empty.
+    /// Returns a relation of the vocabulary; `rf`, `co`, `fr` are empty.
     pub fn relation(&self, id: RelationId) -> &Relation {
         &self.relations[id.index()]
     }
-    /// A set of the vocabulary, to be changed.
+    /// Returns a set for modification.
     pub fn set_mut(&mut self, id: SetId) -> &mut Set {
         &mut self.sets[id.index()]
     }
-    /// The writes to each location that has one, in the order of the locations.
+    /// Returns the writes to each location that has one, in the order of the locations.
     pub fn writes_by_location(&self) -> Vec<Set> {
         let mut by: std::collections::BTreeMap<u32, Set> = std::collections::BTreeMap::new();
         for (i, e) in self.events.iter().enumerate() {
@@ -453,7 +456,8 @@ impl Skeleton {
         }
         by.into_values().collect()
     }
-    /// The writes from which a read may take its value: those to its location, itself excepted.
+    /// Returns the writes that a read may take its value from: those to its location, except
+    /// itself.
     pub fn sources(&self, read: usize) -> impl Iterator<Item = usize> + '_ {
         let loc = &self.relations[RelationId::LOC.index()];
         self.sets[SetId::WRITES.index()].iter().filter(move |&w| w != read && loc.has(w, read))
@@ -463,16 +467,16 @@ impl Skeleton {
 /// A skeleton with a choice of reads-from and coherence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Execution<'s> {
-    /// The events and what follows from the program.
+    /// The events, with the sets and relations of the program.
     pub skeleton: &'s Skeleton,
-    /// Each read with at most one source.
+    /// Reads-from: each read has at most one source.
     pub rf: Relation,
-    /// A strict total order on the writes of each location, initial writes first.
+    /// Coherence: a strict total order on the writes of each location, initial writes first.
     pub co: Relation,
 }
 
 impl Execution<'_> {
-    /// From-reads: into `fr`, which is of the same universe.
+    /// Computes from-reads in `fr`, which has the same universe.
     pub fn from_reads(skeleton: &Skeleton, rf: &Relation, co: &Relation, fr: &mut Relation) {
         fr.clear();
         let loc = skeleton.relation(RelationId::LOC);

@@ -1,14 +1,14 @@
-//! Small programs with the values that their reads take: what a litmus test asks a memory model
-//! about.
+//! Histories: small programs with the values that their reads take, as the input of a memory model.
 //!
-//! Text: threads between `||`, operations between `;`, as in `W x 1; R y 0 || W y 1; R x 0`.
-//! `R.acq`, `W.rel` are acquires and releases, `F` is a full fence, `U x 0 1` reads 0 and
-//! writes 1 at once. All locations are 0 at first. `~ x=2` at the end asks besides that `x` is 2 at
-//! last. In a text the writes to a location have different values, none of them 0, so that the
-//! value of a read says which write it takes; histories made otherwise need not keep to that.
+//! Text: threads separated by `||`, operations by `;`, as in `W x 1; R y 0 || W y 1; R x 0`.
+//! `R.acq`, `W.rel` are acquires and releases, `F` is a full fence, `U x 0 1` atomically reads 0
+//! and writes 1. All locations are initially 0. `~ x=2` at the end additionally requires that the
+//! final value of `x` is 2. In a text the writes to a location have distinct values different from
+//! 0, so that the value of a read determines its source. Histories built by other code need not
+//! satisfy this.
 //!
-//! A model allows a history if it allows some choice of writes of the values that are read, and
-//! some coherence order, with it.
+//! A model allows a history if it allows some choice of writes with the values that are read, and
+//! some coherence order.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,16 +27,16 @@ pub struct Operation {
     pub kind: Kind,
     /// Its location; 0 for a fence.
     pub location: u32,
-    /// What it writes, or reads if it only reads; 0 for a fence.
+    /// The value that it writes or, for a read, reads; 0 for a fence.
     pub value: u64,
-    /// What an update reads; 0 for all else.
+    /// The value that an update reads; 0 for other operations.
     pub read: u64,
-    /// What it is besides.
+    /// Plain, acquire or release.
     pub mark: Mark,
 }
 
 impl Operation {
-    /// What it reads, if it reads.
+    /// Returns the value that it reads.
     pub fn taken(&self) -> u64 {
         if self.kind == Kind::Update { self.read } else { self.value }
     }
@@ -47,11 +47,11 @@ impl Operation {
 pub struct History {
     /// The operations of each thread.
     pub threads: Vec<Vec<Operation>>,
-    /// Locations that have a given value at last.
+    /// Required final values of locations.
     pub last: Vec<(u32, u64)>,
 }
 
-/// The name of a location.
+/// Returns the name of a location.
 pub fn location_name(l: u32) -> String {
     match l {
         0..3 => ["x", "y", "z"][l as usize].to_string(),
@@ -72,7 +72,7 @@ fn each_permutation(n: usize, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[us
     }
 }
 
-/// Threads with locations and values in the order in which they are met.
+/// Renames locations and values in the order of their first occurrence.
 fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
     fn place<T: PartialEq>(names: &mut Vec<T>, name: T) -> usize {
         names.iter().position(|n| *n == name).unwrap_or_else(|| {
@@ -100,7 +100,7 @@ fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
 }
 
 impl History {
-    /// Reads the text of a history; what is wrong with it otherwise.
+    /// Parses the text of a history. Error: a message.
     pub fn parse(text: &str) -> Result<History, String> {
         let mut names: Vec<String> = Vec::new();
         let mut number = |name: &str| match names.iter().position(|n| n == name) {
@@ -166,7 +166,7 @@ impl History {
         for o in self.operations().filter(|o| o.kind.writes()) {
             if o.value == 0 || written.insert((o.location, o.value), 1).is_some() {
                 return Err(format!(
-                    "the writes to `{}` must have different values that are not 0",
+                    "the writes to `{}` must have distinct values other than 0",
                     location_name(o.location)
                 ));
             }
@@ -178,13 +178,14 @@ impl History {
             .map(|o| (o.location, o.taken()))
             .find(|&(l, v)| !known(l, v));
         match wrong.or_else(|| self.last.iter().copied().find(|&(l, v)| !known(l, v))) {
-            Some((l, v)) => Err(format!("nobody writes {v} to `{}`", location_name(l))),
+            Some((l, v)) => Err(format!("no operation writes {v} to `{}`", location_name(l))),
             None => Ok(()),
         }
     }
-    /// The least history with other names: threads in another order, the longest first, without
-    /// those that are empty; locations, and the values at each, in the order in which they are
-    /// met. The value 0 stays. Models cannot tell it from this one.
+    /// Returns the canonical representative under renaming: threads in another order, the longest
+    /// first, without empty ones; locations, and the values at each, in the order of their first
+    /// occurrence. The value 0 is fixed. Models do not distinguish the history from its
+    /// representative.
     pub fn canonical(&self) -> History {
         let busy: Vec<&Vec<Operation>> = self.threads.iter().filter(|t| !t.is_empty()).collect();
         let mut best: Option<History> = None;
@@ -198,7 +199,7 @@ impl History {
         });
         best.unwrap_or_default()
     }
-    /// What was run, whatever was read: the canonical history in which all reads have the value 0.
+    /// Returns the program: the canonical history in which all reads have the value 0.
     pub fn program(&self) -> History {
         let mut out = self.clone();
         for o in out.threads.iter_mut().flatten() {
@@ -210,28 +211,28 @@ impl History {
         }
         out.canonical()
     }
-    /// Whether somebody writes what each read reads.
+    /// True if each read has a write with its value.
     pub fn is_sourced(&self) -> bool {
         let written = |l: u32, v: u64| {
             v == 0 || self.operations().any(|w| w.kind.writes() && (w.location, w.value) == (l, v))
         };
         self.operations().filter(|o| o.kind.reads()).all(|o| written(o.location, o.taken()))
     }
-    /// How many operations it has.
+    /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.threads.iter().map(Vec::len).sum()
     }
-    /// Whether it has none.
+    /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// How many locations it speaks of.
+    /// Returns the number of locations.
     pub fn locations(&self) -> u32 {
         let used = self.operations().filter(|o| o.kind != Kind::Fence).map(|o| o.location + 1);
         used.chain(self.last.iter().map(|l| l.0 + 1)).max().unwrap_or(0)
     }
-    /// Its events: the initial writes, then the threads one after the other. An update is a read
-    /// and a write.
+    /// Returns its events: the initial writes, then the threads one after the other. An update is a
+    /// read and a write.
     pub fn events(&self) -> Vec<(Event, Mark)> {
         let mut out: Vec<(Event, Mark)> =
             (0..self.locations()).map(|l| (Event::initial(l, 0), Mark::Plain)).collect();
@@ -254,7 +255,7 @@ impl History {
         }
         out
     }
-    /// Its events in the words of a dialect, whose vocabulary is given.
+    /// Returns its events with the tags of a dialect, given the dialect's vocabulary.
     pub fn skeleton(&self, dialect: Dialect, vocabulary: &Vocabulary) -> Skeleton {
         let events = self.events();
         let mut skeleton = dialect.skeleton(vocabulary, &events);
@@ -268,7 +269,8 @@ impl History {
         }
         skeleton
     }
-    /// The ways to give each read a write of the value that it reads; none if nobody writes it.
+    /// Returns all choices of a write with the right value for each read; empty if some read has
+    /// none.
     pub fn reads_from(&self, s: &Skeleton) -> Vec<Relation> {
         let e = s.events();
         let mut out = vec![Relation::empty(s.len())];
@@ -287,8 +289,7 @@ impl History {
         }
         out
     }
-    /// The writes of the value that each read reads, all in one relation: what serial views ask
-    /// for.
+    /// Returns, in one relation, all writes with the value of each read, as serial views need them.
     pub fn sources(&self, s: &Skeleton) -> Relation {
         let mut all = Relation::empty(s.len());
         let e = s.events();
@@ -297,8 +298,8 @@ impl History {
         }
         all
     }
-    /// Calls `visit` with each coherence order that leaves the wanted values at last, until it
-    /// returns true or fails; says whether it did return true.
+    /// Calls `visit` with each coherence order that gives the required final values, until it
+    /// returns true or fails. Returns true if it did.
     pub fn coherence_orders(
         &self,
         s: &Skeleton,
@@ -327,7 +328,7 @@ impl History {
             });
         error.map_or(Ok(found), Err)
     }
-    /// As text.
+    /// Prints the history.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (t, thread) in self.threads.iter().enumerate() {
@@ -354,7 +355,7 @@ impl History {
         }
         out
     }
-    /// Prints the program: leaves out what loads read.
+    /// Prints the program, without the values of loads.
     pub fn program_text(&self) -> String {
         let one = |o: &Operation| {
             let text = History { threads: vec![vec![*o]], last: Vec::new() }.text();
@@ -368,14 +369,14 @@ impl History {
         let threads = self.threads.iter().map(|t| t.iter().map(one).collect::<Vec<_>>().join("; "));
         threads.collect::<Vec<_>>().join(" || ")
     }
-    /// As a litmus test in C with atomics, which the herd tools read: whether all reads can have
-    /// their values. Plain accesses are relaxed.
+    /// Prints a litmus test in C with atomics, for the herd tools: can all reads have their values?
+    /// Plain accesses are relaxed.
     pub fn litmus(&self, name: &str) -> String {
-        self.litmus_asking(name, None)
+        self.litmus_with_condition(name, None)
     }
-    /// The same with another question, about registers `t:ri` for read `i` of thread `t`, counted
-    /// with all other operations.
-    pub fn litmus_asking(&self, name: &str, question: Option<&str>) -> String {
+    /// Prints a litmus test with another condition. Register `t:ri` is read `i` of thread `t`,
+    /// where `i` counts all operations.
+    pub fn litmus_with_condition(&self, name: &str, question: Option<&str>) -> String {
         let mut out = format!("C {name}\n\n{{}}\n");
         let all: Vec<String> =
             (0..self.locations()).map(|l| format!("atomic_int* {}", location_name(l))).collect();
@@ -426,7 +427,7 @@ impl History {
     }
 }
 
-/// A model that judges histories: with the words of its dialect.
+/// A judge of histories: a model with the vocabulary of its dialect.
 pub struct Judge<'m> {
     model: &'m Model,
     dialect: Dialect,
@@ -434,12 +435,12 @@ pub struct Judge<'m> {
 }
 
 impl<'m> Judge<'m> {
-    /// For a model of a dialect, which was compiled for the dialect's vocabulary.
+    /// Creates a judge from a model that was compiled for the dialect's vocabulary.
     pub fn new(model: &'m Model, dialect: Dialect) -> Self {
         Self { model, dialect, session: Session::new(model) }
     }
-    /// Whether the model allows a history. Cost: a check for each choice of writes that are read
-    /// and each coherence order.
+    /// True if the model allows a history. Cost: a check for each choice of sources and each
+    /// coherence order.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
         let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
         let mut run = self.session.on(&skeleton)?;
@@ -455,8 +456,8 @@ impl<'m> Judge<'m> {
         }
         Ok(false)
     }
-    /// What the model says of a history under the first choice of writes and coherence order that
-    /// it allows, or else under the first that there is.
+    /// Returns the verdict under the first allowed choice of sources and coherence order or, if
+    /// none is allowed, under the first choice.
     pub fn verdict(
         &mut self,
         history: &History,

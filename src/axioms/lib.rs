@@ -1,7 +1,7 @@
-//! Memory models as data: executions of events, relations between them, and the languages that say
-//! which executions are allowed.
+//! Memory models as data: executions of events, relations between them, and the languages that
+//! define the allowed executions.
 //!
-//! It knows no syntax of programs: front ends make executions, models judge them.
+//! This layer knows no syntax of programs: front ends create executions, models judge them.
 
 #![warn(missing_docs)]
 

@@ -1,8 +1,9 @@
-//! The project's own memory models: their texts under `specs/memory`, by name, and how plain
-//! operations are told to each.
+//! The built-in memory models: their texts in `specs/memory`, by name, and the encoding of plain
+//! operations in the vocabulary of each.
 //!
-//! A model is told plain reads, writes, acquires, releases and full fences in the words of its
-//! architecture ([`Dialect`]); so models of different architectures judge one execution.
+//! Plain reads, writes, acquires, releases and full fences are translated to the vocabulary of the
+//! model's architecture ([`Dialect`]), so models of different architectures can judge one
+//! execution.
 
 use mu_base::{Diagnostic, SourceMap};
 
@@ -10,31 +11,31 @@ use crate::architecture::Architecture;
 use crate::cat::Model;
 use crate::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
 
-/// A model that comes with the project.
+/// A built-in model.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct BuiltinModel {
     /// Its name.
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,
-    /// The words that it understands.
+    /// Its dialect.
     pub dialect: Dialect,
 }
 
-/// The words of an architecture for what a plain operation can be.
+/// The vocabulary of a model for plain operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Dialect {
     /// `Acq`, `Rel`, and `F` alone for a full fence.
     Plain,
-    /// Those of an architecture.
+    /// The vocabulary of an architecture.
     Of(Architecture),
 }
 
 macro_rules! known {
     ($($name:literal $dialect:expr,)+) => {
-        /// All models of the project, strong ones first.
-        pub const KNOWN: &[Known] = &[$(Known {
+        /// All built-in models, strong ones first.
+        pub const KNOWN: &[BuiltinModel] = &[$(BuiltinModel {
             name: $name,
             text: include_str!(concat!("memory/", $name, ".cat")),
             dialect: $dialect,
@@ -67,7 +68,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("release.cat", include_str!("memory/release.cat")),
 ];
 
-/// The text of a file of `specs/memory`, which stands in this package.
+/// Returns the text of a file of `specs/memory`, which is embedded in this package.
 pub fn file(name: &str) -> Option<String> {
     let library = LIBRARY.iter().find(|f| f.0 == name).map(|f| f.1);
     library
@@ -77,13 +78,13 @@ pub fn file(name: &str) -> Option<String> {
         .map(str::to_string)
 }
 
-/// The model of a name.
-pub fn by_name(name: &str) -> Option<&'static Known> {
+/// Looks up a model by name.
+pub fn by_name(name: &str) -> Option<&'static BuiltinModel> {
     KNOWN.iter().find(|k| k.name == name)
 }
 
-impl Known {
-    /// Compiles the model. Errors are of our own making and have places in `sources`.
+impl BuiltinModel {
+    /// Compiles the model. An error is a defect of this program and has a position in `sources`.
     pub fn compile(&self, sources: &mut SourceMap) -> Result<Model, Diagnostic> {
         Model::compile(
             sources,
@@ -96,10 +97,10 @@ impl Known {
     }
 }
 
-/// What a plain operation is beside a read or write.
+/// The ordering of a plain operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub enum Mark {
-    /// Nothing.
+    /// None.
     #[default]
     Plain,
     /// A read that is an acquire.
@@ -109,7 +110,7 @@ pub enum Mark {
 }
 
 impl Dialect {
-    /// The dialect of a model by the words at its head: an architecture's, or plain.
+    /// Returns the dialect that the head of a model names: an architecture's, or plain.
     pub fn of_head(head: &[String]) -> Self {
         match head.first().map(String::as_str) {
             Some("RISCV") => Dialect::Of(Architecture::RiscV),
@@ -119,18 +120,19 @@ impl Dialect {
             _ => Dialect::Plain,
         }
     }
-    /// The model of a file, and its dialect: that of its head; if the head says none, the first of
-    /// all dialects that has every name of the model. A `riscv.cat` whose head is `Partial`
-    /// speaks of `Fence.rw.rw`, which only RISC-V has. Error: that of the dialect of the head.
+    /// Compiles the model of a file and determines its dialect. If its head names no architecture,
+    /// the first dialect that has every name of the model is used. For example, a `riscv.cat` with
+    /// the head `Partial` uses `Fence.rw.rw`, which only RISC-V has. Error: that of the dialect of
+    /// the head.
     pub fn compile(
         sources: &mut SourceMap,
         name: &str,
         text: &str,
-        beside: &dyn Fn(&str) -> Option<String>,
+        resolver: &dyn Fn(&str) -> Option<String>,
     ) -> Result<(Model, Dialect), Diagnostic> {
         let said = Dialect::of_head(&crate::cat::head(text));
         let mut with = |dialect: Dialect| {
-            Model::compile(sources, name, text, beside, &dialect.vocabulary(), &[])
+            Model::compile(sources, name, text, resolver, &dialect.vocabulary(), &[])
                 .map(|model| (model, dialect))
         };
         let first = with(said);
@@ -141,7 +143,7 @@ impl Dialect {
             [Architecture::X86, Architecture::RiscV, Architecture::AArch64, Architecture::C11];
         all.into_iter().find_map(|a| with(Dialect::Of(a)).ok()).map_or(first, Ok)
     }
-    /// The names of the dialect.
+    /// Returns the names of the dialect.
     pub fn vocabulary(self) -> Vocabulary {
         match self {
             Dialect::Plain => {
@@ -154,7 +156,7 @@ impl Dialect {
             Dialect::Of(a) => a.vocabulary(),
         }
     }
-    /// The sets in which an operation is, beside the standard ones.
+    /// Returns the sets that contain an operation, in addition to the standard ones.
     fn tags(self, kind: Kind, mark: Mark) -> &'static [&'static str] {
         match (self, kind, mark) {
             (Dialect::Plain, _, Mark::Acquire) => &["Acq"],
@@ -174,7 +176,7 @@ impl Dialect {
             (Dialect::Of(_), ..) => &[],
         }
     }
-    /// Relates the two events of an update, in the words of the dialect.
+    /// Relates the two events of an update, in the vocabulary of the dialect.
     pub fn update(
         self,
         vocabulary: &Vocabulary,
@@ -196,7 +198,7 @@ impl Dialect {
             }
         }
     }
-    /// A skeleton of plain operations in the words of the dialect; `vocabulary` is the dialect's.
+    /// Builds a skeleton of plain operations in the dialect, given its vocabulary.
     pub fn skeleton(self, vocabulary: &Vocabulary, events: &[(Event, Mark)]) -> Skeleton {
         let mut s = Skeleton::new(vocabulary, events.iter().map(|e| e.0.clone()).collect());
         for (i, (event, mark)) in events.iter().enumerate() {

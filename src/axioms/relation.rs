@@ -1,9 +1,9 @@
-//! Sets of events and relations between them, as bits.
+//! Sets of events and relations between them, as bit vectors and bit matrices.
 //!
 //! A [`Set`] is a row of bits, a [`Relation`] a square matrix of them, row after row in one
-//! allocation; a row has as many words as the universe needs, so that up to 64 events a row is one
-//! word. Operations write into a matrix that is already there (`x.unite(&y)`, `x.compose(&a, &b)`)
-//! and allocate nothing; those that return a new one say so by their type.
+//! allocation. A row has `⌈n/64⌉` words, so with up to 64 events it is one word. Operations write
+//! into an existing matrix (`x.unite(&y)`, `x.compose(&a, &b)`) without allocation; the others
+//! return a new one.
 //!
 //! Cost, with `n` events and `w = n/64` words a row: union and the like `n·w`; composition
 //! `pairs·w`; transitive closure `n²·w` (Warshall); cycle detection `n²·w` at worst. Invariant:
@@ -11,12 +11,12 @@
 
 use std::fmt;
 
-/// Words that hold `n` bits.
+/// Returns the number of words for `n` bits.
 fn words(n: usize) -> usize {
     n.div_ceil(64).max(1)
 }
 
-/// The positions of the bits of words, ascending.
+/// Returns the positions of the bits of words, ascending.
 fn bits(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
     row.iter().enumerate().flat_map(|(i, &word)| {
         let mut rest = word;
@@ -42,23 +42,23 @@ impl fmt::Debug for Set {
 }
 
 impl Set {
-    /// No event of a universe of `n`.
+    /// Creates the empty set in a universe of `n` events.
     pub fn empty(n: usize) -> Self {
         Self { size: n as u32, bits: vec![0; words(n)].into_boxed_slice() }
     }
-    /// All `n` events.
+    /// Creates the set of all `n` events.
     pub fn full(n: usize) -> Self {
         let mut set = Self::empty(n);
         set.fill();
         set
     }
-    /// The events of a list.
+    /// Creates a set from a list.
     pub fn of(n: usize, events: impl IntoIterator<Item = usize>) -> Self {
         let mut set = Self::empty(n);
         events.into_iter().for_each(|e| set.insert(e));
         set
     }
-    /// How many events the universe has.
+    /// Returns the size of the universe.
     pub fn universe(&self) -> usize {
         self.size as usize
     }
@@ -77,7 +77,7 @@ impl Set {
             *last = if over == 64 { 0 } else { *last & (u64::MAX >> over) };
         }
     }
-    /// Adds an event. Panics if the universe does not have it.
+    /// Adds an event. Panics if it is outside the universe.
     pub fn insert(&mut self, e: usize) {
         assert!(e < self.size as usize, "event {e} of {}", self.size);
         self.bits[e / 64] |= 1 << (e % 64);
@@ -86,11 +86,11 @@ impl Set {
     pub fn remove(&mut self, e: usize) {
         self.bits[e / 64] &= !(1 << (e % 64));
     }
-    /// Whether an event is in it.
+    /// True if an event is in it.
     pub fn has(&self, e: usize) -> bool {
         self.bits[e / 64] >> (e % 64) & 1 == 1
     }
-    /// The events, ascending.
+    /// Returns the events, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         bits(&self.bits)
     }
@@ -98,15 +98,15 @@ impl Set {
     pub fn first(&self) -> Option<usize> {
         self.iter().next()
     }
-    /// How many events it has.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.bits.iter().map(|w| w.count_ones() as usize).sum()
     }
-    /// Whether it has none.
+    /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.bits.iter().all(|w| *w == 0)
     }
-    /// Whether all its events are in another set.
+    /// True if it is a subset of another set.
     pub fn within(&self, other: &Set) -> bool {
         self.bits.iter().zip(&other.bits).all(|(a, b)| a & !b == 0)
     }
@@ -118,7 +118,7 @@ impl Set {
     pub fn unite(&mut self, other: &Set) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
     }
-    /// Keeps the events that another set has too.
+    /// Removes the events that another set lacks.
     pub fn intersect(&mut self, other: &Set) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
     }
@@ -131,11 +131,11 @@ impl Set {
         self.bits.iter_mut().for_each(|a| *a = !*a);
         self.trim();
     }
-    /// Its words: bit `e % 64` of word `e / 64` is event `e`.
+    /// Returns its words: bit `e % 64` of word `e / 64` is event `e`.
     pub fn words(&self) -> &[u64] {
         &self.bits
     }
-    /// Becomes the events from which a relation leads somewhere.
+    /// Becomes the domain of a relation.
     pub fn domain_of(&mut self, r: &Relation) {
         self.clear();
         for a in 0..r.universe() {
@@ -144,7 +144,7 @@ impl Set {
             }
         }
     }
-    /// Becomes the events to which a relation leads.
+    /// Becomes the range of a relation.
     pub fn range_of(&mut self, r: &Relation) {
         self.clear();
         for a in 0..r.universe() {
@@ -153,7 +153,7 @@ impl Set {
     }
 }
 
-/// A relation between events: row `a` has the bits of all `b` with (a, b) in it.
+/// A relation between events: row `a` contains the bits of all `b` with (a, b) in it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Relation {
     size: u32,
@@ -168,32 +168,32 @@ impl fmt::Debug for Relation {
 }
 
 impl Relation {
-    /// No pair of a universe of `n` events.
+    /// Creates the empty relation in a universe of `n` events.
     pub fn empty(n: usize) -> Self {
         let width = words(n);
         Self { size: n as u32, width: width as u32, bits: vec![0; n * width].into_boxed_slice() }
     }
-    /// The pairs of a list.
+    /// Creates a relation from a list of pairs.
     pub fn of(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut r = Self::empty(n);
         pairs.into_iter().for_each(|(a, b)| r.insert(a, b));
         r
     }
-    /// Each event with itself.
+    /// Creates the identity.
     pub fn identity(n: usize) -> Self {
         Self::of(n, (0..n).map(|e| (e, e)))
     }
-    /// All pairs.
+    /// Creates the relation of all pairs.
     pub fn full(n: usize) -> Self {
         let mut r = Self::empty(n);
         r.complement();
         r
     }
-    /// How many events the universe has.
+    /// Returns the size of the universe.
     pub fn universe(&self) -> usize {
         self.size as usize
     }
-    /// The words of a row: the events after `a`.
+    /// Returns the words of a row: the events after `a`.
     pub fn row(&self, a: usize) -> &[u64] {
         let w = self.width as usize;
         &self.bits[a * w..(a + 1) * w]
@@ -202,15 +202,15 @@ impl Relation {
         let w = self.width as usize;
         &mut self.bits[a * w..(a + 1) * w]
     }
-    /// The events after `a`, ascending.
+    /// Returns the events after `a`, ascending.
     pub fn after(&self, a: usize) -> impl Iterator<Item = usize> + '_ {
         bits(self.row(a))
     }
-    /// The events before `b`, ascending.
+    /// Returns the events before `b`, ascending.
     pub fn before(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.universe()).filter(move |&a| self.has(a, b))
     }
-    /// Adds a pair. Panics if the universe does not have its events.
+    /// Adds a pair. Panics if one of its events is outside the universe.
     pub fn insert(&mut self, a: usize, b: usize) {
         assert!(b < self.size as usize, "event {b} of {}", self.size);
         self.row_mut(a)[b / 64] |= 1 << (b % 64);
@@ -219,27 +219,27 @@ impl Relation {
     pub fn remove(&mut self, a: usize, b: usize) {
         self.row_mut(a)[b / 64] &= !(1 << (b % 64));
     }
-    /// Whether a pair is in it.
+    /// True if a pair is in it.
     pub fn has(&self, a: usize, b: usize) -> bool {
         self.row(a)[b / 64] >> (b % 64) & 1 == 1
     }
-    /// The pairs, in ascending order.
+    /// Returns the pairs, in ascending order.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         (0..self.universe()).flat_map(move |a| self.after(a).map(move |b| (a, b)))
     }
-    /// How many pairs it has.
+    /// Returns the number of pairs.
     pub fn len(&self) -> usize {
         self.bits.iter().map(|w| w.count_ones() as usize).sum()
     }
-    /// Whether it has none.
+    /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.bits.iter().all(|w| *w == 0)
     }
-    /// Whether all its pairs are in another relation.
+    /// True if it is a subset of another relation.
     pub fn within(&self, other: &Relation) -> bool {
         self.bits.iter().zip(&other.bits).all(|(a, b)| a & !b == 0)
     }
-    /// Whether no event is related to itself.
+    /// True if no event is related to itself.
     pub fn is_irreflexive(&self) -> bool {
         (0..self.universe()).all(|e| !self.has(e, e))
     }
@@ -255,7 +255,7 @@ impl Relation {
     pub fn unite(&mut self, other: &Relation) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
     }
-    /// Keeps the pairs that another relation has too.
+    /// Removes the pairs that another relation lacks.
     pub fn intersect(&mut self, other: &Relation) {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
     }
@@ -274,7 +274,7 @@ impl Relation {
             row[w - 1] &= mask;
         }
     }
-    /// Adds each event with itself.
+    /// Adds the identity.
     pub fn reflect(&mut self) {
         (0..self.universe()).for_each(|e| self.insert(e, e));
     }
@@ -290,7 +290,7 @@ impl Relation {
         self.clear();
         set.iter().for_each(|e| self.insert(e, e));
     }
-    /// Keeps the pairs that begin in a set.
+    /// Removes the pairs that do not begin in a set.
     pub fn restrict_domain(&mut self, set: &Set) {
         for a in 0..self.universe() {
             if !set.has(a) {
@@ -298,7 +298,7 @@ impl Relation {
             }
         }
     }
-    /// Keeps the pairs that end in a set.
+    /// Removes the pairs that do not end in a set.
     pub fn restrict_range(&mut self, set: &Set) {
         let w = self.width as usize;
         for row in self.bits.chunks_mut(w) {
@@ -338,7 +338,7 @@ impl Relation {
             }
         }
     }
-    /// Becomes its transitive closure (Warshall 1962, a row at a time).
+    /// Becomes its transitive closure (Warshall 1962, one row at a time).
     pub fn close(&mut self) {
         let n = self.universe();
         if self.width == 1 {
@@ -359,8 +359,8 @@ impl Relation {
             }
         }
     }
-    /// Whether it has no cycle. Peels off events without successors; cost at most `n²·w`, mostly
-    /// far less.
+    /// True if it has no cycle. Removes events without successors repeatedly; cost at most `n²·w`,
+    /// usually far less.
     pub fn is_acyclic(&self) -> bool {
         let n = self.universe();
         if self.width == 1 {
@@ -383,10 +383,10 @@ impl Relation {
                 }
             }
         }
-        self.leftover().is_empty()
+        self.cyclic_part().is_empty()
     }
-    /// The events that lead into a cycle.
-    fn leftover(&self) -> Set {
+    /// Returns the events from which a cycle is reachable.
+    fn cyclic_part(&self) -> Set {
         let mut alive = Set::full(self.universe());
         loop {
             let dead: Vec<usize> = alive
@@ -399,9 +399,9 @@ impl Relation {
             dead.into_iter().for_each(|a| alive.remove(a));
         }
     }
-    /// A shortest cycle, as the events on it, each once; none if there is none. Cost `n²·w`.
+    /// Returns the events of a shortest cycle, each once; `None` if there is none. Cost `n²·w`.
     pub fn cycle(&self) -> Option<Vec<usize>> {
-        let alive = self.leftover();
+        let alive = self.cyclic_part();
         let mut best: Option<Vec<usize>> = None;
         for start in alive.iter() {
             if let Some(path) =
@@ -412,7 +412,7 @@ impl Relation {
         }
         best
     }
-    /// The events of a shortest path with at least one step from `a` to `b`, without `b`.
+    /// Returns the events of a shortest path with at least one step from `a` to `b`, without `b`.
     pub fn path(&self, a: usize, b: usize) -> Option<Vec<usize>> {
         let mut from: Vec<Option<usize>> = vec![None; self.universe()];
         let mut queue = std::collections::VecDeque::from([a]);
@@ -432,9 +432,9 @@ impl Relation {
         }
         None
     }
-    /// The strict total orders on a set that extend the restriction of this relation to it, each as
-    /// a list of events. Calls `visit` for each until it returns true; says whether one did. No
-    /// order is met if the restriction has a cycle.
+    /// Enumerates the strict total orders on a set that extend the restriction of this relation to
+    /// it, each as a list of events, until `visit` returns true. Returns true if it did. There are
+    /// none if the restriction has a cycle.
     pub fn linear_extensions(&self, set: &Set, visit: &mut dyn FnMut(&[usize]) -> bool) -> bool {
         fn go(
             r: &Relation,

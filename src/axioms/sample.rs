@@ -1,12 +1,12 @@
-//! Random executions for tests.
+//! Generators of random executions for tests.
 
 use mu_base::random::Random;
 
 use crate::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
 use crate::relation::Relation;
 
-/// A skeleton of a few threads with accesses to a few locations, fences, tags and dependencies;
-/// initial writes first.
+/// Generates a skeleton of a few threads with accesses to a few locations, fences, tags and
+/// dependencies; initial writes first.
 pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) -> Skeleton {
     let locations = 1 + random.below(3) as u32;
     let mut events: Vec<Event> = (0..locations).map(|l| Event::initial(l, 0)).collect();
@@ -53,7 +53,7 @@ pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) ->
     s
 }
 
-/// A choice of `rf` and `co`.
+/// Generates a choice of `rf` and `co`.
 pub fn choice(random: &mut Random, s: &Skeleton) -> (Relation, Relation) {
     let mut rf = Relation::empty(s.len());
     for r in s.set(SetId::READS).iter() {

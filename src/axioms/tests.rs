@@ -1,15 +1,15 @@
-//! The project's models: each compiles, and says of each litmus test what its source says.
+//! Tests of the built-in models: each compiles, and judges each litmus test as its source states.
 
 use mu_base::SourceMap;
 
 use crate::architecture::Architecture;
 use crate::cat::Model;
 use crate::history::{History, Judge};
-use crate::models::{self, Dialect, KNOWN, Known, by_name};
+use crate::models::{self, BuiltinModel, Dialect, KNOWN, by_name};
 
-/// All models, compiled.
-fn compiled() -> Vec<(&'static Known, Model)> {
-    let compile = |k: &'static Known| {
+/// Compiles all models.
+fn compiled() -> Vec<(&'static BuiltinModel, Model)> {
+    let compile = |k: &'static BuiltinModel| {
         let mut sources = SourceMap::new();
         let model = k
             .compile(&mut sources)
@@ -19,7 +19,7 @@ fn compiled() -> Vec<(&'static Known, Model)> {
     KNOWN.iter().map(compile).collect()
 }
 
-/// The table of litmus tests: name, history, models that allow it.
+/// Reads the table of litmus tests: name, history, models that allow it.
 fn table() -> Vec<(String, History, Vec<String>)> {
     let text = include_str!("memory/tests.txt");
     let lines: Vec<&str> =
@@ -72,8 +72,8 @@ use crate::lattice::enumerate::{Alphabet, programs};
 use crate::lattice::{Bound, Candidate, compare};
 use mu_base::{Budget, Limits, Stop};
 
-/// Of each class of programs one is met, and none is left out: against all sequences, told apart by
-/// all renamings.
+/// Exactly one program of each class is enumerated: comparison with all sequences up to all
+/// renamings.
 #[test]
 fn programs_are_met_once_each() {
     use crate::execution::Kind;
@@ -89,7 +89,7 @@ fn programs_are_met_once_each() {
         );
         true
     });
-    // The class of a program as the set of all its forms.
+    // Represent the class of a program by its least form.
     let least = |threads: &Vec<Vec<(Kind, u32)>>| {
         let mut forms = BTreeSet::new();
         for flip in [0, 1] {
@@ -106,7 +106,8 @@ fn programs_are_met_once_each() {
             let mut locations: Vec<u32> = m.iter().flatten().map(|o| o.1).collect();
             locations.sort_unstable();
             locations.dedup();
-            // A single location is the first one; exchanging it with an unused one is no new form.
+            // A single location is the first one; exchanging it with an unused one gives no new
+            // form.
             if locations.len() == 1 {
                 vec![m.clone()]
                     .into_iter()
@@ -155,8 +156,8 @@ fn programs_are_met_once_each() {
     assert_eq!(classes, wanted);
 }
 
-/// What is known of the models: which is stronger, and a smallest test where one is not. Threads
-/// change nothing.
+/// The known order of the models, with a smallest test for each pair that is not ordered. The
+/// result does not depend on the number of threads.
 #[test]
 fn the_lattice_of_models() {
     let models = compiled();
@@ -202,7 +203,7 @@ fn the_lattice_of_models() {
     assert_eq!(separates("pso", "tso"), "R x 1; R y 0 || W y 1; W x 1");
     let again = compare(&candidates, bound(3), &budget).unwrap();
     assert_eq!(again.separating, lattice.separating);
-    // Each test is what it says, and its text gives it again.
+    // Each test separates as stated, and its text parses to the same test.
     for (a, row) in lattice.separating.iter().enumerate() {
         for (b, test) in row.iter().enumerate() {
             let Some(test) = test else { continue };
@@ -220,7 +221,7 @@ fn the_lattice_of_models() {
     );
 }
 
-/// A head that names no architecture leaves the dialect to the names that the model uses.
+/// If a head names no architecture, the dialect follows from the names of the model.
 #[test]
 fn dialects_follow_from_heads_and_names() {
     let of = |text: &str| {
@@ -243,8 +244,8 @@ fn dialects_follow_from_heads_and_names() {
         assert_eq!(of(text).unwrap(), dialect, "{text}");
     }
     let error = of("\"mine\"\nacyclic [NOTHING] as f").unwrap_err();
-    assert!(error.message.contains("the name `NOTHING` is not known"), "{}", error.message);
-    // The names of one dialect alone.
+    assert!(error.message.contains("unknown name `NOTHING`"), "{}", error.message);
+    // The head's architecture does not have the name.
     assert!(of("\"RISCV\"\nacyclic [MFENCE] as f").is_err());
     assert!(of("\"mine\"\nacyclic [MFENCE]; po; [DMB.SY] as f").is_err());
 }

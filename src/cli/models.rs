@@ -11,7 +11,7 @@ use super::pipeline::{Session, file_error, read_text};
 use super::print;
 use mu_axioms::cat::Model;
 use mu_axioms::lattice::{Bound, Candidate, Lattice, compare, draw};
-use mu_axioms::models::{self, Dialect, KNOWN, Known};
+use mu_axioms::models::{self, BuiltinModel, Dialect, KNOWN};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use serde_json::json;
@@ -30,7 +30,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    fn known(known: &Known, session: &mut Session) -> Result<Self, Diagnostic> {
+    fn known(known: &BuiltinModel, session: &mut Session) -> Result<Self, Diagnostic> {
         let model = known.compile(&mut session.sources)?;
         Ok(Named {
             name: known.name.to_string(),

@@ -12,7 +12,7 @@ use mu_axioms::Kind;
 use mu_axioms::cat::{Model, Verdict};
 use mu_axioms::history::{self, History, Operation};
 use mu_axioms::models::Dialect;
-use mu_axioms::views::{Seen, Views};
+use mu_axioms::views::{ViewVerdict, Views};
 use mu_base::{Diagnostic, Stage};
 
 /// The definition of a memory model.
@@ -94,7 +94,7 @@ impl Worker<'_> {
             Judge::Views(views) => {
                 let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary());
                 for rf in history.reads_from(&skeleton) {
-                    if matches!(views.judge(&skeleton, &rf)?, Seen::Views(_)) {
+                    if matches!(views.judge(&skeleton, &rf)?, ViewVerdict::Views(_)) {
                         return Ok(true);
                     }
                 }
@@ -120,7 +120,7 @@ impl Worker<'_> {
                 let first = history.reads_from(&skeleton).into_iter().next();
                 let seen = first.map(|rf| views.judge(&skeleton, &rf)).transpose()?;
                 let axiom = match seen {
-                    Some(Seen::None { of, .. }) if !of.is_empty() => {
+                    Some(ViewVerdict::None { of, .. }) if !of.is_empty() => {
                         format!("there is no serial view for {of}")
                     }
                     _ => "there is no serial view".into(),

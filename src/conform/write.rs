@@ -157,7 +157,7 @@ fn text(history: &History, name: &str, language: Language, question: Question<'_
         Language::X86 => "X86",
         Language::RiscV => "RISCV",
         Language::AArch64 => "AArch64",
-        Language::C => return history.litmus_asking(name, Some(&condition)),
+        Language::C => return history.litmus_with_condition(name, Some(&condition)),
     };
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (t, thread) in history.threads.iter().enumerate() {

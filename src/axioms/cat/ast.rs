@@ -1,17 +1,17 @@
-//! The syntax tree of the `cat` language (Alglave, Cousot, Maranget: "Syntax and semantics of the
-//! weak consistency model specification language cat", 2016). Every node has its place.
+//! Syntax tree of the `cat` language (Alglave, Cousot, Maranget: "Syntax and semantics of the weak
+//! consistency model specification language cat", 2016). Every node has its position.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use mu_base::{Place, Span};
 
-/// A name with its place. Names are equal whatever their places.
+/// A name with its position. Equality ignores positions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ident {
-    /// As written; of a tag without the quote.
+    /// The text; without the quote for a tag.
     pub text: String,
-    /// Where.
+    /// Its position.
     pub place: Place,
 }
 
@@ -56,23 +56,23 @@ pub enum Binary {
     Add,
 }
 
-/// What a parameter list binds.
+/// The pattern of a parameter list or binding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// One name, or none for `_`.
+    /// One name, or `None` for `_`.
     One(Option<Ident>),
-    /// A tuple of them.
+    /// A tuple of names.
     Tuple(Vec<Option<Ident>>),
 }
 
 /// `pattern = value` in a `let`.
 #[derive(Clone, Debug)]
 pub struct Binding {
-    /// Where it is.
+    /// Its position.
     pub span: Span,
-    /// What it binds.
+    /// The bound names.
     pub pattern: Pattern,
-    /// To what. `let f(x) = e` is `let f = fun (x) -> e`.
+    /// The bound value. `let f(x) = e` is `let f = fun (x) -> e`.
     pub value: Arc<Exp>,
 }
 
@@ -95,16 +95,16 @@ pub enum Condition {
     In(Arc<Exp>, Arc<Exp>),
 }
 
-/// An expression with its place.
+/// An expression with its position.
 #[derive(Clone, Debug)]
 pub struct Exp {
-    /// Where it is.
+    /// Its position.
     pub span: Span,
-    /// What it is.
+    /// The expression.
     pub node: Node,
 }
 
-/// An expression.
+/// The form of an expression.
 #[derive(Clone, Debug)]
 pub enum Node {
     /// `0`.
@@ -129,7 +129,7 @@ pub enum Node {
     Let(bool, Vec<Binding>, Arc<Exp>),
     /// `fun p -> e`.
     Fun(Pattern, Arc<Exp>),
-    /// `try a with b`: b if a uses a name that is not known.
+    /// `try a with b`: b if a uses an unknown name.
     Try(Arc<Exp>, Arc<Exp>),
     /// `if c then a else b`.
     If(Condition, Arc<Exp>, Arc<Exp>),
@@ -142,30 +142,30 @@ pub enum Node {
 /// The second clause of a match on a set.
 #[derive(Clone, Debug)]
 pub struct SetClause {
-    /// Name of the part before the element: of `p | x ++ s`, which a model uses with order; none
-    /// in the form `x ++ s`.
+    /// The name of the part before the element, in `p | x ++ s`; outer `None` for the form `x ++
+    /// s`. Models use the former for ordered sets.
     pub before: Option<Option<Ident>>,
     /// The element.
     pub element: Option<Ident>,
-    /// The rest.
+    /// The rest of the set.
     pub rest: Option<Ident>,
     /// The value.
     pub body: Arc<Exp>,
 }
 
-/// What a test asks of a relation or set.
+/// The predicate of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TestKind {
-    /// No cycle.
+    /// The relation has no cycle.
     Acyclic,
-    /// No event related to itself.
+    /// No event is related to itself.
     Irreflexive,
-    /// Nothing in it.
+    /// The set or relation is empty.
     Empty,
 }
 
 impl TestKind {
-    /// The keyword.
+    /// Returns the keyword.
     pub fn word(self) -> &'static str {
         match self {
             TestKind::Acyclic => "acyclic",
@@ -175,7 +175,7 @@ impl TestKind {
     }
 }
 
-/// What follows from a test.
+/// The consequence of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// An execution that fails it is forbidden.
@@ -191,38 +191,38 @@ pub enum Role {
 /// A test.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// Where it is.
+    /// Its position.
     pub span: Span,
-    /// What follows.
+    /// The consequence.
     pub role: Role,
     /// `~`.
     pub negated: bool,
-    /// What is asked.
+    /// The predicate.
     pub kind: TestKind,
-    /// Of what.
+    /// The tested expression.
     pub of: Arc<Exp>,
     /// `as name`.
     pub name: Option<Ident>,
 }
 
-/// A statement with its place.
+/// A statement with its position.
 #[derive(Clone, Debug)]
 pub struct Ins {
-    /// Where it is.
+    /// Its position.
     pub span: Span,
-    /// What it is.
+    /// The statement.
     pub node: Statement,
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
-    /// `let`, recursive or not, and what a `let rec … when` asks.
+    /// `let`, recursive or not, and the test of a `let rec … when`.
     Let(bool, Vec<Binding>, Option<Test>),
     /// A test.
     Test(Test),
-    /// `show` and `unshow`: names and what they are for a drawing; none for a name that a drawing
-    /// leaves out.
+    /// `show` and `unshow`: names with the expressions to draw; `None` for a name that drawings
+    /// omit.
     Show(Vec<(Ident, Option<Arc<Exp>>)>),
     /// `include "file"`.
     Include(String),

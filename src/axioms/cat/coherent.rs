@@ -1,46 +1,49 @@
-//! What can be said of a model before it sees an execution: whether it keeps coherence, which flags
-//! depend on the choice.
+//! Static analysis of a model: it detects whether the model implies coherence, and which flags
+//! depend on the choice of `rf` and `co`.
 //!
-//! A front end that knows that a model keeps coherence drops choices of `rf` and `co` that are not
-//! coherent before the model sees them. The answer is read off the axioms, so it never says yes of
-//! a model that does not; it may say no of one that does.
+//! If a model implies coherence, a front end drops incoherent choices of `rf` and `co` before
+//! evaluating the model. The analysis of the axioms is sound: it never answers yes for a model that
+//! allows incoherent executions, but may answer no for a model that does not.
 
 use super::Model;
 use super::ast::{Role, TestKind};
-use super::program::{Asked, Op, Slot};
+use super::program::{Op, Property, Slot};
 use crate::execution::RelationId;
 
 impl Model {
-    /// Whether every execution that the model allows is sequentially consistent at each location:
-    /// `po-loc | rf | co | fr` has no cycle (Alglave, Maranget, Tautschnig 2014, their first
-    /// axiom).
+    /// True if every execution that the model allows is sequentially consistent at each location:
+    /// `po-loc | rf | co | fr` is acyclic (Alglave, Maranget, Tautschnig 2014, their first axiom).
     ///
-    /// Yes if an axiom says just that of this union or more, or if an axiom says that nothing comes
-    /// before itself by program order and then communication.
+    /// This is so if an axiom states it for this union or a larger one, or if an axiom forbids
+    /// cycles of program order followed by communication.
     pub fn is_coherent(&self) -> bool {
-        self.program.checks.iter().any(|c| match c.asked {
+        self.program.checks.iter().any(|c| match c.property {
             _ if c.role != Role::Axiom || c.negated => false,
-            Asked::Test(TestKind::Acyclic, slot) => {
+            Property::Test(TestKind::Acyclic, slot) => {
                 self.has_program_order(slot) && self.has_communication(slot)
             }
-            Asked::Test(TestKind::Irreflexive, slot) => match self.program.nodes[slot.index()].op {
-                // `hb ; eco?` with program order in `hb` and closed communication in `eco`.
-                Op::Compose(a, b) => {
-                    let Op::Optional(b) = self.program.nodes[b.index()].op else { return false };
-                    let closed = |s: Slot| match self.program.nodes[s.index()].op {
-                        Op::Plus(inner) => Some(inner),
-                        _ => None,
-                    };
-                    self.has_program_order(closed(a).unwrap_or(a))
-                        && closed(b).is_some_and(|b| self.has_communication(b))
+            Property::Test(TestKind::Irreflexive, slot) => {
+                match self.program.nodes[slot.index()].op {
+                    // `hb ; eco?` with program order in `hb` and closed communication in `eco`.
+                    Op::Compose(a, b) => {
+                        let Op::Optional(b) = self.program.nodes[b.index()].op else {
+                            return false;
+                        };
+                        let closed = |s: Slot| match self.program.nodes[s.index()].op {
+                            Op::Plus(inner) => Some(inner),
+                            _ => None,
+                        };
+                        self.has_program_order(closed(a).unwrap_or(a))
+                            && closed(b).is_some_and(|b| self.has_communication(b))
+                    }
+                    _ => false,
                 }
-                _ => false,
-            },
+            }
             _ => false,
         })
     }
-    /// The names of the flags that depend on `rf` or `co`, so that one execution of a skeleton may
-    /// have them and another not.
+    /// Returns the names of the flags that depend on `rf` or `co`: executions of one skeleton may
+    /// differ in them.
     pub fn flags_of_choices(&self) -> Vec<&str> {
         let flags = self
             .program
@@ -70,8 +73,7 @@ impl Model {
     }
     fn has_communication(&self, slot: Slot) -> bool {
         let parts = self.parts(slot);
-        // `fr` as the front end gives it, or as the inverse of `rf` and then `co`, with or without
-        // more.
+        // `fr` from the front end, or `rf^-1; co`, possibly in a union.
         let is =
             |s: Slot, id: RelationId| self.program.nodes[s.index()].op == Op::GivenRelation(id);
         let from_reads = |op: Op| match op {

@@ -1,8 +1,8 @@
-//! Statements of the `cat` language, compiled to a [`Program`]; files that include files.
+//! Compiler of `cat` statements to a [`Program`], including the files that they include.
 //!
-//! Input: a text and somebody who knows the texts that it includes. Output: a program, or a
-//! diagnostic with a place. `stdlib.cat` is included first, if it is known, as in the herd tools; a
-//! file is included once.
+//! Input: a text and a resolver of included files. Output: a program, or a diagnostic with a
+//! position. `stdlib.cat` is included first if the resolver has it, as in the herd tools. Each file
+//! is included once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 use super::ast::{Exp, Ident, Ins, Pattern, Role, Statement, Test, TestKind};
 use super::expression::{Compiled, bind};
 use super::parser::parse;
-use super::program::{Asked, Check, Choice, Op, Program, Slot, Type};
+use super::program::{Check, Choice, Op, Program, Property, Slot, Type};
 use super::value::{Env, Primitive, Procedure, Value};
 use crate::execution::{Name, RelationId, Vocabulary};
 
-/// Gives the text of a file that a model includes; none if there is no such file.
+/// Returns the text of an included file; `None` if there is no such file.
 pub type Resolver<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// How deep files include each other and procedures call each other.
-const MOST_NESTED: usize = 200;
+/// Limit on the nesting of included files and procedure calls; deeper nesting is an error.
+const MAX_NESTING: usize = 200;
 
 /// The state of a compilation.
 pub(super) struct Compiler<'a> {
     pub(super) program: Program,
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) variants: &'a [&'a str],
-    /// Where each missing name of the vocabulary is used first.
+    /// The first use of each missing name of the vocabulary.
     pub(super) missing: HashMap<Slot, Span>,
-    /// Where the nodes are that may fail when they are computed.
+    /// The positions of the nodes that may fail during evaluation.
     pub(super) places: HashMap<Slot, Span>,
-    /// How many names were met that are not known: `try` looks at it.
+    /// Number of unknown names so far, for `try`.
     pub(super) unknown: usize,
-    /// How deep calls are nested.
+    /// Nesting depth of calls.
     pub(super) calls: usize,
     sources: &'a mut SourceMap,
     resolver: Resolver<'a>,
@@ -41,13 +41,13 @@ pub(super) struct Compiler<'a> {
     /// The file that is being compiled.
     file: String,
     nested: usize,
-    /// What a drawing shows, by name.
+    /// The relations of drawings, by name.
     pub(super) shown: Vec<(String, Slot)>,
     /// The words before the first statement.
     pub(super) head: Vec<String>,
-    /// Whether the model says itself which coherence orders there are.
+    /// True if the model defines the coherence orders itself.
     pub(super) orders: bool,
-    /// The names at the end.
+    /// The names in scope at the end.
     pub(super) last: Env,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Compiler<'a> {
                 let env = if self.file == "cross.cat"
                     && bindings.iter().any(|b| matches!(&b.pattern, Pattern::One(Some(n)) if n.text == "generate_orders"))
                 {
-                    // The herd tools' library spells this out as a program over sets of sets; it is the same function.
+                    // The herd tools' library defines this function as a program over sets of sets.
                     env.with("generate_orders", Value::Primitive(Primitive::GenerateOrders))
                 } else {
                     self.bindings(*recursive, bindings, &env)?
@@ -149,7 +149,7 @@ impl<'a> Compiler<'a> {
                         return Err(Diagnostic::at(
                             Stage::Type,
                             a.span,
-                            format!("this is {}: expected tags", self.told(&value)),
+                            format!("this is {}: expected tags", self.describe(&value)),
                         ));
                     }
                 }
@@ -170,7 +170,7 @@ impl<'a> Compiler<'a> {
                     return Err(Diagnostic::at(
                         Stage::Type,
                         of.span,
-                        format!("this is {}: expected a tag", self.told(&value)),
+                        format!("this is {}: expected a tag", self.describe(&value)),
                     ));
                 };
                 match clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref()) {
@@ -185,11 +185,11 @@ impl<'a> Compiler<'a> {
         }
     }
     fn nest<T>(&mut self, span: Span, what: impl FnOnce(&mut Self) -> Compiled<T>) -> Compiled<T> {
-        if self.nested >= MOST_NESTED {
+        if self.nested >= MAX_NESTING {
             return Err(Diagnostic::at(
                 Stage::Type,
                 span,
-                format!("more than {MOST_NESTED} files or procedures in each other"),
+                format!("files or procedures are nested more than {MAX_NESTING} deep"),
             ));
         }
         self.nested += 1;
@@ -223,14 +223,10 @@ impl<'a> Compiler<'a> {
         env: Env,
     ) -> Compiled<Env> {
         let Some(Value::Procedure(p)) = env.find(name).cloned() else {
-            return Err(Diagnostic::at(
-                Stage::Type,
-                span,
-                format!("`{name}` is no procedure here"),
-            ));
+            return Err(Diagnostic::at(Stage::Type, span, format!("`{name}` is not a procedure")));
         };
         let value = self.exp(argument, &env)?;
-        // A procedure may call itself.
+        // A procedure may be recursive.
         let inner = p.env.with(name, Value::Procedure(p.clone()));
         let inner = bind(&inner, &p.pattern, value, argument.span)?;
         let first = self.program.checks.len();
@@ -251,7 +247,7 @@ impl<'a> Compiler<'a> {
                 return Err(Diagnostic::at(
                     Stage::Type,
                     set.span,
-                    format!("this is {}: expected a set", self.told(&other)),
+                    format!("this is {}: expected a set", self.describe(&other)),
                 ));
             }
         };
@@ -260,7 +256,7 @@ impl<'a> Compiler<'a> {
         }
         Ok(env)
     }
-    /// `forall` over a set that depends on the execution.
+    /// Compiles a `forall` over a set that depends on the execution.
     fn forall_later(
         &mut self,
         name: &str,
@@ -280,8 +276,8 @@ impl<'a> Compiler<'a> {
                 "a flag or an assertion inside a `forall` over events of the execution",
             ));
         }
-        // A check of the body that does not speak of the element is still asked only where there is
-        // one.
+        // A check of the body that does not use the element is still evaluated only if there is an
+        // element.
         let stage = 3 + index as u8;
         self.program.checks[checks..].iter_mut().for_each(|c| c.stage = c.stage.max(stage));
         Ok(env)
@@ -320,7 +316,7 @@ impl<'a> Compiler<'a> {
                     from.span,
                     format!(
                         "this is {}: expected a set of relations to choose from",
-                        self.told(&other)
+                        self.describe(&other)
                     ),
                 ));
             }
@@ -330,7 +326,7 @@ impl<'a> Compiler<'a> {
             return self.memory_order(span, set, env);
         }
         if name == "co" && !self.orders {
-            // The front end chooses: the order given must be one of them.
+            // The front end chooses the order; it must be one of the model's.
             self.orders = true;
             let co = self.given(Name::Relation(RelationId::CO), span);
             let stage = self.program.nodes[set.index()].stage.max(2);
@@ -339,7 +335,7 @@ impl<'a> Compiler<'a> {
                 span,
                 role: Role::Axiom,
                 negated: false,
-                asked: Asked::CoherenceIn(set),
+                property: Property::CoherenceIn(set),
                 name,
                 stage,
             });
@@ -393,14 +389,14 @@ impl<'a> Compiler<'a> {
             span: test.span,
             role: test.role,
             negated: test.negated,
-            asked: Asked::Test(test.kind, slot),
+            property: Property::Test(test.kind, slot),
             name,
             stage,
         });
         Ok(())
     }
-    /// What cannot be shown (functions, names that are not known) is left out of drawings: a model
-    /// means the same without.
+    /// Records the relations of drawings. Names that cannot be drawn (functions, unknown names) are
+    /// omitted, since they do not affect the model.
     fn show(&mut self, list: &[(Ident, Option<Arc<Exp>>)], env: &Env) {
         for (name, exp) in list {
             self.shown.retain(|s| s.0 != name.text);

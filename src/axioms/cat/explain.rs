@@ -1,15 +1,15 @@
-//! Why a pair is in a relation: the path of simpler pairs that it stands for.
+//! Explanation of a pair in a relation by a path of pairs in simpler relations.
 //!
-//! A pair of `a ; b` goes by some event between; a pair of `r+` by a shortest path; a pair of a
-//! union is a pair of one of its parts. What cannot be taken apart is told by the name that the
-//! model gave it, or by its text. The path follows what the model computed, so it is true of the
-//! execution.
+//! A pair of `a ; b` is expanded to two pairs with an intermediate event, a pair of `r+` to a
+//! shortest path, and a pair of a union to a pair of one of its parts. Other pairs are labelled
+//! with the name that the model gave to the relation, or with its text. The path is read from the
+//! computed relations, so it exists in the execution.
 
 use super::program::{Op, Slot};
 use super::run::Run;
 
-/// The steps from the first event of the first pair to the last event of the last: each event with
-/// the name of what leads on from it.
+/// Returns the steps from the first event of the first pair to the last event of the last: each
+/// event with the name of the relation to the next one.
 pub(super) fn path(
     run: &Run<'_, '_>,
     slot: Slot,
@@ -64,7 +64,7 @@ fn expand_node(
     out.push((a, label(run, slot, 3)));
 }
 
-/// What a node is called.
+/// Returns the name or text of a node.
 fn label(run: &Run<'_, '_>, slot: Slot, depth: usize) -> String {
     let model = run.model();
     if let Some(name) = model.program.names.get(&slot) {

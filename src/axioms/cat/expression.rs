@@ -1,9 +1,9 @@
-//! Expressions, compiled: each becomes a node, or a meaning that is known without an execution.
+//! Compiler of expressions: each becomes a node, or a value that does not depend on the execution.
 //!
-//! Functions that are not recursive are inlined. What cannot be said in sets and relations of
-//! events (sets of relations, matches on sets, recursive functions) becomes a node that the
-//! interpreter evaluates. Types are checked here; only what comes out of the interpreter is checked
-//! when it is known. Cost: the size of the model after inlining.
+//! Functions that are not recursive are inlined. Expressions that sets and relations of events
+//! cannot represent (sets of relations, matches on sets, recursive functions) become nodes that the
+//! interpreter evaluates. Types are checked here, except those of the interpreter's results, which
+//! are checked at run time. Cost: the size of the model after inlining.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::execution::{Name, SetId};
 
 pub(super) type Compiled<T> = Result<T, Diagnostic>;
 
-/// The functions whose inputs are known: their bodies with their names.
-type Seen = HashSet<(*const Exp, usize)>;
+/// The functions with known inputs: their bodies with their environments.
+type KnownFunctions = HashSet<(*const Exp, usize)>;
 
-/// How deep functions may call each other while they are inlined.
-const MOST_CALLS: usize = 500;
+/// Limit on the nesting of inlined functions; deeper nesting is an error.
+const MAX_CALLS: usize = 500;
 
 fn wrong<T>(span: Span, message: impl Into<String>) -> Compiled<T> {
     Err(Diagnostic::at(Stage::Type, span, message))
 }
 
-/// Names that a pattern binds, with their meanings.
+/// Binds the names of a pattern to a value.
 pub(super) fn bind(env: &Env, pattern: &Pattern, value: Value, span: Span) -> Compiled<Env> {
     match (pattern, value) {
         (Pattern::One(None), _) => Ok(env.clone()),
@@ -40,13 +40,13 @@ pub(super) fn bind(env: &Env, pattern: &Pattern, value: Value, span: Span) -> Co
             }))
         }
         (Pattern::Tuple(names), Value::Tuple(parts)) => {
-            wrong(span, format!("a tuple of {} does not fit {} names", parts.len(), names.len()))
+            wrong(span, format!("a tuple of {} does not match {} names", parts.len(), names.len()))
         }
         (Pattern::Tuple(names), _) => wrong(span, format!("expected a tuple of {}", names.len())),
     }
 }
 
-/// The free names of an expression, in `out`.
+/// Collects the free names of an expression in `out`.
 fn free(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || free_node(exp, bound, out));
 }
@@ -122,13 +122,13 @@ fn free_condition(c: &Condition, bound: &mut Vec<String>, out: &mut BTreeSet<Str
 }
 
 impl Compiler<'_> {
-    /// What something is, for a message.
-    pub(super) fn told(&self, v: &Value) -> &'static str {
+    /// Describes a value for a message.
+    pub(super) fn describe(&self, v: &Value) -> &'static str {
         match v {
             Value::Node(s) => match self.program.kind(*s) {
                 Type::Set => "a set of events",
                 Type::Relation => "a relation",
-                Type::Value => "a value that is known only with an execution",
+                Type::Value => "a value that depends on the execution",
             },
             Value::Empty => "the empty set",
             Value::Tuple(_) => "a tuple",
@@ -137,10 +137,10 @@ impl Compiler<'_> {
             Value::Procedure(_) => "a procedure",
             Value::Tag(_) => "a tag",
             Value::Tags(_) => "a set of tags",
-            Value::Unknown(_) => "a name that is not known",
+            Value::Unknown(_) => "an unknown name",
         }
     }
-    /// As a set of events.
+    /// Converts a value to a set of events.
     pub(super) fn events_of(&mut self, v: &Value, span: Span) -> Compiled<Slot> {
         match v {
             Value::Node(s) => match self.program.kind(*s) {
@@ -149,10 +149,10 @@ impl Compiler<'_> {
                 Type::Relation => wrong(span, "this is a relation: expected a set of events"),
             },
             Value::Empty => Ok(self.program.node(Op::Nothing, Type::Set)),
-            _ => wrong(span, format!("this is {}: expected a set of events", self.told(v))),
+            _ => wrong(span, format!("this is {}: expected a set of events", self.describe(v))),
         }
     }
-    /// As a relation.
+    /// Converts a value to a relation.
     pub(super) fn pairs_of(&mut self, v: &Value, span: Span) -> Compiled<Slot> {
         match v {
             Value::Node(s) => match self.program.kind(*s) {
@@ -164,10 +164,11 @@ impl Compiler<'_> {
                 ),
             },
             Value::Empty => Ok(self.program.node(Op::Nothing, Type::Relation)),
-            _ => wrong(span, format!("this is {}: expected a relation", self.told(v))),
+            _ => wrong(span, format!("this is {}: expected a relation", self.describe(v))),
         }
     }
-    /// A name of the vocabulary: nothing if no execution has any of it.
+    /// Returns the node of a name of the vocabulary; the empty node if no execution has such
+    /// events.
     pub(super) fn given(&mut self, name: Name, span: Span) -> Slot {
         if self.vocabulary.is_never(name) {
             let kind = if matches!(name, Name::Set(_)) { Type::Set } else { Type::Relation };
@@ -258,7 +259,7 @@ impl Compiler<'_> {
                         of.span,
                         format!(
                             "this is {}: expected a set to match with `{{}}` and `{} ++ …`",
-                            self.told(&set),
+                            self.describe(&set),
                             clause.element.as_deref().unwrap_or("_")
                         ),
                     ),
@@ -281,11 +282,12 @@ impl Compiler<'_> {
             return Ok(Value::Primitive(p));
         }
         self.unknown += 1;
-        let mut e =
-            Diagnostic::at(Stage::Type, span, format!("the name `{name}` is not known here"));
+        let mut e = Diagnostic::at(Stage::Type, span, format!("unknown name `{name}`"));
         let known = env.iter().map(|x| x.0).chain(self.vocabulary.names());
-        if let Some(near) = known.filter(|k| k.eq_ignore_ascii_case(name) || close(k, name)).min() {
-            e = e.note(format!("a name that is known: `{near}`"));
+        if let Some(similar) =
+            known.filter(|k| k.eq_ignore_ascii_case(name) || close(k, name)).min()
+        {
+            e = e.note(format!("similar name: `{similar}`"));
         }
         Err(e)
     }
@@ -327,7 +329,7 @@ impl Compiler<'_> {
                     of.span,
                     format!(
                         "this is {}: `~` takes a set of events or a relation",
-                        self.told(&value)
+                        self.describe(&value)
                     ),
                 ),
             };
@@ -401,7 +403,7 @@ impl Compiler<'_> {
             let (v, at) = if matches!(x, Value::Empty) { (&y, b) } else { (&x, a) };
             return wrong(
                 at.span,
-                format!("this is {}: expected a set or a relation", self.told(v)),
+                format!("this is {}: expected a set or a relation", self.describe(v)),
             );
         };
         Ok(Value::Node(match op {
@@ -411,7 +413,7 @@ impl Compiler<'_> {
         }))
     }
 
-    // Functions.
+    // Applications of functions.
 
     fn apply(
         &mut self,
@@ -428,10 +430,10 @@ impl Compiler<'_> {
                     return self.interpret(exp, env);
                 }
                 let inner = bind(&c.env, &c.pattern, value, argument.span)?;
-                if self.calls >= MOST_CALLS {
+                if self.calls >= MAX_CALLS {
                     return wrong(
                         exp.span,
-                        format!("functions call each other more than {MOST_CALLS} deep here"),
+                        format!("functions call each other more than {MAX_CALLS} deep here"),
                     );
                 }
                 self.calls += 1;
@@ -442,7 +444,9 @@ impl Compiler<'_> {
             }
             Value::Primitive(p) => self.primitive(p, exp, argument, env),
             Value::Node(s) if self.program.kind(s) == Type::Value => self.interpret(exp, env),
-            _ => wrong(f.span, format!("this is {}: expected a function", self.told(&function))),
+            _ => {
+                wrong(f.span, format!("this is {}: expected a function", self.describe(&function)))
+            }
         }
     }
     fn primitive(
@@ -480,7 +484,7 @@ impl Compiler<'_> {
                 let Value::Tag(tag) = &value else {
                     return wrong(
                         argument.span,
-                        format!("this is {}: expected a tag", self.told(&value)),
+                        format!("this is {}: expected a tag", self.describe(&value)),
                     );
                 };
                 let (upper, mut first) = (tag.to_uppercase(), tag.clone());
@@ -510,7 +514,7 @@ impl Compiler<'_> {
                     }
                     _ => wrong(
                         argument.span,
-                        format!("this is {}: expected a set or a relation", self.told(&of)),
+                        format!("this is {}: expected a set or a relation", self.describe(&of)),
                     ),
                 }
             }
@@ -519,7 +523,7 @@ impl Compiler<'_> {
 
     // Conditions.
 
-    /// Whether a condition holds; none if that depends on the execution.
+    /// Evaluates a condition; `None` if it depends on the execution.
     pub(super) fn condition(&mut self, c: &Condition, env: &Env) -> Compiled<Option<bool>> {
         Ok(match c {
             Condition::Variant(name) => Some(self.variants.contains(&name.as_str())),
@@ -552,7 +556,11 @@ impl Compiler<'_> {
                     _ => {
                         return wrong(
                             a.span.to(b.span),
-                            format!("{} cannot be compared with {}", self.told(&x), self.told(&y)),
+                            format!(
+                                "{} cannot be compared with {}",
+                                self.describe(&x),
+                                self.describe(&y)
+                            ),
                         );
                     }
                 }
@@ -562,7 +570,7 @@ impl Compiler<'_> {
 
     // Bindings.
 
-    /// The names of `let` bindings.
+    /// Compiles `let` bindings.
     pub(super) fn bindings(
         &mut self,
         recursive: bool,
@@ -575,8 +583,8 @@ impl Compiler<'_> {
         let mut value_of = |b: &Binding| {
             let unknown = self.unknown;
             match self.exp(&b.value, env) {
-                // The herd tools look at a name where it is used: `let x = y` is fine without a `y`
-                // as long as nobody uses `x`.
+                // As in the herd tools, an unknown name in `let x = y` is an error only if `x` is
+                // used.
                 Err(e) if self.unknown > unknown && matches!(b.value.node, Node::Name(_)) => {
                     Ok(Value::Unknown(Arc::new(e)))
                 }
@@ -586,13 +594,13 @@ impl Compiler<'_> {
         let values: Compiled<Vec<Value>> = bindings.iter().map(&mut value_of).collect();
         let mut out = env.clone();
         for (b, value) in bindings.iter().zip(values?) {
-            self.baptise(&b.pattern, &value);
+            self.name_node(&b.pattern, &value);
             out = bind(&out, &b.pattern, value, b.span)?;
         }
         Ok(out)
     }
-    /// Gives a node its name, for explanations.
-    fn baptise(&mut self, pattern: &Pattern, value: &Value) {
+    /// Names a node, for explanations.
+    fn name_node(&mut self, pattern: &Pattern, value: &Value) {
         if let (Pattern::One(Some(name)), Value::Node(slot)) = (pattern, value)
             && !matches!(
                 self.program.nodes[slot.index()].op,
@@ -627,7 +635,8 @@ impl Compiler<'_> {
                 _ => return wrong(b.span, "a `let rec` binds one name, not a tuple or `_`"),
             }
         }
-        // What the variables hold is found by trying: relations first, then what came out.
+        // The types of the variables are inferred by iteration: relations first, then the types of
+        // the results.
         let mut kinds = vec![Type::Relation; names.len()];
         let (nodes, groups) = (self.program.nodes.len(), self.program.groups.len());
         let interpreted = self.program.interpreted.len();
@@ -647,10 +656,10 @@ impl Compiler<'_> {
             self.places.retain(|slot, _| slot.index() < nodes);
             self.missing.retain(|slot, _| slot.index() < nodes);
         }
-        wrong(bindings[0].span, "what this `let rec` defines is now a set, now a relation")
+        wrong(bindings[0].span, "this `let rec` defines both a set and a relation")
     }
-    /// Compiles a `let rec` whose variables hold given types; the names bound, and the types that
-    /// came out.
+    /// Compiles a `let rec` with given types of its variables. Returns the bound names, and the
+    /// types of the results.
     fn fixpoint(
         &mut self,
         bindings: &[Binding],
@@ -711,7 +720,7 @@ impl Compiler<'_> {
 
     // What is left to the interpreter.
 
-    /// A node for an expression that needs the interpreter.
+    /// Creates a node for an expression that needs the interpreter.
     pub(super) fn interpret(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
         let mut inputs = BTreeSet::new();
         self.inputs(exp, env, &mut inputs, &mut HashSet::new())?;
@@ -723,13 +732,13 @@ impl Compiler<'_> {
         });
         Ok(Value::Node(self.placed(Op::Interpret(index), Type::Value, exp.span)))
     }
-    /// The nodes that the free names of an expression lead to.
+    /// Collects the nodes that the free names of an expression depend on.
     fn inputs(
         &mut self,
         exp: &Arc<Exp>,
         env: &Env,
         out: &mut BTreeSet<Slot>,
-        seen: &mut Seen,
+        seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         let mut names = BTreeSet::new();
         free(exp, &mut Vec::new(), &mut names);
@@ -741,7 +750,7 @@ impl Compiler<'_> {
                     None if Primitive::by_name(n).is_some() => continue,
                     None => {
                         self.unknown += 1;
-                        return wrong(exp.span, format!("the name `{n}` is not known here"));
+                        return wrong(exp.span, format!("unknown name `{n}`"));
                     }
                 },
             };
@@ -755,7 +764,7 @@ impl Compiler<'_> {
         &mut self,
         value: &Value,
         out: &mut BTreeSet<Slot>,
-        seen: &mut Seen,
+        seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         match value {
             Value::Node(s) => {
@@ -782,7 +791,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether two names differ in one letter.
+/// True if two names differ in one letter.
 fn close(a: &str, b: &str) -> bool {
     let common = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let (ra, rb) = (&a.as_bytes()[common..], &b.as_bytes()[common..]);

@@ -1,9 +1,9 @@
-//! The interpreter for what is not said in sets and relations of events: sets of relations, matches
-//! on sets, recursive functions.
+//! Interpreter for expressions that are not sets and relations of events: sets of relations,
+//! matches on sets, recursive functions.
 //!
-//! The herd tools' library uses these to enumerate coherence orders and the like. It is slow beside
-//! the compiled part, and counts its steps so that a model which does not end is told rather than
-//! waited for.
+//! The herd tools' library uses these to enumerate coherence orders and the like. Interpretation is
+//! slow compared with the compiled part. Its steps are counted, so that a model that does not
+//! terminate is an error.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,14 +17,14 @@ use super::value::{Env, Primitive, Value};
 use crate::execution::{Name, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
 
-/// How many steps a model may take for one expression.
-const MOST_STEPS: u64 = 20_000_000;
-/// How deep functions may call each other.
-const MOST_DEEP: u32 = 20_000;
-/// How many orders of a set may be listed.
-const MOST_ORDERS: usize = 1_000_000;
+/// Limit on the steps of one expression; beyond it the evaluation is an error.
+const MAX_STEPS: u64 = 20_000_000;
+/// Limit on the depth of function calls; beyond it the evaluation is an error.
+const MAX_DEPTH: u32 = 20_000;
+/// Limit on the number of listed orders of a set; beyond it the evaluation is an error.
+const MAX_ORDERS: usize = 1_000_000;
 
-/// A value of an execution.
+/// A value during evaluation.
 #[derive(Clone, Debug)]
 pub enum Data {
     /// A set of events.
@@ -39,24 +39,24 @@ pub enum Data {
     Pair(usize, usize),
     /// A tuple.
     Tuple(Rc<Vec<Data>>),
-    /// A set of anything else, each once.
+    /// A set of other values, without duplicates.
     Many(Rc<Vec<Data>>),
     /// The total orders on a set, or on its part at each location, that extend a relation.
     Orders {
-        /// Which events are ordered.
+        /// The ordered events.
         set: Rc<Set>,
-        /// What the orders extend.
+        /// The relation that the orders extend.
         extends: Rc<Relation>,
-        /// Whether each location has an order of its own.
+        /// True if each location is ordered separately.
         by_location: bool,
     },
-    /// A function made here.
+    /// A function created by the interpreter.
     Function(Rc<Function>),
-    /// What was known before: functions and tags.
+    /// A value of the compiler: a function or tag.
     Known(Value),
 }
 
-/// A function made by the interpreter.
+/// A function created by the interpreter.
 #[derive(Debug)]
 pub struct Function {
     pattern: Pattern,
@@ -65,7 +65,7 @@ pub struct Function {
     group: Option<Rc<Vec<(String, Pattern, Arc<Exp>)>>>,
 }
 
-/// Names bound by the interpreter, then those that the compiler bound.
+/// Names bound by the interpreter, then those bound by the compiler.
 #[derive(Clone, Debug)]
 pub struct Names {
     own: Option<Rc<Own>>,
@@ -98,11 +98,11 @@ impl Names {
     }
 }
 
-/// Who has the nodes.
+/// Access to the values of nodes.
 pub trait Nodes {
-    /// What a node holds.
+    /// Returns the value of a node.
     fn slot(&self, slot: Slot) -> Data;
-    /// What a name of the vocabulary stands for.
+    /// Returns the value of a name of the vocabulary.
     fn given(&self, name: Name) -> Data;
 }
 
@@ -127,7 +127,7 @@ fn wrong<T>(span: Span, message: impl Into<String>) -> Answer<T> {
 }
 
 impl Data {
-    fn told(&self) -> &'static str {
+    fn describe(&self) -> &'static str {
         match self {
             Data::Set(_) => "a set of events",
             Data::Relation(_) => "a relation",
@@ -142,7 +142,7 @@ impl Data {
             Data::Known(_) => "a tag",
         }
     }
-    /// Whether two values are equal; functions never are.
+    /// True if two values are equal; functions are never equal.
     pub fn same(&self, other: &Data) -> bool {
         match (self, other) {
             (Data::Set(a), Data::Set(b)) => a == b,
@@ -166,27 +166,27 @@ impl Data {
             _ => false,
         }
     }
-    /// As a set of events, if it is one.
+    /// Converts the value to a set of events, if it is one.
     pub fn into_set(self, n: usize, span: Span) -> Answer<Rc<Set>> {
         match self {
             Data::Set(s) => Ok(s),
             Data::Empty => Ok(Rc::new(Set::empty(n))),
             Data::Event(e) => Ok(Rc::new(Set::of(n, [e]))),
-            other => wrong(span, format!("this is {}: expected a set of events", other.told())),
+            other => wrong(span, format!("this is {}: expected a set of events", other.describe())),
         }
     }
-    /// As a relation, if it is one.
+    /// Converts the value to a relation, if it is one.
     pub fn into_relation(self, n: usize, span: Span) -> Answer<Rc<Relation>> {
         match self {
             Data::Relation(r) => Ok(r),
             Data::Empty => Ok(Rc::new(Relation::empty(n))),
             Data::Pair(a, b) => Ok(Rc::new(Relation::of(n, [(a, b)]))),
-            other => wrong(span, format!("this is {}: expected a relation", other.told())),
+            other => wrong(span, format!("this is {}: expected a relation", other.describe())),
         }
     }
 }
 
-/// The parts of a set that have one location each.
+/// Splits a set by location.
 pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
     let mut by: std::collections::BTreeMap<u32, Set> = std::collections::BTreeMap::new();
     for e in set.iter() {
@@ -197,16 +197,16 @@ pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
     by.into_values().collect()
 }
 
-/// Returns the least transitive relation above one. An order on a set extends it, so that paths through
-/// events outside the set count as well.
+/// Returns the transitive closure of a relation. An order on a set extends the closure, so that
+/// paths through events outside the set count as well.
 pub fn closed(relation: &Relation) -> Rc<Relation> {
     let mut closed = relation.clone();
     closed.close();
     Rc::new(closed)
 }
 
-/// Calls `visit` with each order that `Data::Orders` describes, until it returns true. Returns
-/// true if one call did.
+/// Calls `visit` with each of the orders of `Data::Orders` until it returns true. Returns true if
+/// it did.
 pub fn each_order(
     parts: &[Set],
     extends: &Relation,
@@ -230,7 +230,7 @@ pub fn each_order(
     })
 }
 
-/// Whether a relation is one of the orders that [`Data::Orders`] describes.
+/// True if a relation is one of the orders of [`Data::Orders`].
 pub fn is_order(parts: &[Set], extends: &Relation, order: &Relation) -> bool {
     let n = order.universe();
     let mut allowed = Relation::empty(n);
@@ -257,7 +257,7 @@ pub fn is_order(parts: &[Set], extends: &Relation, order: &Relation) -> bool {
 }
 
 impl<'a> Interpreter<'a> {
-    /// An interpreter over some nodes.
+    /// Creates an interpreter.
     pub fn new(
         nodes: &'a dyn Nodes,
         vocabulary: &'a Vocabulary,
@@ -266,14 +266,14 @@ impl<'a> Interpreter<'a> {
     ) -> Self {
         Self { nodes, vocabulary, variants, skeleton, steps: Cell::new(0), depth: Cell::new(0) }
     }
-    /// Evaluates an expression among names that the compiler bound.
+    /// Evaluates an expression in an environment of the compiler.
     pub fn run(&self, exp: &Arc<Exp>, base: &Env) -> Answer {
         self.exp(exp, &Names { own: None, base: base.clone() })
     }
     fn n(&self) -> usize {
         self.skeleton.len()
     }
-    /// All elements of a set.
+    /// Lists the elements of a set.
     pub fn elements(&self, data: Data, span: Span) -> Answer<Vec<Data>> {
         Ok(match data {
             Data::Empty => Vec::new(),
@@ -286,34 +286,34 @@ impl<'a> Interpreter<'a> {
                 let mut out = Vec::new();
                 let full = each_order(&parts, &extends, &mut Relation::empty(self.n()), &mut |r| {
                     out.push(Data::Relation(Rc::new(r.clone())));
-                    out.len() > MOST_ORDERS
+                    out.len() > MAX_ORDERS
                 });
                 if full {
                     return Err(Diagnostic::at(
                         Stage::Limit,
                         span,
-                        format!("more than {MOST_ORDERS} total orders"),
+                        format!("more than {MAX_ORDERS} total orders"),
                     ));
                 }
                 out
             }
-            other => return wrong(span, format!("this is {}: expected a set", other.told())),
+            other => return wrong(span, format!("this is {}: expected a set", other.describe())),
         })
     }
     fn exp(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > MOST_STEPS {
+        if self.steps.get() > MAX_STEPS {
             return Err(Diagnostic::at(
                 Stage::Limit,
                 exp.span,
-                format!("this takes more than {MOST_STEPS} steps"),
+                format!("this takes more than {MAX_STEPS} steps"),
             ));
         }
-        if self.depth.get() > MOST_DEEP {
+        if self.depth.get() > MAX_DEPTH {
             return Err(Diagnostic::at(
                 Stage::Limit,
                 exp.span,
-                format!("functions call each other more than {MOST_DEEP} deep here"),
+                format!("functions call each other more than {MAX_DEPTH} deep here"),
             ));
         }
         self.depth.set(self.depth.get() + 1);
@@ -362,7 +362,7 @@ impl<'a> Interpreter<'a> {
                 };
                 Ok(Data::Function(Rc::new(f)))
             }
-            // A name that is not known was found by the compiler.
+            // The compiler has detected unknown names.
             Node::Try(first, second) => {
                 let known = matches!(&first.node, Node::Name(n) if self.name(n, first.span, names).is_err());
                 self.exp(if known { second } else { first }, names)
@@ -421,7 +421,7 @@ impl<'a> Interpreter<'a> {
                 let all = self.elements(orders, span)?;
                 all.split_first().map(|(e, rest)| (e.clone(), Data::Many(Rc::new(rest.to_vec()))))
             }
-            other => return wrong(span, format!("this is {}: expected a set", other.told())),
+            other => return wrong(span, format!("this is {}: expected a set", other.describe())),
         };
         let Some((element, rest)) = split else { return self.exp(empty, names) };
         let mut inner = names.clone();
@@ -461,7 +461,7 @@ impl<'a> Interpreter<'a> {
         }
         match Primitive::by_name(name) {
             Some(p) => Ok(Data::Known(Value::Primitive(p))),
-            None => wrong(span, format!("the name `{name}` is not known here")),
+            None => wrong(span, format!("unknown name `{name}`")),
         }
     }
     fn unary(&self, op: Unary, of: Data, span: Span) -> Answer {
@@ -542,7 +542,7 @@ impl<'a> Interpreter<'a> {
             }
         }
     }
-    /// `element ++ set`.
+    /// Computes `element ++ set`.
     fn add(&self, element: Data, set: Data, span: Span) -> Answer {
         let n = self.n();
         match element {
@@ -560,7 +560,7 @@ impl<'a> Interpreter<'a> {
                 if matches!(set, Data::Set(_) | Data::Relation(_)) {
                     return wrong(
                         span,
-                        format!("{} is no element of {}", element.told(), set.told()),
+                        format!("{} is not an element of {}", element.describe(), set.describe()),
                     );
                 }
                 let mut all = self.elements(set, span)?;
@@ -581,9 +581,10 @@ impl<'a> Interpreter<'a> {
                     None => out,
                 }))
             }
-            (Pattern::Tuple(ns), other) => {
-                wrong(span, format!("this is {}: expected a tuple of {}", other.told(), ns.len()))
-            }
+            (Pattern::Tuple(ns), other) => wrong(
+                span,
+                format!("this is {}: expected a tuple of {}", other.describe(), ns.len()),
+            ),
         }
     }
     fn apply(&self, call: Span, f: Data, argument: Data, at_f: Span, at_argument: Span) -> Answer {
@@ -614,7 +615,7 @@ impl<'a> Interpreter<'a> {
                 self.exp(&c.body, &names)
             }
             Data::Known(Value::Primitive(p)) => self.primitive(p, argument, call),
-            other => wrong(at_f, format!("this is {}: expected a function", other.told())),
+            other => wrong(at_f, format!("this is {}: expected a function", other.describe())),
         }
     }
     fn primitive(&self, p: Primitive, argument: Data, span: Span) -> Answer {
@@ -637,7 +638,9 @@ impl<'a> Interpreter<'a> {
                     let extends = closed(&given);
                     Ok(Data::Orders { set, extends, by_location: p == Primitive::GenerateOrders })
                 }
-                other => wrong(span, format!("this is {}: expected a pair `(s, r)`", other.told())),
+                other => {
+                    wrong(span, format!("this is {}: expected a pair `(s, r)`", other.describe()))
+                }
             },
             Primitive::ClassesLoc => {
                 let set = argument.into_set(n, span)?;
@@ -723,7 +726,7 @@ impl<'a> Interpreter<'a> {
             }
             return Ok(out);
         }
-        // Sets and relations: from nothing until they no longer change.
+        // Sets and relations: iterate from the empty set to the fixpoint.
         let mut values = vec![Data::Empty; bindings.len()];
         for _ in 0..self.n() * self.n() * bindings.len() + 2 {
             let mut inner = names.clone();
@@ -738,9 +741,6 @@ impl<'a> Interpreter<'a> {
             }
             values = next;
         }
-        wrong(
-            bindings[0].span,
-            "this `let rec` has no fixed point: what it defines grows and shrinks",
-        )
+        wrong(bindings[0].span, "this `let rec` has no fixed point: its values grow and shrink")
     }
 }

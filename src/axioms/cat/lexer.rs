@@ -1,13 +1,13 @@
-//! Words of the `cat` language, with their places. Comments are `(* … *)`, which nest, and `//` or
-//! `#` to the end of the line.
+//! Lexer of the `cat` language, with positions. Comments are `(* … *)`, which nest, and `//` or `#`
+//! to the end of the line.
 
 use mu_base::words::nested_comment;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
-/// A kind of word.
+/// A token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Token {
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     Name(String),
     /// A keyword.
     Keyword(&'static str),
@@ -21,7 +21,7 @@ pub enum Token {
     End,
 }
 
-/// Words with a meaning of their own.
+/// Reserved words.
 pub const KEYWORDS: &[&str] = &[
     "let",
     "rec",
@@ -59,14 +59,14 @@ pub const KEYWORDS: &[&str] = &[
     "assert",
     "not",
 ];
-/// Longer ones first.
+/// Punctuation, longer marks first.
 const MARKS: &[&str] = &[
     "||", "&&", "++", "->", "-1", "(", ")", "{", "}", "[", "]", "_", "0", "|", "&", "*", "~", "+",
     "^", "\\", "?", "=", ";", ",",
 ];
 
 impl Token {
-    /// As a message shows it.
+    /// Prints the token for a message.
     pub fn shown(&self) -> String {
         match self {
             Token::Name(n) => format!("`{n}`"),
@@ -78,7 +78,7 @@ impl Token {
     }
 }
 
-/// The length of a name that begins here: `_? letter (letter | digit | _ . -)* '?`.
+/// Returns the length of the name that begins here: `_? letter (letter | digit | _ . -)* '?`.
 fn name(text: &[u8]) -> usize {
     let start = usize::from(text.first() == Some(&b'_'));
     if !text.get(start).is_some_and(u8::is_ascii_alphabetic) {
@@ -89,7 +89,7 @@ fn name(text: &[u8]) -> usize {
     end + usize::from(text.get(end) == Some(&b'\''))
 }
 
-/// All words of a text; the last is [`Token::End`].
+/// Splits a text into tokens; the last is [`Token::End`].
 pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
     let bytes = text.as_bytes();
     let span = |from: usize, to: usize| Span { source, start: from as u32, end: to as u32 };
@@ -138,7 +138,7 @@ pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnosti
             return Err(Diagnostic::at(
                 Stage::Syntax,
                 place,
-                format!("`{c}` is no part of the cat language"),
+                format!("`{c}` is not valid in the cat language"),
             ));
         }
     }

@@ -2,7 +2,7 @@
 //! Alglave, Cousot, Maranget 2016): from a text to a verdict on executions.
 //!
 //! `lexer` → `parser` → `ast` → `compile` (with `expression`) → `program` → `plan` → `run`;
-//! `interpret` for what is not said in sets and relations of events; `explain` for reasons; `names`
+//! `interpret` for expressions beyond sets and relations of events; `explain` for reasons; `names`
 //! for editors. A model is compiled once for a vocabulary and a set of variants, and runs on any
 //! number of executions.
 
@@ -41,8 +41,8 @@ use plan::Plan;
 use program::{Op, Program, Slot, Type};
 use value::Value;
 
-/// The words before the first statement of a text: what can be known of a model before the names
-/// are that it may use.
+/// Returns the words before the first statement of a text. They can be read before the vocabulary
+/// of the model is known.
 pub fn head(text: &str) -> Vec<String> {
     let words = lexer::lex(SourceId(0), text).unwrap_or_default();
     let word = |t: lexer::Token| {
@@ -58,7 +58,7 @@ pub struct Model {
     head: Vec<String>,
     program: Program,
     plan: Plan,
-    /// Where each node is among those of its type.
+    /// The index of each node among those of its type.
     places: Vec<u32>,
     spans: HashMap<Slot, Span>,
     given: HashMap<Name, Slot>,
@@ -69,7 +69,7 @@ pub struct Model {
     orders: bool,
 }
 
-/// Checks that no axiom, flag or choice depends on a name that front ends do not supply.
+/// Checks that no axiom, flag or choice depends on a name that front ends do not provide.
 fn supplied(
     program: &Program,
     missing: &HashMap<Slot, Span>,
@@ -78,7 +78,7 @@ fn supplied(
     let roots = program
         .checks
         .iter()
-        .map(|c| plan::root(c.asked))
+        .map(|c| plan::root(c.property))
         .chain(program.choices.iter().map(|c| c.from));
     let live = plan::needed(program, roots);
     let Some(span) =
@@ -102,10 +102,10 @@ fn supplied(
 impl Model {
     /// Compiles a model.
     ///
-    /// `name` and `text` are the model's file, `resolver` gives the files that it includes (and
-    /// `stdlib.cat`, which is included first if the resolver has it), `vocabulary` says which
-    /// names the architecture gives, `variants` which conditions (`if "mixed"`) hold. Errors have
-    /// places in `sources`. Cost: linear in the model after inlining its functions.
+    /// `name` and `text` are the model's file. `resolver` returns the files that it includes (and
+    /// `stdlib.cat`, which is included first if the resolver has it). `vocabulary` contains the
+    /// names of the architecture. `variants` lists the conditions (`if "mixed"`) that hold. Errors
+    /// have positions in `sources`. Cost: linear in the model after inlining its functions.
     pub fn compile(
         sources: &mut SourceMap,
         name: &str,
@@ -117,7 +117,7 @@ impl Model {
         let source = sources.add(name, text);
         Self::compile_source(sources, source, resolver, vocabulary, variants)
     }
-    /// The same for a text that `sources` has already.
+    /// Compiles a model from a text that `sources` contains already.
     pub fn compile_source(
         sources: &mut SourceMap,
         source: SourceId,
@@ -178,16 +178,17 @@ impl Model {
             orders,
         })
     }
-    /// The words before the first statement: an architecture, a name, options such as `catdep`.
+    /// Returns the words before the first statement: an architecture, a name, options such as
+    /// `catdep`.
     pub fn head(&self) -> &[String] {
         &self.head
     }
-    /// The model's name: the last of the words before the first statement.
+    /// Returns the model's name: the last of the words before the first statement.
     pub fn name(&self) -> &str {
         self.head.iter().rev().find(|w| *w != "catdep").map_or("", String::as_str)
     }
-    /// Whether the model reads a relation of the skeleton or the choice: a front end need not make
-    /// what it does not read.
+    /// True if the model reads a relation of the skeleton or the choice. A front end need not
+    /// compute other relations.
     pub fn reads_relation(&self, id: RelationId) -> bool {
         self.given.contains_key(&Name::Relation(id))
             || id == RelationId::CO && self.reads_relation(RelationId::FR)
@@ -196,17 +197,17 @@ impl Model {
     pub fn reads_set(&self, id: SetId) -> bool {
         self.given.contains_key(&Name::Set(id))
     }
-    /// Whether the model says itself which coherence orders there are (`with co from …`).
+    /// True if the model defines the coherence orders itself (`with co from …`).
     pub fn chooses_coherence(&self) -> bool {
         self.orders
     }
-    /// The names of its axioms, in order.
+    /// Returns the names of its axioms, in order.
     pub fn axioms(&self) -> impl Iterator<Item = &str> {
         use ast::Role;
         self.program.checks.iter().filter(|c| c.role == Role::Axiom).map(|c| c.name.as_str())
     }
-    /// Whether a name that the model defines at its end is a relation (else a set of events); none
-    /// if it is neither.
+    /// Returns whether a name that the model defines at its end is a relation (true) or a set of
+    /// events (false); `None` if it is neither.
     pub fn is_relation(&self, name: &str) -> Option<bool> {
         match self.program.kind(*self.defined.get(name)?) {
             Type::Relation => Some(true),
@@ -214,11 +215,11 @@ impl Model {
             Type::Value => None,
         }
     }
-    /// The vocabulary that it was compiled for.
+    /// Returns the vocabulary for which it was compiled.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
-    /// How many nodes and checks it has, for statistics.
+    /// Returns the numbers of nodes and checks, for statistics.
     pub fn size(&self) -> (usize, usize) {
         (self.program.nodes.len(), self.program.checks.len())
     }

@@ -1,5 +1,5 @@
-//! A second evaluator for tests: expressions over sets of pairs, straight from the definitions,
-//! without anything of the compiler.
+//! Naive evaluator for tests: expressions over sets of pairs, directly from the definitions,
+//! independent of the compiler.
 
 use std::collections::BTreeSet;
 
@@ -28,10 +28,9 @@ pub enum R {
     Product(S, S),
     /// `[s]`.
     Identity(S),
-    /// The first of some functions that the model defines: `twice(a) = a;a`, `between(s, a) =
-    /// a;[s];a`.
+    /// The functions that the model defines: `twice(a) = a;a`, `between(s, a) = a;[s];a`.
     Twice(Box<R>),
-    /// See above.
+    /// `between(s, a)`, as above.
     Between(S, Box<R>),
     /// `let rec v = e in v`, where `v` occurs only positively.
     Rec(Box<R>),
@@ -77,8 +76,8 @@ impl std::fmt::Display for S {
     }
 }
 
-/// A random relation; `v` says whether the variable of a `let rec` is in scope (and may stand here:
-/// not under a difference or complement).
+/// Generates a random relation. `v` is true if the variable of a `let rec` is in scope and may
+/// occur here, that is, not under a difference or complement.
 pub fn relation(random: &mut Random, depth: usize, v: bool) -> R {
     let names = ["po", "rf", "co", "fr", "addr", "data", "ctrl", "loc", "int", "ext", "id"];
     if depth == 0 || random.chance(1, 6) {
@@ -104,7 +103,7 @@ pub fn relation(random: &mut Random, depth: usize, v: bool) -> R {
         _ => R::Identity(set(random, depth - 1)),
     }
 }
-/// A random set.
+/// Generates a random set.
 pub fn set(random: &mut Random, depth: usize) -> S {
     if depth == 0 || random.chance(1, 3) {
         return S::Name(
@@ -124,13 +123,13 @@ pub fn set(random: &mut Random, depth: usize) -> S {
     }
 }
 
-/// What expressions mean.
+/// The evaluator on one execution.
 pub struct Naive<'a> {
     /// The events.
     pub skeleton: &'a Skeleton,
-    /// The choice.
+    /// Reads-from.
     pub rf: &'a Relation,
-    /// The choice.
+    /// Coherence.
     pub co: &'a Relation,
     /// The tags.
     pub tags: &'a [(&'static str, SetId)],
@@ -193,7 +192,7 @@ impl Naive<'_> {
             other => panic!("{other}"),
         }
     }
-    /// The pairs of a relation, where the variable of `let rec` has those of `v`.
+    /// Evaluates a relation, with the value `v` for the variable of `let rec`.
     pub fn relation(&self, r: &R, v: &Pairs) -> Pairs {
         match r {
             R::Name(n) => self.base(n, v),
@@ -243,7 +242,7 @@ impl Naive<'_> {
             }
         }
     }
-    /// The events of a set.
+    /// Evaluates a set.
     pub fn set(&self, s: &S) -> Events {
         let e = self.skeleton.events();
         let those = |holds: &dyn Fn(usize) -> bool| {

@@ -1,10 +1,10 @@
-//! What the names of a model mean, for editors: the scopes of [`super::compile`], walked without
-//! making anything.
+//! Name resolution in models, for editors: the scopes of [`super::compile`], traversed without
+//! building nodes.
 //!
-//! In: a text, whoever knows the files that it includes, the names that the architecture gives.
-//! Out: a [`Naming`] with places in the text and in the files that it includes. A statement that
-//! cannot be parsed is left out. Where branches of an `if` or `match` bind one name, what follows
-//! uses them all, so they are one thing. Cost: linear in the texts, times the bindings that
+//! Input: a text, a resolver of included files, the vocabulary of the architecture. Output: a
+//! [`Naming`] with positions in the text and in the included files. A statement that does not parse
+//! is skipped. If several branches of an `if` or `match` bind one name, later uses refer to all of
+//! them, so they are treated as one name. Cost: linear in the texts, times the bindings that
 //! branches share.
 
 use std::collections::{HashMap, HashSet};
@@ -20,8 +20,8 @@ use super::parser::parse_all;
 use super::value::Primitive;
 use crate::execution::{Name, Vocabulary};
 
-/// What a word of the language means to a reader.
-const TOLD: &[(&str, &str)] = &[
+/// Descriptions of the names of the language, for readers.
+const DESCRIPTIONS: &[(&str, &str)] = &[
     ("_", "all events"),
     ("R", "events that read"),
     ("W", "events that write"),
@@ -58,8 +58,8 @@ const TOLD: &[(&str, &str)] = &[
     ("different-values", "the pairs of a relation whose events have different values"),
 ];
 
-/// The names of a model. `vocabulary` has what its architecture gives; `model` is the model, if it
-/// has no error.
+/// Resolves the names of a model. `vocabulary` contains the names of its architecture; `model` is
+/// the compiled model, if it has no error.
 pub fn names(
     sources: &mut SourceMap,
     source: SourceId,
@@ -67,7 +67,7 @@ pub fn names(
     vocabulary: &Vocabulary,
     model: Option<&Model>,
 ) -> Naming {
-    let mut walk = Walk {
+    let mut resolver_state = NameResolver {
         out: Naming::default(),
         sources,
         resolver,
@@ -78,17 +78,17 @@ pub fn names(
         included: HashSet::new(),
         inside: None,
     };
-    let name = walk.sources.get(source).name.clone();
+    let name = resolver_state.sources.get(source).name.clone();
     if let Some(library) = resolver("stdlib.cat").filter(|_| name != "stdlib.cat") {
-        let library = walk.sources.add("stdlib.cat", library);
-        walk.file(library);
+        let library = resolver_state.sources.add("stdlib.cat", library);
+        resolver_state.file(library);
     }
-    walk.file(source);
-    let last: HashMap<String, usize> = walk.scope.iter().cloned().collect();
+    resolver_state.file(source);
+    let last: HashMap<String, usize> = resolver_state.scope.iter().cloned().collect();
     for name in vocabulary.names().chain(Primitive::ALL.iter().map(|p| p.0)).filter(|n| *n != "_") {
-        walk.given_of(name);
+        resolver_state.given_of(name);
     }
-    let mut out = walk.out;
+    let mut out = resolver_state.out;
     for (name, of) in last {
         if let (Role::Relation, Some(relation)) =
             (out.bindings[of].role, model.and_then(|m| m.is_relation(&name)))
@@ -99,22 +99,22 @@ pub fn names(
     out
 }
 
-struct Walk<'a> {
+struct NameResolver<'a> {
     out: Naming,
     sources: &'a mut SourceMap,
     resolver: Resolver<'a>,
     vocabulary: &'a Vocabulary,
-    /// What the language gives, by name.
+    /// The names of the language.
     given: HashMap<String, usize>,
     tags: HashMap<String, usize>,
     /// Names in scope, the innermost last.
     scope: Vec<(String, usize)>,
     included: HashSet<String>,
-    /// The part of the text that local names are in scope in.
+    /// The range of the text in which local names are in scope.
     inside: Option<Span>,
 }
 
-impl Walk<'_> {
+impl NameResolver<'_> {
     fn file(&mut self, source: SourceId) {
         let file = self.sources.get(source);
         if !self.included.insert(file.name.clone()) {
@@ -126,7 +126,7 @@ impl Walk<'_> {
     fn text(&self, span: Span) -> String {
         line(self.sources.text(span))
     }
-    /// What the language gives under a name.
+    /// Returns the name of the language with this text, if there is one.
     fn given_of(&mut self, name: &str) -> Option<usize> {
         if let Some(of) = self.given.get(name) {
             return Some(*of);
@@ -138,11 +138,11 @@ impl Walk<'_> {
                 (Role::Function, Primitive::by_name(name).map(|_| "a function of the language")?)
             }
         };
-        let told = TOLD.iter().find(|t| t.0 == name);
+        let entry = DESCRIPTIONS.iter().find(|t| t.0 == name);
         let of = self.out.add_builtin(
             role,
             name,
-            told.map_or_else(|| name.to_string(), |t| format!("{name}: {}", t.1)),
+            entry.map_or_else(|| name.to_string(), |t| format!("{name}: {}", t.1)),
         );
         self.out.bindings[of].note = note.into();
         self.given.insert(name.to_string(), of);
@@ -173,7 +173,7 @@ impl Walk<'_> {
             Pattern::Tuple(names) => names.iter().flatten().for_each(|n| self.local(n)),
         }
     }
-    /// What is bound inside is out of scope behind.
+    /// Runs `inner` in a local scope.
     fn within(&mut self, span: Span, inner: impl FnOnce(&mut Self)) {
         let (depth, outer) = (self.scope.len(), self.inside.replace(span));
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || inner(self));
@@ -278,7 +278,7 @@ impl Walk<'_> {
                         ins.span,
                         format!("'{}", tag.text),
                     );
-                    self.out.bindings[of].fixed = Some("programs have events with this tag");
+                    self.out.bindings[of].fixed = Some("a tag of events of programs");
                     self.tags.insert(tag.text.clone(), of);
                 }
             }
@@ -296,13 +296,13 @@ impl Walk<'_> {
             }
         }
     }
-    /// The text of a statement behind its first word, up to a sign.
+    /// Returns the text of a statement after its first word, up to a sign.
     fn head(&self, span: Span, sign: &str) -> String {
         let text = self.sources.text(span);
         let (_, rest) = text.split_once(char::is_whitespace).unwrap_or(("", text));
         line(rest.split(sign).next().unwrap_or(rest))
     }
-    /// Lists of statements of which one is run. What they bind stays bound.
+    /// Resolves alternative lists of statements. Their bindings stay in scope.
     fn branches(&mut self, bodies: &[&Arc<Vec<Ins>>]) {
         let depth = self.scope.len();
         let mut bound: Vec<(String, usize)> = Vec::new();
@@ -312,7 +312,7 @@ impl Walk<'_> {
         }
         let names: HashSet<String> = bound.iter().map(|b| b.0.clone()).collect();
         for (name, of) in bound.iter_mut() {
-            // Where a branch does not bind it, the name means what it meant before.
+            // In a branch that does not bind it, the name keeps its meaning.
             let before = if bodies.len() > 1 {
                 self.scope.iter().find(|s| s.0 == *name).map(|s| s.1)
             } else {
@@ -342,14 +342,14 @@ impl Walk<'_> {
             for name in names {
                 let of = w.binds(role, name, if alone { whole } else { b.span }, says.clone());
                 if name.text == "generate_orders" {
-                    w.out.bindings[of].fixed = Some("this program knows it by this name");
+                    w.out.bindings[of].fixed = Some("the name of a built-in model");
                 }
             }
         };
         if recursive {
             bindings.iter().for_each(|b| bind(self, b));
         }
-        // Values see what is in scope before, not each other.
+        // Values are resolved in the scope before the bindings.
         let depth = self.scope.len();
         for b in bindings {
             self.exp(&b.value);

@@ -1,8 +1,9 @@
-//! The grammar of the `cat` language, by recursive descent with operator precedence.
+//! Recursive-descent parser of the `cat` language, with operator precedence.
 //!
-//! Weakest first: `|`, `++`, `;` (all to the right), `\` (to the left), `&`, then `*` `+` `?` and
-//! prefix `~`, then `^-1`, then application. A `*` is a product if an operand follows and a closure
-//! else, which is how the herd tools read it. Cost: linear. Depth: `stacker` grows the stack.
+//! Operators from weakest to strongest: `|`, `++`, `;` (right-associative), `\` (left-associative),
+//! `&`, then `*` `+` `?` and prefix `~`, then `^-1`, then application. As in the herd tools, `*` is
+//! a product if an operand follows, and a closure otherwise. Cost: linear. Depth: `stacker` grows
+//! the stack.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
     Ok(File { head, body })
 }
 
-/// Words that only a statement begins with.
+/// Words that only the beginning of a statement can be.
 const BEGINS: [&str; 14] = [
     "let",
     "acyclic",
@@ -43,15 +44,15 @@ const BEGINS: [&str; 14] = [
     "forall",
 ];
 
-/// Most errors after which [`parse_all`] goes on.
-const MOST_ERRORS: usize = 50;
+/// Limit on the number of errors after which [`parse_all`] continues.
+const MAX_ERRORS: usize = 50;
 
-/// Parses what can be parsed of a file: after an error it goes on with the next statement.
+/// Parses a file with errors: after an error it continues with the next statement.
 pub fn parse_all(source: SourceId, text: &str) -> File {
-    // What is no word is taken as a blank.
+    // Invalid characters are treated as blanks.
     let mut blanked = text.to_string();
     let mut tokens = lex(source, &blanked);
-    for _ in 0..MOST_ERRORS {
+    for _ in 0..MAX_ERRORS {
         let Err(Some(wrong)) = tokens.as_ref().map_err(|e| e.span) else { break };
         let (start, end) = (wrong.start as usize, wrong.end as usize);
         blanked.replace_range(start..end, &" ".repeat(end - start));
@@ -63,7 +64,7 @@ pub fn parse_all(source: SourceId, text: &str) -> File {
     };
     let head = p.head();
     let (mut body, mut errors) = (Vec::new(), 0);
-    while *p.token() != Token::End && errors < MOST_ERRORS {
+    while *p.token() != Token::End && errors < MAX_ERRORS {
         let from = p.at;
         match p.statement() {
             Ok(statement) => body.push(statement),
@@ -98,7 +99,7 @@ impl Parser {
     fn span(&self) -> Span {
         self.tokens[self.at].1
     }
-    /// From a place to the last word taken.
+    /// Returns the range from a position to the last token read.
     fn since(&self, from: Span) -> Span {
         from.to(self.tokens[self.at.saturating_sub(1)].1)
     }
@@ -106,7 +107,7 @@ impl Parser {
         Err(Diagnostic::at(
             Stage::Syntax,
             self.span(),
-            format!("{} does not fit here: expected {expected}", self.token().shown()),
+            format!("unexpected {}: expected {expected}", self.token().shown()),
         ))
     }
     fn is_mark(&self, mark: &str) -> bool {
@@ -157,7 +158,7 @@ impl Parser {
 
     // Statements.
 
-    /// The words before the first statement.
+    /// Parses the words before the first statement.
     fn head(&mut self) -> Vec<String> {
         let mut head = Vec::new();
         while let Token::Name(word) | Token::Text(word) = self.token() {
@@ -276,7 +277,7 @@ impl Parser {
         let recursive = self.word("rec");
         let bindings = self.bindings()?;
         let when = if self.word("when") { Some(self.test(Role::Axiom)?) } else { None };
-        // A `let … in` at the top scopes over what follows, as a `let` does.
+        // A `let … in` at the top has the scope of a `let`.
         self.word("in");
         Ok(Statement::Let(recursive, bindings, when))
     }
@@ -348,7 +349,7 @@ impl Parser {
 
     // Bindings.
 
-    /// A name or `_`.
+    /// Parses a name or `_`.
     fn variable(&mut self) -> Parsed<Option<Ident>> {
         if self.mark("_") { Ok(None) } else { self.name().map(Some) }
     }
@@ -362,7 +363,7 @@ impl Parser {
     fn pattern(mut names: Vec<Option<Ident>>) -> Pattern {
         if names.len() == 1 { Pattern::One(names.remove(0)) } else { Pattern::Tuple(names) }
     }
-    /// `x`, `(x, y)` or `()`.
+    /// Parses `x`, `(x, y)` or `()`.
     fn parameters(&mut self) -> Parsed<Pattern> {
         if !self.mark("(") {
             return Ok(Pattern::One(self.variable()?));
@@ -553,7 +554,7 @@ impl Parser {
             (_, None) => self.refuse("a clause `x ++ s -> …` as well"),
         }
     }
-    /// Whether an operand begins here.
+    /// True if an operand begins here.
     fn operand_follows(&self) -> bool {
         match self.token() {
             Token::Name(_) | Token::Tag(_) => true,
@@ -562,7 +563,7 @@ impl Parser {
             _ => false,
         }
     }
-    /// Operators that bind at least as strongly as `least`.
+    /// Parses operators that bind at least as strongly as `least`.
     fn base(&mut self, least: u8) -> Parsed<Arc<Exp>> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.base_node(least))
     }
@@ -593,7 +594,7 @@ impl Parser {
                 left = self.make(from, Node::Unary(op, left));
                 continue;
             }
-            // Each with its strength and the least strength of what is to its right.
+            // Each operator with its strength and the least strength of its right operand.
             let (op, strength, right) = match mark {
                 "|" => (Binary::Union, 0, 0),
                 "++" => (Binary::Add, 1, 1),
@@ -615,7 +616,7 @@ impl Parser {
             left = self.make(from, Node::Binary(op, left, second));
         }
     }
-    /// A name applied to arguments, or a simple expression.
+    /// Parses a name applied to arguments, or a simple expression.
     fn operand(&mut self) -> Parsed<Arc<Exp>> {
         let from = self.span();
         if !self.is_name() {
@@ -689,7 +690,7 @@ impl Parser {
         };
         Ok(self.make(from, node))
     }
-    /// Expressions with commas up to a mark, which is taken.
+    /// Parses expressions separated by commas, up to and including a mark.
     fn list(&mut self, end: &str) -> Parsed<Vec<Arc<Exp>>> {
         let mut out = Vec::new();
         while !self.mark(end) {

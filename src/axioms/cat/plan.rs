@@ -1,25 +1,25 @@
-//! The order in which a compiled model is evaluated: for each stage, what to compute and when to
-//! look at a check.
+//! Evaluation order of a compiled model: for each stage, the nodes to compute and the checks to
+//! evaluate.
 //!
-//! Only nodes that some check needs are computed, each just before the first check that needs it,
-//! so that an execution which an early axiom forbids costs little. Flags are planned apart: nobody
-//! asks for the flags of a forbidden execution.
+//! Only nodes that some check needs are computed, each directly before the first check that needs
+//! it, so that an execution that an early axiom forbids costs little. Flags have their own plan,
+//! because they are evaluated only for allowed executions.
 
 use super::ast::Role;
-use super::program::{Asked, Op, Program, Slot};
+use super::program::{Op, Program, Property, Slot};
 
-/// One thing to do.
+/// A step of the evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Compute a node.
     Node(Slot),
-    /// Repeat the body of a group until nothing changes.
+    /// Repeat the body of a group up to its fixpoint.
     Group(u32),
-    /// Look at a check.
+    /// Evaluate a check.
     Check(u32),
 }
 
-/// What to do at each stage.
+/// The steps of each stage.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// For the axioms.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub flags: Vec<Vec<Step>>,
 }
 
-/// The nodes that some nodes need, themselves included, ascending.
+/// Returns the nodes that the roots depend on, including the roots, ascending.
 pub fn needed(program: &Program, roots: impl IntoIterator<Item = Slot>) -> Vec<Slot> {
     let mut seen = vec![false; program.nodes.len()];
     let mut todo: Vec<Slot> = roots.into_iter().collect();
@@ -51,8 +51,8 @@ pub fn needed(program: &Program, roots: impl IntoIterator<Item = Slot>) -> Vec<S
     (0..program.nodes.len() as u32).map(Slot).filter(|s| seen[s.index()]).collect()
 }
 
-/// The steps that compute nodes, of those that a list has outside of groups and `wanted` lets
-/// through.
+/// Appends the steps that compute the nodes of a list that are outside of groups and that `wanted`
+/// accepts.
 pub fn steps(
     program: &Program,
     list: &[Slot],
@@ -80,10 +80,10 @@ fn push(program: &Program, slot: Slot, out: &mut Vec<Step>) {
     }
 }
 
-/// What a check looks at.
-pub fn root(asked: Asked) -> Slot {
-    match asked {
-        Asked::Test(_, slot) | Asked::CoherenceIn(slot) => slot,
+/// Returns the node that a check reads.
+pub fn root(property: Property) -> Slot {
+    match property {
+        Property::Test(_, slot) | Property::CoherenceIn(slot) => slot,
     }
 }
 
@@ -95,7 +95,7 @@ impl Plan {
             program
                 .checks
                 .iter()
-                .map(|c| root(c.asked))
+                .map(|c| root(c.property))
                 .chain(program.choices.iter().map(|c| c.from)),
         );
         Self::bodies(program, &live);
@@ -118,21 +118,21 @@ impl Plan {
                 .enumerate()
                 .filter(|(_, c)| must(c.role) && c.stage as usize == stage)
             {
-                take(&needed(program, [root(c.asked)]), steps_out);
+                take(&needed(program, [root(c.property)]), steps_out);
                 steps_out.push(Step::Check(i as u32));
             }
-            // What later stages need of this one.
+            // The nodes of this stage that later stages need.
             let later = program
                 .checks
                 .iter()
                 .filter(|c| must(c.role) && c.stage as usize > stage)
-                .map(|c| root(c.asked));
+                .map(|c| root(c.property));
             let later: Vec<Slot> = later.chain(program.choices.iter().map(|c| c.from)).collect();
             take(&needed(program, later), steps_out);
         }
         for stage in 0..stages {
             for (i, c) in program.checks.iter().enumerate().filter(|(_, c)| !must(c.role)) {
-                let list = needed(program, [root(c.asked)]);
+                let list = needed(program, [root(c.property)]);
                 let wanted = |s: Slot| {
                     program.nodes[s.index()].stage as usize == stage
                         && !std::mem::replace(&mut done[s.index()], true)
@@ -145,7 +145,7 @@ impl Plan {
         }
         plan
     }
-    /// A node is in the body of the innermost group that it depends on.
+    /// Distributes the nodes over the bodies: a node is in the innermost group that it depends on.
     fn bodies(program: &mut Program, live: &[Slot]) {
         for g in 0..program.groups.len() {
             let body: Vec<Slot> = (live.iter().copied())

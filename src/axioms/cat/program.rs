@@ -1,17 +1,18 @@
-//! A compiled model: nodes over bit matrices, each computed from earlier ones, and the checks that
-//! look at some of them.
+//! Compiled models: nodes over bit matrices, each computed from earlier ones, and the checks that
+//! read some of them.
 //!
-//! Nodes are hash-consed, so that equal expressions are computed once. A node has a *stage*: what
-//! it depends on at most. Stage 0 is the skeleton, 1 is `rf`, 2 is `co`, 3 is a choice of the model
-//! itself (`with x from s`). Stages are run one after the other (`super::run`): when a front
-//! end tries the next coherence order, nothing of stages 0 and 1 is computed again.
+//! Nodes are hash-consed, so that equal expressions are computed once. A node has a *stage*, the
+//! latest input that it depends on. Stage 0 is the skeleton, 1 is `rf`, 2 is `co`, 3 and above are
+//! choices of the model itself (`with x from s`). Stages are evaluated one after the other
+//! (`super::run`): when a front end tries the next coherence order, stages 0 and 1 are not
+//! recomputed.
 //!
-//! `let rec` makes a *group*: variables that start empty and a body that is repeated until they no
-//! longer change. A node that does not depend on a group's variables is outside its body, even
-//! where the text has it inside.
+//! `let rec` creates a *group*: variables that are initially empty, and a body that is repeated up
+//! to the fixpoint. A node that does not depend on a group's variables is outside its body, even if
+//! it is inside in the text.
 //!
-//! Peepholes: `[s];r` and `r;[s]` become restrictions, as does `r & (s * t)`; `let rec r = e | r;r`
-//! becomes `e+`.
+//! Peephole optimisations: `[s];r` and `r;[s]` become restrictions, as does `r & (s * t)`; `let rec
+//! r = e | r;r` becomes `e+`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,50 +23,50 @@ use super::ast::{Exp, Role, TestKind};
 use super::value::Env;
 use crate::execution::{Name, RelationId, SetId};
 
-/// A node of a program, by its number.
+/// A node of a program, by its index.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// The number as `usize`, for subscripting.
+    /// Returns the index as `usize`.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a node holds.
+/// The type of a node's value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A set of events.
     Set,
     /// A relation.
     Relation,
-    /// Anything that the interpreter knows: sets of relations, for instance.
+    /// Any value of the interpreter, for instance a set of relations.
     Value,
 }
 
-/// How a node is computed.
+/// The operation that computes a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     /// A set of the skeleton.
     GivenSet(SetId),
     /// A relation of the skeleton or of the choice.
     GivenRelation(RelationId),
-    /// Nothing; a set or relation.
+    /// The empty set or relation.
     Nothing,
-    /// Both of one type.
+    /// Union of two nodes of one type.
     Union(Slot, Slot),
-    /// Both of one type.
+    /// Intersection of two nodes of one type.
     Intersection(Slot, Slot),
-    /// Both of one type.
+    /// Difference of two nodes of one type.
     Difference(Slot, Slot),
-    /// All else.
+    /// Complement.
     Complement(Slot),
-    /// Of two relations.
+    /// Composition of two relations.
     Compose(Slot, Slot),
-    /// Of two sets.
+    /// Product of two sets.
     Product(Slot, Slot),
-    /// On a set.
+    /// Identity on a set.
     Identity(Slot),
     /// Pairs of a relation (second) that begin in a set (first).
     From(Slot, Slot),
@@ -75,24 +76,24 @@ pub enum Op {
     Plus(Slot),
     /// Reflexive transitive closure.
     Star(Slot),
-    /// With the identity.
+    /// Union with the identity.
     Optional(Slot),
-    /// The other way round.
+    /// Inverse.
     Inverse(Slot),
-    /// Where a relation begins.
+    /// Domain of a relation.
     Domain(Slot),
-    /// Where it ends.
+    /// Range of a relation.
     Range(Slot),
     /// The variable of a group.
     Variable(u32, u32),
-    /// What a variable of a group becomes.
+    /// The fixpoint of a variable of a group.
     Fixpoint(u32, u32),
-    /// What `with x from s` chooses, or `forall x in s` goes through.
+    /// The element that `with x from s` chooses, or over which `forall x in s` ranges.
     Element(u32),
-    /// All strict total orders on a set, location by location, that extend a relation: a set of
-    /// relations.
+    /// The set of all relations that are a strict total order on the events of a set at each
+    /// location and extend a relation.
     Orders(Slot, Slot),
-    /// All strict total orders on a set that extend a relation: a set of relations.
+    /// The set of all strict total orders on a set that extend a relation.
     Linearisations(Slot, Slot),
     /// An expression for the interpreter.
     Interpret(u32),
@@ -100,15 +101,15 @@ pub enum Op {
     AsSet(Slot),
     /// A value that must be a relation.
     AsRelation(Slot),
-    /// A value that must be a relation, or a set of events, which stands for its identity.
+    /// A value that must be a relation, or a set of events, which denotes its identity.
     AsPairs(Slot),
-    /// A set or relation that must be empty: what the tests say of page tables and the like, which
-    /// executions here do not have.
+    /// A set or relation that must be empty: arguments of tests about page tables and the like,
+    /// which executions here do not have.
     OnlyEmpty(Slot),
 }
 
 impl Op {
-    /// The nodes that it reads.
+    /// Returns the nodes that it reads.
     pub fn inputs(self) -> impl Iterator<Item = Slot> {
         use Op::*;
         let (a, b) = match self {
@@ -134,35 +135,35 @@ impl Op {
 /// A node.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// How it is computed.
+    /// The operation that computes it.
     pub op: Op,
-    /// What it holds.
+    /// The type of its value.
     pub kind: Type,
-    /// What it depends on at most.
+    /// The latest stage that it depends on.
     pub stage: u8,
-    /// The groups whose variables it depends on, a bit each.
+    /// The groups with variables that it depends on, as bits.
     pub groups: u64,
 }
 
 /// A `let rec` of sets or relations.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// Where it is.
+    /// Its position.
     pub span: Span,
     /// Its variables.
     pub variables: Vec<Slot>,
-    /// What each becomes in a round.
+    /// The value of each variable after a round.
     pub results: Vec<Slot>,
-    /// The nodes that a round computes, in order. Filled by `plan`.
+    /// The nodes that a round computes, in order; set by `plan`.
     pub body: Vec<Slot>,
 }
 
 /// An expression that the interpreter evaluates.
 #[derive(Clone, Debug)]
 pub struct Interpreted {
-    /// What.
+    /// The expression.
     pub exp: Arc<Exp>,
-    /// The names that it sees.
+    /// Its environment.
     pub env: Env,
     /// The nodes that it may read.
     pub inputs: Vec<Slot>,
@@ -171,48 +172,48 @@ pub struct Interpreted {
 /// `with x from s`, or `forall x in s` over a set that depends on the execution.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Where it is.
+    /// Its position.
     pub span: Span,
     /// The set to choose from.
     pub from: Slot,
-    /// What is chosen.
+    /// The chosen element.
     pub element: Slot,
-    /// Whether all elements must do; else some.
+    /// True for `forall`, false for `with`.
     pub all: bool,
-    /// The choices before this one and from itself up to this number are inside a `forall`.
+    /// For a `forall`: the index after the last choice inside it.
     pub end: usize,
 }
 
-/// What a check looks at.
+/// The condition of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asked {
+pub enum Property {
     /// A test of a set or relation.
     Test(TestKind, Slot),
-    /// That the given coherence order is one of a set of relations.
+    /// The given coherence order must be an element of a set of relations.
     CoherenceIn(Slot),
 }
 
 /// A check.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// Where it is.
+    /// Its position.
     pub span: Span,
-    /// What follows.
+    /// The consequence.
     pub role: Role,
-    /// Whether it asks for the opposite.
+    /// True if the condition is negated.
     pub negated: bool,
-    /// What it looks at.
-    pub asked: Asked,
+    /// The condition.
+    pub property: Property,
     /// Its name, or its text if it has none.
     pub name: String,
-    /// What it depends on at most.
+    /// The latest stage that it depends on.
     pub stage: u8,
 }
 
-/// Nodes, groups, choices and checks.
+/// A compiled model: nodes, groups, choices and checks.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// The nodes; each reads earlier ones and, for a fixpoint, its group.
+    /// The nodes; each reads earlier nodes and, for a fixpoint, its group.
     pub nodes: Vec<Node>,
     /// The groups.
     pub groups: Vec<Group>,
@@ -228,7 +229,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The node of an operation, made if it is new.
+    /// Returns the node of an operation, creating it if necessary.
     pub fn node(&mut self, op: Op, kind: Type) -> Slot {
         if let Some(&slot) = self.known.get(&(op, kind)) {
             return slot;
@@ -266,21 +267,21 @@ impl Program {
         self.known.insert((op, kind), slot);
         slot
     }
-    /// Forgets the nodes and groups from a number on.
+    /// Removes the nodes and groups from these indices on.
     pub fn truncate(&mut self, nodes: usize, groups: usize) {
         self.nodes.truncate(nodes);
         self.groups.truncate(groups);
         self.known.retain(|_, slot| slot.index() < nodes);
         self.names.retain(|slot, _| slot.index() < nodes);
     }
-    /// What a node holds.
+    /// Returns the type of a node's value.
     pub fn kind(&self, slot: Slot) -> Type {
         self.nodes[slot.index()].kind
     }
     fn op(&self, slot: Slot) -> Op {
         self.nodes[slot.index()].op
     }
-    /// A name of the vocabulary.
+    /// Returns the node of a name of the vocabulary.
     pub fn given(&mut self, name: Name) -> Slot {
         match name {
             Name::Set(id) => self.node(Op::GivenSet(id), Type::Set),
@@ -293,7 +294,7 @@ impl Program {
     fn is_nothing(&self, slot: Slot) -> bool {
         self.op(slot) == Op::Nothing
     }
-    /// `a | b`.
+    /// Builds `a | b`.
     pub fn union(&mut self, a: Slot, b: Slot) -> Slot {
         if a == b || self.is_nothing(b) {
             return a;
@@ -304,7 +305,7 @@ impl Program {
         let kind = self.kind(a);
         self.node(Op::Union(a, b), kind)
     }
-    /// `a & b`.
+    /// Builds `a & b`.
     pub fn intersection(&mut self, a: Slot, b: Slot) -> Slot {
         if a == b || self.is_nothing(a) {
             return a;
@@ -322,7 +323,7 @@ impl Program {
         let (a, b) = (a.min(b), a.max(b));
         self.node(Op::Intersection(a, b), kind)
     }
-    /// `a \ b`.
+    /// Builds `a \ b`.
     pub fn difference(&mut self, a: Slot, b: Slot) -> Slot {
         let kind = self.kind(a);
         if a == b {
@@ -333,12 +334,12 @@ impl Program {
         }
         self.node(Op::Difference(a, b), kind)
     }
-    /// `~a`.
+    /// Builds `~a`.
     pub fn complement(&mut self, a: Slot) -> Slot {
         let kind = self.kind(a);
         self.node(Op::Complement(a), kind)
     }
-    /// `a ; b` of relations.
+    /// Builds `a ; b` of relations.
     pub fn compose(&mut self, a: Slot, b: Slot) -> Slot {
         if self.is_nothing(a) {
             return a;
@@ -356,36 +357,36 @@ impl Program {
             _ => self.node(Op::Compose(a, b), Type::Relation),
         }
     }
-    /// `a * b` of sets.
+    /// Builds `a * b` of sets.
     pub fn product(&mut self, a: Slot, b: Slot) -> Slot {
         if self.is_nothing(a) || self.is_nothing(b) {
             return self.nothing(Type::Relation);
         }
         self.node(Op::Product(a, b), Type::Relation)
     }
-    /// `[s]`.
+    /// Builds `[s]`.
     pub fn identity(&mut self, s: Slot) -> Slot {
         if self.is_nothing(s) {
             return self.nothing(Type::Relation);
         }
         self.node(Op::Identity(s), Type::Relation)
     }
-    /// `r+`.
+    /// Builds `r+`.
     pub fn plus(&mut self, r: Slot) -> Slot {
         if self.is_nothing(r) || matches!(self.op(r), Op::Plus(_)) {
             return r;
         }
         self.node(Op::Plus(r), Type::Relation)
     }
-    /// `r*`.
+    /// Builds `r*`.
     pub fn star(&mut self, r: Slot) -> Slot {
         self.node(Op::Star(r), Type::Relation)
     }
-    /// `r?`.
+    /// Builds `r?`.
     pub fn optional(&mut self, r: Slot) -> Slot {
         self.node(Op::Optional(r), Type::Relation)
     }
-    /// `r^-1`.
+    /// Builds `r^-1`.
     pub fn inverse(&mut self, r: Slot) -> Slot {
         match self.op(r) {
             Op::Inverse(of) => of,
@@ -393,14 +394,14 @@ impl Program {
             _ => self.node(Op::Inverse(r), Type::Relation),
         }
     }
-    /// `domain r` or `range r`.
+    /// Builds `domain r` or `range r`.
     pub fn projection(&mut self, r: Slot, range: bool) -> Slot {
         if self.is_nothing(r) {
             return self.nothing(Type::Set);
         }
         self.node(if range { Op::Range(r) } else { Op::Domain(r) }, Type::Set)
     }
-    /// The parts of a union, left to right.
+    /// Collects the parts of a union, left to right.
     pub fn parts(&self, slot: Slot, out: &mut Vec<Slot>) {
         let mut todo = vec![slot];
         while let Some(at) = todo.pop() {
@@ -410,8 +411,8 @@ impl Program {
             }
         }
     }
-    /// The fixpoint of a group with one variable as a closure, if it is `e | r;r` with an `e` that
-    /// does not have `r`.
+    /// Returns the closure `e+` if a group with one variable `r` has the form `e | r;r` with `r`
+    /// not in `e`.
     pub fn as_closure(&mut self, variable: Slot, result: Slot) -> Option<Slot> {
         let Op::Variable(group, _) = self.op(variable) else { return None };
         let (mut parts, mut rest) = (Vec::new(), Vec::new());

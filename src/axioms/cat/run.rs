@@ -1,10 +1,9 @@
-//! Evaluates a compiled model on executions.
+//! Evaluation of a compiled model on executions.
 //!
-//! A [`Session`] owns the matrices of all nodes and uses them again from one execution to the next;
-//! nothing is allocated for an execution but for what the interpreter does. [`Session::on`] takes a
-//! skeleton and computes stage 0; [`Run::reads`] takes `rf`, [`Run::coherence`] takes `co`. Each
-//! says whether the axioms that can be known by then hold, so that a front end drops a choice as
-//! early as it can.
+//! A [`Session`] owns the matrices of all nodes and reuses them for all executions. Only the
+//! interpreter allocates for each execution. [`Session::on`] reads a skeleton and computes stage 0;
+//! [`Run::reads`] reads `rf`, [`Run::coherence`] reads `co`. Each returns whether the axioms that
+//! are determined so far hold, so that a front end drops a choice as early as possible.
 
 use std::rc::Rc;
 
@@ -14,41 +13,40 @@ use super::Model;
 use super::ast::{Role, TestKind};
 use super::interpret::{Data, Interpreter, Nodes, by_location, closed, each_order, is_order};
 use super::plan::{Step, needed, steps};
-use super::program::{Asked, Op, Slot, Type};
+use super::program::{Op, Property, Slot, Type};
 use crate::execution::{Execution, Name, RelationId, SetId, Skeleton};
 use crate::relation::{Relation, Set};
 
-/// Why an execution is forbidden.
+/// The reason why an execution is forbidden.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// The axiom's name, or its text if it has none.
     pub axiom: String,
-    /// Where it is.
+    /// Its position.
     pub span: Span,
-    /// What it asks for.
+    /// The predicate of the axiom.
     pub kind: Option<TestKind>,
-    /// A shortest cycle, each event once, for `acyclic` and `irreflexive`; the two events of a
-    /// pair that should not be there for `empty` of a relation, or one event for `empty` of a
-    /// set. Empty where an axiom asks for the opposite, or the coherence order is not one of the
-    /// model's.
+    /// For `acyclic` and `irreflexive`: a shortest cycle, each event once. For `empty`: the two
+    /// events of a pair, or one event of a set. Empty if the axiom is negated, or if the coherence
+    /// order is not one of the model's.
     pub events: Vec<usize>,
-    /// For each event but the last of a pair: the name of what relates it to the next, as the
-    /// model calls it.
+    /// For each event, except the last of a pair: the model's name of the relation to the next
+    /// event.
     pub edges: Vec<String>,
 }
 
-/// What a model says of an execution.
+/// The verdict of a model on an execution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Verdict {
-    /// Whether all axioms hold.
+    /// True if all axioms hold.
     pub allowed: bool,
-    /// The first axiom that does not.
+    /// The first axiom that is violated.
     pub failed: Option<Failure>,
     /// The flags that the execution has, in the order of the model.
     pub flags: Vec<String>,
 }
 
-/// The matrices of a model's nodes.
+/// The working memory of a model: the matrices of its nodes.
 pub struct Session<'m> {
     model: &'m Model,
     n: usize,
@@ -58,24 +56,24 @@ pub struct Session<'m> {
     scratch: Relation,
 }
 
-/// A session with a skeleton.
+/// A session on a skeleton.
 pub struct Run<'m, 's> {
     session: &'s mut Session<'m>,
     skeleton: &'s Skeleton,
     holds: bool,
-    /// How many stages of the flags are computed.
+    /// Number of stages for which the flags are computed.
     flagged: usize,
     /// The check that failed last.
     failed: Option<u32>,
 }
 
-/// A matrix to stand where one is taken out.
-fn hole() -> Relation {
+/// Returns an empty matrix, as a placeholder for one that is moved out.
+fn placeholder() -> Relation {
     Relation::empty(0)
 }
 
 impl<'m> Session<'m> {
-    /// A session of a model.
+    /// Creates the working memory of a model.
     pub fn new(model: &'m Model) -> Self {
         let count = |kind| model.program.nodes.iter().filter(|n| n.kind == kind).count();
         let none = Set::empty(0);
@@ -83,14 +81,14 @@ impl<'m> Session<'m> {
             model,
             n: 0,
             sets: vec![none; count(Type::Set)],
-            relations: vec![hole(); count(Type::Relation)],
+            relations: vec![placeholder(); count(Type::Relation)],
             values: vec![Data::Empty; count(Type::Value)],
-            scratch: hole(),
+            scratch: placeholder(),
         }
     }
-    /// Takes a skeleton, whose vocabulary must be that of the model, and computes what depends on
-    /// it alone. Cost: that of the model's operations; nothing is allocated if the last
-    /// skeleton had as many events.
+    /// Reads a skeleton with the model's vocabulary, and computes the nodes that depend on it
+    /// alone. Cost: that of the model's operations. Nothing is allocated if the previous skeleton
+    /// had the same number of events.
     pub fn on<'s>(&'s mut self, skeleton: &'s Skeleton) -> Result<Run<'m, 's>, Diagnostic> {
         let n = skeleton.len();
         if n != self.n || self.scratch.universe() != n {
@@ -132,23 +130,23 @@ impl Nodes for Session<'_> {
 }
 
 impl Run<'_, '_> {
-    /// Whether the axioms hold that depend on the skeleton alone.
+    /// True if the axioms that depend on the skeleton alone hold.
     pub fn holds(&self) -> bool {
         self.holds
     }
-    /// The events.
+    /// Returns the events.
     pub fn skeleton(&self) -> &Skeleton {
         self.skeleton
     }
-    /// Takes `rf`; whether the axioms hold that do not depend on `co`. Those of the skeleton are
-    /// not looked at again.
+    /// Reads `rf`. Returns true if the axioms hold that depend on it but not on `co`. Axioms of the
+    /// skeleton are not evaluated again.
     pub fn reads(&mut self, rf: &Relation) -> Result<bool, Diagnostic> {
         self.flagged = self.flagged.min(1);
         self.give(RelationId::RF, rf);
         self.steps(1)
     }
-    /// Takes `co`; whether the axioms hold that depend on it. Those of earlier stages are not
-    /// looked at again.
+    /// Reads `co`. Returns true if the axioms that depend on it hold. Axioms of earlier stages are
+    /// not evaluated again.
     pub fn coherence(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
         self.flagged = self.flagged.min(2);
         self.give(RelationId::CO, co);
@@ -166,13 +164,13 @@ impl Run<'_, '_> {
         }
         Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
     }
-    /// Whether an execution of the skeleton is allowed: all stages in turn.
+    /// Returns true if an execution of the skeleton is allowed, by evaluating all stages.
     pub fn allows(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
         Ok(self.holds && self.reads(rf)? && self.coherence(rf, co)?)
     }
-    /// What the model says of an execution of the skeleton, with the reason and the flags.
+    /// Returns the verdict on an execution of the skeleton, with the reason and the flags.
     pub fn verdict(&mut self, rf: &Relation, co: &Relation) -> Result<Verdict, Diagnostic> {
-        // All stages run to their end, so that a reason can be read off.
+        // All stages are evaluated to the end, so that the reason is available.
         if self.allows(rf, co)? {
             return Ok(Verdict { allowed: true, failed: None, flags: self.flags()? });
         }
@@ -180,13 +178,13 @@ impl Run<'_, '_> {
         let all = self.coherence(rf, co)?;
         let program = &self.session.model.program;
         for c in program.checks.iter().filter(|c| matches!(c.role, Role::Axiom | Role::Assert)) {
-            let (Asked::Test(_, slot) | Asked::CoherenceIn(slot)) = c.asked;
-            // What a model chooses itself has no single reason.
+            let (Property::Test(_, slot) | Property::CoherenceIn(slot)) = c.property;
+            // A violated choice of the model has no single reason.
             if c.stage > 2 {
                 continue;
             }
             self.demand(slot)?;
-            if !self.passes(c.asked, c.negated) {
+            if !self.passes(c.property, c.negated) {
                 return Ok(Verdict {
                     allowed: false,
                     failed: Some(self.failure(c)?),
@@ -194,14 +192,14 @@ impl Run<'_, '_> {
                 });
             }
         }
-        debug_assert!(!all, "an execution is forbidden without a reason");
-        // What fails inside a `forall` was computed last.
+        debug_assert!(!all, "an execution is forbidden, but all axioms hold");
+        // A failure inside a `forall` was computed last.
         if let Some(i) = self.failed.filter(|_| program.choices.iter().all(|c| c.all)) {
             let failed = Some(self.failure(&program.checks[i as usize])?);
             return Ok(Verdict { allowed: false, failed, flags: Vec::new() });
         }
         let failed = program.choices.first().map(|c| Failure {
-            axiom: "no choice of the model fits".to_string(),
+            axiom: "no choice of the model satisfies its axioms".to_string(),
             span: c.span,
             kind: None,
             events: Vec::new(),
@@ -216,9 +214,11 @@ impl Run<'_, '_> {
     pub fn flags(&mut self) -> Result<Vec<String>, Diagnostic> {
         self.raised_until(usize::MAX)
     }
-    /// Returns the flags that depend on the skeleton alone: each allowed execution of it has them.
+    /// Returns the flags that depend on the skeleton alone: each of its allowed executions has
+    /// them.
     ///
     /// # Errors
+    ///
     /// Those of the model's functions.
     pub fn flags_of_skeleton(&mut self) -> Result<Vec<String>, Diagnostic> {
         self.raised_until(0)
@@ -238,8 +238,8 @@ impl Run<'_, '_> {
         let mut out: Vec<String> = Vec::new();
         for c in model.program.checks.iter().filter(|c| usize::from(c.stage) <= last) {
             let raised = match c.role {
-                Role::Flag => self.passes(c.asked, c.negated),
-                Role::UndefinedUnless => !self.passes(c.asked, c.negated),
+                Role::Flag => self.passes(c.property, c.negated),
+                Role::UndefinedUnless => !self.passes(c.property, c.negated),
                 Role::Axiom | Role::Assert => continue,
             };
             if raised && !out.contains(&c.name) {
@@ -248,8 +248,8 @@ impl Run<'_, '_> {
         }
         Ok(out)
     }
-    /// The relations that the model shows, and its named ones that an explanation may use, with the
-    /// values for the execution last given.
+    /// Returns the relations that drawings show, and the named ones that an explanation may use,
+    /// with their values for the last execution.
     pub fn shown(&mut self) -> Result<Vec<(String, Relation)>, Diagnostic> {
         let model = self.session.model;
         let mut out = Vec::new();
@@ -259,8 +259,8 @@ impl Run<'_, '_> {
         }
         Ok(out)
     }
-    /// The value, for the execution last given, of a relation that the model defines under a name;
-    /// none if it defines none. For drawings and tests.
+    /// Returns the value, for the last execution, of the relation that the model defines under a
+    /// name; `None` if there is none. For drawings and tests.
     pub fn named(&mut self, name: &str) -> Result<Option<Relation>, Diagnostic> {
         let model = self.session.model;
         let Some(&slot) = model.defined.get(name) else { return Ok(None) };
@@ -282,13 +282,13 @@ impl Run<'_, '_> {
             self.session.relations[at].copy(r);
         }
     }
-    /// All steps of a stage up to the first axiom that fails.
+    /// Executes the steps of a stage up to the first violated axiom.
     fn steps(&mut self, stage: usize) -> Result<bool, Diagnostic> {
         let model = self.session.model;
         for &step in &model.plan.axioms[stage] {
             if let Step::Check(i) = step {
                 let c = &model.program.checks[i as usize];
-                if !self.passes(c.asked, c.negated) {
+                if !self.passes(c.property, c.negated) {
                     if c.role == Role::Assert {
                         let message =
                             format!("the model does not apply: its assertion `{}` fails", c.name);
@@ -303,7 +303,7 @@ impl Run<'_, '_> {
         }
         Ok(true)
     }
-    /// Goes through the choices of the model from `k` up to `end`.
+    /// Tries the choices of the model from `k` up to `end`.
     fn choose(&mut self, k: usize, end: usize) -> Result<bool, Diagnostic> {
         let model = self.session.model;
         let Some(choice) = model.program.choices.get(k).filter(|_| k < end) else {
@@ -318,7 +318,7 @@ impl Run<'_, '_> {
                 Ok(true) => run.choose(k + 1, inner),
                 other => other,
             };
-            // Stops the search: for a `with` where it holds, for a `forall` where it does not.
+            // Stop when the condition holds for a `with`, or when it fails for a `forall`.
             match holds {
                 Ok(holds) => holds != choice.all,
                 Err(e) => {
@@ -353,7 +353,7 @@ impl Run<'_, '_> {
             (None, false) => Ok(stopped),
         }
     }
-    /// Computes a node and all that it needs, whatever was computed before.
+    /// Computes a node and all nodes that it needs, even if they were computed before.
     fn demand(&mut self, slot: Slot) -> Result<(), Diagnostic> {
         let program = &self.session.model.program;
         let mut list = Vec::new();
@@ -377,7 +377,7 @@ impl Run<'_, '_> {
                 _ => self.session.relations[at].clear(),
             }
         }
-        // A monotone body adds at least one pair a round.
+        // A monotone body adds at least one pair per round.
         let most = self.session.n * self.session.n * group.variables.len() + 2;
         for _ in 0..most {
             for i in 0..group.body.len() {
@@ -404,7 +404,7 @@ impl Run<'_, '_> {
                         changed |= self.session.relations[v_at] != self.session.relations[r_at];
                         if v_at != r_at {
                             let mut out =
-                                std::mem::replace(&mut self.session.relations[v_at], hole());
+                                std::mem::replace(&mut self.session.relations[v_at], placeholder());
                             out.copy(&self.session.relations[r_at]);
                             self.session.relations[v_at] = out;
                         }
@@ -418,7 +418,7 @@ impl Run<'_, '_> {
         Err(Diagnostic::at(
             Stage::Data,
             group.span,
-            "this `let rec` has no fixed point: what it defines grows and shrinks",
+            "this `let rec` has no fixed point: its values grow and shrink",
         ))
     }
     fn node(&mut self, slot: Slot) -> Result<(), Diagnostic> {
@@ -433,7 +433,7 @@ impl Run<'_, '_> {
             }
             Type::Relation => {
                 let at = self.session.at(slot);
-                let mut out = std::mem::replace(&mut self.session.relations[at], hole());
+                let mut out = std::mem::replace(&mut self.session.relations[at], placeholder());
                 let done = self.relation_node(slot, &mut out);
                 self.session.relations[at] = out;
                 done
@@ -456,13 +456,13 @@ impl Run<'_, '_> {
         Err(Diagnostic::at(
             Stage::Unsupported,
             self.place(slot),
-            "this asks for page tables, which executions here do not have",
+            "this depends on page tables, which executions do not have here",
         ))
     }
     fn set_node(&mut self, slot: Slot, out: &mut Set) -> Result<(), Diagnostic> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
-            // From `co`: given before the steps of its stage.
+            // Set from `co` before the steps of its stage.
             Op::GivenSet(SetId::FINAL) => {}
             Op::GivenSet(id) => out.copy(self.skeleton.set(id)),
             Op::Nothing => out.clear(),
@@ -499,7 +499,7 @@ impl Run<'_, '_> {
     fn relation_node(&mut self, slot: Slot, out: &mut Relation) -> Result<(), Diagnostic> {
         let s = &*self.session;
         match s.model.program.nodes[slot.index()].op {
-            // The choice: given before the steps of its stage.
+            // The choice is set before the steps of its stage.
             Op::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
             Op::GivenRelation(id) => out.copy(self.skeleton.relation(id)),
             Op::Nothing => out.clear(),
@@ -578,16 +578,16 @@ impl Run<'_, '_> {
             _ => s.value(slot).clone(),
         })
     }
-    fn passes(&self, asked: Asked, negated: bool) -> bool {
+    fn passes(&self, property: Property, negated: bool) -> bool {
         let s = &*self.session;
-        let holds = match asked {
-            Asked::Test(TestKind::Acyclic, slot) => s.relation(slot).is_acyclic(),
-            Asked::Test(TestKind::Irreflexive, slot) => s.relation(slot).is_irreflexive(),
-            Asked::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == Type::Set => {
+        let holds = match property {
+            Property::Test(TestKind::Acyclic, slot) => s.relation(slot).is_acyclic(),
+            Property::Test(TestKind::Irreflexive, slot) => s.relation(slot).is_irreflexive(),
+            Property::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == Type::Set => {
                 s.set(slot).is_empty()
             }
-            Asked::Test(TestKind::Empty, slot) => s.relation(slot).is_empty(),
-            Asked::CoherenceIn(slot) => {
+            Property::Test(TestKind::Empty, slot) => s.relation(slot).is_empty(),
+            Property::CoherenceIn(slot) => {
                 let Some(co) = s.model.given.get(&Name::Relation(RelationId::CO)) else {
                     return false;
                 };
@@ -609,7 +609,7 @@ impl Run<'_, '_> {
         };
         holds != negated
     }
-    /// The reason why a check fails, from what was computed last.
+    /// Returns the reason why a check fails, from the last computed values.
     fn failure(&mut self, c: &super::program::Check) -> Result<Failure, Diagnostic> {
         let mut out = Failure {
             axiom: c.name.clone(),
@@ -618,7 +618,7 @@ impl Run<'_, '_> {
             events: Vec::new(),
             edges: Vec::new(),
         };
-        let Asked::Test(kind, slot) = c.asked else { return Ok(out) };
+        let Property::Test(kind, slot) = c.property else { return Ok(out) };
         out.kind = Some(kind);
         if c.negated {
             return Ok(out);

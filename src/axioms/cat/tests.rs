@@ -1,5 +1,5 @@
 //! Tests of the `cat` language: random models against a naive evaluator, the library functions
-//! against their definitions, errors with their places.
+//! against their definitions, errors with their positions.
 
 use std::collections::BTreeSet;
 
@@ -104,7 +104,7 @@ fn store_buffering() -> (Skeleton, Relation, Relation) {
     (s, Relation::of(6, [(1, 3), (0, 5)]), Relation::of(6, [(0, 2), (1, 4)]))
 }
 
-/// The reason is a cycle through events that the relations lead along.
+/// The reason is a cycle, and its events are related as stated.
 #[test]
 fn a_reason_is_a_cycle() {
     let model = model("let com = rf | co | fr\nlet ghb = po | com\nacyclic ghb as sc");
@@ -172,8 +172,7 @@ fn memory_orders_may_have_the_name_of_coherence() {
     assert!(counts.iter().all(|c| *c > 10), "{counts:?}");
 }
 
-/// Coherence orders by the library of the herd tools (spelled out here with the same functions) and
-/// by the primitive.
+/// Compares the coherence orders of the herd tools' library (inlined here) with the primitive.
 #[test]
 fn orders_of_a_recursive_function_are_those_of_the_primitive() {
     let program = "
@@ -207,7 +206,7 @@ fn orders_of_a_recursive_function_are_those_of_the_primitive() {
             .collect();
         assert!(answers.iter().all(|a| *a == answers[1]), "seed {seed}: {answers:?}");
         allowed += usize::from(answers[1]);
-        // An order that does not begin with the initial write is none of the model's.
+        // An order in which the initial write is not first is not one of the model's.
         let back = Relation::of(s.len(), co.pairs().map(|(a, b)| (b, a)));
         if !co.is_empty() {
             assert!(
@@ -279,26 +278,26 @@ fn includes_are_resolved_once() {
 fn errors_have_places() {
     let cases = [
         ("acyclic po | R", "test.cat:1:14: error: this is a set of events: expected a relation"),
-        ("let x = po\nacyclic x | pp", "test.cat:2:13: error: the name `pp` is not known here"),
+        ("let x = po\nacyclic x | pp", "test.cat:2:13: error: unknown name `pp`"),
         ("let x = [po]", "test.cat:1:10: error: this is a relation: expected a set of events"),
         ("let f(a, b) = a;b\nacyclic f(po)", "test.cat:2:11: error: expected a tuple of 2"),
         (
             "acyclic po |",
-            "test.cat:1:13: error: the end of the file does not fit here: expected an expression",
+            "test.cat:1:13: error: unexpected the end of the file: expected an expression",
         ),
-        ("let = po", "test.cat:1:5: error: `=` does not fit here: expected a name"),
+        ("let = po", "test.cat:1:5: error: unexpected `=`: expected a name"),
         ("(* no end", "test.cat:1:1: error: this comment is not closed"),
-        ("acyclic po §", "test.cat:1:12: error: `§` is no part of the cat language"),
+        ("acyclic po §", "test.cat:1:12: error: `§` is not valid in the cat language"),
         ("acyclic 'tag", "test.cat:1:9: error: this is a tag: expected a relation"),
-        ("call nothing(po)", "test.cat:1:1: error: `nothing` is no procedure here"),
-        ("let f(x) = f(x)\nacyclic f(po)", "test.cat:1:12: error: the name `f` is not known here"),
+        ("call nothing(po)", "test.cat:1:1: error: `nothing` is not a procedure"),
+        ("let f(x) = f(x)\nacyclic f(po)", "test.cat:1:12: error: unknown name `f`"),
         (
             "with x from po",
             "test.cat:1:13: error: this is a relation: expected a set of relations to choose from",
         ),
         (
             "let w = match po with || {} -> 0",
-            "test.cat:1:33: error: the end of the file does not fit here: expected `||`",
+            "test.cat:1:33: error: unexpected the end of the file: expected `||`",
         ),
     ];
     for (text, wanted) in cases {
@@ -307,7 +306,7 @@ fn errors_have_places() {
     }
 }
 
-/// What only an execution shows has a place as well.
+/// Errors that depend on the execution have positions as well.
 #[test]
 fn late_errors_have_places() {
     let (s, rf, co) = store_buffering();
@@ -330,7 +329,7 @@ fn late_errors_have_places() {
     assert!(run("assert empty po as none").unwrap_err().contains("its assertion `none` fails"));
 }
 
-/// Texts that are deep do not end the program.
+/// Deeply nested texts do not crash the program.
 #[test]
 fn deep_texts() {
     let deep = format!("acyclic {}po{}", "(".repeat(20_000), ")".repeat(20_000));

@@ -1,5 +1,5 @@
-//! What expressions mean while a model is compiled: nodes, functions, tuples, tags; and the names
-//! that are in scope.
+//! Values during compilation of a model: nodes, functions, tuples, tags; and the environments of
+//! names in scope.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use mu_base::Diagnostic;
 use super::ast::{Exp, Ins, Pattern};
 use super::program::Slot;
 
-/// A function of the language itself.
+/// A built-in function of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Primitive {
     /// `domain r`.
@@ -26,15 +26,15 @@ pub enum Primitive {
     Classes,
     /// `tag2events('t)`.
     TagToEvents,
-    /// `same-oa r`, `oa-changes(s, r)`, `at-least-one-writable(s, r)`: what page tables say. Only
-    /// of nothing.
+    /// `same-oa r`, `oa-changes(s, r)`, `at-least-one-writable(s, r)`: predicates on page tables;
+    /// supported only for empty arguments.
     PageTables,
     /// `different-values r`: pairs of events with different values.
     DifferentValues,
 }
 
 impl Primitive {
-    /// All with their names.
+    /// All built-in functions with their names.
     pub const ALL: &'static [(&'static str, Primitive)] = &[
         ("domain", Primitive::Domain),
         ("range", Primitive::Range),
@@ -49,7 +49,7 @@ impl Primitive {
         ("at-least-one-writable", Primitive::PageTables),
         ("different-values", Primitive::DifferentValues),
     ];
-    /// The primitive of a name.
+    /// Looks up a built-in function by name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|p| p.0 == name).map(|p| p.1)
     }
@@ -58,28 +58,28 @@ impl Primitive {
 /// A function of the model.
 #[derive(Debug)]
 pub struct Closure {
-    /// What it takes.
+    /// Its parameters.
     pub pattern: Pattern,
-    /// What it gives.
+    /// Its body.
     pub body: Arc<Exp>,
-    /// The names that it sees.
+    /// Its environment.
     pub env: Env,
-    /// The functions of its `let rec`, itself among them; none if it is not recursive.
+    /// The functions of its `let rec`, including itself; `None` if it is not recursive.
     pub group: Option<Arc<Vec<(String, Pattern, Arc<Exp>)>>>,
 }
 
 /// A procedure of the model.
 #[derive(Debug)]
 pub struct Procedure {
-    /// What it takes.
+    /// Its parameters.
     pub pattern: Pattern,
-    /// What it does.
+    /// Its body.
     pub body: Arc<Vec<Ins>>,
-    /// The names that it sees.
+    /// Its environment.
     pub env: Env,
 }
 
-/// A meaning.
+/// A value that is known at compile time.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A node: a set, a relation, or something for the interpreter.
@@ -88,11 +88,11 @@ pub enum Value {
     Empty,
     /// A tuple.
     Tuple(Arc<Vec<Value>>),
-    /// A set of meanings that are all known: `{a, b}`.
+    /// A set of known values: `{a, b}`.
     List(Arc<Vec<Value>>),
     /// A function.
     Closure(Arc<Closure>),
-    /// A function of the language.
+    /// A built-in function.
     Primitive(Primitive),
     /// A procedure.
     Procedure(Arc<Procedure>),
@@ -100,11 +100,11 @@ pub enum Value {
     Tag(String),
     /// A set of tags.
     Tags(Arc<BTreeSet<String>>),
-    /// Another name for one that is not known: an error where it is used.
+    /// An alias of an unknown name; an error only if it is used.
     Unknown(Arc<Diagnostic>),
 }
 
-/// Names with their meanings, the last one first. Cheap to copy and to extend.
+/// An environment: names with their values, the last one first. Cloning and extension are cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Env(Option<Arc<Link>>);
 
@@ -116,12 +116,12 @@ struct Link {
 }
 
 impl Env {
-    /// With one more name.
+    /// Extends the environment by one name.
     #[must_use]
     pub fn with(&self, name: &str, value: Value) -> Env {
         Env(Some(Arc::new(Link { name: name.to_string(), value, next: self.clone() })))
     }
-    /// The meaning of a name.
+    /// Looks up a name.
     pub fn find(&self, name: &str) -> Option<&Value> {
         let mut at = self;
         while let Some(link) = &at.0 {
@@ -132,11 +132,11 @@ impl Env {
         }
         None
     }
-    /// Tells lists of names apart: equal for copies of one.
+    /// Returns a key that identifies the environment; equal for clones.
     pub fn key(&self) -> usize {
         self.0.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize)
     }
-    /// All names with their meanings, the last one first; names that are hidden as well.
+    /// Iterates over all names with their values, the last one first, including shadowed names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         let mut at = self;
         std::iter::from_fn(move || {
@@ -145,7 +145,7 @@ impl Env {
             Some((link.name.as_str(), &link.value))
         })
     }
-    /// With the functions of a recursive closure.
+    /// Extends the environment by the functions of a recursive closure.
     #[must_use]
     pub fn with_group(&self, group: &Arc<Vec<(String, Pattern, Arc<Exp>)>>) -> Env {
         group.iter().fold(self.clone(), |env, (name, pattern, body)| {
@@ -160,7 +160,7 @@ impl Env {
     }
 }
 
-/// A list of names may be long; it is dropped link by link, not by recursion.
+/// A long environment is dropped iteratively, because recursion could overflow the stack.
 impl Drop for Env {
     fn drop(&mut self) {
         let mut next = self.0.take();

@@ -1,5 +1,5 @@
-//! The lattice as a picture: strong models above, a line down to each that is next weaker, with the
-//! test that separates them.
+//! Picture of the lattice: strong models at the top, a line down to each next weaker model, with
+//! the test that separates them.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// An SVG picture. Classes are in layers by the longest way from a strongest one; within a layer in
-/// the order of the models.
+/// Draws an SVG picture. The layer of a class is its longest path from a strongest class; within a
+/// layer, classes are in the order of the models.
 pub fn svg(lattice: &Lattice) -> String {
     let classes = lattice.classes();
     let edges = lattice.edges(&classes);

@@ -1,23 +1,23 @@
-//! All small programs up to isomorphism: renaming of threads and of locations gives nothing new.
+//! Enumeration of all small programs up to isomorphism, that is, renaming of threads and locations.
 //!
-//! A program is worth asking about if each of its locations is accessed twice and written once, and
-//! each fence stands between accesses: what is left out then differs from a smaller program only in
-//! accesses that take no part in any communication. Programs come in a fixed order, small ones
-//! first; of each class the least is met. Cost: all sequences of operations, and the permutations
-//! of threads for each.
+//! A program is enumerated if each of its locations is accessed twice and written once, and each
+//! fence is between accesses. Other programs differ from a smaller one only in accesses that take
+//! no part in communication. Programs come in a fixed order, small ones first, and each class is
+//! represented by its least member. Cost: all sequences of operations, times the permutations of
+//! threads.
 
 use crate::execution::Kind;
 use crate::history::{History, Operation};
 use crate::models::Mark;
 
-/// What programs are made of.
+/// The operations of programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alphabet {
-    /// Acquires and releases as well.
+    /// True if programs contain acquires and releases.
     pub marks: bool,
-    /// Fences as well.
+    /// True if programs contain fences.
     pub fences: bool,
-    /// At most so many locations.
+    /// Largest number of locations.
     pub locations: u32,
 }
 
@@ -35,7 +35,7 @@ pub fn programs(n: usize, alphabet: Alphabet, visit: &mut dyn FnMut(&History) ->
     })
 }
 
-/// The ways to write `n` as a sum, terms descending.
+/// Computes the partitions of `n` with terms in descending order.
 fn partitions(n: usize, most: usize, so_far: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
     if n == 0 {
         out.push(so_far.clone());
@@ -59,7 +59,7 @@ fn fill(
         return !(useful(program, used) && is_least(program)) || visit(&numbered(program));
     }
     if program.threads[t].len() == shape[t] {
-        // Threads of one length come in order; only up to names, so this is just a first sieve.
+        // Threads of one length are sorted. This is only a first filter, since it ignores renaming.
         return fill(shape, t + 1, used, alphabet, program, visit);
     }
     let place = program.threads[t].len();
@@ -107,7 +107,7 @@ fn useful(program: &History, used: u32) -> bool {
     })
 }
 
-/// With locations renamed in the order in which they are met.
+/// Renames locations in the order of their first occurrence.
 fn renamed(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
     let mut names: Vec<u32> = Vec::new();
     let mut name = |l: u32| match names.iter().position(|n| *n == l) {
@@ -124,7 +124,7 @@ fn renamed(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
     threads.iter().map(|t| t.iter().map(&mut rename).collect()).collect()
 }
 
-/// Whether no order of the threads gives a lesser program.
+/// True if no order of the threads gives a smaller program.
 fn is_least(program: &History) -> bool {
     fn go(program: &History, order: &mut Vec<usize>) -> bool {
         let k = program.threads.len();
@@ -147,7 +147,7 @@ fn is_least(program: &History) -> bool {
     go(program, &mut Vec::new())
 }
 
-/// With values for the writes.
+/// Assigns values to the writes.
 fn numbered(program: &History) -> History {
     let mut out = program.clone();
     let mut next = [0u64; 64];

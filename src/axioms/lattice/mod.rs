@@ -1,10 +1,10 @@
-//! Which memory model is weaker than which, shown up to a bound.
+//! Comparison of memory models by strength, up to a bound.
 //!
-//! Every program up to a number of operations ([`enumerate`]) is given with all values that its
-//! reads may take, and with every choice of last writes; each model says which of these *tests* it
-//! allows (for some coherence order). A model is stronger than another if every test that it allows
-//! is allowed by the other; a test that says otherwise is kept, the first and so a smallest one.
-//! What is shown holds for the programs that were met and no others.
+//! For every program up to a number of operations ([`enumerate`]), all combinations of values that
+//! its reads may take and of last writes form *tests*. Each model allows a test or not (for some
+//! coherence order). A model is stronger than another if the other allows every test that it
+//! allows. Otherwise a smallest test that shows the difference is stored. The result holds for the
+//! enumerated programs only.
 
 pub mod draw;
 pub mod enumerate;
@@ -21,58 +21,60 @@ use crate::models::Dialect;
 use crate::relation::Relation;
 use enumerate::Alphabet;
 
-/// How far to go.
+/// The bound of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// Operations of a program, fences included, where acquires, releases and fences are met.
+    /// Number of operations of a program, including fences, for programs with acquires, releases
+    /// and fences.
     pub operations: usize,
-    /// Operations of a program of plain reads and writes.
+    /// Number of operations of a program of plain reads and writes.
     pub plain: usize,
-    /// Locations of a program.
+    /// Number of locations of a program.
     pub locations: u32,
-    /// Threads to work with.
+    /// Number of worker threads.
     pub threads: usize,
 }
 
-/// A model with its name and its words.
+/// A model with its name and dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'m> {
     /// Its name.
     pub name: &'m str,
     /// The model.
     pub model: &'m Model,
-    /// The words that it understands.
+    /// Its dialect.
     pub dialect: Dialect,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Lattice {
     /// The models' names.
     pub names: Vec<String>,
-    /// `separating[a][b]`: a smallest test that `a` allows and `b` forbids; none if every test
-    /// that `a` allows is allowed by `b`.
+    /// `separating[a][b]`: a smallest test that `a` allows and `b` forbids; `None` if `b` allows
+    /// every test that `a` allows.
     pub separating: Vec<Vec<Option<History>>>,
-    /// How many programs were met.
+    /// Number of programs.
     pub programs: usize,
-    /// How many tests.
+    /// Number of tests.
     pub tests: usize,
-    /// How far it went.
+    /// The bound that was used.
     pub bound: Bound,
-    /// Whether it went so far.
+    /// The stop reason.
     pub stop: Stop,
 }
 
-/// A place in the order of tests: small programs first, and of one size those without last values.
-type Place = [usize; 4];
+/// A rank in the order of tests: small programs first, and among programs of one size those without
+/// final values.
+type TestRank = [usize; 4];
 
-/// A test with its place.
-type Found = Option<(Place, History)>;
+/// A test with its rank.
+type RankedTest = Option<(TestRank, History)>;
 
 struct Worker<'m> {
     candidates: &'m [Candidate<'m>],
     sessions: Vec<Session<'m>>,
-    found: Vec<Found>,
+    found: Vec<RankedTest>,
     tests: usize,
 }
 
@@ -85,7 +87,7 @@ pub fn compare(
     let k = candidates.len();
     let mut programs = Vec::new();
     for n in 2..=bound.operations.max(bound.plain) {
-        let mut keep = |p: &History| {
+        let mut record_test = |p: &History| {
             programs.push(p.clone());
             true
         };
@@ -93,18 +95,18 @@ pub fn compare(
             enumerate::programs(
                 n,
                 Alphabet { marks: true, fences: true, locations: bound.locations },
-                &mut keep,
+                &mut record_test,
             );
         } else {
             enumerate::programs(
                 n,
                 Alphabet { marks: false, fences: false, locations: bound.locations },
-                &mut keep,
+                &mut record_test,
             );
         }
     }
     let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results: Mutex<Vec<Result<(Vec<Found>, usize), Diagnostic>>> = Mutex::new(Vec::new());
+    let results: Mutex<Vec<Result<(Vec<RankedTest>, usize), Diagnostic>>> = Mutex::new(Vec::new());
     let stopped: Mutex<Option<Stop>> = Mutex::new(None);
     let work = || {
         let mut worker = Worker {
@@ -139,7 +141,7 @@ pub fn compare(
         }
         work();
     });
-    let mut all: Vec<Found> = vec![None; k * k];
+    let mut all: Vec<RankedTest> = vec![None; k * k];
     let mut tests = 0;
     for result in results.into_inner().unwrap_or_else(|e| e.into_inner()) {
         let (found, count) = result?;
@@ -167,7 +169,7 @@ pub fn compare(
 }
 
 impl Worker<'_> {
-    /// All tests of a program.
+    /// Judges all tests of a program.
     fn program(&mut self, number: usize, program: &History) -> Result<(), Diagnostic> {
         let events = program.events();
         let plain = Skeleton::new(
@@ -187,7 +189,7 @@ impl Worker<'_> {
             .iter()
             .map(|c| Relation::of(plain.len(), c.iter().copied().zip(reads.iter().copied())))
             .collect();
-        // Coherence orders, each with the last writes of the locations that have several.
+        // Coherence orders, each with the last writes of the locations with several writes.
         let contested: Vec<crate::relation::Set> =
             plain.writes_by_location().into_iter().filter(|p| p.len() > 2).collect();
         let mut first = Relation::empty(plain.len());
@@ -217,7 +219,7 @@ impl Worker<'_> {
             },
         );
         let k = self.candidates.len();
-        // Whether a model allows a choice with last writes.
+        // For each model, choice and last writes: true if allowed.
         let mut allowed = vec![false; k * rfs.len() * lasts.len()];
         let mut dialects: Vec<(Dialect, Skeleton)> = Vec::new();
         for (m, c) in self.candidates.iter().enumerate() {
@@ -245,7 +247,7 @@ impl Worker<'_> {
             let any: Vec<bool> = (0..k)
                 .map(|m| (0..lasts.len()).any(|l| allowed[(m * rfs.len() + r) * lasts.len() + l]))
                 .collect();
-            self.keep([2 * program.len(), number, r, 0], &any, || {
+            self.record_test([2 * program.len(), number, r, 0], &any, || {
                 test(program, &plain, &reads, &choices[r], &[])
             });
             if contested.is_empty() {
@@ -254,15 +256,15 @@ impl Worker<'_> {
             for (l, last) in lasts.iter().enumerate() {
                 let here: Vec<bool> =
                     (0..k).map(|m| allowed[(m * rfs.len() + r) * lasts.len() + l]).collect();
-                self.keep([2 * program.len() + 1, number, r, l], &here, || {
+                self.record_test([2 * program.len() + 1, number, r, l], &here, || {
                     test(program, &plain, &reads, &choices[r], last)
                 });
             }
         }
         Ok(())
     }
-    /// Keeps a test for all pairs of models that it is the first to separate.
-    fn keep(&mut self, place: Place, allowed: &[bool], test: impl Fn() -> History) {
+    /// Stores a test for all pairs of models that it is the first to separate.
+    fn record_test(&mut self, place: TestRank, allowed: &[bool], test: impl Fn() -> History) {
         self.tests += 1;
         let k = allowed.len();
         for a in (0..k).filter(|&a| allowed[a]) {
@@ -276,7 +278,7 @@ impl Worker<'_> {
     }
 }
 
-/// A program with the values that its reads take and the last writes of some locations.
+/// Builds a program with the values that its reads take and the last writes of some locations.
 fn test(
     program: &History,
     s: &Skeleton,
@@ -297,11 +299,11 @@ fn test(
 }
 
 impl Lattice {
-    /// Whether every test that `a` allows is allowed by `b`: `a` is at least as strong.
+    /// True if `b` allows every test that `a` allows: `a` is at least as strong.
     pub fn is_stronger(&self, a: usize, b: usize) -> bool {
         self.separating[a][b].is_none()
     }
-    /// Models that allow the same tests, strong ones first: each class with its models.
+    /// Returns the classes of models that allow the same tests, strong ones first.
     pub fn classes(&self) -> Vec<Vec<usize>> {
         let mut out: Vec<Vec<usize>> = Vec::new();
         for m in 0..self.names.len() {
@@ -310,13 +312,13 @@ impl Lattice {
                 None => out.push(vec![m]),
             }
         }
-        // Those with fewer above them first.
+        // Classes with fewer stronger ones first.
         let above =
             |c: &Vec<usize>| (0..self.names.len()).filter(|&m| self.is_stronger(m, c[0])).count();
         out.sort_by_key(above);
         out
     }
-    /// The pairs of classes where the first is stronger and nothing is between.
+    /// Returns the pairs of classes in which the first is stronger and none is between.
     pub fn edges(&self, classes: &[Vec<usize>]) -> Vec<(usize, usize)> {
         let less = |a: usize, b: usize| a != b && self.is_stronger(classes[a][0], classes[b][0]);
         let n = classes.len();

@@ -1,4 +1,4 @@
-//! Serial views as a second form of memory model (R. Steinke, G. Nutt: A unified theory of shared
+//! Serial views, a second form of memory models (R. Steinke, G. Nutt: A unified theory of shared
 //! memory consistency, 2004; definitions 14 to 38 of the study of the ARCx processor's memory
 //! model).
 //!
@@ -9,15 +9,15 @@
 //! ```
 //!
 //! For each processor, pair of processors, and location that it names, there must be a *serial
-//! view*: a total order on the operations of SET that extends ORDER (restricted to SET), in
-//! which the last write to its location before a read is one that writes to it (`rf`, which may
-//! give a read several). SET and ORDER are `cat` expressions in which `p`, `q` and `x`
-//! are the operations of that processor or location; `program-order` is definition 18 (initial
-//! writes first, no fences), `initially` relates initial writes to all else. With `coherent`, all
-//! views have the writes to a location in one order.
+//! view*: a total order on the operations of SET that extends ORDER (restricted to SET), in which
+//! the last write to its location before a read is one of its sources in `rf` (a read may have
+//! several). SET and ORDER are `cat` expressions in which `p`, `q` and `x` denote the operations of
+//! that processor or location; `program-order` is definition 18 (initial writes first, no fences),
+//! `initially` relates initial writes to all other operations. With `coherent`, all views have the
+//! writes to a location in one order.
 //!
-//! Decided exactly, for any number of processors: `search` looks for the order and remembers where
-//! it failed.
+//! The decision is exact for any number of processors: `search` looks for the order and stores the
+//! positions from which it failed.
 
 #[cfg(test)]
 mod observation;
@@ -32,15 +32,15 @@ use crate::cat::{Model, Session, each_order};
 use crate::execution::{RelationId, SetId, Skeleton, Vocabulary};
 use crate::relation::{Relation, Set};
 
-/// Over what a statement goes.
+/// The range of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Over {
-    /// Once.
+enum Quantification {
+    /// A single view.
     #[default]
     One,
-    /// Each processor.
+    /// A view for each processor.
     Processor,
-    /// Each pair of different processors.
+    /// A view for each pair of different processors.
     Pair,
 }
 
@@ -48,12 +48,12 @@ enum Over {
 #[derive(Clone, Debug)]
 struct Statement {
     span: Span,
-    /// The place of the set.
+    /// The position of the set.
     set: Span,
-    /// The place of the order.
+    /// The position of the order.
     order: Span,
-    over: Over,
-    /// Whether it also goes over all locations.
+    over: Quantification,
+    /// True if it also ranges over all locations.
     location: bool,
     coherent: bool,
 }
@@ -71,20 +71,20 @@ pub struct Views {
 /// One serial view of an execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
-    /// Whose view it is: processors, then a location.
+    /// The processors and the location of the view.
     pub of: String,
     /// The operations in order.
     pub order: Vec<usize>,
 }
 
-/// What a model of serial views says of an execution.
+/// The verdict of a model of serial views.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Seen {
-    /// The views that there are.
+pub enum ViewVerdict {
+    /// All views exist.
     Views(Vec<View>),
-    /// There is no view for these operations.
+    /// A view does not exist.
     None {
-        /// Whose view it would be.
+        /// Its processors and location.
         of: String,
         /// Its operations.
         operations: Set,
@@ -93,15 +93,15 @@ pub enum Seen {
     },
 }
 
-/// A text cut into `cat` text and `view` statements, which are replaced by definitions of the same
+/// The `cat` text of a model, with its `view` statements replaced by definitions of the same
 /// length.
-struct Cut {
+struct SplitText {
     text: String,
     statements: Vec<Statement>,
 }
 
-fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
-    let mut out = Cut { text: String::new(), statements: Vec::new() };
+fn cut(source: mu_base::SourceId, text: &str) -> Result<SplitText, Diagnostic> {
+    let mut out = SplitText { text: String::new(), statements: Vec::new() };
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
@@ -131,7 +131,7 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
             span,
             set: set_span,
             order: order_span,
-            over: Over::One,
+            over: Quantification::One,
             location: false,
             coherent: false,
         };
@@ -141,25 +141,25 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
             match word {
                 "coherent" => s.coherent = true,
                 "for" => {}
-                "processor" if s.over == Over::One && name().as_deref() == Some("p") => {
-                    s.over = Over::Processor
+                "processor" if s.over == Quantification::One && name().as_deref() == Some("p") => {
+                    s.over = Quantification::Processor
                 }
                 "pair"
-                    if s.over == Over::One
+                    if s.over == Quantification::One
                         && name().as_deref() == Some("p")
                         && name().as_deref() == Some("q") =>
                 {
-                    s.over = Over::Pair
+                    s.over = Quantification::Pair
                 }
                 "location" if !s.location && name().as_deref() == Some("x") => s.location = true,
                 other => {
                     return refuse(format!(
-                        "`{other}` does not fit here: expected `coherent`, `for processor p`, `for pair p q`, `location x` or `of`"
+                        "unexpected `{other}`: expected `coherent`, `for processor p`, `for pair p q`, `location x` or `of`"
                     ));
                 }
             }
         }
-        // The expressions stay where they were, so that errors in them have their places: `let
+        // The expressions keep their positions, so that errors in them are located correctly: `let
         // sa'=` is as long as `view of `, and ` and oa' =  ` as ` respecting `.
         let Some(letter) = (b'a'..=b'z').nth(out.statements.len()).map(char::from) else {
             return refuse("more than 26 views".into());
@@ -172,10 +172,11 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
 }
 
 impl Views {
-    /// Compiles a model. Errors have places in `sources`. The vocabulary is [`Views::vocabulary`].
+    /// Compiles a model with the vocabulary [`Views::vocabulary`]. Errors have positions in
+    /// `sources`.
     pub fn compile(sources: &mut SourceMap, name: &str, text: &str) -> Result<Views, Diagnostic> {
         let source = sources.add(name, text);
-        let Cut { text: cat, statements } = cut(source, text)?;
+        let SplitText { text: cat, statements } = cut(source, text)?;
         let (vocabulary, parameters, initially, program_order) = Self::names();
         let source = sources.add_source(Source {
             name: name.into(),
@@ -203,8 +204,8 @@ impl Views {
                 }
                 let given = &text[span.start as usize..span.end as usize];
                 let message = match kind {
-                    Some(_) => format!("`{given}` follows `{word}` and is not {expected}"),
-                    None => format!("`{given}` has a name that is not known here"),
+                    Some(_) => format!("`{given}` after `{word}` is not {expected}"),
+                    None => format!("`{given}` has an unknown name"),
                 };
                 return Err(Diagnostic::at(Stage::Type, span, message).note(format!(
                     "expected {expected}, by the given names (`po`, `rf`, `loc`, `M`, `R`, `W`, `IW`, `p`, `program-order` …) and those that `let` defines here"
@@ -222,15 +223,15 @@ impl Views {
         let program_order = v.relation("program-order");
         (v, parameters, initially, program_order)
     }
-    /// The vocabulary of skeletons that these models judge: the plain one with more names, so that
-    /// skeletons are made alike.
+    /// Returns the vocabulary of the skeletons that these models judge: the plain one with
+    /// additional names.
     pub fn vocabulary() -> Vocabulary {
         Self::names().0
     }
-    /// Whether all views exist, and which; a view that does not exist otherwise. `rf` may give a
-    /// read several writes. Cost: exponential at worst in the operations of a view, and in the
-    /// writes to a location where views are to be coherent.
-    pub fn judge(&self, skeleton: &Skeleton, rf: &Relation) -> Result<Seen, Diagnostic> {
+    /// Returns all views, or a view that does not exist. `rf` may contain several sources of a
+    /// read. Cost: exponential at worst in the operations of a view, and in the writes to a
+    /// location if views must be coherent.
+    pub fn judge(&self, skeleton: &Skeleton, rf: &Relation) -> Result<ViewVerdict, Diagnostic> {
         let n = skeleton.len();
         if n > 64 {
             return Err(Diagnostic::new(
@@ -264,21 +265,21 @@ impl Views {
         let mut answer = None;
         each_order(&parts, &first, &mut Relation::empty(n), &mut |co| {
             let seen = self.under(&mut skeleton, rf, Some(co));
-            let done = !matches!(seen, Ok(Seen::None { .. }));
+            let done = !matches!(seen, Ok(ViewVerdict::None { .. }));
             if done || answer.is_none() {
                 answer = Some(seen);
             }
             done
         });
-        answer.unwrap_or_else(|| Ok(Seen::Views(Vec::new())))
+        answer.unwrap_or_else(|| Ok(ViewVerdict::Views(Vec::new())))
     }
-    /// With a coherence order that coherent views extend.
+    /// Judges with a coherence order that coherent views must extend.
     fn under(
         &self,
         skeleton: &mut Skeleton,
         rf: &Relation,
         co: Option<&Relation>,
-    ) -> Result<Seen, Diagnostic> {
+    ) -> Result<ViewVerdict, Diagnostic> {
         let n = skeleton.len();
         let memory = skeleton.set(SetId::MEMORY).clone();
         let events = skeleton.events().to_vec();
@@ -293,11 +294,11 @@ impl Views {
             let mut ranges: Vec<(String, [Set; 3])> = Vec::new();
             let none = || Set::empty(n);
             let processors: Vec<(String, [Set; 2])> = match s.over {
-                Over::One => vec![(String::new(), [none(), none()])],
-                Over::Processor => {
+                Quantification::One => vec![(String::new(), [none(), none()])],
+                Quantification::Processor => {
                     threads.iter().map(|&t| (format!("P{t}"), [of_thread(t), none()])).collect()
                 }
-                Over::Pair => (threads.iter())
+                Quantification::Pair => (threads.iter())
                     .flat_map(|&t| threads.iter().filter(move |u| **u > t).map(move |u| (t, *u)))
                     .map(|(t, u)| (format!("P{t}, P{u}"), [of_thread(t), of_thread(u)]))
                     .collect(),
@@ -330,13 +331,13 @@ impl Views {
                 wanted.intersect(&memory);
                 match search::serial_view(skeleton, &wanted, &order, rf) {
                     Some(order) => views.push(View { of, order }),
-                    None => return Ok(Seen::None { of, operations: wanted, span: s.span }),
+                    None => return Ok(ViewVerdict::None { of, operations: wanted, span: s.span }),
                 }
             }
         }
-        Ok(Seen::Views(views))
+        Ok(ViewVerdict::Views(views))
     }
-    /// The set and the order of a statement, for the parameters in the skeleton.
+    /// Evaluates the set and the order of a statement, for the parameters in the skeleton.
     fn evaluate(
         &self,
         i: u8,
@@ -353,7 +354,7 @@ impl Views {
         members.domain_of(&set);
         Ok((members, order))
     }
-    /// How many statements it has.
+    /// Returns the number of statements.
     pub fn statements(&self) -> usize {
         self.statements.len()
     }

@@ -1,26 +1,27 @@
-//! Observation sequences (definitions 21 to 27 of the study), literally, for tests of its theorems.
+//! Observation sequences (definitions 21 to 27 of the study), implemented literally, for tests of
+//! its theorems.
 //!
-//! For a processor `p` and each location, the operations of `p` are parted into intervals, one for
-//! each write to the location: those that observe the write. All such partings are tried, so this
-//! is for a handful of operations.
+//! For a processor `p` and each location, the operations of `p` are partitioned into intervals, one
+//! for each write to the location, which the operations of the interval observe. All such
+//! partitions are enumerated, so this is feasible only for a few operations.
 
 use std::collections::BTreeMap;
 
 use crate::execution::Skeleton;
 use crate::relation::Relation;
 
-/// The observations of a processor: for each location, which write each of its operations observes;
-/// and the order of all observation sets.
+/// The observations of a processor: for each location, the write that each of its operations
+/// observes; and the order of all observation sets.
 #[derive(Clone, Debug)]
 pub struct Observations {
-    /// By location: the write that each operation observes, in program order.
+    /// For each location: the write that each operation observes, in program order.
     pub of: BTreeMap<u32, Vec<usize>>,
-    /// The writes of all locations in the order of their observation sets; those that nobody
-    /// observes are not in it but for the last.
+    /// The writes of all locations in the order of their observation sets. A write that no
+    /// operation observes is included only if it is last.
     pub order: Vec<usize>,
 }
 
-/// The operations of a processor, in order.
+/// Returns the operations of a processor, in order.
 pub fn operations(s: &Skeleton, p: u32) -> Vec<usize> {
     let mut out: Vec<usize> = (0..s.len()).filter(|&e| s.events()[e].thread == Some(p)).collect();
     out.sort_by_key(|&e| s.events()[e].index);
@@ -38,8 +39,8 @@ fn locations(s: &Skeleton) -> Vec<u32> {
     out
 }
 
-/// All ordered local observation sequences of a processor and location, self-observing, ordered on
-/// the local order (definitions 21 to 23).
+/// Enumerates the ordered local observation sequences of a processor and location, self-observing,
+/// ordered on the local order (definitions 21 to 23).
 fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
     let (ops, all) = (operations(s, p), writes(s, l));
     let e = s.events();
@@ -50,11 +51,12 @@ fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
         let fits = (0..ops.len()).all(|i| {
             let (o, w) = (ops[i], observed[i]);
             let here = e[o].location == Some(l);
-            // Reads read the value; a write of the processor itself is observed from itself on.
+            // A read reads the observed value; a write of the processor itself is observed by
+            // itself and from then on.
             let read = !here || !e[o].kind.reads() || e[o].value == e[w].value;
             let own = !(here && e[o].kind.writes()) || w == o;
             let after = ops.iter().position(|&x| x == w).is_none_or(|j| j <= i);
-            // Intervals: an observation that ended does not come again.
+            // Intervals: an observation that ended does not occur again.
             let interval = i == 0 || observed[i - 1] == w || !observed[..i].contains(&w);
             read && own && after && interval
         });
@@ -67,9 +69,9 @@ fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
     }
 }
 
-/// All ordered global observation sequences of a processor (definition 24): a set comes before
-/// another only if its first operation is not after any of the other's, so a set that has no
-/// operation can only be last.
+/// Enumerates the ordered global observation sequences of a processor (definition 24). A set is
+/// before another only if its first operation is not after any of the other's, so a set without
+/// operations can only be last.
 pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
     let mut out: Vec<BTreeMap<u32, Vec<usize>>> = vec![BTreeMap::new()];
     for l in locations(s) {
@@ -86,7 +88,7 @@ pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
     }
     let mut all = Vec::new();
     for of in out {
-        // By write, where it is observed; one that is not comes last.
+        // For each write, the position of its first observation; an unobserved write is last.
         let firsts: Vec<(Observed, usize)> = (of.iter())
             .flat_map(|(&l, c)| {
                 let at = |w| c.iter().position(|&x| x == w).map_or(Observed::Never, Observed::At);
@@ -96,7 +98,7 @@ pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
         if firsts.iter().filter(|f| f.0 == Observed::Never).count() > 1 {
             continue;
         }
-        // Sets of different locations with one first operation may come either way.
+        // Sets of different locations with the same first operation may be in either order.
         let mut orders: Vec<Vec<(Observed, usize)>> = vec![Vec::new()];
         let mut sorted = firsts;
         sorted.sort_unstable();
@@ -115,7 +117,7 @@ pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
     }
     all
 }
-/// Where in a sequence of observations something is.
+/// A position in a sequence of observations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Observed {
     At(usize),
@@ -139,7 +141,7 @@ fn permutations(list: &[(Observed, usize)]) -> Vec<Vec<(Observed, usize)>> {
 }
 
 impl Observations {
-    /// The operations of a processor that observe a write.
+    /// Returns the operations of a processor that observe a write.
     pub fn set(&self, s: &Skeleton, p: u32, w: usize) -> Vec<usize> {
         let of = s.events()[w].location.map(|l| &self.of[&l]);
         let ops = operations(s, p);
@@ -147,7 +149,7 @@ impl Observations {
             ops.into_iter().zip(of).filter(|x| *x.1 == w).map(|x| x.0).collect()
         })
     }
-    /// Whether somebody reads the write's location while observing it.
+    /// True if some operation reads the write's location while observing it.
     fn is_read(&self, s: &Skeleton, p: u32, w: usize) -> bool {
         self.set(s, p, w).iter().any(|&o| {
             s.events()[o].kind.reads() && s.events()[o].location == s.events()[w].location
@@ -159,7 +161,7 @@ impl Observations {
     }
 }
 
-/// Definition 26, on all operations.
+/// Checks definition 26, on all operations.
 pub fn co_consistent(
     s: &Skeleton,
     (p, a): (u32, &Observations),
@@ -180,8 +182,8 @@ pub fn co_consistent(
     })
 }
 
-/// The last condition of theorem 2 but one: whatever `order` relates is related by observations, by
-/// those of one processor or within the observation of one write (definition 27).
+/// Checks the last but one condition of theorem 2: all pairs of `order` are related by the
+/// observations of one processor, or within the observation of one write (definition 27).
 pub fn explains(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> bool {
     let observed = |o: usize| -> Vec<usize> {
         // An initial write observes itself.
@@ -207,16 +209,16 @@ pub fn explains(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> 
 }
 
 impl Observations {
-    /// Whether no operation observes an initial write after another write to its location: what
-    /// theorems 1 and 2 need and do not say.
+    /// True if no operation observes an initial write after another write to its location. Theorems
+    /// 1 and 2 need this condition without stating it.
     pub fn starts_initially(&self, s: &Skeleton) -> bool {
         let initial = |w: usize| s.events()[w].thread.is_none();
         self.of.values().all(|of| of.windows(2).all(|w| initial(w[0]) || !initial(w[1])))
     }
 }
 
-/// The candidate for a general serial view (definition 27) on all operations. An initial write
-/// observes itself.
+/// Returns the candidate for a general serial view (definition 27) on all operations. An initial
+/// write observes itself.
 pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> Relation {
     let n = s.len();
     let observed: Vec<Vec<usize>> = (0..n)
@@ -243,7 +245,7 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
                     o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj)
                 })
             });
-            // A write observes itself, which relates it to nothing.
+            // A write that observes itself gives no pair.
             if within && oi != oj || across {
                 c.insert(oi, oj);
             }

@@ -1,33 +1,34 @@
-//! Looks for a serial view (definition 16): a total order on some operations that extends a
-//! relation, where the last write before each read writes to it.
+//! Search for a serial view (definition 16): a total order on some operations that extends a
+//! relation, and in which the last write before each read is a source of it.
 //!
-//! The order is built from its beginning. What can follow depends on the operations that are placed
-//! and on the last write to each location, so a pair of these that led nowhere is remembered. Cost:
-//! at most the number of such pairs, times the operations; each processor's operations are mostly
-//! in a chain, so that is polynomial for a fixed number of processors.
+//! The order is built from the front. The possible continuations depend only on the set of placed
+//! operations and on the last write to each location, so such pairs that failed are stored. Cost:
+//! at most the number of these pairs, times the operations. Each processor's operations are usually
+//! a chain, so this is polynomial for a fixed number of processors.
 
 use std::collections::HashSet;
 
 use crate::execution::Skeleton;
 use crate::relation::{Relation, Set};
 
-/// Set of events as bits, with the last write of each location (one more than its number; 0 for
-/// none).
-type Place = (u64, Vec<u8>);
+/// A search state: the placed events as bits, with the last write of each location (one more than
+/// its index; 0 for none).
+type SearchState = (u64, Vec<u8>);
 
-struct Search<'a> {
+struct ViewSearch<'a> {
     skeleton: &'a Skeleton,
-    /// For each member, those that must come before it.
+    /// For each member, the members that must be before it.
     before: Vec<u64>,
-    /// For each read, the writes that write to it.
+    /// For each read, its sources.
     sources: Vec<u64>,
     locations: Vec<usize>,
     all: u64,
-    failed: HashSet<Place>,
+    failed: HashSet<SearchState>,
     order: Vec<usize>,
 }
 
-/// A serial view of the members, of whom there are at most 64 in all: their order, if there is one.
+/// Returns the order of a serial view of the members, of which there are at most 64; `None` if
+/// there is none.
 pub fn serial_view(
     skeleton: &Skeleton,
     members: &Set,
@@ -45,7 +46,7 @@ pub fn serial_view(
     for (w, r) in rf.pairs().filter(|p| members.has(p.0) && members.has(p.1)) {
         sources[r] |= 1 << w;
     }
-    // Locations by number, densely.
+    // Locations, numbered densely.
     let mut names: Vec<u32> =
         members.iter().filter_map(|e| skeleton.events()[e].location).collect();
     names.sort_unstable();
@@ -54,7 +55,7 @@ pub fn serial_view(
         skeleton.events()[e].location.and_then(|l| names.binary_search(&l).ok()).unwrap_or(0)
     };
     let locations = (0..n).map(place).collect();
-    let mut search = Search {
+    let mut search = ViewSearch {
         skeleton,
         before,
         sources,
@@ -66,7 +67,7 @@ pub fn serial_view(
     search.go(0, &mut vec![0; names.len().max(1)]).then_some(search.order)
 }
 
-impl Search<'_> {
+impl ViewSearch<'_> {
     fn go(&mut self, placed: u64, last: &mut Vec<u8>) -> bool {
         if placed == self.all {
             return true;

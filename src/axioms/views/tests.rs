@@ -1,11 +1,11 @@
 //! Tests of serial views: against the same models in `cat`, against all permutations, and the
-//! theorems of the study in their own direction.
+//! theorems of the study.
 
 use mu_base::SourceMap;
 use mu_base::random::Random;
 
 use super::observation::{Observations, candidate, co_consistent, explains, global};
-use super::{Seen, Views, search};
+use super::{ViewVerdict, Views, search};
 use crate::execution::{Event, Kind, RelationId, SetId, Skeleton};
 use crate::history::{History, Judge, Operation};
 use crate::models::{Dialect, Mark, by_name};
@@ -34,15 +34,15 @@ fn exist(v: &Views, h: &History) -> bool {
     let s = skeleton(h);
     let rf = h.sources(&s);
     match v.judge(&s, &rf).unwrap() {
-        Seen::Views(list) => {
+        ViewVerdict::Views(list) => {
             list.iter()
                 .for_each(|view| assert!(is_serial(&s, &view.order, &rf), "{} {view:?}", h.text()));
             true
         }
-        Seen::None { .. } => false,
+        ViewVerdict::None { .. } => false,
     }
 }
-/// Definition 15 for a list of operations.
+/// Checks definition 15 for a list of operations.
 fn is_serial(s: &Skeleton, order: &[usize], rf: &Relation) -> bool {
     let e = s.events();
     order.iter().enumerate().all(|(i, &r)| {
@@ -54,7 +54,7 @@ fn is_serial(s: &Skeleton, order: &[usize], rf: &Relation) -> bool {
     })
 }
 
-/// A random history whose reads take any value that is written.
+/// Generates a random history in which reads take any value that is written.
 fn history(random: &mut Random, most: usize, threads: usize, locations: usize) -> History {
     let mut h = History { threads: vec![Vec::new(); threads], last: Vec::new() };
     let mut written = vec![0u64; locations];
@@ -83,7 +83,7 @@ fn history(random: &mut Random, most: usize, threads: usize, locations: usize) -
     h
 }
 
-/// Two routes: the search for views, and the `cat` models, which find cycles.
+/// Compares two routes: the search for views, and the `cat` models, which search for cycles.
 #[test]
 fn views_and_cat_models_agree() {
     let mut told = vec![[0; 2]; MODELS.len()];
@@ -103,7 +103,7 @@ fn views_and_cat_models_agree() {
     assert!(told.iter().all(|t| t[0] > 10 && t[1] > 10), "{told:?}");
 }
 
-/// The search against all permutations, where a read may have several writes.
+/// Compares the search with all permutations, where a read may have several sources.
 #[test]
 fn the_search_finds_what_permutations_find() {
     for seed in 0..600 {
@@ -135,7 +135,7 @@ fn the_search_finds_what_permutations_find() {
     }
 }
 
-/// Section 3.4.3: every pair of processors agrees, and there is still no view of all.
+/// Section 3.4.3: every pair of processors agrees, but there is no view of all.
 #[test]
 fn pairs_that_agree_do_not_make_a_view() {
     let text = "W x 1 || W x 2 || W x 3 || R x 1; R x 2 || R x 2; R x 3 || R x 3; R x 1";
@@ -143,12 +143,12 @@ fn pairs_that_agree_do_not_make_a_view() {
     assert!(exist(&views("pairs", PAIRS), &h));
     assert!(!exist(&views("sc", MODELS[0].1), &h));
     assert!(!exist(&views("cache", MODELS[4].1), &h));
-    // By observation sets as well: of any two readers, those of the study are co-consistent.
+    // The same by observation sets: those of any two readers of the study are co-consistent.
     let s = skeleton(&h);
     let po = s.relation(RelationId::PO).clone();
     let readers = [3, 4, 5];
     let e = s.events();
-    // Definition 24 lets one set alone be without operations, so each pair is asked with the writes
+    // Definition 24 allows only one set without operations, so each pair is checked with the writes
     // that it observes.
     for (i, &p) in readers.iter().enumerate() {
         for &q in &readers[i + 1..] {
@@ -176,7 +176,7 @@ fn pairs_that_agree_do_not_make_a_view() {
     assert_eq!(po.len(), 3);
 }
 
-/// 7→ of definition 12 with every write that has the value.
+/// Relation 7→ of definition 12, with every write that has the value.
 fn all_writers(s: &Skeleton) -> Relation {
     let e = s.events();
     let reads: Vec<usize> = s.set(SetId::READS).iter().collect();
@@ -190,7 +190,7 @@ fn all_writers(s: &Skeleton) -> Relation {
         }),
     )
 }
-/// A random execution in which writes may share values.
+/// Generates a random execution in which several writes may have the same value.
 fn execution(random: &mut Random, most: usize, threads: u32, locations: u32) -> Skeleton {
     let mut events: Vec<Event> = (0..locations).map(|l| Event::initial(l, 0)).collect();
     let mut index = vec![0; threads as usize];
@@ -211,8 +211,8 @@ fn execution(random: &mut Random, most: usize, threads: u32, locations: u32) -> 
     Skeleton::new(&Views::vocabulary(), events)
 }
 
-/// Theorem 1: an ordered global observation sequence, self-observing, gives a local view; where
-/// `rf` has every write of the value, and initial writes are observed first.
+/// Theorem 1: an ordered global observation sequence, self-observing, gives a local view, if `rf`
+/// contains every write of the value, and initial writes are observed first.
 #[test]
 fn theorem_1() {
     let local = views("local", MODELS[2].1);
@@ -227,14 +227,14 @@ fn theorem_1() {
         if processors.iter().all(|&p| global(&s, p).iter().any(|o| o.starts_initially(&s))) {
             met += 1;
             let seen = local.judge(&s, &rf).unwrap();
-            assert!(matches!(seen, Seen::Views(_)), "seed {seed}: {:?}", s.events());
+            assert!(matches!(seen, ViewVerdict::Views(_)), "seed {seed}: {:?}", s.events());
         }
     }
     assert!(met > 40, "only {met} executions had observation sequences");
 }
 
-/// Theorem 1 takes `rf` to have every write of the value: with fewer, its premises hold and there
-/// is no view.
+/// Theorem 1 requires that `rf` contains every write of the value: with fewer writes its premises
+/// hold and there is no view.
 #[test]
 fn theorem_1_needs_every_writer() {
     let a = |t, i, kind, value| Event::access(t, i, kind, 0, value);
@@ -250,13 +250,13 @@ fn theorem_1_needs_every_writer() {
     let s = Skeleton::new(&Views::vocabulary(), events);
     assert!(!global(&s, 0).is_empty());
     let local = views("local", MODELS[2].1);
-    assert!(matches!(local.judge(&s, &all_writers(&s)).unwrap(), Seen::Views(_)));
+    assert!(matches!(local.judge(&s, &all_writers(&s)).unwrap(), ViewVerdict::Views(_)));
     let fewer = Relation::of(6, [(0, 1), (5, 2), (5, 4)]);
-    assert!(matches!(local.judge(&s, &fewer).unwrap(), Seen::None { .. }));
+    assert!(matches!(local.judge(&s, &fewer).unwrap(), ViewVerdict::None { .. }));
 }
 
-/// Theorem 1 leaves open when initial writes are observed: an operation that observes one again
-/// meets its premises, and no view takes a write back.
+/// Theorem 1 does not require that initial writes are observed first: if an operation observes one
+/// again, the premises hold, but there is no view.
 #[test]
 fn theorem_1_needs_initial_writes_first() {
     let h = History::parse("W x 1; R x 0").unwrap();
@@ -265,8 +265,8 @@ fn theorem_1_needs_initial_writes_first() {
     assert!(!exist(&views("local", MODELS[2].1), &h));
 }
 
-/// Observations of both processors that meet the premises of theorem 2 for program order on all
-/// operations.
+/// Enumerates observations of both processors that satisfy the premises of theorem 2 for program
+/// order on all operations.
 fn premises_of_theorem_2(s: &Skeleton) -> Vec<[(u32, Observations); 2]> {
     let po = s.relation(RelationId::PO);
     let (first, second) = (global(s, 0), global(s, 1));
@@ -284,8 +284,8 @@ fn premises_of_theorem_2(s: &Skeleton) -> Vec<[(u32, Observations); 2]> {
     out
 }
 
-/// Theorem 2 for two processors and program order, on all operations: where the candidate of
-/// definition 27 is asymmetric, as lemma 5 has it.
+/// Theorem 2 for two processors and program order, on all operations, if the candidate of
+/// definition 27 is asymmetric, as lemma 5 states.
 #[test]
 fn theorem_2() {
     let sc = views("sc", MODELS[0].1);
@@ -298,14 +298,14 @@ fn theorem_2() {
         if premises_of_theorem_2(&s).iter().any(|pair| candidate(&s, pair, po).is_acyclic()) {
             met += 1;
             let seen = sc.judge(&s, &all_writers(&s)).unwrap();
-            assert!(matches!(seen, Seen::Views(_)), "seed {seed}: {:?}", s.events());
+            assert!(matches!(seen, ViewVerdict::Views(_)), "seed {seed}: {:?}", s.events());
         }
     }
     assert!(met > 20, "only {met} executions met the premises");
 }
 
 /// Lemma 5 does not follow from the premises of theorem 2, even for two processors: load buffering
-/// meets them and has no view of all.
+/// satisfies them and has no view of all operations.
 #[test]
 fn lemma_5_and_load_buffering() {
     let h = History::parse("R y 1; W x 1 || R x 1; W y 1").unwrap();
@@ -316,8 +316,8 @@ fn lemma_5_and_load_buffering() {
     assert!(!exist(&views("sc", MODELS[0].1), &h));
 }
 
-/// Theorem 4: where each location has a location order, the C++ model for release and acquire
-/// allows the execution.
+/// Theorem 4: if each location has a location order, the C++ model for release and acquire allows
+/// the execution.
 #[test]
 fn theorem_4() {
     let orders = views("location-order", MODELS[7].1);
@@ -365,21 +365,18 @@ fn errors_have_places() {
     let cases = [
         (
             "view of W respecting R",
-            "m.views:1:22: error: `R` follows `respecting` and is not a relation",
+            "m.views:1:22: error: `R` after `respecting` is not a relation",
         ),
-        ("view of po respecting po", "m.views:1:9: error: `po` follows `of` and is not a set"),
+        ("view of po respecting po", "m.views:1:9: error: `po` after `of` is not a set"),
         (
             "view of M respecting nothing",
-            "m.views:1:22: error: `nothing` has a name that is not known here",
+            "m.views:1:22: error: `nothing` has an unknown name",
         ),
         (
             "let a = po\nview for processor z of W respecting po",
-            "m.views:2:1: error: `processor` does not fit here",
+            "m.views:2:1: error: unexpected `processor`",
         ),
-        (
-            "view for processor p of p || W respecting po",
-            "m.views:1:27: error: `||` does not fit here",
-        ),
+        ("view for processor p of p || W respecting po", "m.views:1:27: error: unexpected `||`"),
         ("view W respecting po", "m.views:1:1: error: expected `of` and a set"),
         ("let a = po", "m.views:1:1: error: a model of serial views has at least one `view`"),
     ];
