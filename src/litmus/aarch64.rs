@@ -1,9 +1,9 @@
 //! AArch64 instructions: loads and stores of all widths and orders, exclusives, atomics of Armv8.1,
 //! barriers, branches, integer arithmetic.
 //!
-//! In: tokens of an instruction. Out: operations. `Wn` is the lower half of `Xn`; a write to it
-//! clears the upper half. An atomic instruction is a read and a write, related by `amo`; exclusives
-//! are related by `lxsx`. A pair (`LDP`, `STP`) is two accesses that no order relates.
+//! Input: the tokens of an instruction. Output: operations. `Wn` is the lower half of `Xn`; a write
+//! to it clears the upper half. An atomic instruction is a read and a write, related by `amo`;
+//! exclusives are related by `lxsx`. A pair (`LDP`, `STP`) is two unordered accesses.
 
 use crate::asm::{Assembler, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
@@ -12,7 +12,8 @@ use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::AArch64;
 
-/// The name of the full register, and how many bytes a name means. `XZR` is none.
+/// Parses a register name. Returns the name of the full register, which `XZR` lacks, and the number
+/// of bytes.
 pub fn parse_register(name: &str) -> Option<(Option<String>, u8)> {
     let upper = name.to_ascii_uppercase();
     let (letter, rest) = upper.split_at_checked(1)?;
@@ -63,7 +64,7 @@ fn immediate(cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
     Ok(cursor.number()? as u64)
 }
 
-/// A register with `SXTW`, `UXTW`, `LSL #n`, or an immediate.
+/// Parses a register with `SXTW`, `UXTW`, `LSL #n`, or an immediate.
 fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
     if !is_register(cursor) {
         return Ok(Expr::Const(immediate(cursor)?));
@@ -97,7 +98,7 @@ fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diag
     Ok(value)
 }
 
-/// `[X1]`, `[X1,#4]`, `[X1,W2,SXTW]`.
+/// Parses `[X1]`, `[X1,#4]`, `[X1,W2,SXTW]`.
 fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
     cursor.expect("[")?;
     let base = cursor.peek();
@@ -137,12 +138,13 @@ fn tags(names: &[&str]) -> u64 {
     names.iter().fold(0, |t, n| t | ARCH.tag(n))
 }
 
-/// The instructions, for messages. A star stands for a letter of size or the name of an operation.
+/// The supported instructions, for messages. A star is a placeholder for a size letter or the name
+/// of an operation.
 pub const SUPPORTED: &str = "LDR* LDUR* LDAR* LDAPR* LDAPUR* LDXR* LDAXR* STR* STUR* STLR* STLUR* STXR* STLXR* (B, H), LDP STP, \
     CAS* SWP* LDADD* LDSET* LDCLR* LDEOR* LDSMAX* LDSMIN* LDUMAX* LDUMIN* STADD* and its like (A, L, AL, B, H), \
     MOV MVN ADD SUB SUBS MUL AND ANDS ORR EOR LSL LSR CMP, B B.* CBZ CBNZ, DMB DSB ISB NOP";
 
-/// Takes an instruction.
+/// Lowers an instruction.
 pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
     let token = cursor.name("an instruction")?;
     let name = token.text.to_ascii_uppercase();
@@ -156,14 +158,14 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
     Err(unknown(token.span, token.text, ARCH))
 }
 
-/// Loads, stores, pairs, exclusives.
+/// Lowers loads, stores, pairs, exclusives.
 fn memory(
     a: &mut Assembler,
     cursor: &mut Cursor<'_, '_>,
     name: &str,
     token: Token<'_>,
 ) -> Result<bool, Diagnostic> {
-    // What is left of the mnemonic once its width is known.
+    // The mnemonic without its width suffix.
     let (stem, narrow) = match name {
         _ if name.ends_with('B') => (&name[..name.len() - 1], Some(1)),
         _ if name.ends_with('H') => (&name[..name.len() - 1], Some(2)),
@@ -234,7 +236,7 @@ fn memory(
             let base = address(a, cursor)?;
             let width = first.width;
             let next = Expr::binary(Binary::Add, base.clone(), Expr::Const(u64::from(width)));
-            // The base may be a register that is loaded: it is read before.
+            // The base may be a loaded register, so it is read first.
             let held = a.register("pair.address");
             a.push(Op::Let(held, next));
             for (operand, address, joined) in
@@ -261,8 +263,8 @@ fn memory(
     Ok(true)
 }
 
-/// Atomic instructions: `SWP`, `LDADD` and its like, `STADD` and its like, `CAS`, with `A`, `L`,
-/// `AL`, and `B`, `H`.
+/// Lowers atomic instructions: `SWP`, `LDADD` and related, `STADD` and related, `CAS`, with `A`,
+/// `L`, `AL`, and `B`, `H`.
 fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
     const OPERATORS: [(&str, Option<Binary>); 8] = [
         ("ADD", Some(Binary::Add)),
@@ -348,7 +350,7 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
         Some(op) => Expr::binary(op, old, given),
         None => Expr::binary(Binary::And, old, Expr::unary(Unary::Not, given)),
     };
-    // A result that goes nowhere makes the read one without return, and its acquire is lost.
+    // Without a result register, the read is one without return, and its acquire has no effect.
     let silent = into.is_none();
     let read = if silent { tags(&["NoRet"]) } else { read };
     a.push(Op::Update {
@@ -366,11 +368,11 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
     Ok(true)
 }
 
-/// The condition of a branch, of what a comparison left.
+/// Returns the condition of a branch, from the values of the last comparison.
 fn condition(a: &mut Assembler, name: &str) -> Option<Expr> {
     let (left, right) = a.flags();
     let (left, right) = (Expr::Register(left), Expr::Register(right));
-    // Both values are kept with the sign of their width, which keeps orders without sign too.
+    // Both values are sign-extended, which preserves unsigned orders as well.
     Some(match name {
         "EQ" => Expr::binary(Binary::Eq, left, right),
         "NE" => Expr::binary(Binary::Ne, left, right),
@@ -386,7 +388,7 @@ fn condition(a: &mut Assembler, name: &str) -> Option<Expr> {
     })
 }
 
-/// Branches, comparisons and barriers.
+/// Lowers branches, comparisons and barriers.
 fn control(
     a: &mut Assembler,
     cursor: &mut Cursor<'_, '_>,
@@ -474,7 +476,7 @@ fn compare(a: &mut Assembler, left: Expr, right: Expr, carry: bool) {
     a.push(Op::Let(r, right));
 }
 
-/// Arithmetic.
+/// Lowers arithmetic.
 fn computation(
     a: &mut Assembler,
     cursor: &mut Cursor<'_, '_>,

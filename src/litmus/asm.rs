@@ -1,7 +1,7 @@
-//! Code in columns: `P0 | P1 ; …`, with labels, each cell an instruction of some architecture.
+//! Code in columns: `P0 | P1 ; …`, with labels. Each cell is an instruction of some architecture.
 //!
-//! In: tokens, an [`Assembler`] for each thread. Out: threads of [`crate::code`]. Jumps go to
-//! labels of their own thread.
+//! Input: tokens, an [`Assembler`] for each thread. Output: threads of [`crate::code`]. Jumps lead
+//! to labels of the same thread.
 
 use crate::code::{Arch, Expr, Op, Register, Thread};
 use mu_base::words::{Cursor, Kind};
@@ -9,23 +9,23 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_outcome::table;
 use std::collections::HashMap;
 
-/// Makes a thread.
+/// Assembler of one thread.
 pub struct Assembler {
     /// The architecture.
     pub arch: Arch,
     /// The thread so far.
     pub thread: Thread,
-    /// Whether a read-modify-write that could be one event is two.
+    /// True if an atomic read-modify-write becomes two events instead of one.
     pub pairs: bool,
     labels: HashMap<String, u32>,
     jumps: Vec<(usize, String, Span)>,
-    /// True if the flags have the order of two numbers: a comparison is the last to set them.
-    /// On AArch64, the order without sign.
+    /// True if the flags contain the order of two numbers, because a comparison has set them last.
+    /// On AArch64, this is the unsigned order.
     pub ordered: bool,
 }
 
 impl Assembler {
-    /// No code.
+    /// Creates an assembler without code.
     pub fn new(arch: Arch, pairs: bool) -> Self {
         Self {
             arch,
@@ -36,7 +36,7 @@ impl Assembler {
             ordered: arch != Arch::AArch64,
         }
     }
-    /// Adds an operation to the instruction that is being read.
+    /// Adds an operation to the current instruction.
     pub fn push(&mut self, op: Op) {
         self.thread.ops.push(op);
         self.thread.instruction.push(self.thread.texts.len() as u32);
@@ -46,12 +46,12 @@ impl Assembler {
         self.jumps.push((self.thread.ops.len(), label, span));
         self.push(Op::Branch { when, to: 0 });
     }
-    /// The register of a name.
+    /// Returns the register with a name.
     pub fn register(&mut self, name: &str) -> Register {
         self.thread.register(name)
     }
-    /// The registers whose values a comparison leaves for conditions. At first they say that
-    /// nothing was equal, as flags that are 0 do.
+    /// Returns the registers that store the operands of a comparison for conditions. Initially the
+    /// operands are unequal, as with flags that are 0.
     pub fn flags(&mut self) -> (Register, Register) {
         let known = self.thread.registers.len();
         let left = self.thread.register("flags.left");
@@ -60,7 +60,7 @@ impl Assembler {
         }
         (left, self.thread.register("flags.right"))
     }
-    /// Names the place that comes next.
+    /// Defines a label at the current position.
     pub fn label(&mut self, name: &str, span: Span) -> Result<(), Diagnostic> {
         if self.labels.insert(name.to_string(), self.thread.ops.len() as u32).is_some() {
             return Err(Diagnostic::at(
@@ -71,7 +71,7 @@ impl Assembler {
         }
         Ok(())
     }
-    /// Reads a cell: labels, and an instruction if there is one.
+    /// Parses a cell: labels, and an optional instruction.
     fn cell(&mut self, cursor: &mut Cursor<'_, '_>, text: &str) -> Result<(), Diagnostic> {
         while matches!(cursor.peek().kind, Kind::Name | Kind::Number) && cursor.ahead(1).text == ":"
         {
@@ -86,7 +86,7 @@ impl Assembler {
         match self.arch {
             Arch::RiscV => crate::riscv::instruction(self, cursor)?,
             Arch::AArch64 => crate::aarch64::instruction(self, cursor)?,
-            // Tests of x86 and of C have readers of their own.
+            // Tests of x86 and C have separate parsers.
             arch => return Err(unknown(start, cursor.peek().text, arch)),
         }
         let end = cursor.before().span.end;
@@ -99,7 +99,7 @@ impl Assembler {
         self.thread.texts.push((written, Span { end, ..start }));
         Ok(())
     }
-    /// The thread, with all jumps resolved.
+    /// Returns the thread, with all jumps resolved.
     pub fn finish(mut self) -> Result<Thread, Diagnostic> {
         for (at, label, span) in self.jumps {
             let Some(&place) = self.labels.get(&label) else {
@@ -117,7 +117,7 @@ impl Assembler {
     }
 }
 
-/// The complaint about a mnemonic.
+/// Builds the error for an unknown mnemonic.
 pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
     let known = match arch {
         Arch::RiscV => crate::riscv::SUPPORTED,
@@ -132,7 +132,7 @@ pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
     .note(format!("supported: {known}"))
 }
 
-/// Takes the code: the heads of the columns and all rows.
+/// Parses the code: the heads of the columns and all rows.
 pub fn code(
     cursor: &mut Cursor<'_, '_>,
     arch: Arch,

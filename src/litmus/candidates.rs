@@ -1,18 +1,18 @@
-//! Candidate executions: paths of all threads put together, with choices of reads-from and
-//! coherence that fit.
+//! Candidate executions: combinations of paths of all threads with consistent choices of reads-from
+//! and coherence.
 //!
-//! In: a test, its paths ([`crate::paths`]), a model. Out: the outcomes of the executions that the
-//! model allows.
+//! Input: a test, its paths ([`crate::paths`]), a model. Output: the outcomes of the executions
+//! that the model allows.
 //!
-//! For each combination of shapes there is one skeleton, made when the first combination of values
-//! needs it. For each combination of values the reads choose among the writes of their value. If
-//! the model keeps coherence, each choice adds the order of writes that it forces (Alglave,
-//! Maranget, Tautschnig 2014: the five shapes that coherence forbids), and a cycle ends it. The
-//! model sees `rf` first, then each coherence order that is left, location by location. An outcome
-//! that was allowed is not asked again, unless some flag is still to be found.
+//! Each combination of shapes has one skeleton, built when the first combination of values needs
+//! it. For each combination of values, every read chooses among the writes of its value. If the
+//! model implies coherence, each choice adds the order of writes that it forces (Alglave, Maranget,
+//! Tautschnig 2014: the five shapes that coherence forbids), and a cycle rejects it. The model
+//! judges `rf` first, then each remaining coherence order, location by location. An outcome that is
+//! known to be allowed is not judged again, unless some flag is still missing.
 //!
-//! Cost: exponential in the number of reads and of unordered writes, as the question is; what is
-//! shared or dropped makes it small for tests.
+//! Cost: exponential in the number of reads and of unordered writes, as the problem is; sharing and
+//! pruning make it small for typical tests.
 
 use crate::condition::Place;
 use crate::file::Test;
@@ -26,42 +26,42 @@ use std::collections::BTreeSet;
 
 /// The writes of an execution, as bits.
 type Writes = u128;
-/// The most writes of an execution.
+/// Largest number of writes of an execution; more are an error.
 const MOST: usize = Writes::BITS as usize;
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The outcomes: values in the order of what is observed.
     pub outcomes: BTreeSet<Vec<u64>>,
     /// The flags that some allowed execution has.
     pub flags: BTreeSet<String>,
-    /// How many executions the model was asked about.
+    /// Number of executions that the model has judged.
     pub judged: u64,
 }
 
-/// An execution that was met, to be drawn or explained.
+/// An execution found by the search, for drawing or explanation.
 pub struct Met<'e> {
     /// It.
     pub execution: &'e Execution<'e>,
-    /// The instruction of each event: thread and number. None for initial writes.
+    /// The instruction of each event: thread and index; `None` for an initial write.
     pub instructions: &'e [Option<(u32, u32)>],
     /// Its outcome.
     pub outcome: &'e [u64],
-    /// Whether the model allows it.
+    /// True if the model allows it.
     pub allowed: bool,
 }
 
-/// Who is shown executions; says whether to stop.
+/// Callback for executions. Returns true to stop the search.
 pub type Visit<'v> = &'v mut dyn FnMut(&Met<'_>) -> bool;
 
-/// Why a search ended early.
+/// The reason why a search ended early.
 enum End {
     /// A limit.
     Stop(Stop),
-    /// The model, or this search, refuses.
+    /// An error of the model or of this search.
     Refused(Diagnostic),
-    /// Whoever was shown executions has seen enough.
+    /// The callback has stopped the search.
     Enough,
 }
 
@@ -74,7 +74,7 @@ impl From<Diagnostic> for End {
     }
 }
 
-/// Searches candidate executions: as many as outcomes and flags need.
+/// Searches candidate executions until all outcomes and flags are known.
 pub fn search(
     test: &Test,
     runs: &Runs,
@@ -84,7 +84,7 @@ pub fn search(
     search_with(test, runs, judge, budget, None)
 }
 
-/// Searches all candidate executions, coherent or not, and shows them to a visitor.
+/// Calls `visit` with all candidate executions, coherent or not.
 pub fn search_all(
     test: &Test,
     runs: &Runs,
@@ -142,7 +142,8 @@ fn search_with(
     Ok((search.found, stop))
 }
 
-/// A bit for a value in a cell. Two may share one: the bits only say what cannot be.
+/// Returns a bit for a value in a cell. Different values may share a bit, so the bits only exclude
+/// combinations.
 fn key(cell: u32, value: u64) -> u128 {
     let mixed_sizes = (value ^ u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15))
         .wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -164,7 +165,7 @@ fn trace_masks(shape: &Shape, trace: &Trace) -> (u128, u128) {
 }
 
 /// Calls `visit` for the combinations of traces in which each value read may be written, until it
-/// says that it is enough; says whether it did.
+/// returns true. Returns true if it did.
 fn fit(
     masks: &[Vec<(u128, u128)>],
     coming: &[u128],
@@ -197,12 +198,12 @@ fn fit(
 /// A read of a skeleton.
 struct Read {
     event: usize,
-    /// The writes that it may take its value from, by number.
+    /// The indices of the writes that it may read from.
     sources: Vec<usize>,
-    /// Writes to its cell before and after it in its thread.
+    /// The writes to its cell before and after it in its thread.
     before: Writes,
     after: Writes,
-    /// Earlier reads of its cell in its thread, by number.
+    /// The indices of earlier reads of its cell in its thread.
     earlier: Vec<usize>,
 }
 
@@ -210,23 +211,23 @@ struct Read {
 struct Joint {
     skeleton: Skeleton,
     instructions: Vec<Option<(u32, u32)>>,
-    /// Thread and number in it of each event; the cell of an initial write.
+    /// Thread and index of each event; the cell of an initial write.
     origin: Vec<Result<(usize, usize), u32>>,
     /// The event of each write.
     writes: Vec<usize>,
     reads: Vec<Read>,
-    /// The writes of each cell that has any besides its initial one.
+    /// The writes of each cell that has others in addition to its initial one.
     cells: Vec<Vec<usize>>,
-    /// The writes of all cells: first the initial one.
+    /// The writes of each cell, the initial one first.
     by_cell: Vec<Vec<usize>>,
-    /// What comes after each write whatever reads take.
+    /// For each write, the writes after it independently of the choice of sources.
     forced: Vec<Writes>,
 }
 
 struct Search<'a, 'v> {
     test: &'a Test,
     judge: &'a Judge,
-    /// Whether choices that are not coherent are dropped.
+    /// True if incoherent choices are dropped.
     coherent: bool,
     budget: &'a Budget,
     init: u128,
@@ -234,23 +235,23 @@ struct Search<'a, 'v> {
     all_written: Vec<u128>,
     found: Found,
     visit: Option<Visit<'v>>,
-    /// The flags that each allowed execution of the current skeleton has.
+    /// The flags that every allowed execution of the current skeleton has.
     skeleton_flags: Vec<String>,
     asked_memory: bool,
     steps: u64,
 }
 
-/// The choice so far.
+/// The current partial choice.
 struct Choice {
     values: Vec<(u64, u64)>,
     rf: Relation,
     co: Relation,
     outcome: Vec<u64>,
-    /// The source of each read that has one so far.
+    /// The sources chosen so far, in the order of reads.
     taken: Vec<usize>,
-    /// The last write of each cell with more than one whose order is chosen.
+    /// The last write of each cell with more than one write, once its order is chosen.
     last: Vec<usize>,
-    /// Whether the model allows the sources.
+    /// True if the model allows the sources.
     fine: bool,
 }
 
@@ -282,13 +283,13 @@ impl<'a> Search<'a, '_> {
         }
         Ok(())
     }
-    /// Goes through the combinations of values of a combination of shapes.
+    /// Enumerates the combinations of values of a combination of shapes.
     fn combine(
         &mut self,
         session: &mut Session<'a>,
         chosen: &[(usize, &Shape, &[Trace])],
     ) -> Result<(), End> {
-        // Which combinations can be, before a skeleton is made.
+        // Find the possible combinations before building a skeleton.
         let masks: Vec<Vec<(u128, u128)>> =
             chosen.iter().zip(&self.masks).map(|(c, shapes)| shapes[c.0].clone()).collect();
         let coming: Vec<u128> = (0..masks.len())
@@ -324,7 +325,7 @@ impl<'a> Search<'a, '_> {
         })?;
         Ok(())
     }
-    /// The skeleton of a combination of shapes, and what follows from it.
+    /// Builds the skeleton of a combination of shapes, with derived data.
     fn joint(&self, shapes: &[&Shape]) -> Result<Joint, End> {
         let cells = self.test.layout.cells();
         let mut touched = vec![false; cells.len()];
@@ -408,7 +409,7 @@ impl<'a> Search<'a, '_> {
                     event: r,
                     sources: sources.map(|&w| number(w)).collect(),
                     before: of(&|w| before(w, r)),
-                    // What an update writes comes after what it reads.
+                    // The write of an update comes after the write that it reads from.
                     after: of(&|w| before(r, w))
                         | if events[r].kind == Kind::Update { 1 << number(r) } else { 0 },
                     earlier: (0..k)
@@ -433,7 +434,7 @@ impl<'a> Search<'a, '_> {
             Some(Name::Relation(id)) => Some(id),
             _ => None,
         };
-        // Each relation that the model reads, with the events that an event takes it from.
+        // The relations that the model reads, each with the events that are the source of an event.
         type From = fn(&EventShape) -> crate::paths::Events;
         let all: [(Option<RelationId>, From); 8] = [
             (Some(RelationId::ADDR), |e| e.address),
@@ -479,7 +480,7 @@ impl<'a> Search<'a, '_> {
             skeleton.relate(RelationId::LXSX, first + r as usize, first + w as usize)
         });
     }
-    /// In C, initial writes say whether their location holds atomics.
+    /// In C, marks initial writes to atomic locations.
     fn tag_locations(&self, skeleton: &mut Skeleton) {
         if self.test.arch != crate::code::Arch::C {
             return;
@@ -500,16 +501,16 @@ impl<'a> Search<'a, '_> {
             self.judge.sets(nal).for_each(|set| skeleton.tag(set, event));
         }
     }
-    /// True if every flag was found that an execution of the current skeleton can have.
+    /// True if all flags are known that an execution of the current skeleton can have.
     fn all_flags(&self) -> bool {
         let mut flags = self.judge.flags.iter().chain(&self.skeleton_flags);
         flags.all(|f| self.found.flags.contains(f))
     }
-    /// Whether an outcome has nothing left to tell.
+    /// True if an outcome needs no further executions.
     fn is_known(&self, outcome: &[u64]) -> bool {
         self.visit.is_none() && self.found.outcomes.contains(outcome) && self.all_flags()
     }
-    /// Goes through the choices of `rf` and `co` for a combination of values.
+    /// Enumerates the choices of `rf` and `co` for a combination of values.
     fn values(
         &mut self,
         joint: &Joint,
@@ -619,7 +620,7 @@ impl<'a> Search<'a, '_> {
         while rest != 0 {
             let w = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            // Nothing that is left is forced before it.
+            // Only a write before which no remaining write is forced can be next.
             let mut others = left & !(1 << w);
             let mut free = true;
             while others != 0 && free {
@@ -642,7 +643,7 @@ impl<'a> Search<'a, '_> {
         }
         Ok(())
     }
-    /// Asks the model about a complete choice.
+    /// Judges a complete choice.
     fn judge(
         &mut self,
         joint: &Joint,
@@ -690,7 +691,7 @@ impl<'a> Search<'a, '_> {
         }
         Ok(())
     }
-    /// Fills in what is observed of memory.
+    /// Adds the observed values of memory to the outcome.
     fn observe(&self, joint: &Joint, choice: &mut Choice) -> Result<(), Diagnostic> {
         let layout = &self.test.layout;
         for (k, o) in self.test.question.observed.iter().enumerate() {
@@ -723,7 +724,7 @@ impl<'a> Search<'a, '_> {
     }
 }
 
-/// Relates the initial writes of an element: they are one access.
+/// Relates the initial writes of an element, which are one access.
 fn relate_initial(skeleton: &mut Skeleton, cells: &[Cell]) {
     let initial: Vec<(usize, &Cell)> = (skeleton.events().iter().enumerate())
         .filter(|(_, e)| e.thread.is_none())
@@ -739,7 +740,8 @@ fn relate_initial(skeleton: &mut Skeleton, cells: &[Cell]) {
     }
 }
 
-/// Puts all of some writes before all of others, in closed rows; false if that makes a cycle.
+/// Orders one set of writes before another in transitively closed rows. Returns false if that
+/// creates a cycle.
 fn order(rows: &mut [Writes], from: Writes, to: Writes) -> bool {
     let mut sources = from;
     while sources != 0 {

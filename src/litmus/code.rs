@@ -1,15 +1,15 @@
-//! The small code that threads of every architecture are lowered to.
+//! Intermediate code of threads, common to all architectures.
 //!
 //! A thread is a list of operations over registers of 64 bits. An operation reads or writes memory
-//! at most once, or reads and writes it at once. Registers carry dependencies: which events their
-//! values come from, by syntax, so that `xor x,x` depends on `x`. Branches carry them on to all
-//! that follows.
+//! at most once, or does both atomically. Registers carry syntactic dependencies: the events that
+//! their values come from, so that `xor x,x` depends on `x`. Branches add them to the control
+//! dependencies of all later events.
 //!
-//! Tags of events are bits; which names they have is the architecture's business ([`Arch::tags`]).
+//! Tags of events are bits; the architecture defines their names ([`Arch::tags`]).
 
 use mu_base::Span;
 
-/// What a test is written for.
+/// The architecture of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arch {
     /// 32-bit x86, destinations first.
@@ -25,7 +25,7 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// Its name in a file.
+    /// Returns its name in files.
     pub fn name(self) -> &'static str {
         match self {
             Arch::X86 => "X86",
@@ -35,17 +35,17 @@ impl Arch {
             Arch::C => "C",
         }
     }
-    /// The architecture of a name, in any case.
+    /// Looks up an architecture by name, in upper or lower case.
     pub fn by_name(name: &str) -> Option<Self> {
         [Arch::X86, Arch::X86_64, Arch::RiscV, Arch::AArch64, Arch::C]
             .into_iter()
             .find(|a| a.name().eq_ignore_ascii_case(name))
     }
-    /// Bytes of a pointer.
+    /// Returns the size of a pointer in bytes.
     pub fn pointer(self) -> u32 {
         if self == Arch::X86 { 4 } else { 8 }
     }
-    /// The names of the bits of tags. A bit may have several names, separated by blanks.
+    /// Returns the names of the bits of tags. A bit may have several names, separated by blanks.
     pub fn tags(self) -> &'static [&'static str] {
         match self {
             Arch::X86 | Arch::X86_64 => &["X", "A", "MFENCE mfence", "LFENCE", "SFENCE"],
@@ -103,7 +103,7 @@ impl Arch {
             Arch::C => &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"],
         }
     }
-    /// The bit of a tag, by its first name; 0 if there is none.
+    /// Returns the bit of a tag, by its first name; 0 if there is none.
     pub fn tag(self, name: &str) -> u64 {
         self.tags().iter().position(|t| t.split(' ').next() == Some(name)).map_or(0, |i| 1 << i)
     }
@@ -129,37 +129,37 @@ pub enum Binary {
     Xor,
     /// Shift to the left.
     Shl,
-    /// Shift to the right, zeros come in.
+    /// Logical shift to the right.
     Shr,
-    /// Shift to the right, the sign comes in.
+    /// Arithmetic shift to the right.
     Sar,
     /// Equal.
     Eq,
     /// Not equal.
     Ne,
-    /// Less, with sign.
+    /// Signed less.
     Less,
-    /// Less or equal, with sign.
+    /// Signed less or equal.
     LessEqual,
-    /// Less, without sign.
+    /// Unsigned less.
     Below,
-    /// Less or equal, without sign.
+    /// Unsigned less or equal.
     BelowEqual,
-    /// The lesser, with sign.
+    /// Signed minimum.
     Min,
-    /// The greater, with sign.
+    /// Signed maximum.
     Max,
-    /// The lesser, without sign.
+    /// Unsigned minimum.
     MinU,
-    /// The greater, without sign.
+    /// Unsigned maximum.
     MaxU,
-    /// Quotient, with sign, rounded towards 0; 0 if the divisor is 0.
+    /// Signed quotient, rounded towards 0; 0 if the divisor is 0.
     Div,
-    /// Quotient, without sign; 0 if the divisor is 0.
+    /// Unsigned quotient; 0 if the divisor is 0.
     DivU,
     /// Remainder, with the sign of the dividend; 0 if the divisor is 0.
     Rem,
-    /// Remainder, without sign; 0 if the divisor is 0.
+    /// Unsigned remainder; 0 if the divisor is 0.
     RemU,
 }
 
@@ -170,11 +170,11 @@ pub enum Unary {
     Not,
     /// Negation.
     Neg,
-    /// 1 of 0, 0 of all others.
+    /// 1 for 0, otherwise 0.
     IsZero,
-    /// The lowest bits, zeros above them.
+    /// Zero extension from this number of bytes.
     Zero(u8),
-    /// The lowest bits, their sign above them.
+    /// Sign extension from this number of bytes.
     Sign(u8),
 }
 
@@ -185,27 +185,27 @@ pub enum Expr {
     Const(u64),
     /// A register.
     Register(Register),
-    /// What the operation has read from memory.
+    /// The value that the operation has read from memory.
     Loaded,
     /// An operator on one value.
     Unary(Unary, Box<Expr>),
     /// An operator on two.
     Binary(Binary, Box<Expr>, Box<Expr>),
-    /// A value of x86 code over the same registers, with what was loaded in a register if that is
-    /// given.
+    /// An expression of x86 code over the same registers, with the register of the loaded value, if
+    /// any.
     X86(Box<mu_program::expr::Expr>, Option<Register>),
 }
 
 impl Expr {
-    /// An operator on one value.
+    /// Builds an operator on one value.
     pub fn unary(op: Unary, a: Expr) -> Self {
         Expr::Unary(op, Box::new(a))
     }
-    /// An operator on two values.
+    /// Builds an operator on two values.
     pub fn binary(op: Binary, a: Expr, b: Expr) -> Self {
         Expr::Binary(op, Box::new(a), Box::new(b))
     }
-    /// The lowest `bytes` bytes, extended by sign or zero. All of it if that is 8.
+    /// Extends the lowest `bytes` bytes by sign or zero; 8 bytes stay unchanged.
     #[must_use]
     pub fn extended(self, bytes: u8, signed: bool) -> Self {
         match (bytes, signed) {
@@ -214,7 +214,7 @@ impl Expr {
             (_, false) => Expr::unary(Unary::Zero(bytes * 8), self),
         }
     }
-    /// Its value. Parsers bound how deep it nests ([`mu_outcome::question::DEPTH`]).
+    /// Evaluates the expression. Parsers limit its depth ([`mu_outcome::question::DEPTH`]).
     pub fn value(&self, registers: &[u64], loaded: u64) -> u64 {
         match self {
             Expr::Const(v) => *v,
@@ -229,7 +229,7 @@ impl Expr {
             }
         }
     }
-    /// Calls `visit` for each register in it; says whether it uses what was loaded.
+    /// Calls `visit` for each of its registers. Returns true if it uses the loaded value.
     pub fn sources(&self, visit: &mut dyn FnMut(Register)) -> bool {
         match self {
             Expr::Const(_) => false,
@@ -252,12 +252,12 @@ impl Expr {
     }
 }
 
-/// The lowest `bits` bits of a value.
+/// Returns the lowest `bits` bits of a value.
 pub fn low(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// The lowest `bits` bits of a value with their sign.
+/// Returns the lowest `bits` bits of a value as a signed number.
 pub fn signed(value: u64, bits: u32) -> i64 {
     if bits >= 64 { value as i64 } else { ((value << (64 - bits)) as i64) >> (64 - bits) }
 }
@@ -313,119 +313,118 @@ fn combine(op: Binary, a: u64, b: u64) -> u64 {
     }
 }
 
-/// How a read-modify-write becomes events.
+/// The events of a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomicity {
     /// One event that reads and writes.
     One,
     /// A read and a write, related by `amo`.
     Pair,
-    /// A read and a write that others may come between.
+    /// A read and a write that are not atomic.
     None,
 }
 
-/// How values flow through a read-modify-write.
+/// The dependencies inside a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// The write depends on what decides it and on its value.
+    /// The write depends on its condition and on its value.
     Plain,
-    /// A compare-and-swap of Armv8: what is compared decides by a choice. If the values are equal,
-    /// the result depends on the read or, by the choice, on the expected value. If not, the old
-    /// value may be written back.
+    /// A compare-and-swap of Armv8: the comparison is a pick dependency. If the values are equal,
+    /// the result depends on the read or, by a pick dependency, on the expected value. Otherwise
+    /// the old value may be written back.
     Pick,
 }
 
-/// Something that a thread does.
+/// An operation of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Computes.
+    /// Computes a register.
     Let(Register, Expr),
-    /// Reads memory; the register becomes `value`, which may use what was loaded.
+    /// Reads memory. The register becomes `value`, which may use the loaded value.
     Load {
-        /// Where it goes.
+        /// The register of the result.
         into: Option<Register>,
-        /// As what.
+        /// The result.
         value: Expr,
-        /// From where.
+        /// The address.
         address: Expr,
-        /// How many bytes.
+        /// Width in bytes.
         width: u8,
         /// The event's tags.
         tags: u64,
-        /// Whether a store-conditional may pair with it.
+        /// True if a store-conditional may pair with it.
         reserve: bool,
-        /// Whether it belongs to the operation before: not ordered with it.
+        /// True if it belongs to the previous operation and is not ordered with it.
         joined: bool,
     },
     /// Writes memory.
     Store {
-        /// To where.
+        /// The address.
         address: Expr,
-        /// How many bytes.
+        /// Width in bytes.
         width: u8,
-        /// What.
+        /// The value.
         value: Expr,
         /// The event's tags.
         tags: u64,
-        /// Whether it belongs to the operation before: not ordered with it.
+        /// True if it belongs to the previous operation and is not ordered with it.
         joined: bool,
     },
-    /// Writes memory if the reservation is there and holds, which may fail at will; `status`
-    /// becomes 0, else 1.
+    /// Writes memory if there is a valid reservation, but may always fail; `status` becomes 0 on
+    /// success, else 1.
     StoreConditional {
-        /// Where it says how it went.
+        /// The register of the status.
         status: Option<Register>,
-        /// To where.
+        /// The address.
         address: Expr,
-        /// How many bytes.
+        /// Width in bytes.
         width: u8,
-        /// What.
+        /// The value.
         value: Expr,
         /// The event's tags.
         tags: u64,
-        /// Whether what uses `status` depends on the write: so on RISC-V, not on Arm.
+        /// True if uses of `status` depend on the write, as on RISC-V; false on Arm.
         carries: bool,
     },
     /// Reads memory and, unless `when` is zero, writes it.
     Update {
-        /// Where it goes, and as what.
+        /// The register of the result, and the result.
         into: Option<(Register, Expr)>,
-        /// Where.
+        /// The address.
         address: Expr,
-        /// How many bytes.
+        /// Width in bytes.
         width: u8,
-        /// What is written; may use what was loaded.
+        /// The value to write; may use the loaded value.
         value: Expr,
-        /// Whether something is written; may use what was loaded.
+        /// The condition of the write; may use the loaded value.
         when: Option<Expr>,
-        /// Tags of the read, and of the one event.
+        /// Tags of the read, or of the single event.
         read: u64,
         /// Tags of the write.
         write: u64,
         /// Tags of the read if nothing is written.
         failed: u64,
-        /// How many events.
+        /// The number of events and their atomicity.
         atomicity: Atomicity,
-        /// How values flow between its events.
+        /// The dependencies between its events.
         flow: Flow,
     },
     /// A fence.
     Fence(u64),
-    /// Goes on here, and also elsewhere: at an operation that follows.
+    /// Nondeterministic choice: continues with the next operation or with a later one.
     Either {
-        /// The number of the operation.
+        /// The index of the operation.
         to: u32,
     },
-    /// Nothing comes of a path on which this is zero.
+    /// Drops the path if this is zero.
     Assume(Expr),
-    /// The behaviour of a path on which this is zero is undefined: the path is left out and
-    /// reported.
+    /// Drops and reports the path as undefined behaviour if this is zero.
     Defined(Expr),
-    /// Goes on elsewhere, unless `when` is zero.
+    /// Jumps, unless `when` is zero.
     Branch {
-        /// Whether; always, if none.
+        /// The condition; `None` if unconditional.
         when: Option<Expr>,
-        /// The number of an operation.
+        /// The index of an operation.
         to: u32,
     },
 }
@@ -433,18 +432,18 @@ pub enum Op {
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// What it does.
+    /// Its operations.
     pub ops: Vec<Op>,
-    /// The instruction that each operation is part of.
+    /// The instruction of each operation.
     pub instruction: Vec<u32>,
-    /// The instructions as written.
+    /// The instructions of the source text.
     pub texts: Vec<(String, Span)>,
-    /// Its registers: name and first value.
+    /// Its registers: name and initial value.
     pub registers: Vec<(String, u64)>,
 }
 
 impl Thread {
-    /// The register of a name, which becomes known if it was not.
+    /// Returns the register with a name, creating it if necessary.
     pub fn register(&mut self, name: &str) -> Register {
         if let Some(i) = self.registers.iter().position(|r| r.0 == name) {
             return i as Register;

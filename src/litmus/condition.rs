@@ -1,5 +1,5 @@
-//! What litmus tests observe, and who knows its names: registers of threads and places in memory,
-//! for the questions of the layer `outcome`.
+//! Observations of litmus tests: registers of threads and locations in memory, with the resolution
+//! of their names, for the questions of the layer `outcome`.
 
 use crate::code::Register;
 use crate::init::{self, Value};
@@ -8,21 +8,22 @@ use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
 use mu_outcome::{Addresses, Names, question};
 
-/// A place whose last value is observed.
+/// A place with an observed final value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// A register of a thread.
     Register(u32, Register),
-    /// Bytes of a variable from an offset on: an element, or all of it if it is no array.
+    /// A range of a variable, by its offset: an element, or the whole variable if it is not an
+    /// array.
     Memory(u32, u32),
 }
 
-/// Something observed.
+/// An observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// Its type: values are compared in it, and printed as its numbers.
+    /// Its type, for comparisons and output.
     pub shown: Type,
     /// Its name.
     pub text: String,
@@ -39,7 +40,7 @@ impl question::Observed for Observed {
         let converted = self.shown.convert(value);
         if self.shown.signed { i128::from(converted as i64) } else { i128::from(converted) }
     }
-    /// Two registers are compared in full, whatever their types.
+    /// Two registers are compared in full, independent of their types.
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
         match (self.place, other.place) {
             (Place::Register(..), Place::Register(..)) => value == of_other,
@@ -63,9 +64,9 @@ impl Addresses for Layout {
     }
 }
 
-/// Who knows the registers of a condition.
+/// Resolver of the registers in a condition.
 pub trait Registers {
-    /// The register of a name, with its type and its name as shown.
+    /// Returns a register with its type and its printed name.
     fn register(
         &mut self,
         thread: u32,
@@ -73,7 +74,7 @@ pub trait Registers {
     ) -> Result<(Register, Type, String), Diagnostic>;
 }
 
-/// Knows the names of a condition.
+/// Resolver of the names in a condition.
 pub struct Known<'r> {
     /// Registers.
     pub registers: &'r mut dyn Registers,
@@ -128,7 +129,7 @@ impl Names for Known<'_> {
             cursor.expect("]")?;
         }
         let v = self.layout.find(name.text).ok_or_else(|| no_variable(&name))?;
-        // It is an address that is known: elements are.
+        // The address must be known; addresses of elements are.
         Value::Address(name, index.unwrap_or(0)).resolve(self.layout)?;
         let variable = &self.layout.variables()[v as usize];
         if variable.elements.is_some() && index.is_none() {

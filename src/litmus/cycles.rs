@@ -1,37 +1,37 @@
-//! Random tests made from cycles of relations, as diy makes them (Alglave, Maranget, Sarkar,
+//! Generator of random tests from cycles of relations, as in diy (Alglave, Maranget, Sarkar,
 //! Sewell, "Fences in weak memory models", CAV 2010), in each language.
 //!
-//! In: a seed, an architecture. Out: the text of a test that observes all registers and variables.
-//! The same seed gives the same text. A cycle alternates steps within a thread (program order,
-//! fences, dependencies) with communication between threads (reads-from, from-reads, coherence);
-//! its accesses become the test. The outcomes of such tests are where models differ; whoever
-//! compares two tools compares the sets of them.
+//! Input: a seed, an architecture. Output: the text of a test that observes all registers and
+//! variables. The text depends only on the seed and the architecture. A cycle alternates steps
+//! within a thread (program order, fences, dependencies) with communication between threads
+//! (reads-from, from-reads, coherence); its accesses become the test. Models differ in the outcomes
+//! of such tests, so comparisons of tools compare their sets of outcomes.
 
 use crate::code::Arch;
 use mu_base::random::Random;
 use std::fmt::Write;
 
-/// What an access is.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Read,
     Write,
 }
 
-/// How an access leads to the next one of its thread.
+/// The link from an access to the next one of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    /// Program order and no more.
+    /// Program order only.
     Order,
-    /// A fence, by number.
+    /// A fence, by index.
     Fence(usize),
-    /// The address depends on what was read.
+    /// An address dependency.
     Address,
-    /// So does the value.
+    /// A data dependency.
     Data,
-    /// Whether it happens depends on what was read.
+    /// A control dependency.
     Control,
-    /// And a fence of the pipeline is between.
+    /// A control dependency followed by a pipeline fence.
     ControlFence,
 }
 
@@ -41,21 +41,21 @@ struct Step {
     access: Access,
     variable: usize,
     value: u64,
-    /// How it is done, by number: plain, acquire, release, atomic.
+    /// The variant, by index: plain, acquire, release, atomic.
     flavour: usize,
     link: Link,
 }
 
 const VARIABLES: [&str; 5] = ["x", "y", "z", "a", "b"];
 
-/// The threads of a random cycle.
+/// Generates the threads of a random cycle.
 fn cycle(random: &mut Random, arch: Arch) -> Vec<Vec<Step>> {
     loop {
         let count = 2 + random.below(3);
         let mut threads: Vec<Vec<(Access, usize)>> = Vec::new();
         let mut variable = 0;
-        // A thread's first access has the variable of the last one before it; communication joins a
-        // write and anything.
+        // The first access of a thread has the variable of the last access of the previous thread;
+        // communication relates two accesses of which one is a write.
         let mut last = Access::Write;
         for t in 0..count {
             let first = match (t, last) {
@@ -78,7 +78,7 @@ fn cycle(random: &mut Random, arch: Arch) -> Vec<Vec<Step>> {
         if variable == 1 || !closes || accesses > 8 {
             continue;
         }
-        // The last step changes back to the first variable.
+        // The last step returns to the first variable.
         let wrap = variable.max(1);
         let mut next = [0; VARIABLES.len()];
         if wrap > VARIABLES.len() {
@@ -129,7 +129,7 @@ fn link(random: &mut Random, arch: Arch, after_read: bool, to: Access) -> Link {
     }
 }
 
-/// A test.
+/// Generates a test.
 pub fn litmus(seed: u64, arch: Arch) -> String {
     let mut random = Random::new(seed);
     let threads = cycle(&mut random, arch);
@@ -189,7 +189,7 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
     text
 }
 
-/// Writes a thread.
+/// Printer of a thread.
 struct Writer {
     t: usize,
     lines: Vec<String>,
@@ -197,9 +197,9 @@ struct Writer {
     observed: Vec<String>,
     registers: usize,
     labels: usize,
-    /// The register that was read last.
+    /// The register of the last read.
     last: Option<usize>,
-    /// Whether it has a variable for expected values.
+    /// True if it has a variable for expected values.
     expects: bool,
 }
 
@@ -250,7 +250,7 @@ impl Writer {
             _ => {}
         }
         let order = ["", ".aq", ".rl", ".aq.rl"][random.below(4)];
-        // The manual leaves open what `.rl` alone means on a load-reserve.
+        // The manual does not define `.rl` alone on a load-reserve.
         let acquire = if order == ".rl" { "" } else { order };
         if step.access == Access::Read {
             let r = self.fresh();
@@ -405,8 +405,7 @@ impl Writer {
             match step.flavour {
                 3 => self.line(format!("  *{v} = {};", step.value)),
                 2 if random.chance(1, 2) => {
-                    // The expected value is what is there at first, in a variable of the thread's
-                    // own.
+                    // The expected value is the initial one, in a private variable of the thread.
                     let (r, t) = (self.fresh(), self.t);
                     let strength = random.choose(&["strong", "weak"]);
                     let order = random.choose(&ORDERS);

@@ -1,7 +1,7 @@
-//! A litmus file: architecture, name, information, initial state, code, question.
+//! Parser of litmus files: architecture, name, information, initial state, code, question.
 //!
-//! In: the text. Out: a [`Test`]. What is not understood is refused with its place; what other
-//! tools keep in the head (`Generator=…`, a text in quotes) is kept as it is.
+//! Input: the text. Output: a [`Test`]. Unsupported constructs are rejected with their position.
+//! Information of other tools in the head (`Generator=…`, a quoted text) is preserved.
 
 use crate::aarch64;
 use crate::asm;
@@ -16,18 +16,18 @@ use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_outcome::{Head, Question, head};
 use std::collections::HashMap;
 
-/// How to read a test.
+/// Options of the parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether read-modify-writes of C and RISC-V are two events, related by `rmw`, as some models
-    /// have it; else they are one.
+    /// True if read-modify-writes of C and RISC-V become two events related by `rmw`, as some
+    /// models need; false for one event.
     pub pairs: bool,
 }
 
 /// A test.
 #[derive(Clone, Debug)]
 pub struct Test {
-    /// What it is written for.
+    /// Its architecture.
     pub arch: Arch,
     /// Its name.
     pub name: String,
@@ -37,11 +37,11 @@ pub struct Test {
     pub threads: Vec<Thread>,
     /// Memory.
     pub layout: Layout,
-    /// What is asked.
+    /// Its question.
     pub question: Question<Observed>,
 }
 
-/// Reads a test.
+/// Parses a test.
 pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Diagnostic> {
     let header = header(source, text)?;
     if let Arch::X86 | Arch::X86_64 = header.arch {
@@ -89,7 +89,7 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
     Ok(Test { arch, name: header.name, info: header.info, threads, layout, question })
 }
 
-/// The architecture that a test is written for.
+/// Returns the architecture of a test.
 pub fn architecture(source: SourceId, text: &str) -> Result<Arch, Diagnostic> {
     header(source, text).map(|h| h.arch)
 }
@@ -98,13 +98,13 @@ fn header(source: SourceId, text: &str) -> Result<Head<Arch>, Diagnostic> {
     head(source, text, Arch::by_name, "X86, X86_64, RISCV, AArch64, C")
 }
 
-/// The full name of a register, and how many bytes a name means. The register that is always zero
-/// has no full name.
+/// Returns the name of the full register, and the number of bytes that a name denotes. The zero
+/// register has no full name.
 fn register_of(arch: Arch, name: &str) -> Option<(Option<String>, u8)> {
     match arch {
         Arch::RiscV => riscv::number(name).map(|n| ((n > 0).then(|| format!("x{n}")), 8)),
         Arch::AArch64 => aarch64::parse_register(name),
-        // Tests of x86 have readers of their own.
+        // Tests of x86 have a separate parser.
         Arch::X86 | Arch::X86_64 => None,
         Arch::C => Some((Some(name.to_string()), 8)),
     }
@@ -161,7 +161,7 @@ fn set_register(
     Ok(())
 }
 
-/// Knows the registers of a condition.
+/// Resolver of the registers in a condition.
 struct Names<'t> {
     arch: Arch,
     threads: &'t mut Vec<Thread>,
@@ -198,7 +198,8 @@ impl Registers for Names<'_> {
                 .note("expected a variable of one type"));
         }
         let declared = locals.types.get(&register).copied();
-        // Without a declared type a register is an `int`, however wide it is, as in the herd tools.
+        // As in the herd tools, a register without a declared type is an `int`, even if it is
+        // wider.
         let width = if self.arch == Arch::X86 { width.min(4) } else { width };
         let shown = declared
             .filter(|t| t.width <= width)

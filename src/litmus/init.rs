@@ -1,7 +1,7 @@
-//! Initial states: `{ uint64_t x; int y[2] = {1, 2}; 0:X1=x; 1:X3=0x10; p=&y; }`.
+//! Parser of initial states: `{ uint64_t x; int y[2] = {1, 2}; 0:X1=x; 1:X3=0x10; p=&y; }`.
 //!
-//! In: tokens. Out: variables in a [`Layout`], and what registers hold at first. Numbers, and
-//! addresses of variables and of their elements, are values.
+//! Input: tokens. Output: variables in a [`Layout`], and the initial values of registers. Values
+//! are numbers, and addresses of variables and of their elements.
 
 use crate::code::Arch;
 use crate::layout::{Layout, Type};
@@ -9,12 +9,12 @@ use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Span, Stage};
 use std::collections::{HashMap, HashSet};
 
-/// What a register holds at first.
+/// The initial state of a register.
 #[derive(Clone, Debug)]
 pub struct InitialRegister<'a> {
     /// The thread.
     pub thread: u32,
-    /// The register as written.
+    /// The register in the text.
     pub token: Token<'a>,
     /// Its type, if declared.
     pub declared: Option<Type>,
@@ -22,8 +22,8 @@ pub struct InitialRegister<'a> {
     pub value: Option<u64>,
 }
 
-/// The type that words stand for: `unsigned int`, `atomic_int`, `uint64_t`. None if they are no
-/// type.
+/// Returns the type that words denote: `unsigned int`, `atomic_int`, `uint64_t`; `None` if they are
+/// not a type.
 pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
     let mut atomic = false;
     let mut found: Option<Type> = None;
@@ -67,7 +67,7 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
     Some((Type { signed: ty.signed && sign != Some(false), ..ty }, atomic))
 }
 
-/// Takes an initial state with its braces.
+/// Parses an initial state with its braces.
 pub fn initial_state<'a>(
     cursor: &mut Cursor<'a, '_>,
     arch: Arch,
@@ -75,7 +75,7 @@ pub fn initial_state<'a>(
 ) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
     cursor.expect("{")?;
     let mut registers = Vec::new();
-    // Addresses are known when all variables are.
+    // Addresses are known only after all variables.
     let mut later = Vec::new();
     let mut seen = Seen::default();
     while !cursor.eat("}") {
@@ -103,17 +103,17 @@ pub fn initial_state<'a>(
     Ok(registers)
 }
 
-/// What the initial state has named so far.
+/// The names that the initial state has contained so far.
 #[derive(Default)]
 struct Seen {
-    /// The place of each variable, and whether it has no value so far.
+    /// For each variable, its position, and true if it has no value so far.
     variables: HashMap<u32, (Span, bool)>,
     /// The elements that have a value.
     elements: HashSet<(u32, usize)>,
 }
 
 impl Seen {
-    /// Adds an item. A variable without a value may get one, without a type: `int *q; q=x;`.
+    /// Adds an item. A variable without a value may get one later, without a type: `int *q; q=x;`.
     fn add(
         &mut self,
         v: u32,
@@ -144,7 +144,7 @@ struct Pending<'a> {
     value: Value<'a>,
 }
 
-/// A value as written.
+/// A value in the text.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// A number.
@@ -154,7 +154,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Its bits. A variable that was not known becomes known.
+    /// Returns its bits, declaring an unknown variable.
     pub fn resolve(self, layout: &mut Layout) -> Result<u64, Diagnostic> {
         match self {
             Value::Number(v) => Ok(v as u64),
@@ -176,7 +176,7 @@ impl Value<'_> {
     }
 }
 
-/// Takes a value: a number, `x`, `&x`, `x[1]`, `&x[1]`.
+/// Parses a value: a number, `x`, `&x`, `x[1]`, `&x[1]`.
 pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
     let parenthesis = cursor.eat("(");
     cursor.eat("&");
@@ -208,7 +208,7 @@ fn item<'a>(
     later: &mut Vec<Pending<'a>>,
     seen: &mut Seen,
 ) -> Result<(), Diagnostic> {
-    // A type: words that are followed by a word, a star or a number.
+    // A type consists of words before a word, a star or a number.
     let mut words = Vec::new();
     let start = cursor.peek();
     while cursor.peek().kind == Kind::Name

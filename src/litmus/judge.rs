@@ -1,39 +1,39 @@
-//! A memory model as litmus tests need it: compiled for an architecture, with the tags of events as
-//! sets of its vocabulary.
+//! Memory models for litmus tests: compiled for an architecture, with the tags of events as sets of
+//! its vocabulary.
 //!
-//! In: a model's text and the files that it includes. Out: a [`Judge`], shared by all threads; each
-//! makes its own sessions.
+//! Input: a model's text and the files that it includes. Output: a [`Judge`], shared by all
+//! threads; each thread creates its own sessions.
 
 use crate::code::Arch;
 use mu_axioms::cat::{Model, Resolver, Session};
 use mu_axioms::{Architecture, Event, Kind, Name, Relation, RelationId, SetId, Skeleton};
 use mu_base::{Diagnostic, SourceMap, Stage};
 
-/// A model for an architecture.
+/// A model compiled for an architecture.
 #[derive(Debug)]
 pub struct Judge {
     /// The model.
     pub model: Model,
-    /// Whether it keeps coherence, so that choices that are not coherent need not be shown to it.
+    /// True if the model implies coherence, so that incoherent choices need not be judged.
     pub coherent: bool,
-    /// Whether a read-modify-write of C must be two events related by `rmw`: the model forbids a
-    /// lone event that reads and writes, or does not see that it is atomic. Where
-    /// `fr` is `rf^-1;co` such an event is before itself.
+    /// True if a read-modify-write of C must be two events related by `rmw`, because the model
+    /// forbids a single event that reads and writes, or does not recognise its atomicity. If `fr`
+    /// is `rf^-1;co`, such an event is before itself.
     pub pairs: bool,
-    /// True if the model says which events are parts of one access, so that it can judge accesses
-    /// of several sizes.
+    /// True if the model reads which events are parts of one access, so that it can judge accesses
+    /// of mixed sizes.
     pub mixed_sizes: bool,
-    /// The flags that one execution may have and another of the same skeleton not.
+    /// The flags that may differ between executions of one skeleton.
     pub flags: Vec<String>,
     /// The flags of `undefined_unless`: a program that has one may do anything.
     pub undefined: Vec<String>,
-    /// The sets of each bit of the tags.
+    /// The sets of each tag bit.
     tags: Vec<Vec<SetId>>,
-    /// What it is for.
+    /// The architecture of the model.
     family: Architecture,
 }
 
-/// The family that an architecture's models are written for.
+/// Returns the architecture of models for a test's architecture.
 pub fn family(arch: Arch) -> Architecture {
     match arch {
         Arch::X86 | Arch::X86_64 => Architecture::X86,
@@ -69,8 +69,8 @@ impl Judge {
             Some(Name::Set(id)) => Some(id),
             _ => None,
         };
-        // Where a model does not mention `EX`, its library is of an edition in which `X` has the
-        // accesses of exclusives too.
+        // If a model does not mention `EX`, its library is of an edition in which `X` also contains
+        // the accesses of exclusives.
         let exclusives = set("EX").filter(|ex| model.reads_set(*ex));
         let old = if exclusives.is_none() { set("X") } else { None };
         let tags = (arch.tags().iter())
@@ -96,12 +96,12 @@ impl Judge {
         judge.pairs = judge.needs_pairs(arch)?;
         Ok(judge)
     }
-    /// Whether it is for tests of an architecture.
+    /// True if it can judge tests of an architecture.
     pub fn is_for(&self, arch: Arch) -> bool {
         self.family == family(arch)
     }
-    /// Whether updates must be two events: judged by one update alone, which must be allowed, and
-    /// two of the same value, which must not.
+    /// True if updates must be two events. Two executions decide this: a single update, which must
+    /// be allowed, and two updates that read the same value, which must not.
     fn needs_pairs(&self, arch: Arch) -> Result<bool, Diagnostic> {
         if arch != Arch::C {
             return Ok(false);
@@ -122,7 +122,7 @@ impl Judge {
         };
         Ok(!allows(1)? || allows(2)?)
     }
-    /// The sets that the tags of an event put it in.
+    /// Returns the sets of the tags of an event.
     pub fn sets(&self, tags: u64) -> impl Iterator<Item = SetId> + '_ {
         self.tags
             .iter()

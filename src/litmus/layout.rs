@@ -1,37 +1,38 @@
-//! Memory: variables with addresses, cut into cells so that no access covers part of a cell.
+//! Memory layout: variables with addresses, divided into cells so that no access covers part of a
+//! cell.
 //!
-//! A cell is what an event accesses: its location. A variable has the size of its declared type;
-//! without one it is an `int`, or a pointer if it holds an address at first. The accesses never
-//! change that: an access beyond a variable is rejected. Where all accesses cover a variable, it is
-//! one cell. Where some are narrower (mixed size), their borders cut it, and a wide access is
-//! several events of one access. Borders become known as threads run: an access that does not fit
-//! adds its borders, and the threads are run again ([`crate::paths`]).
+//! A cell is the location of an event. A variable has the size of its declared type; without one it
+//! is an `int`, or a pointer if its initial value is an address. Accesses do not change the size:
+//! an access beyond a variable is rejected. If all accesses cover the whole variable, it is one
+//! cell. If some are narrower (mixed size), their borders divide it, and a wide access has several
+//! events. Borders are discovered while threads run: an access that covers part of a cell adds its
+//! borders, and the threads are run again ([`crate::paths`]).
 
 use crate::code::{low, signed};
 use std::collections::BTreeSet;
 
-/// The address of the first variable: it fits into 31 bits, and is far from numbers that tests use,
-/// such as powers of two.
+/// The address of the first variable: it has at most 31 bits, and is far from numbers that tests
+/// use, such as powers of two.
 const FIRST: u64 = 0x2b5a_7000;
 
-/// Variables begin at multiples of this.
+/// Alignment of variables.
 const PAGE: u64 = 0x1000;
 
-/// The type of what has no declared type.
+/// The default type.
 pub const DEFAULT: Type = Type::integer(4, true);
 
-/// Bytes between two borders that no access crosses at once: beyond them an access is not atomic on
+/// Bytes between two borders that no atomic access crosses: an access across one is not atomic on
 /// any machine here.
 pub const GRANULE: u64 = 16;
 
-/// The type of a variable or register, as far as it matters.
+/// The type of a variable or register: width and signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// How many bytes.
+    /// Width in bytes.
     pub width: u8,
-    /// True if it has a sign.
+    /// True if it is signed.
     pub signed: bool,
-    /// True for `_Bool`: a value that is not 0 becomes 1.
+    /// True for `_Bool`: every value other than 0 is converted to 1.
     pub boolean: bool,
 }
 
@@ -39,7 +40,7 @@ impl Type {
     /// `_Bool`.
     pub const BOOL: Type = Type { width: 1, signed: false, boolean: true };
 
-    /// An integer type other than `_Bool`.
+    /// Creates an integer type other than `_Bool`.
     pub const fn integer(width: u8, signed: bool) -> Self {
         Type { width, signed, boolean: false }
     }
@@ -63,28 +64,28 @@ pub struct Variable {
     pub address: u64,
     /// The type of its elements, if declared.
     pub declared: Option<Type>,
-    /// Bytes of a pointer if it holds an address at first and has no declared type.
+    /// Bytes of a pointer, if the initial value is an address and there is no declared type.
     pub pointer: Option<u8>,
-    /// How many elements; none if it is no array.
+    /// Number of elements; `None` if it is not an array.
     pub elements: Option<u32>,
-    /// What its elements hold at first.
+    /// The initial values of its elements.
     pub initial: Vec<u64>,
-    /// Whether it holds atomics: false if declared otherwise, or not at all.
+    /// True if it is atomic: false if declared otherwise, or not declared.
     pub atomic: bool,
     /// Offsets at which accesses start or end.
     borders: BTreeSet<u32>,
 }
 
 impl Variable {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub fn element(&self) -> u32 {
         u32::from(self.declared.map(|t| t.width).or(self.pointer).unwrap_or(DEFAULT.width))
     }
-    /// Bytes of all of it.
+    /// Returns the size of the variable in bytes.
     pub fn size(&self) -> u32 {
         self.element() * self.elements.unwrap_or(1)
     }
-    /// The value at first of some bytes of it.
+    /// Returns the initial value of some bytes of it.
     fn bytes(&self, offset: u32, width: u32) -> u64 {
         let element = self.element();
         (0..width).fold(0, |v, i| {
@@ -100,28 +101,28 @@ impl Variable {
 /// A cell of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The number of its variable.
+    /// The index of its variable.
     pub variable: u32,
-    /// The number of the element that it is of.
+    /// The index of its element.
     pub element: u32,
-    /// Where it starts there.
+    /// Its offset in the variable.
     pub offset: u32,
-    /// How many bytes.
+    /// Width in bytes.
     pub width: u8,
-    /// What it holds at first.
+    /// Its initial value.
     pub initial: u64,
 }
 
-/// What an access finds.
+/// The result of resolving an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// These cells: the first one and how many.
+    /// The first cell and the number of cells.
     Cells(u32, u32),
-    /// A cell would have to be cut.
+    /// A cell must be divided first.
     Cut,
-    /// No variable is there.
+    /// There is no variable at the address.
     Stray,
-    /// It goes beyond this variable.
+    /// The access extends beyond this variable.
     Beyond(u32),
 }
 
@@ -135,7 +136,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The variable of a name, which becomes known if it was not.
+    /// Returns the variable with a name, declaring it if necessary.
     pub fn variable(&mut self, name: &str) -> u32 {
         if let Some(v) = self.find(name) {
             return v;
@@ -156,7 +157,7 @@ impl Layout {
         });
         (self.variables.len() - 1) as u32
     }
-    /// Adds a variable at an address beyond those of all others.
+    /// Adds a variable at an address beyond all others.
     pub fn declare(
         &mut self,
         name: &str,
@@ -177,28 +178,29 @@ impl Layout {
             borders: BTreeSet::new(),
         });
     }
-    /// The variable of a name.
+    /// Looks up a variable by name.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.variables.iter().position(|v| v.name == name).map(|v| v as u32)
     }
-    /// The variables.
+    /// Returns the variables.
     pub fn variables(&self) -> &[Variable] {
         &self.variables
     }
-    /// A variable, to be changed. Its size must not change once a later variable has its address.
+    /// Returns a variable for modification. Its size must not change after a later variable has its
+    /// address.
     pub fn variable_mut(&mut self, v: u32) -> &mut Variable {
         &mut self.variables[v as usize]
     }
-    /// The cells.
+    /// Returns the cells.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
-    /// The cells of a variable.
+    /// Returns the cells of a variable.
     pub fn cells_of(&self, v: u32) -> std::ops::Range<u32> {
         let end = self.first.get(v as usize + 1).copied().unwrap_or(self.cells.len() as u32);
         self.first[v as usize]..end
     }
-    /// Cuts the variables at their borders.
+    /// Divides the variables at their borders.
     pub fn cut(&mut self) {
         self.cells.clear();
         self.first.clear();
@@ -230,12 +232,12 @@ impl Layout {
             }
         }
     }
-    /// The variable at an address, and the offset there.
+    /// Returns the variable at an address, and the offset.
     fn at(&self, address: u64) -> Option<(usize, u64)> {
         let v = self.variables.partition_point(|v| v.address <= address).checked_sub(1)?;
         Some((v, address - self.variables[v].address))
     }
-    /// What an access finds.
+    /// Resolves an access.
     pub fn access(&self, address: u64, width: u8) -> Found {
         let Some((v, offset)) = self.at(address) else { return Found::Stray };
         let variable = &self.variables[v];
@@ -258,13 +260,14 @@ impl Layout {
             _ => Found::Cut,
         }
     }
-    /// Adds the borders of an access that found a cell to be cut.
+    /// Adds the borders of an access that covers part of a cell.
     pub fn add_borders(&mut self, address: u64, width: u8) {
         if let Some((v, offset)) = self.at(address) {
             self.variables[v].borders.extend([offset as u32, offset as u32 + u32::from(width)]);
         }
     }
-    /// A variable if an address is that of one: its name, with `[i]` or `+offset`.
+    /// Prints the address of a variable as its name, with `[i]` or `+offset`; `None` for other
+    /// values.
     pub fn address_text(&self, value: u64) -> Option<String> {
         let (v, offset) = self.at(value)?;
         let variable = &self.variables[v];

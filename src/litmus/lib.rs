@@ -1,15 +1,15 @@
 //! Litmus tests for RISC-V, AArch64, x86 and C11: text -> candidate executions -> outcomes under an
 //! axiomatic memory model.
 //!
-//! In: the text of a `.litmus` file as the herd tools read it ([`mod@file`]). Each thread is
-//! lowered to a small code ([`code`]) and run over the values that its reads may take ([`paths`]),
-//! which gives events, dependencies and final registers. Paths of all threads are put together with
-//! choices of reads-from and coherence ([`candidates`]); a model of the layer `axioms` judges each
-//! ([`judge`]). Out: a [`report`].
+//! Input: the text of a `.litmus` file in the format of the herd tools ([`mod@file`]). Each thread
+//! is lowered to intermediate code ([`code`]) and executed for all values that its reads may take
+//! ([`paths`]), which gives events, dependencies and final registers. Paths of all threads are
+//! combined with choices of reads-from and coherence ([`candidates`]); a model of the layer
+//! `axioms` judges each ([`judge`]). Output: a [`report`].
 //!
-//! The method is that of Alglave, Maranget, Tautschnig, "Herding cats" (TOPLAS 2014). It departs
-//! from theirs where it saves work: values come first, so that no equations are solved; paths that
-//! differ in values only share one skeleton; an outcome that was allowed once is not asked again.
+//! The method is that of Alglave, Maranget, Tautschnig, "Herding cats" (TOPLAS 2014), with three
+//! optimisations: values are chosen first, so that no equations are solved; paths that differ only
+//! in values share one skeleton; an outcome that was allowed once is not judged again.
 #![warn(missing_docs)]
 
 pub mod aarch64;

@@ -1,11 +1,10 @@
-//! What the names of a litmus test mean, for editors: variables, registers and local variables of
+//! Name resolution in litmus tests, for editors: variables, registers and local variables of
 //! threads, labels.
 //!
-//! In: a text, of whatever architecture; it need not be a test that is understood. Out: a
-//! [`Naming`]. The words are cut as the reader cuts them ([`mu_base::words`]), and a word is what
-//! the reader takes it for at such a place. Registers that an architecture has keep their names;
-//! local variables of C, symbolic registers (`%a`), variables and labels have names that may
-//! change. Cost: linear.
+//! Input: a text of any architecture, possibly with errors. Output: a [`Naming`]. The tokens are
+//! those of the parser ([`mu_base::words`]), and their roles follow from their positions. Registers
+//! of an architecture cannot be renamed; local variables of C, symbolic registers (`%a`), variables
+//! and labels can. Cost: linear.
 
 use crate::code::Arch;
 use crate::init::type_of;
@@ -16,7 +15,7 @@ use mu_base::{SourceId, Span};
 use mu_outcome::head;
 use std::collections::HashMap;
 
-/// Words of questions that are no names.
+/// Keywords of questions.
 const QUESTION: [&str; 14] = [
     "locations",
     "filter",
@@ -33,13 +32,13 @@ const QUESTION: [&str; 14] = [
     "with",
     "fault",
 ];
-/// Words of C that are no names.
+/// Keywords of C.
 const STATEMENTS: [&str; 10] =
     ["if", "else", "while", "do", "for", "static", "switch", "return", "break", "continue"];
-/// Most characters that begin no word and are taken as blanks.
+/// Limit on the number of invalid characters that are treated as blanks.
 const MOST_ERRORS: usize = 50;
 
-/// The names of a test.
+/// Resolves the names of a test.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let Ok(found) = head(source, text, Arch::by_name, "") else { return Naming::default() };
     let form = if found.arch == Arch::C { Form::C } else { Form::Free };
@@ -70,7 +69,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     walk.out
 }
 
-/// A space of names.
+/// A name with its namespace.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Thing {
     Variable(String),
@@ -86,7 +85,7 @@ struct Walk<'t> {
     list: &'t [Token<'t>],
     at: usize,
     known: HashMap<Thing, usize>,
-    /// Words of a thread's instructions that are labels if there are such.
+    /// Words of a thread's instructions that are labels if labels with these names exist.
     pending: Vec<(u32, Token<'t>)>,
 }
 
@@ -100,7 +99,7 @@ impl<'t> Walk<'t> {
     fn name(&self, ahead: usize) -> Option<Token<'t>> {
         self.peek(ahead).filter(|t| t.kind == Kind::Name)
     }
-    /// The text from a place to the token before the next one.
+    /// Returns the range from a position to the last token read.
     fn since(&self, from: Span) -> Span {
         let end = self.list.get(self.at.saturating_sub(1)).map_or(from.end, |t| t.span.end);
         Span { end: end.max(from.end), ..from }
@@ -132,7 +131,7 @@ impl<'t> Walk<'t> {
             token.text.into(),
         )
     }
-    /// The full name of a register of the architecture.
+    /// Returns the full name of a register of the architecture.
     fn machine(&self, name: &str) -> Option<String> {
         match self.arch {
             Arch::RiscV => riscv::number(name).map(|n| format!("x{n}")),
@@ -143,7 +142,7 @@ impl<'t> Walk<'t> {
             Arch::C => None,
         }
     }
-    /// A register of a thread, or a local variable of it.
+    /// Records a register or local variable of a thread.
     fn register(&mut self, thread: u32, token: Token<'t>) {
         match self.machine(token.text) {
             Some(full) => {
@@ -165,7 +164,7 @@ impl<'t> Walk<'t> {
             }
         }
     }
-    /// `0:EAX`, from the number on. Whether one is here.
+    /// Reads `0:EAX` from its number on. Returns true if there is one.
     fn taken_register(&mut self) -> bool {
         let thread = |t: Token<'_>| match t.kind {
             Kind::Number => t.text.parse::<u32>().ok(),
@@ -186,7 +185,7 @@ impl<'t> Walk<'t> {
         true
     }
 
-    /// `{ int x; y=1; 0:EAX=x; }`.
+    /// Reads the initial state `{ int x; y=1; 0:EAX=x; }`.
     fn initial(&mut self) {
         self.at += usize::from(self.is(0, "{"));
         let (mut depth, mut item) = (0usize, self.peek(0));
@@ -227,12 +226,12 @@ impl<'t> Walk<'t> {
         self.at += 1;
     }
 
-    /// An outline's entry for a thread.
+    /// Adds a thread to the outline.
     fn thread(&mut self, token: Token<'t>, whole: Span) {
         self.out.parts.push((token.text.into(), whole));
     }
 
-    /// `P0 | P1 ; … | … ;` with an instruction in each cell.
+    /// Reads `P0 | P1 ; … | … ;` with an instruction in each cell.
     fn table(&mut self) {
         let mut columns = 0;
         while let Some(token) = self.peek(0) {
@@ -247,7 +246,7 @@ impl<'t> Walk<'t> {
         let mut column = 0;
         let mut starts = true;
         while let Some(token) = self.peek(0) {
-            // A question begins where a row would.
+            // A question starts at the beginning of a row.
             let question = QUESTION[..7].iter().any(|w| token.text.eq_ignore_ascii_case(w))
                 && !self.is(1, ":");
             let negated =
@@ -283,7 +282,7 @@ impl<'t> Walk<'t> {
             self.out.bindings[of].fixed = Some("it is a number");
         }
     }
-    /// An instruction and its operands.
+    /// Reads an instruction and its operands.
     fn cell(&mut self, thread: u32) {
         if self.peek(0).is_some_and(|t| t.text.eq_ignore_ascii_case("lock")) {
             self.at += if self.is(1, ";") { 2 } else { 1 };
@@ -309,8 +308,8 @@ impl<'t> Walk<'t> {
             }
         }
     }
-    /// Finds the labels that instructions name: they may come later. Other words belong to the
-    /// instruction, as `SY` does.
+    /// Resolves the labels of jumps, which may be forward. Other words belong to the instruction,
+    /// as `SY` does.
     fn jumps(&mut self) {
         for (thread, token) in std::mem::take(&mut self.pending) {
             if let Some(of) = self.known.get(&Thing::Label(thread, token.text.into())) {
@@ -319,7 +318,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// `P0 (atomic_int* x) { int r0 = … }`.
+    /// Reads functions of C: `P0 (atomic_int* x) { int r0 = … }`.
     fn functions(&mut self) {
         let mut thread = 0;
         while let Some(token) =
@@ -346,8 +345,7 @@ impl<'t> Walk<'t> {
     }
     fn block(&mut self, thread: u32) {
         let mut depth = 0usize;
-        // Whether a statement begins, and the depth of brackets of a declaration whose next name is
-        // declared.
+        // True at the beginning of a statement; true in a declaration, and its depth of brackets.
         let (mut begins, mut declares, mut brackets) = (true, None, 0usize);
         while let Some(token) = self.peek(0) {
             self.at += 1;
@@ -385,8 +383,7 @@ impl<'t> Walk<'t> {
                         self.register(thread, token);
                         declares = Some((brackets, false));
                     } else if !self.is(0, "(") && !order {
-                        // A word that is declared nowhere is an error, or the name of a memory
-                        // order.
+                        // A word that is not declared is an error, or the name of a memory order.
                         if let Some(of) = self.known.get(&local) {
                             self.out.mention(token.span, *of);
                         }
@@ -402,7 +399,7 @@ impl<'t> Walk<'t> {
         {
             self.out.parts.push((first.text.into(), first.span.to(last.span)));
         }
-        // How deep in the brackets of a list of places.
+        // The depth of brackets in a list of locations.
         let mut listed = 0usize;
         while let Some(token) = self.peek(0) {
             if self.taken_register() {
@@ -416,7 +413,7 @@ impl<'t> Walk<'t> {
                 "]" => listed = listed.saturating_sub(1),
                 _ => {}
             }
-            // Behind a place in a list stands its type, for other tools.
+            // In a list, a location is followed by its type, which is for other tools.
             let after_place = listed > 0 && !matches!(before, "[" | ";" | "*");
             let equation = self.is(0, "=") || self.is(0, "!=");
             let word = QUESTION.iter().any(|w| token.text.eq_ignore_ascii_case(w)) && !equation;
@@ -427,7 +424,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Whether a word is part of a type of C.
+/// True if a word is part of a type of C.
 fn is_type(word: &str) -> bool {
     matches!(word, "unsigned" | "long" | "volatile" | "const" | "signed")
         || type_of(&[word], Arch::C).is_some()

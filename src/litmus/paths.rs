@@ -1,16 +1,16 @@
-//! The paths of a thread: its events, dependencies and last registers, for all values that its
-//! reads may take.
+//! Paths of a thread: events, dependencies and final registers, for all values that its reads may
+//! take.
 //!
-//! In: a thread, the values that each cell may hold. Out: [`Shape`]s, which say what happens but
-//! for values, each with its [`Trace`]s, which say the values. The values that cells may hold are
-//! found by repetition: what stores have written in one round, loads of other threads may read in
-//! the next. What a thread reads of itself is known on its path, if the model keeps coherence: the
-//! last value that it wrote to the cell. A value that takes more rounds than there are reads
-//! depends on itself, and no execution has it. So does a value of which every derivation needs the
-//! very store that is to write it (`Origins`).
+//! Input: a thread, the values that each cell may contain. Output: [`Shape`]s, which contain
+//! everything except values, each with its [`Trace`]s, which contain the values. The values of
+//! cells are computed by iteration: loads may read the values that stores of other threads have
+//! written in an earlier round. If the model implies coherence, the value that a thread reads from
+//! its own stores is the last value that it wrote to the cell on this path. A value that needs more
+//! rounds than there are reads depends on itself, so no execution has it. The same holds for a
+//! value if every derivation needs the store that is to write it (`Origins`).
 //!
-//! Dependencies are those of syntax. Loops run until they have jumped back [`Bounds::loops`] times;
-//! longer paths are dropped and said.
+//! Dependencies are syntactic. Loops are unrolled up to [`Bounds::loops`] backward jumps; longer
+//! paths are dropped and reported.
 
 use crate::code::{Atomicity, Expr, Flow, Op, Register, Thread};
 use crate::layout::{Found, GRANULE, Layout};
@@ -22,41 +22,42 @@ use std::collections::HashMap;
 /// Events of a thread, as bits.
 pub type Events = u128;
 
-/// An event of a path, but for its values.
+/// An event of a path, without its values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventShape {
-    /// What it does.
+    /// Its effect.
     pub kind: Kind,
     /// The cell that it accesses.
     pub cell: Option<u32>,
     /// Its tags.
     pub tags: u64,
-    /// Its place in program order; events with the same place are not ordered.
+    /// Its position in program order; events with the same position are not ordered.
     pub index: u32,
-    /// The first event of the access that it is part of.
+    /// The first event of its access.
     pub access: u32,
-    /// The instruction that it is of.
+    /// Its instruction.
     pub instruction: u32,
-    /// Where its address comes from.
+    /// The reads that its address depends on.
     pub address: Events,
-    /// Where its value comes from.
+    /// The reads that its value depends on.
     pub data: Events,
-    /// Which events decided that it happens.
+    /// The reads that its control depends on.
     pub control: Events,
-    /// The same three, with what comes through a choice: a compare-and-swap of Armv8.
+    /// Address, data and control dependencies through a choice (pick dependencies): a
+    /// compare-and-swap of Armv8.
     pub pick: [Events; 3],
-    /// The reads of its own instruction whose values its value comes from, and those that decide
-    /// that it happens.
+    /// The reads of its own instruction that its value and its control depend on.
     pub within: [Events; 2],
-    /// The run of an instruction that it belongs to, by number.
+    /// The execution of an instruction that it belongs to.
     pub instance: u32,
-    /// The operation that it is of.
+    /// Its operation.
     pub op: u32,
-    /// Whether it is one event that reads and writes, and writes what depends on what it reads.
+    /// True if it is one event that reads and writes, and the value written depends on the value
+    /// read.
     pub own: bool,
 }
 
-/// What happens on a path, but for values.
+/// The events of a path, without values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// The events in order.
@@ -67,40 +68,40 @@ pub struct Shape {
     pub lxsx: Vec<(u32, u32)>,
 }
 
-/// The values of a path.
+/// The values of the events of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Trace {
-    /// What each event reads; 0 if it does not.
+    /// The value that each event reads; 0 if none.
     pub reads: Vec<u64>,
-    /// What each event writes; 0 if it does not.
+    /// The value that each event writes; 0 if none.
     pub writes: Vec<u64>,
-    /// What the registers asked for hold at the end.
+    /// The final values of the requested registers.
     pub registers: Vec<u64>,
 }
 
 /// All paths of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// What may happen, with the values that go with it.
+    /// The shapes, each with its traces.
     pub shapes: Vec<(Shape, Vec<Trace>)>,
 }
 
-/// Limits of paths.
+/// Bounds of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// How often a path may jump back.
+    /// Largest number of backward jumps on a path.
     pub loops: u32,
 }
 
-/// What came of running all threads.
+/// The result of running all threads.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     /// The paths of each thread.
     pub threads: Vec<Paths>,
-    /// Whether a path was dropped because it looped too long.
+    /// True if a path was dropped because of the bound on loops.
     pub cut: bool,
-    /// The instruction at which a path was dropped because it accesses no variable: thread and
-    /// number.
+    /// The instruction at which a path was dropped because its address is not that of a variable:
+    /// thread and index.
     pub strayed: Option<(u32, u32)>,
     /// The instruction at which a path was dropped because its behaviour is undefined.
     pub undefined: Option<(u32, u32)>,
@@ -108,10 +109,10 @@ pub struct Runs {
     pub beyond: Option<(u32, u32, u32, u8)>,
     /// An access of several cells: thread and instruction.
     pub split: Option<(u32, u32)>,
-    /// An access that is not aligned: thread and instruction; also one that crosses a border of
+    /// An unaligned access: thread and instruction; also one that crosses a border of
     /// [`crate::layout::GRANULE`] bytes.
     pub unaligned: [Option<(u32, u32)>; 2],
-    /// Whether a path was dropped because it had more events than sets of events can hold.
+    /// True if a path was dropped because it has too many events for [`Events`].
     pub long: bool,
 }
 
@@ -122,10 +123,10 @@ impl Runs {
     }
 }
 
-/// The most events of a path.
+/// Largest number of events of a path; longer paths are dropped.
 const MOST: usize = Events::BITS as usize;
 
-/// The threads that write a value, as bits. Threads from number 63 on share the last bit.
+/// The threads that write a value, as bits. All threads from 63 on share the last bit.
 type Writers = u64;
 
 /// The bit that several threads may share.
@@ -135,14 +136,14 @@ fn writer(thread: u32) -> Writers {
     1 << thread.min(Writers::BITS - 1)
 }
 
-/// The values that stores may write to each cell, sorted, with the threads that write them.
+/// For each cell, the values that stores may write, sorted, with the threads that write them.
 type Values = Vec<Vec<(u64, Writers)>>;
 
-/// For each cell and value the stores that every derivation of the value needs, as bits: without
-/// loops each store happens once, so none can need itself.
+/// For each cell and value, the stores that every derivation of the value needs, as bits. Without
+/// loops each store is executed once, so no store can need itself.
 #[derive(Default)]
 struct Origins {
-    /// The number of the first store of each thread; none if the thread has loops.
+    /// The index of the first store of each thread; `None` if the thread has loops.
     first: Vec<Option<u32>>,
     needs: HashMap<(u32, u64), u128>,
 }
@@ -161,7 +162,7 @@ impl Origins {
             (!loops && next <= u128::BITS).then_some(start)
         });
         let first = first.collect();
-        // What is there at first needs nothing.
+        // Initial values need no store.
         Self {
             first,
             needs: layout
@@ -172,7 +173,7 @@ impl Origins {
                 .collect(),
         }
     }
-    /// What a write of a path needs; none if it needs itself.
+    /// Returns the stores that a write of a path needs; `None` if it needs itself.
     fn of(&self, t: usize, shape: &Shape, trace: &Trace, e: usize) -> Option<u128> {
         let event = &shape.events[e];
         let own = self.first[t].map_or(0, |first| 1 << (first + event.op));
@@ -187,8 +188,8 @@ impl Origins {
         }
         (needs & own == 0).then_some(needs | own)
     }
-    /// Adds the constants that stores write on paths whose reads take any value. True if one is
-    /// new.
+    /// Adds the constants that stores write on paths with unknown values of reads. Returns true if
+    /// one is new.
     fn speculate(&mut self, threads: &[Thread], layout: &Layout, values: &mut Values) -> bool {
         let mut grown = false;
         for (t, thread) in threads.iter().enumerate() {
@@ -203,7 +204,8 @@ impl Origins {
         }
         grown
     }
-    /// Drops the paths that need themselves; adds what the others write. Whether something is new.
+    /// Drops the paths that need themselves, and adds the values that the others write. Returns
+    /// true if a value is new.
     fn add(&mut self, threads: &mut [Paths], values: &mut Values) -> bool {
         let mut found: Vec<(u32, u64, Writers, u128)> = Vec::new();
         for (t, paths) in threads.iter_mut().enumerate() {
@@ -246,18 +248,18 @@ impl Origins {
     }
 }
 
-/// The values that reads take.
+/// The values that reads may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// Those that coherence allows: of its own thread the last one written before it.
+    /// Only coherent values: of the thread's own stores to the cell, the last one before the read.
     Coherent,
-    /// All that are written to the cell.
+    /// All values that are written to the cell.
     All,
-    /// The same. The run stops after this number of steps of a thread.
+    /// All values, with a limit on the number of steps of a thread.
     AllWithin(u64),
 }
 
-/// Runs all threads. The layout is cut so that every access fits.
+/// Runs all threads. Divides the layout so that no access covers part of a cell.
 pub fn run(
     threads: &[Thread],
     layout: &mut Layout,
@@ -310,7 +312,8 @@ pub fn run(
             if grown && rounds <= reads * threads.len() + 1 {
                 continue;
             }
-            // Reads may justify each other through branches: no path stores their values so far.
+            // Reads may justify each other through branches: no path has stored their values so
+            // far.
             if std::mem::replace(&mut speculated, true)
                 || !origins.speculate(threads, layout, &mut values)
             {
@@ -321,23 +324,23 @@ pub fn run(
     }
 }
 
-/// A path so far.
+/// The state of a path.
 #[derive(Clone)]
 struct State {
     at: u32,
     registers: Vec<u64>,
     sources: Vec<Events>,
-    /// As `sources`, with what comes through a choice.
+    /// Pick dependencies of registers, as `sources`.
     picks: Vec<Events>,
     control: Events,
     pick_control: Events,
     index: u32,
-    /// The run of an instruction, by number, and which instruction it is.
+    /// The current execution of an instruction, and the instruction.
     instance: u32,
     running: Option<u32>,
     jumps: u32,
-    /// The first event and the number of events of the access that a store-conditional may pair
-    /// with, with its address.
+    /// The access with which a store-conditional may pair: first event, number of events, and
+    /// address.
     reservation: Option<(u32, u32, u64)>,
     shape: Shape,
     reads: Vec<u64>,
@@ -360,7 +363,7 @@ struct Runner<'r> {
     steps: u64,
 }
 
-/// What is known of an access before it is done.
+/// The properties of an access that are known before it is executed.
 struct Access {
     address: u64,
     sources: Events,
@@ -394,7 +397,7 @@ impl Runner<'_> {
         }
         Ok(())
     }
-    /// Counts a step, and checks the limits at times.
+    /// Counts a step, and regularly checks the limits.
     fn poll(&mut self) -> Result<(), Stop> {
         self.steps += 1;
         if self.steps.is_multiple_of(1024) {
@@ -408,7 +411,8 @@ impl Runner<'_> {
         }
         Ok(())
     }
-    /// Follows a path to its end or to where it parts; what comes after goes to the list.
+    /// Executes a path up to its end or its next branching point; the continuations are added to
+    /// the list.
     fn follow(&mut self, mut s: State, todo: &mut Vec<State>) -> Result<(), Stop> {
         let thread = self.thread;
         while let Some(op) = thread.ops.get(s.at as usize) {
@@ -516,8 +520,8 @@ impl Runner<'_> {
         self.end(s);
         Ok(())
     }
-    /// A store-conditional: that it fails goes to the list; the path on which it succeeds, if it
-    /// may.
+    /// Executes a store-conditional. The failing path is added to the list. Returns the succeeding
+    /// path, if it is possible.
     fn store_conditional(
         &mut self,
         mut s: State,
@@ -589,7 +593,7 @@ impl Runner<'_> {
         }
         Ok(())
     }
-    /// A read-modify-write as one event.
+    /// Executes a read-modify-write as one event.
     fn update_at_once(
         &self,
         mut s: State,
@@ -619,7 +623,7 @@ impl Runner<'_> {
         }
         s
     }
-    /// A read-modify-write as a read and a write.
+    /// Executes a read-modify-write as a read and a write.
     fn update_with(
         &self,
         mut s: State,
@@ -666,7 +670,7 @@ impl Runner<'_> {
         }
         s
     }
-    /// Finds the cells of an access; none if the path ends here.
+    /// Resolves the cells of an access; `None` if the path ends here.
     fn access(&mut self, s: &State, address: &Expr, width: u8) -> Option<Access> {
         let (sources, picks) = (sources(address, &s.sources, 0), sources(address, &s.picks, 0));
         let address = address.value(&s.registers, 0);
@@ -698,13 +702,13 @@ impl Runner<'_> {
             }
         }
     }
-    /// The part of a value that goes to a cell of an access.
+    /// Returns the part of a value in a cell of an access.
     fn part(&self, access: &Access, i: u32, value: u64) -> u64 {
         let cells = self.layout.cells();
         let (first, cell) = (&cells[access.first as usize], &cells[(access.first + i) as usize]);
         crate::code::low(value >> ((cell.offset - first.offset) * 8), u32::from(cell.width) * 8)
     }
-    /// All values that an access may read.
+    /// Returns all values that an access may read.
     fn choices(&self, s: &State, access: &Access) -> Vec<u64> {
         let cells = self.layout.cells();
         let start = cells[access.first as usize].offset;
@@ -716,8 +720,9 @@ impl Runner<'_> {
         }
         list
     }
-    /// All values that a read of a cell may take. Under coherence these are what the thread wrote
-    /// there last, or the initial value if it wrote nothing, and what other threads write.
+    /// Returns all values that a read of a cell may take. Under coherence these are the last value
+    /// that the thread wrote to it, or the initial value if it wrote none, and the values that
+    /// other threads write.
     fn cell_choices(&self, s: &State, cell: u32) -> Vec<u64> {
         let (values, initial) =
             (&self.values[cell as usize], self.layout.cells()[cell as usize].initial);
@@ -732,7 +737,7 @@ impl Runner<'_> {
         }
         list
     }
-    /// Adds the events of a read: like `event`, one for each cell; which they are.
+    /// Adds an event of a read for each cell. Returns them.
     fn read(&self, s: &mut State, access: &Access, loaded: u64, event: &EventShape) -> Events {
         let first = s.shape.events.len() as u32;
         let mut all = 0;
@@ -747,7 +752,7 @@ impl Runner<'_> {
         }
         all
     }
-    /// Adds the events of a write; which they are.
+    /// Adds the events of a write. Returns them.
     fn write(
         &self,
         s: &mut State,
@@ -773,7 +778,7 @@ impl Runner<'_> {
         }
         all
     }
-    /// Keeps a path.
+    /// Stores a complete path.
     fn end(&mut self, s: State) {
         let registers = self.asked.iter().map(|r| s.registers[*r as usize]).collect();
         let trace = Trace { reads: s.reads, writes: s.writes, registers };
@@ -786,7 +791,7 @@ impl Runner<'_> {
             }
         };
         let traces = &mut self.found.shapes[list].1;
-        // Two paths may differ in what no event and no register asked for tells.
+        // Paths may be equal in all events and requested registers.
         if traces.last() != Some(&trace) {
             traces.push(trace);
         }
@@ -812,13 +817,13 @@ impl EventShape {
             own: false,
         }
     }
-    /// With the address of an access.
+    /// Adds the dependencies of an access's address.
     fn at(self, access: &Access) -> Self {
         Self { address: access.sources, pick: [access.picks, self.pick[1], self.pick[2]], ..self }
     }
 }
 
-/// Where the value of a write comes from.
+/// The dependencies of the value of a write.
 #[derive(Clone, Copy, Default)]
 struct Data {
     sources: Events,
@@ -836,16 +841,16 @@ impl Data {
     }
 }
 
-/// What a read-modify-write of two events comes to.
+/// The outcome of a read-modify-write of two events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// It writes; its result comes from the read.
+    /// It writes; its result is the value read.
     Written,
-    /// It writes; its result comes from the value that it compares with.
+    /// It writes; its result is the expected value.
     Expected,
     /// It does not write.
     Unwritten,
-    /// It writes back what it reads.
+    /// It writes back the value read.
     Back,
 }
 
@@ -871,7 +876,7 @@ impl State {
     }
 }
 
-/// Where a value comes from: the events of its registers, and those that were loaded.
+/// Returns the events that a value depends on: those of its registers and of the loaded value.
 fn sources(e: &Expr, of: &[Events], loaded: Events) -> Events {
     let mut all = 0;
     let uses = e.sources(&mut |r| all |= of[r as usize]);

@@ -1,6 +1,6 @@
-//! A test run under a model, and what the herd tools would print of it.
+//! Run of a test under a model, with a report in the format of the herd tools.
 //!
-//! In: a [`Test`], a [`Judge`]. Out: a [`Report`].
+//! Input: a [`Test`], a [`Judge`]. Output: a [`Report`].
 
 use crate::candidates::{self, Met};
 use crate::code::Arch;
@@ -13,20 +13,20 @@ use mu_axioms::{Execution, Relation};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_outcome::Answer;
 
-/// What came out of a test.
+/// The result of a test.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What is asked and answered.
+    /// The question with its answer.
     pub answer: Answer,
-    /// Executions that the model was asked about.
+    /// Number of judged executions.
     pub executions: u64,
-    /// Why the search ended.
+    /// The stop reason.
     pub stop: Stop,
-    /// How often loops may jump back, if a longer path was dropped.
+    /// The bound on backward jumps, if a longer path was dropped.
     pub unrolled: Option<u32>,
     /// True if a path was dropped because it is too long.
     pub long: bool,
-    /// The instruction of a path that was dropped because it accesses what is no variable.
+    /// The instruction of a path that was dropped because its address is not that of a variable.
     pub strayed: Option<String>,
     /// The instruction of a path that was dropped because its behaviour is undefined.
     pub undefined: Option<String>,
@@ -43,8 +43,8 @@ fn prepare(test: &mut Test, bounds: Bounds, take: Reads, budget: &Budget) -> Res
     paths::run(&test.threads, &mut test.layout, &asked, bounds, take, budget)
 }
 
-/// Rejects what the semantics here do not cover: accesses beyond their variables, and of several
-/// sizes where the architecture or the model does not define them.
+/// Rejects accesses that the semantics does not cover: those beyond their variables, and those of
+/// mixed sizes if the architecture or the model does not define them.
 fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> {
     let at = |(t, i): (u32, u32), message: String| {
         let texts = test.threads.get(t as usize).map(|t| &t.texts);
@@ -124,8 +124,8 @@ pub fn run(
     })
 }
 
-/// Shows all candidate executions of a test to a visitor, coherent or not; the test is then ready
-/// to tell its outcomes. Also says whether a path was left out.
+/// Calls `visit` with all candidate executions of a test, coherent or not; `test` then contains the
+/// layout for printing outcomes. Returns also true if a path was dropped.
 pub fn each(
     test: &mut Test,
     judge: &Judge,
@@ -144,7 +144,7 @@ pub fn each(
     }
 }
 
-/// An instruction as text, with its thread.
+/// Prints an instruction with its thread.
 fn instruction(test: &Test, (t, i): (u32, u32)) -> String {
     let text = test
         .threads
@@ -164,7 +164,7 @@ fn applies(test: &Test, judge: &Judge) -> Result<(), Diagnostic> {
     ))
 }
 
-/// An execution that decides a test, with all that a drawing needs.
+/// An execution that decides a test, with the data for a drawing.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// Events, with their values.
@@ -175,21 +175,21 @@ pub struct Drawn {
     pub locations: Vec<String>,
     /// Named relations, as pairs of events.
     pub relations: Vec<(String, Vec<(usize, usize)>)>,
-    /// What else is told of it, but not drawn: `fence`, accesses of a thread with a fence between
-    /// them (the last before and the first after it), and `ghb`, global happens before, where
-    /// the model defines a relation of that name.
+    /// Relations for the description that are not drawn: `fence`, which relates the last access
+    /// before a fence to the first one after it; and `ghb`, global happens-before, if the model
+    /// defines a relation of that name.
     pub told: Vec<(String, Vec<(usize, usize)>)>,
-    /// Whether the model allows it.
+    /// True if the model allows it.
     pub allowed: bool,
-    /// Why not, if it does not.
+    /// The reason if the model forbids it.
     pub failure: Option<Failure>,
     /// Its outcome in a line.
     pub outcome: String,
 }
 
 /// Finds an execution that decides a test: an allowed one that satisfies the proposition (for
-/// `forall`, that does not), or if there is none the one with such an outcome that breaks the
-/// fewest axioms' cycle, which shows why it is forbidden.
+/// `forall`, that violates it). If there is none, the forbidden execution with such an outcome and
+/// the shortest forbidden cycle explains why.
 pub fn deciding(
     mut test: Test,
     judge: &Judge,
@@ -199,7 +199,7 @@ pub fn deciding(
     applies(&test, judge)?;
     let (mut found, stop) = best_of(&mut test, judge, bounds, reads(judge), budget)?;
     if judge.coherent && stop == Stop::Complete && found.as_ref().is_none_or(|d| !d.allowed) {
-        // A forbidden execution may be one that is not coherent. Of these there may be too many.
+        // A forbidden execution may be incoherent, and there may be too many incoherent ones.
         let (other, _) = best_of(&mut test, judge, bounds, Reads::AllWithin(DRAWN), budget)?;
         if let Some(other) = other
             && found.as_ref().is_none_or(|d| length(&other) < length(d))
@@ -210,15 +210,15 @@ pub fn deciding(
     Ok((found, stop))
 }
 
-/// The values that reads take under a model.
+/// Returns the values that reads may take under a model.
 fn reads(judge: &Judge) -> Reads {
     if judge.coherent { Reads::Coherent } else { Reads::All }
 }
 
-/// The most steps of a thread on paths that are not coherent, in search of an execution to draw.
+/// Limit on the steps of a thread on incoherent paths in the search for an execution to draw.
 const DRAWN: u64 = 1 << 18;
 
-/// Finds the best execution among those of some paths.
+/// Finds the best execution of some paths.
 fn best_of(
     test: &mut Test,
     judge: &Judge,
@@ -248,7 +248,7 @@ fn best_of(
         }
         met.allowed || error.is_some()
     };
-    // A forbidden execution may be one that the search would not show to the model.
+    // The search for outcomes drops some forbidden executions, so search all.
     let (_, stop) = candidates::search_all(test, &runs, judge, budget, &mut visit)?;
     match error {
         Some(d) => Err(d),
@@ -256,7 +256,7 @@ fn best_of(
     }
 }
 
-/// The length of the cycle that forbids an execution; 0 if the model allows it.
+/// Returns the length of the cycle that forbids an execution; 0 if the model allows it.
 fn length(d: &Drawn) -> usize {
     d.failure.as_ref().map_or(0, |f| f.events.len().max(1))
 }
@@ -310,8 +310,7 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
     })
 }
 
-/// The accesses around each fence: the last one before it in its thread, and the first one after
-/// it.
+/// Relates the last access before each fence in its thread to the first one after it.
 fn fences(events: &[mu_axioms::Event]) -> Vec<(usize, usize)> {
     use mu_axioms::Kind;
     let accesses = |t: Option<u32>| {
@@ -337,13 +336,13 @@ fn fences(events: &[mu_axioms::Event]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The pairs of an order with nothing between them.
+/// Returns the pairs of an order without an element between them.
 fn steps(order: &Relation) -> Vec<(usize, usize)> {
     order.pairs().filter(|&(a, b)| !order.after(a).any(|m| order.has(m, b))).collect()
 }
 
 impl Report {
-    /// What was left out, a line each.
+    /// Lists the dropped paths, one line for each reason.
     pub fn left_out(&self) -> Vec<String> {
         let loops =
             self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));

@@ -1,9 +1,9 @@
 //! RISC-V instructions of the base sets RV32I, RV64I and the extension A, with the common
 //! pseudo-instructions.
 //!
-//! In: tokens of an instruction. Out: operations. Loads and stores take `.aq` and `.rl` as the
-//! litmus tests of the memory model write them. An `amo` is a read and a write, related by `amo`;
-//! `lr` and `sc` are related by `lxsx`. Registers have 64 bits.
+//! Input: the tokens of an instruction. Output: operations. Loads and stores may have `.aq` and
+//! `.rl`, as in the litmus tests of the memory model. An `amo` is a read and a write, related by
+//! `amo`; `lr` and `sc` are related by `lxsx`. Registers have 64 bits.
 
 use crate::asm::{Assembler, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
@@ -12,7 +12,7 @@ use mu_base::{Diagnostic, Stage};
 
 const ARCH: Arch = Arch::RiscV;
 
-/// The number of a register by its name or its name in the calling convention.
+/// Returns the number of a register by its name, or by its name in the calling convention.
 pub fn number(name: &str) -> Option<u8> {
     let of = |s: &str, least: u8, most: u8| {
         s.parse::<u8>().ok().filter(|n| (least..=most).contains(n) && s == n.to_string())
@@ -53,7 +53,7 @@ fn source(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagno
     Ok(register(a, cursor)?.map_or(Expr::Const(0), Expr::Register))
 }
 
-/// `offset(register)` or `(register)`.
+/// Parses `offset(register)` or `(register)`.
 fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
     let offset = if cursor.is("(") { 0 } else { cursor.number()? };
     cursor.expect("(")?;
@@ -70,7 +70,7 @@ fn assign(a: &mut Assembler, into: Option<Register>, value: Expr) {
     }
 }
 
-/// `.aq`, `.rl`, `.aq.rl`, `.aqrl` as tags.
+/// Parses `.aq`, `.rl`, `.aq.rl`, `.aqrl` as tags.
 fn order(parts: &[&str]) -> Option<u64> {
     Some(match parts {
         [] => 0,
@@ -142,12 +142,13 @@ fn amo(name: &str) -> Option<Option<Binary>> {
     }))
 }
 
-/// The instructions, for messages. A star stands for a suffix of size, form or order.
+/// The supported instructions, for messages. A star is a placeholder for a suffix of size, form or
+/// order.
 pub const SUPPORTED: &str = "lb lbu lh lhu lw lwu ld sb sh sw sd (with .aq, .rl), lr.w lr.d sc.w sc.d, amoswap.* amoadd.* amoand.* amoor.* \
     amoxor.* amomin.* amomax.* amominu.* amomaxu.*, li mv neg not seqz snez sext.w, add sub mul and or xor sll srl sra slt sltu with their forms *i and *w, \
     beq bne blt bltu bge bgeu bgt bgtu ble bleu with their forms *z, j, fence fence.tso fence.i, nop";
 
-/// Takes an instruction.
+/// Lowers an instruction.
 pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
     let token = cursor.name("an instruction")?;
     let lower = token.text.to_ascii_lowercase();
@@ -252,7 +253,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
     Ok(())
 }
 
-/// A fence; none if it is not one.
+/// Lowers a fence; `None` if it is not one.
 fn fence(
     a: &mut Assembler,
     cursor: &mut Cursor<'_, '_>,
@@ -292,7 +293,7 @@ fn fence(
     Some(Ok(()))
 }
 
-/// An instruction that does not touch memory; none if it is not one.
+/// Lowers an instruction without memory access; `None` if it is not one.
 fn computation(
     a: &mut Assembler,
     cursor: &mut Cursor<'_, '_>,

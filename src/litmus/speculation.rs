@@ -1,21 +1,22 @@
-//! Constants that a thread may store, whatever its reads take.
+//! Constants that a thread may store for some values of its reads.
 //!
-//! In: a thread. Out: cells and values. Reads that justify each other through branches (`if (x) y =
-//! 1 || if (y) x = 1`) have values that no path stores until one of the reads takes such a value.
-//! So all paths are followed with unknown values: what depends on a read is unknown, and a branch
-//! on it goes both ways. A store counts if its address and its value are known. A value that is
-//! computed from a read follows from these in later rounds ([`crate::paths`]).
+//! Input: a thread. Output: cells and values. Reads that justify each other through branches (`if
+//! (x) y = 1 || if (y) x = 1`) have values that no path stores until one of the reads takes such a
+//! value. So all paths are executed with unknown values: results that depend on a read are unknown,
+//! and a branch on an unknown value takes both directions. A store is recorded if its address and
+//! value are known. Values that are computed from reads follow from these in later rounds
+//! ([`crate::paths`]).
 //!
-//! Cost: bounded by [`MOST`] steps. Beyond them the constants that were found so far count.
+//! Cost: at most [`MOST`] steps. Beyond this limit the constants found so far are returned.
 
 use crate::code::{Expr, Op, Thread, low};
 use crate::layout::{Found, Layout};
 use std::collections::{BTreeSet, HashSet};
 
-/// The most steps on all paths of a thread.
+/// Limit on the number of steps on all paths of a thread; beyond it the search ends.
 const MOST: usize = 1 << 14;
 
-/// A place in the code, with the registers that are known.
+/// A position in the code, with the values of known registers.
 type State = (u32, Vec<Option<u64>>);
 
 fn value(e: &Expr, registers: &[Option<u64>]) -> Option<u64> {
@@ -25,7 +26,7 @@ fn value(e: &Expr, registers: &[Option<u64>]) -> Option<u64> {
     (known && !loaded).then(|| e.value(&full, 0))
 }
 
-/// Finds the cells and values of stores whose address and value depend on no read.
+/// Finds the cells and values of stores with an address and value that do not depend on reads.
 pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
     let mut found = BTreeSet::new();
     let branches = |op: &Op| {
@@ -35,7 +36,7 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
         )
     };
     if !thread.ops.iter().any(branches) {
-        // Each store is on a path already.
+        // Without branches each store is already on a path.
         return found;
     }
     let mut met: HashSet<State> = HashSet::new();

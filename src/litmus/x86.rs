@@ -1,10 +1,10 @@
-//! x86 tests, read by the layer `program`: the same instruction table, initial states and
-//! conditions as for the machines.
+//! x86 tests, parsed by the layer `program`: the instruction table, initial states and conditions
+//! are those of the machines.
 //!
-//! In: the text of a test. Out: a [`Test`]. Each step of an instruction becomes operations: a load,
-//! a store, a locked update (a read and a write, tagged `X` and `A` and related by `amo`), a fence.
-//! An instruction that reads and writes memory without `lock` is two plain accesses. What steps
-//! compute stays as the layer `program` has it ([`Expr::X86`]).
+//! Input: the text of a test. Output: a [`Test`]. Each step of an instruction becomes operations: a
+//! load, a store, a locked update (a read and a write, tagged `X` and `A` and related by `amo`), a
+//! fence. An instruction that reads and writes memory without `lock` is two plain accesses.
+//! Expressions of steps are those of the layer `program` ([`Expr::X86`]).
 
 use crate::code::{Arch, Atomicity, Expr, Flow, Op, Register, Thread, Unary};
 use crate::condition::{Observed, Place};
@@ -19,9 +19,10 @@ use mu_program::variables::{self, Variables};
 use mu_program::x86::table::{Kind, mnemonic};
 use mu_program::{Access, Fence, Next, Step};
 
-/// Reads a test.
+/// Parses a test.
 ///
 /// # Errors
+///
 /// As [`litmus::read`].
 pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic> {
     let Read { name, info, threads, variables, question, .. } = litmus::read(source, text)?;
@@ -37,12 +38,12 @@ pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic
     Ok(Test { arch, name, info, threads, layout: layout(&variables), question })
 }
 
-/// The type of a variable or register.
+/// Converts the type of a variable or register.
 fn type_of(ty: variables::Type) -> Type {
     Type::integer(ty.width.bytes() as u8, ty.signed)
 }
 
-/// The variables at the addresses that the code has.
+/// Builds the layout with the variables at their addresses in the code.
 fn layout(variables: &Variables) -> Layout {
     let mut layout = Layout::default();
     for v in variables.list() {
@@ -52,8 +53,8 @@ fn layout(variables: &Variables) -> Layout {
     layout
 }
 
-/// What is observed. Bits of a register that do not begin at the lowest one are copied to a
-/// register of their own at the end.
+/// Converts an observation. Bits of a register that do not start at the lowest one are copied to a
+/// separate register at the end.
 fn observed(
     o: &mu_program::condition::Observed,
     variables: &Variables,
@@ -85,7 +86,7 @@ fn observed(
     Observed { place, shown: type_of(o.shown), text: o.text.clone() }
 }
 
-/// A value, with what was loaded in a register if that is given.
+/// Converts an expression, with the register of the loaded value, if any.
 fn value(e: &Value, loaded: Option<Register>) -> Expr {
     match e {
         Value::Const(c) => Expr::Const(*c),
@@ -125,7 +126,7 @@ fn thread(code: &mu_program::Thread, arch: Arch) -> Thread {
 struct Lowering {
     arch: Arch,
     thread: Thread,
-    /// Branches, by operation, and the steps they go to.
+    /// Branches: the operation, and the step that it jumps to.
     jumps: Vec<(usize, u32)>,
 }
 
@@ -135,7 +136,7 @@ impl Lowering {
         self.thread.instruction.push(step.instruction);
     }
 
-    /// The operations of a step.
+    /// Lowers a step.
     fn step(&mut self, step: &Step, text: &str) {
         let mut loaded = None;
         match &step.access {
@@ -208,7 +209,7 @@ impl Lowering {
         }
     }
 
-    /// The assignments of a step, which all see the registers as they were.
+    /// Lowers the assignments of a step, which all read the registers before the step.
     fn assign(&mut self, step: &Step, loaded: Option<Register>) {
         if let [(register, e)] = step.assigns.as_slice() {
             self.push(Op::Let(*register, value(e, loaded)), step);

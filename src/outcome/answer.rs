@@ -1,7 +1,7 @@
-//! What came out of a test, and how it is written: the form that the herd tools print.
+//! Answers to litmus tests, in the output format of the herd tools.
 //!
-//! The counts of the lines `Witnesses` and `Observation` are of outcomes; the herd tools count
-//! executions, of which several may have one outcome.
+//! The lines `Witnesses` and `Observation` count outcomes; the herd tools count executions, and
+//! several executions may have one outcome.
 
 use crate::question::{Addresses, Observed, Quantifier, Question};
 
@@ -10,14 +10,14 @@ use crate::question::{Addresses, Observed, Quantifier, Question};
 pub enum Verdict {
     /// The condition holds.
     Ok,
-    /// It does not.
+    /// The condition does not hold.
     No,
-    /// A limit or a bound was reached before that was clear.
+    /// A limit or bound was reached before the answer was determined.
     Unknown,
 }
 
 impl Verdict {
-    /// The word that is printed.
+    /// Returns the word that is printed.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Ok => "Ok",
@@ -27,26 +27,26 @@ impl Verdict {
     }
 }
 
-/// What came out of a test.
+/// The answer to a test.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The test's name.
     pub name: String,
     /// The memory model's name.
     pub model: String,
-    /// What is asked.
+    /// The quantifier of the question.
     pub quantifier: Quantifier,
     /// The proposition's text.
     pub condition: String,
-    /// A line for each outcome: name and value of each thing observed.
+    /// For each outcome, the name and value of each observation.
     pub outcomes: Vec<Vec<(String, String)>>,
-    /// Outcomes that satisfy the proposition.
+    /// Number of outcomes that satisfy the proposition.
     pub positive: u64,
-    /// Outcomes that do not.
+    /// Number of outcomes that violate it.
     pub negative: u64,
     /// The verdict.
     pub verdict: Verdict,
-    /// True if these are all outcomes; false if a limit or a bound left some out.
+    /// True if these are all outcomes; false if a limit or a bound excluded some.
     pub complete: bool,
     /// The flags that the model raises, such as data races.
     pub flags: Vec<String>,
@@ -56,8 +56,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer to a question from the outcomes that were found; `complete` says whether these
-    /// are all.
+    /// Answers a question from the outcomes found; `complete` is true if these are all.
     pub fn new<'o, O: Observed>(
         name: &str,
         model: &str,
@@ -75,7 +74,7 @@ impl Answer {
         lines.dedup_by(|a, b| a.0 == b.0);
         let positive = lines.iter().filter(|(_, o)| question.holds(o)).count() as u64;
         let negative = lines.len() as u64 - positive;
-        // What was found stays true whatever was not seen.
+        // Missing outcomes cannot change a settled verdict.
         let verdict = match question.quantifier.holds(positive, negative) {
             _ if !complete && !question.quantifier.settled(positive, negative) => Verdict::Unknown,
             true => Verdict::Ok,
@@ -118,7 +117,7 @@ impl Answer {
             Verdict::Unknown => None,
         }
     }
-    /// `Always`, `Sometimes` or `Never`; `Unknown` if outcomes that were left out could change it.
+    /// Returns `Always`, `Sometimes` or `Never`; `Unknown` if missing outcomes could change it.
     pub fn observation(&self) -> &'static str {
         match (self.positive, self.negative) {
             (0, _) | (_, 0) if !self.complete => "Unknown",
@@ -127,7 +126,7 @@ impl Answer {
             _ => "Sometimes",
         }
     }
-    /// The text, as the herd tools print it.
+    /// Prints the answer in the format of the herd tools.
     pub fn text(&self) -> String {
         let mut out = format!(
             "Test {} {}\nStates {}\n",
@@ -141,7 +140,7 @@ impl Answer {
             out += &items.join(" ");
             out.push('\n');
         }
-        // The witnesses of `~exists` are those that speak for it.
+        // The witnesses of `~exists` are the outcomes that violate the proposition.
         let (speak_for, against) = match self.quantifier {
             Quantifier::NotExists => (self.negative, self.positive),
             _ => (self.positive, self.negative),

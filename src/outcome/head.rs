@@ -1,13 +1,13 @@
-//! The head of a litmus file: architecture, name, lines `key=value`, up to the `{` of the initial
-//! state.
+//! Parser of the head of a litmus file: architecture, name, lines `key=value`, up to the `{` of the
+//! initial state.
 //!
-//! Comments and texts in quotes may stand anywhere in it. What is no line `key=value` is for other
-//! tools and skipped. Cost: linear.
+//! Comments and quoted texts may occur anywhere in it. Other lines are for other tools and are
+//! skipped. Cost: linear.
 
 use mu_base::words::{Form, comment};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
-/// What is before the initial state.
+/// The head of a file.
 #[derive(Clone, Debug)]
 pub struct Head<A> {
     /// The architecture.
@@ -20,11 +20,12 @@ pub struct Head<A> {
     pub body: usize,
 }
 
-/// Reads the head of a file. `known` gives the architecture of a name; `names` lists those that it
-/// knows, for messages.
+/// Parses the head of a file. `known` looks up an architecture by name; `names` lists the known
+/// ones, for messages.
 ///
 /// # Errors
-/// An empty text, an unknown architecture, no name, no initial state, a comment that is not closed.
+///
+/// An empty text, an unknown architecture, a missing name or initial state, an unclosed comment.
 pub fn head<A>(
     source: SourceId,
     text: &str,
@@ -103,8 +104,8 @@ pub fn head<A>(
     }
 }
 
-/// A line as `key=value` if it is one, and how much of it to skip: only in such a line may a `{` be
-/// part of the text.
+/// Parses a line as `key=value`, if it is one. Returns also the length to skip, because only in
+/// such a line a `{` may be part of the text.
 fn entry(line: &str) -> (Option<(String, String)>, usize) {
     if let Some((key, value)) = line.split_once('=') {
         let key = key.trim();

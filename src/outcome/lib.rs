@@ -1,9 +1,10 @@
-//! What litmus tests ask and answer, whatever runs them: the head of a file ([`mod@head`]), the
-//! table of its code ([`table`]), the question about its outcomes ([`question`]), verdicts and
-//! reports ([`answer`]).
+//! Questions and answers of litmus tests, independent of the route that runs them: the head of a
+//! file ([`mod@head`]), the table of its code ([`table`]), the question about its outcomes
+//! ([`question`]), verdicts and reports ([`answer`]).
 //!
-//! Two routes use it: machines of the layer `program` and axioms of the layer `litmus`. An outcome
-//! is a list of values, one for each register or cell that the question observes. Form of files and reports: Alglave, Maranget, "The diy toolsuite", <http://diy.inria.fr/doc/>.
+//! Two routes use it: the machines of the layer `program` and the axioms of the layer `litmus`. An
+//! outcome is a list of values, one for each observed register or cell. Format of files and
+//! reports: Alglave, Maranget, "The diy toolsuite", <http://diy.inria.fr/doc/>.
 #![warn(missing_docs)]
 
 pub mod answer;

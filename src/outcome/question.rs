@@ -1,29 +1,29 @@
 //! Questions about outcomes: `locations`, `filter`, `exists`, `~exists`, `forall`, with
 //! propositions over registers and memory.
 //!
-//! In: tokens, and someone who knows the names ([`Names`]). Out: a [`Question`]. As the herd tools
-//! have it, `not` binds closest, then `=>` (to the right), `/\`, `\/`. Invariant: conditions nest
-//! at most [`DEPTH`] deep, which bounds all recursion over them.
+//! Input: tokens, and a resolver of names ([`Names`]). Output: a [`Question`]. As in the herd
+//! tools, `not` binds most tightly, then `=>` (right-associative), `/\`, `\/`. Invariant:
+//! conditions are nested at most [`DEPTH`] deep, which bounds all recursion over them.
 
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Stage};
 
-/// How deep parentheses, negations and expressions may nest.
+/// Largest nesting depth of parentheses, negations and expressions; deeper ones are rejected.
 pub const DEPTH: u32 = 400;
 
-/// What is asked of the outcomes.
+/// The quantifier over outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantifier {
     /// Some outcome satisfies the proposition.
     Exists,
-    /// None does.
+    /// No outcome satisfies it.
     NotExists,
-    /// All do.
+    /// All outcomes satisfy it.
     Forall,
 }
 
 impl Quantifier {
-    /// The word in a file.
+    /// Returns the keyword.
     pub fn word(self) -> &'static str {
         match self {
             Quantifier::Exists => "exists",
@@ -31,7 +31,7 @@ impl Quantifier {
             Quantifier::Forall => "forall",
         }
     }
-    /// What the herd tools call such a test.
+    /// Returns the herd tools' name of the kind of test.
     pub fn kind(self) -> &'static str {
         match self {
             Quantifier::Exists => "Allowed",
@@ -39,7 +39,7 @@ impl Quantifier {
             Quantifier::Forall => "Required",
         }
     }
-    /// Whether it holds, given how many outcomes satisfy the proposition and how many do not.
+    /// True if it holds, given the numbers of outcomes that satisfy and violate the proposition.
     pub fn holds(self, positive: u64, negative: u64) -> bool {
         match self {
             Quantifier::Exists => positive > 0,
@@ -47,7 +47,7 @@ impl Quantifier {
             Quantifier::Forall => negative == 0,
         }
     }
-    /// Whether outcomes that were not seen cannot change the answer.
+    /// True if further outcomes cannot change the answer.
     pub fn settled(self, positive: u64, negative: u64) -> bool {
         match self {
             Quantifier::Exists | Quantifier::NotExists => positive > 0,
@@ -56,75 +56,75 @@ impl Quantifier {
     }
 }
 
-/// A register or a place in memory whose last value an outcome has.
+/// An observed register or location with a final value.
 pub trait Observed: Clone {
-    /// Whether both are the same, so that one column is enough.
+    /// True if both are the same observation and need only one column.
     fn is(&self, other: &Self) -> bool;
-    /// The bits of a value that are looked at.
+    /// Returns the observed bits of a value.
     fn bits(&self, value: u64) -> u64;
-    /// Whether the bits that are looked at are those of a number in a condition.
+    /// True if the observed bits equal those of a number in a condition.
     fn equals(&self, value: u64, number: u64) -> bool {
         self.bits(value) == self.bits(number)
     }
-    /// The number that a value is.
+    /// Returns the number that a value represents.
     fn number(&self, value: u64) -> i128;
-    /// True if a value of this and one of another are the same.
+    /// True if a value of this observation equals one of another.
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
         self.number(value) == other.number(of_other)
     }
     /// Its name.
     fn name(&self) -> &str;
-    /// The thread of a register; none for memory.
+    /// Returns the thread of a register; `None` for memory.
     fn thread(&self) -> Option<u32>;
-    /// The text of a value: a number, or a variable if it is an address.
+    /// Prints a value: a number, or a variable if it is an address.
     fn text(&self, value: u64, addresses: &dyn Addresses) -> String {
         addresses.address_text(self.bits(value)).unwrap_or_else(|| self.number(value).to_string())
     }
 }
 
-/// Who knows the addresses of variables.
+/// Resolver of addresses to variables.
 pub trait Addresses {
-    /// The variable or element at an address.
+    /// Returns the variable or element at an address.
     fn address_text(&self, address: u64) -> Option<String>;
 }
 
-/// Who knows the names of a condition.
+/// Resolver of the names of a condition.
 pub trait Names {
-    /// What outcomes have.
+    /// The observations.
     type Observed: Observed;
-    /// Takes a location.
+    /// Parses a location.
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic>;
-    /// Takes a location of a list, which an outcome has whether the test accesses it or not.
+    /// Parses a location of a list, which need not be accessed by the test.
     fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic> {
         self.location(cursor)
     }
-    /// Takes a value: a number, or a name that stands for an address.
+    /// Parses a value: a number, or a name that denotes an address.
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic>;
 }
 
-/// A proposition over what is observed, by number.
+/// A proposition over observations, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prop {
-    /// Always.
+    /// True.
     True,
-    /// Never.
+    /// False.
     False,
-    /// It has this value.
+    /// The observation has this value.
     Is(usize, u64),
-    /// They have the same value.
+    /// Two observations have the same value.
     Same(usize, usize),
-    /// Not.
+    /// Negation.
     Not(Box<Prop>),
-    /// All of them.
+    /// Conjunction.
     And(Vec<Prop>),
-    /// One of them.
+    /// Disjunction.
     Or(Vec<Prop>),
-    /// If the first then the second.
+    /// Implication.
     Implies(Box<Prop>, Box<Prop>),
 }
 
 impl Prop {
-    /// Whether it holds of an outcome: values in the order of `observed`.
+    /// True if it holds for an outcome: values in the order of `observed`.
     pub fn holds<O: Observed>(&self, observed: &[O], outcome: &[u64]) -> bool {
         let of = |p: &Prop| p.holds(observed, outcome);
         match self {
@@ -138,7 +138,7 @@ impl Prop {
             Prop::Implies(a, b) => !of(a) || of(b),
         }
     }
-    /// Its text, as the herd tools write it.
+    /// Prints it in the format of the herd tools.
     pub fn text<O: Observed>(&self, observed: &[O], addresses: &dyn Addresses) -> String {
         let mut out = String::new();
         self.write(observed, addresses, 0, &mut out);
@@ -187,7 +187,7 @@ impl Prop {
             Prop::Implies(a, b) => joined(&[a, b], " => ", 3),
         }
     }
-    /// Puts other numbers for what is observed.
+    /// Renumbers the observations.
     fn renumber(&mut self, place: &[usize]) {
         match self {
             Prop::True | Prop::False => {}
@@ -203,24 +203,25 @@ impl Prop {
     }
 }
 
-/// What is asked of a test.
+/// The question of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question<O> {
-    /// What outcomes have: registers by thread, then memory by name.
+    /// The observations: registers by thread, then memory by name.
     pub observed: Vec<O>,
-    /// Outcomes for which it does not hold do not count.
+    /// Outcomes that violate it are ignored.
     pub filter: Option<Prop>,
-    /// Of which outcomes the proposition is asked.
+    /// The quantifier over the outcomes.
     pub quantifier: Quantifier,
-    /// What is asked.
+    /// The proposition.
     pub prop: Prop,
 }
 
 impl<O: Observed> Question<O> {
-    /// Takes what is after the code of a test.
+    /// Parses the text after the code of a test.
     ///
     /// # Errors
-    /// What is no question; a name that `names` does not know.
+    ///
+    /// A syntax error; a name that `names` cannot resolve.
     pub fn parse<N: Names<Observed = O>>(
         cursor: &mut Cursor<'_, '_>,
         names: &mut N,
@@ -245,27 +246,27 @@ impl<O: Observed> Question<O> {
             filter.renumber(&place);
         }
     }
-    /// Whether an outcome passes the filter.
+    /// True if an outcome passes the filter.
     pub fn counts(&self, outcome: &[u64]) -> bool {
         self.filter.as_ref().is_none_or(|f| f.holds(&self.observed, outcome))
     }
-    /// Whether the proposition holds of an outcome.
+    /// True if the proposition holds for an outcome.
     pub fn holds(&self, outcome: &[u64]) -> bool {
         self.prop.holds(&self.observed, outcome)
     }
-    /// Whether an outcome decides the test: it counts, and the proposition holds of it, or for
-    /// `forall` does not.
+    /// True if an outcome decides the test: it passes the filter and satisfies the proposition or,
+    /// for `forall`, violates it.
     pub fn decided_by(&self, outcome: &[u64]) -> bool {
         self.counts(outcome) && self.holds(outcome) == (self.quantifier != Quantifier::Forall)
     }
-    /// An outcome in one line.
+    /// Prints an outcome in one line.
     pub fn outcome_text(&self, outcome: &[u64], addresses: &dyn Addresses) -> String {
         let one = |(o, &v): (&O, &u64)| format!("{}={};", o.name(), o.text(v, addresses));
         self.observed.iter().zip(outcome).map(one).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Whether `~exists` comes next, or `not exists`.
+/// True if `~exists` or `not exists` comes next.
 pub(crate) fn negated(cursor: &Cursor<'_, '_>) -> bool {
     (cursor.is("~") || cursor.is_word("not")) && cursor.ahead(1).text.eq_ignore_ascii_case("exists")
 }
@@ -281,7 +282,7 @@ fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
     Ok(depth + 1)
 }
 
-/// One proposition as it is, several joined.
+/// Joins propositions; a single one stays unchanged.
 fn joined(mut list: Vec<Prop>, by: fn(Vec<Prop>) -> Prop) -> Prop {
     if list.len() == 1 { list.remove(0) } else { by(list) }
 }
@@ -296,7 +297,7 @@ impl<N: Names> Reader<'_, N> {
         let found = self.names.location(cursor)?;
         Ok(self.number(found))
     }
-    /// The number of something observed, which becomes known if it was not.
+    /// Returns the index of an observation, adding it if it is new.
     fn number(&mut self, found: N::Observed) -> usize {
         self.observed.iter().position(|o| o.is(&found)).unwrap_or_else(|| {
             self.observed.push(found);
@@ -352,15 +353,15 @@ impl<N: Names> Reader<'_, N> {
         };
         let prop = self.proposition(cursor, 0)?;
         cursor.eat(";");
-        // `with model: quantifier` tells what some models are expected to say; nothing to check
+        // `with model: quantifier` contains the expected results of some models; it is not checked
         // here.
         if !cursor.at_end() && !cursor.is_word("with") {
             return Err(cursor.unexpected("the end of the test"));
         }
         Ok((filter, quantifier, prop))
     }
-    /// What follows `observed`: outcomes separated by `and`, each a list of values that end with
-    /// `;`.
+    /// Parses the text after `observed`: outcomes separated by `and`, each a list of values that
+    /// end with `;`.
     fn outcomes(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Prop, Diagnostic> {
         let mut outcomes = Vec::new();
         loop {
@@ -422,7 +423,7 @@ impl<N: Names> Reader<'_, N> {
         if !negated && !cursor.eat("=") && !cursor.eat("==") {
             return Err(cursor.unexpected("`=`"));
         }
-        // On the right a location is in brackets, starred, or a register; a bare name is an
+        // On the right, a location is in brackets, starred, or a register; a bare name is an
         // address.
         let register =
             matches!(cursor.peek().kind, Kind::Number | Kind::Name) && cursor.ahead(1).text == ":";

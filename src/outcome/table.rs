@@ -1,19 +1,21 @@
-//! The code of a litmus test as a table: a column a thread, rows of cells that end with `;`.
+//! Parser of the code of a litmus test as a table: a column per thread, rows of cells that end with
+//! `;`.
 //!
-//! The heads of the columns are `P0 | P1 | … ;`. What a cell holds is up to the caller. The table
-//! ends where a question starts.
+//! The heads of the columns are `P0 | P1 | … ;`. The caller parses the cells. The table ends where
+//! a question starts.
 
 use crate::question::negated;
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
 
-/// Words that start a question.
+/// Keywords that start a question.
 const QUESTION: [&str; 7] =
     ["locations", "filter", "exists", "forall", "final", "observed", "cases"];
 
-/// Takes the heads of the columns and gives their number.
+/// Parses the heads of the columns. Returns their number.
 ///
 /// # Errors
+///
 /// Threads that are not numbered from 0 in order.
 pub fn columns(cursor: &mut Cursor<'_, '_>) -> Result<usize, Diagnostic> {
     cursor.eat(";");
@@ -34,9 +36,10 @@ pub fn columns(cursor: &mut Cursor<'_, '_>) -> Result<usize, Diagnostic> {
     Err(cursor.unexpected("`;`"))
 }
 
-/// Takes all rows; `cell` takes what is in a column.
+/// Parses all rows; `cell` parses a cell.
 ///
 /// # Errors
+///
 /// Those of `cell`; a row with more cells than there are columns.
 pub fn rows<'a, E: From<Diagnostic>>(
     cursor: &mut Cursor<'a, '_>,
@@ -66,8 +69,7 @@ pub fn rows<'a, E: From<Diagnostic>>(
     Ok(())
 }
 
-/// Whether a question starts here. A variable may be called `exists`, a label may not: nothing is
-/// lost.
+/// True if a question starts here. A variable may be called `exists`, but a label may not.
 fn ends(cursor: &Cursor<'_, '_>) -> bool {
     let word = || QUESTION.iter().any(|w| cursor.is_word(w)) && cursor.ahead(1).text != ":";
     cursor.at_end() || cursor.is("~") || cursor.is("(") || negated(cursor) || word()

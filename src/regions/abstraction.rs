@@ -1,17 +1,16 @@
-//! The abstraction of a model: numbers that are counters stand for blocks of numbers, see
-//! [`crate::cuts`].
+//! Region abstraction of a model: counters are replaced by blocks of numbers, see [`crate::cuts`].
 //!
-//! In: a compiled process over parameters without a value, what [`crate::flow`] found of it, a
-//! case. Out: a model whose states are states of the compiled one with each counter replaced by the
-//! number of its block. A group is evaluated at enough concrete numbers ([`crate::sample`]), and
-//! the answers are abstracted and put together: a step is there if some concrete numbers of these
-//! blocks, and some valuation of the case, have it (existential abstraction: Clarke, Grumberg, Long
-//! 1994). Hence whatever formula without diamonds holds in it holds for all valuations of the case.
-//! Each choice of numbers is tried again with numbers that are alike: if the answers differ, the
-//! analysis is wrong, and the formula is left unknown.
+//! Input: a compiled process over symbolic parameters, the results of [`crate::flow`] for it, a
+//! case. Output: a model that has the states of the compiled process, with each counter replaced by
+//! the number of its block. A group is evaluated at enough concrete numbers ([`crate::sample`]),
+//! and the answers are abstracted and united: the model has a step if some concrete numbers of
+//! these blocks, and some valuation of the case, have it (existential abstraction: Clarke,
+//! Grumberg, Long 1994). Hence a formula without diamonds that holds in it holds for all valuations
+//! of the case. Each choice of numbers is evaluated again with equivalent numbers. If the answers
+//! differ, the analysis is wrong, and the verdict is unknown.
 //!
-//! Cost: as many evaluations as samples for each question, of which there are few, since engines
-//! remember the answers.
+//! Cost: one evaluation per sample for each query. There are few queries, because engines cache the
+//! answers.
 
 use crate::apart::Rooms;
 use crate::base::as_inside;
@@ -31,66 +30,68 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A parameter without a value: the number of its base.
+    /// A symbolic parameter, by the number of its base.
     Base(usize),
-    /// A value with counters here and there, or nowhere.
+    /// A value with the positions of its counters, if any.
     Value(Layout),
 }
 
-/// What the analysis says of a group.
+/// Results of the analysis for a group.
 #[derive(Clone, Debug, Default)]
 pub struct GroupFacts {
-    /// Largest offset that its expressions add to a counter or to a parameter without a value.
+    /// Largest offset that its expressions add to a counter or to a symbolic parameter.
     pub growth: i64,
-    /// Variables summed over that are counters, without those whose value is one of the numbers
-    /// that the group reads.
+    /// Number of summed variables that are counters, except those that must equal one of the
+    /// numbers that the group reads.
     pub sums: i64,
     /// Literals that counters are compared with.
     pub literals: Vec<i64>,
-    /// Whether an expression of it comes to a parameter without a value.
+    /// True if one of its expressions may use a symbolic parameter.
     pub speaks: bool,
 }
 
-/// What the analysis says of a compiled process.
+/// Results of the analysis for a compiled process.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// By slot.
+    /// The content of each slot.
     pub contents: Vec<Content>,
-    /// By action, by argument.
+    /// The layout of each argument of each action.
     pub arguments: Vec<Vec<Layout>>,
-    /// Of constructors' arguments.
+    /// The layouts of constructors' arguments.
     pub layouts: Layouts,
-    /// By group.
+    /// The results for each group.
     pub groups: Vec<GroupFacts>,
-    /// Of the initial values together.
+    /// The results for all initial values together.
     pub start: GroupFacts,
-    /// Initial values that use a parameter without a value; by slot.
+    /// Initial values that use a symbolic parameter, with their slots.
     pub initial: Vec<(Slot, Expr)>,
-    /// The variable of each such parameter, base 1 first.
+    /// The variable of each symbolic parameter, base 1 first.
     pub parameters: Vec<VarId>,
 }
 
-/// The abstract model of one case.
+/// The region abstraction for one case.
 pub struct Regions<'a> {
     inner: &'a Compiled,
     facts: &'a Facts,
     line: &'a Line,
     case: &'a Case,
-    /// By slot.
+    /// The granularity of each slot.
     grains: &'a [Grain],
     groups: Vec<Group>,
-    /// By group: slots that the compiled one requires and that hold counters, with the value.
+    /// For each group: the counter slots that the compiled group requires to have a value, with the
+    /// value.
     required: Vec<Vec<(Slot, u32)>>,
-    /// By group: whether it compares the numbers that it reads with each other only.
+    /// For each group: true if it compares the numbers that it reads only with each other.
     apart: Vec<bool>,
     initial: Vec<u32>,
 }
 
 impl<'a> Regions<'a> {
-    /// The abstraction of `inner` for a case. Error: the initial state depends on the valuation.
+    /// Creates the abstraction of `inner` for a case. Error: the initial state depends on the
+    /// valuation.
     pub fn new(
         inner: &'a Compiled,
         facts: &'a Facts,
@@ -170,7 +171,7 @@ impl<'a> Regions<'a> {
         Ok(first.unwrap_or_default())
     }
 
-    /// The compiled process.
+    /// Returns the compiled process.
     pub fn inner(&self) -> &Compiled {
         self.inner
     }
@@ -179,7 +180,8 @@ impl<'a> Regions<'a> {
         &self.inner.process().data.signature
     }
 
-    /// What abstract values mean: where counters are, the case, the grain of each slot.
+    /// Returns the meaning of abstract values: the positions of counters, the case, the granularity
+    /// of each slot.
     pub(crate) fn meaning(&self) -> (&'a Facts, &'a Case, &'a [Grain]) {
         (self.facts, self.case, self.grains)
     }
@@ -219,7 +221,7 @@ impl ActionLabels for Regions<'_> {
 
 /// Samples with their twins.
 type Samples = Rc<Vec<(Sample, Sample)>>;
-/// What samples are of: the blocks of the numbers, the literals, the bound.
+/// The key of cached samples: the blocks of the numbers, the literals, the bound.
 type SamplesKey = (Vec<(Grain, i64)>, Vec<i64>, i64);
 
 /// The evaluator of one thread.
@@ -230,7 +232,7 @@ struct Thread<'m> {
     numbers: AHashMap<(Slot, u32), Rc<[i64]>>,
     concrete: AHashMap<(Slot, u32, Vec<i64>), u32>,
     samples: AHashMap<SamplesKey, Samples>,
-    /// By how many numbers there are.
+    /// Interval capacities, by the number of numbers.
     rooms: AHashMap<usize, Option<Rooms>>,
     valuations: AHashMap<Vec<i64>, u32>,
     images: AHashMap<(Slot, u32, u32), u32>,
@@ -253,7 +255,7 @@ impl<'m> Thread<'m> {
         }
     }
 
-    /// The counters in a slot's value.
+    /// Returns the counters in a slot's value.
     fn numbers(&mut self, slot: Slot, value: u32) -> Result<Rc<[i64]>, Diagnostic> {
         if let Some(known) = self.numbers.get(&(slot, value)) {
             return Ok(known.clone());
@@ -272,7 +274,7 @@ impl<'m> Thread<'m> {
         Ok(found)
     }
 
-    /// A slot's value with other counters in it.
+    /// Replaces the counters in a slot's value.
     fn with_numbers(&mut self, slot: Slot, value: u32, numbers: &[i64]) -> Result<u32, Diagnostic> {
         let key = (slot, value, numbers.to_vec());
         if let Some(known) = self.concrete.get(&key) {
@@ -311,7 +313,7 @@ impl<'m> Thread<'m> {
         next
     }
 
-    /// The abstraction of a slot's value.
+    /// Abstracts a slot's value.
     fn abstracted(&mut self, slot: Slot, value: u32, valuation: &[i64]) -> Result<u32, Diagnostic> {
         let regions = self.regions;
         match &regions.facts.contents[slot as usize] {
@@ -335,7 +337,7 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// The abstraction of a label.
+    /// Abstracts a label.
     fn label(&mut self, label: LabelId, valuation: &[i64]) -> Result<LabelId, Diagnostic> {
         let key = (label, self.valuation(valuation));
         if let Some(known) = self.labels.get(&key) {
@@ -377,7 +379,7 @@ impl<'m> Thread<'m> {
     fn samples(&mut self, group: usize, numbers: Vec<(Grain, i64)>) -> Result<Samples, Diagnostic> {
         let regions = self.regions;
         let facts = &regions.facts.groups[group];
-        // As a part of the key: no bound is 0.
+        // The bound 0 is unused, so it marks such groups in the key.
         let apart = regions.apart[group];
         let bound =
             if apart { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
@@ -411,7 +413,7 @@ impl<'m> Thread<'m> {
         Ok(found)
     }
 
-    /// The abstract steps of a group at one choice of numbers.
+    /// Computes the abstract steps of a group for one choice of numbers.
     fn at(
         &mut self,
         group: usize,

@@ -1,27 +1,26 @@
-//! Enough concrete numbers for a step that compares numbers with each other only: not with
-//! constants, not with literals, without offsets or sums.
+//! Separation: few concrete numbers for a step that compares numbers only with each other, not with
+//! constants or literals, and without offsets or sums.
 //!
-//! What such a step does depends on the order of its numbers, ties included; what its results
-//! become depends on the intervals that the numbers are in. How far numbers are from each other or
-//! from the constants, and where the constants are, plays no part but for this: so many different
-//! numbers of one interval must have room there. So for each order of the numbers and each choice
-//! of intervals that some valuation of the case has room for, one sample is enough, where
-//! [`crate::sample`] also tells orders and gaps of all constants apart. A memory that queues three
-//! commands has steps that read five numbers beside three constants: hundreds of samples in place
-//! of millions.
+//! The behaviour of such a step depends on the order of its numbers, including ties. The
+//! abstraction of its results depends on the intervals of the numbers. Distances between numbers
+//! and constants matter only because an interval must have room for the distinct numbers in it. So
+//! one sample is enough for each order of the numbers and each choice of intervals for which some
+//! valuation of the case has room. In contrast, [`crate::sample`] distinguishes all orders and gaps
+//! of numbers and constants. For example, a memory that queues three commands has steps that read
+//! five numbers, with three constants: hundreds of samples instead of millions.
 //!
-//! A valuation is left out if another one has at least the room everywhere. As there, each sample
-//! has a twin, with the numbers elsewhere in their intervals.
+//! A valuation is dropped if another one has at least as much room in every interval. As in
+//! [`crate::sample`], each sample has a twin, with other numbers in the same intervals.
 //!
 //! Cost: orders with ties of the numbers of each interval, times choices of intervals; valuations
-//! once for each number of numbers.
+//! are enumerated once for each number of numbers.
 
 use crate::cuts::{Case, Grain, Line};
 use crate::sample::{MOST, Sample, Wanted, samples};
 use ahash::AHashSet;
 
-/// A valuation with the intervals' starts, and how many numbers there is room for, as far as that
-/// matters.
+/// A valuation with the intervals' starts and the capacity of each interval, up to the largest
+/// relevant one.
 #[derive(Clone, Debug)]
 struct Room {
     valuation: Vec<i64>,
@@ -29,14 +28,15 @@ struct Room {
     widths: Vec<i64>,
 }
 
-/// The valuations of a case that leave the most room for so many numbers.
+/// The valuations of a case that are maximal in capacity, for a given number of numbers.
 #[derive(Clone, Debug)]
 pub struct Rooms(Vec<Room>);
 
 impl Rooms {
-    /// The valuations for `numbers` numbers; none if there are too many to look at.
+    /// Computes the maximal valuations for `numbers` numbers; `None` if there are too many to
+    /// enumerate.
     pub fn new(line: &Line, case: &Case, numbers: usize) -> Option<Self> {
-        // Twins take the second of two places each.
+        // A twin uses the second of two positions for each number.
         let most = 2 * numbers as i64 + 1;
         let wanted =
             Wanted { line, case, numbers: &[], literals: &[], bound: most + line.reach() + 1 };
@@ -55,7 +55,8 @@ impl Rooms {
         Some(Self(rooms))
     }
 
-    /// All samples for numbers in these blocks, each with its twin; none if there are too many.
+    /// Returns all samples of numbers in these blocks, each with its twin; `None` if there are too
+    /// many.
     pub fn samples(&self, case: &Case, numbers: &[(Grain, i64)]) -> Option<Vec<(Sample, Sample)>> {
         let mut choice =
             Choice { case, numbers, places: Vec::new(), seen: AHashSet::new(), out: Vec::new() };
@@ -63,19 +64,20 @@ impl Rooms {
     }
 }
 
-/// Numbers placed one after the other.
+/// A partial placement of the numbers, in order.
 struct Choice<'a> {
     case: &'a Case,
     numbers: &'a [(Grain, i64)],
-    /// Of each number placed: its interval, and its rank among the different numbers there, which
-    /// may still grow.
+    /// For each placed number: its interval, and its rank among the distinct numbers there, which
+    /// later placements may shift.
     places: Vec<(usize, usize)>,
     seen: AHashSet<Vec<(usize, usize)>>,
     out: Vec<(Sample, Sample)>,
 }
 
 impl Choice<'_> {
-    /// Places the next number in all ways; whether there are not too many.
+    /// Places the next number in all possible positions. Returns false if there are too many
+    /// samples.
     fn next(&mut self, room: &Room) -> bool {
         let Some(&(grain, block)) = self.numbers.get(self.places.len()) else {
             return self.finish(room);
@@ -92,7 +94,7 @@ impl Choice<'_> {
                 }
             }
             if (ranks as i64) < room.widths[interval] {
-                // Between, before or after those that are there.
+                // The new number is between, before or after the others.
                 for rank in 0..=ranks {
                     let before = self.places.clone();
                     self.places

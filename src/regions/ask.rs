@@ -1,11 +1,11 @@
-//! What a formula asks of numbers: of those in labels, and of the constants among each other.
+//! Uses of numbers in a formula: predicates on numbers of labels, and comparisons of constants.
 //!
-//! In: a formula in the form of [`crate::rewrite`], what stands for a term. Out: [`Predicate`]s of
-//! numbers in labels, tests ([`Asked`]) among constants. Anything else that depends on a number in
-//! a label (a comparison of two of them, a mapping) is refused with its place: labels of regions
-//! tell a number only up to the predicates. Numbers that a formula carries in its parameters come
-//! from constants alone, since no quantifier over labels' numbers reaches beyond its action
-//! formula; mappings may compare them, so the orders of all those that are carried are tested.
+//! Input: a formula in the form of [`crate::rewrite`], and the terms of its variables. Output:
+//! [`Predicate`]s of numbers in labels, and tests ([`Asked`]) of constants. Any other use of a
+//! number of a label (a comparison of two of them, a mapping) is rejected with its position,
+//! because abstract labels determine a number only up to the predicates. Numbers in parameters of
+//! fixed points come from constants alone, since no quantifier over labels' numbers extends beyond
+//! its action formula. Mappings may compare them, so the orders of all these constants are tested.
 //! Cost: linear.
 
 use crate::cuts::{Asked, Predicate, Term};
@@ -18,22 +18,22 @@ use mu_data::signature::{Builtin, Signature};
 use mu_formula::typed::{Action, Regular, State, StateKind};
 use std::collections::BTreeSet;
 
-/// The collector.
+/// Collector of predicates and tests.
 pub struct Asker<'f, 'a> {
     flow: &'f mut Flow<'a>,
     signature: &'f Signature,
-    /// Terms of constants: variables that are fixed, operations.
+    /// The terms of variables with fixed values, and of operations.
     vars: AHashMap<VarId, Term>,
     ops: AHashMap<OpId, Term>,
     bases: usize,
-    /// Numbers of labels in scope, with where a label gives each: the names of the multi-action,
-    /// its action, the argument.
+    /// Numbers of labels in scope. For each multi-action, by its names: the action and the argument
+    /// that give the number.
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
-    /// Of numbers in labels.
+    /// Predicates on numbers in labels.
     pub predicates: Vec<Predicate>,
     tests: Vec<Asked>,
-    /// Bases that the formula carries, or that mappings compare, with the largest offset that
-    /// these add.
+    /// Bases that parameters of fixed points contain or mappings compare, with the largest offset
+    /// that these add.
     carried: BTreeSet<usize>,
     offset: i64,
 }
@@ -53,7 +53,8 @@ fn refused<T>(text: &str, span: Span) -> Result<T, Diagnostic> {
 }
 
 impl<'f, 'a> Asker<'f, 'a> {
-    /// A collector. `vars`, `ops`: what stands for a term; `bases`: their number, zero included.
+    /// Creates a collector. `vars`, `ops`: the terms of variables and operations; `bases`: the
+    /// number of bases, including zero.
     pub fn new(
         flow: &'f mut Flow<'a>,
         signature: &'f Signature,
@@ -75,7 +76,7 @@ impl<'f, 'a> Asker<'f, 'a> {
         }
     }
 
-    /// All that a formula asks.
+    /// Collects the predicates and tests of a formula.
     pub fn state(&mut self, f: &State) -> Result<(), Diagnostic> {
         deep(|| match &f.kind {
             StateKind::True | StateKind::False => Ok(()),
@@ -157,7 +158,7 @@ impl<'f, 'a> Asker<'f, 'a> {
 
     fn multi(&mut self, acts: &[(ActId, Vec<Expr>)], span: Span) -> Result<(), Diagnostic> {
         let names: Vec<ActId> = acts.iter().map(|a| a.0).collect();
-        // Equal actions of a label may be matched either way round.
+        // Equal actions of a label may be matched in either order.
         let ambiguous = names.windows(2).any(|w| w[0] == w[1]);
         for (i, (action, args)) in acts.iter().enumerate() {
             for (j, e) in args.iter().enumerate() {
@@ -193,7 +194,7 @@ impl<'f, 'a> Asker<'f, 'a> {
         Ok(())
     }
 
-    /// A constant plus a literal.
+    /// Parses a constant plus a literal.
     fn term(&self, e: &Expr) -> Option<Term> {
         if let Some(n) = self.flow.literal(e) {
             return Some(Term::literal(n));
@@ -214,7 +215,8 @@ impl<'f, 'a> Asker<'f, 'a> {
         }
     }
 
-    /// A side of a comparison, if it is a term or a number of a label plus a literal.
+    /// Parses a side of a comparison: a term, or a number of a label plus a literal; `None` for
+    /// other expressions.
     fn side(&self, e: &Expr) -> Option<Side> {
         if let Some(term) = self.term(e) {
             return Some(Side::Term(term));
@@ -235,8 +237,8 @@ impl<'f, 'a> Asker<'f, 'a> {
         }
     }
 
-    /// Whether numbers of labels occur in an expression, and whether numbers that flow together
-    /// with constants do at all.
+    /// Returns whether the expression contains numbers of labels, and whether it contains numbers
+    /// that flow together with constants.
     fn depends(&mut self, e: &Expr) -> (bool, bool) {
         let mut free = Vec::new();
         e.free_vars(&mut free);
@@ -246,8 +248,8 @@ impl<'f, 'a> Asker<'f, 'a> {
         (of_label, any)
     }
 
-    /// A test: comparisons are taken one by one, all else as something that may compare whatever it
-    /// is given.
+    /// Collects a test. Comparisons are handled one by one; any other expression may compare all
+    /// its arguments.
     fn test(&mut self, e: &Expr) -> Result<(), Diagnostic> {
         deep(|| {
             let (of_label, any) = self.depends(e);
@@ -286,7 +288,7 @@ impl<'f, 'a> Asker<'f, 'a> {
         })
     }
 
-    /// `x == y`, or `x < y` (which is `!(y <= x)`).
+    /// Collects `x == y`, or `x < y` (which is `!(y <= x)`).
     fn comparison(&mut self, x: Side, y: Side, equal: bool, span: Span) -> Result<(), Diagnostic> {
         let lower = |term: Term, n: i64| {
             let offset = term.offset - n;
@@ -322,7 +324,7 @@ impl<'f, 'a> Asker<'f, 'a> {
         Ok(())
     }
 
-    /// What a formula carries comes from constants, and does not grow.
+    /// Collects an argument of a fixed point, which comes from constants and must not grow.
     fn carried(&mut self, e: &Expr, span: Span) -> Result<(), Diagnostic> {
         let (of_label, any) = self.depends(e);
         if !any {
@@ -344,7 +346,7 @@ impl<'f, 'a> Asker<'f, 'a> {
         Ok(())
     }
 
-    /// Notes the constants of an expression as some that may come to be compared with each other.
+    /// Records the constants of an expression, which may be compared with each other.
     fn hand(&mut self, e: &Expr) {
         self.offset = self.offset.max(self.flow.growth(e));
         let mut free = Vec::new();
@@ -358,12 +360,12 @@ impl<'f, 'a> Asker<'f, 'a> {
             None => hidden |= self.flow.speaks_of(op),
         });
         if hidden {
-            // Equations that use parameters without a value: of all bases, those are a part.
+            // For equations that use symbolic parameters, all bases are an over-approximation.
             self.carried.extend(1..self.bases);
         }
     }
 
-    /// All tests among constants.
+    /// Returns all tests of constants.
     pub fn tests(&mut self) -> Vec<Asked> {
         let literals = self.flow.literals();
         let mut tests = std::mem::take(&mut self.tests);
@@ -389,7 +391,7 @@ fn uses(a: &Action, v: VarId) -> bool {
     free.contains(&v)
 }
 
-/// Whether each multi-action that fits gives the value of a variable.
+/// True if each multi-action that matches determines the value of a variable.
 pub fn binds(a: &Action, v: VarId) -> bool {
     deep(|| match a {
         Action::Multi(acts) => {

@@ -1,9 +1,8 @@
-//! What an abstraction needs of the model under it, be that a compiled process or another
-//! abstraction.
+//! Interface of models that abstractions can build on: a compiled process or another abstraction.
 //!
-//! States, groups and labels are numbered alike in all of them, and values are normal forms of one
-//! table, so abstractions can be put on each other: counters to regions ([`crate::Regions`]),
-//! constants of a sort of any size merged ([`crate::Merged`]).
+//! All of them number states, groups and labels identically, and values are normal forms of one
+//! table, so abstractions can be stacked: counters to regions ([`crate::Regions`]), constants of a
+//! sort of any size merged ([`crate::Merged`]).
 
 use crate::abstraction::Regions;
 use ahash::AHashMap;
@@ -18,41 +17,42 @@ use mu_model::{Model, Slot, Steps, Worker};
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 
-/// See the module's head.
+/// A model that an abstraction can build on.
 pub trait Base: Model + ActionLabels + crate::audit::cover::Concretise {
-    /// The compiled process at the bottom.
+    /// Returns the compiled process at the bottom.
     fn compiled(&self) -> &Compiled;
-    /// The constants of a sort that its values are made of.
+    /// Returns the constants of a sort that occur in its values.
     fn constants(&self, sort: SortId) -> Vec<OpId> {
         constants(self.signature(), sort)
     }
-    /// The value of a slot's number.
+    /// Returns the value of an index in a slot.
     fn value(&self, slot: Slot, id: u32) -> Expr {
         self.compiled().value(slot, id)
     }
-    /// The number of a normal form.
+    /// Returns the index of a normal form in a slot.
     fn intern(&self, slot: Slot, value: &Expr) -> u32 {
         self.compiled().intern(slot, value)
     }
-    /// The label of a multi-action of normal forms.
+    /// Returns the label of a multi-action of normal forms.
     fn intern_label(&self, multi: MultiAction) -> LabelId {
         self.compiled().intern_label(multi)
     }
-    /// An evaluator.
+    /// Returns an evaluator.
     fn engine(&self) -> Engine {
         self.compiled().engine()
     }
-    /// The linear process at the bottom.
+    /// Returns the linear process at the bottom.
     fn process(&self) -> &LinearProcess {
         self.compiled().process()
     }
-    /// Its signature.
+    /// Returns its signature.
     fn signature(&self) -> &Signature {
         &self.process().data.signature
     }
 }
 
-/// What an abstraction tells as the model `inner` under it does: slots, labels, values, components.
+/// Functions that an abstraction delegates to the model `inner` under it: slots, labels, values,
+/// components.
 macro_rules! as_inside {
     () => {
         fn slots(&self) -> &[mu_model::SlotInfo] {
@@ -77,7 +77,7 @@ macro_rules! as_inside {
 }
 pub(crate) use as_inside;
 
-/// Constructors without arguments, in the order of their declaration.
+/// Returns the constructors without arguments, in the order of their declaration.
 pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
     let all = signature.sorts.named_of(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
     all.iter().copied().filter(|op| signature.op(*op).sort == sort).collect()
@@ -95,21 +95,21 @@ impl Base for Regions<'_> {
     }
 }
 
-/// Up to sixteen numbers below fifteen as one number: a key that is compared without going to
-/// memory.
+/// Packs up to sixteen numbers below fifteen into one number, as a key that is compared without
+/// memory access.
 pub(crate) fn packed(numbers: &[usize]) -> Option<u64> {
     let fit = numbers.len() <= 16 && numbers.iter().all(|n| *n < 15);
     fit.then(|| numbers.iter().fold(0, |all, n| all << 4 | (*n as u64 + 1)))
 }
 
-/// The evaluator of the model inside, which remembers its answers: choices for different questions
-/// often ask it the same, those for a state and for its images above all.
+/// Evaluator of the inner model with a cache. Concretisations of different queries often coincide,
+/// especially for a state and its symmetric images.
 pub(crate) struct Inside<'m> {
     pub worker: Box<dyn Worker + 'm>,
     known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
 }
 
-/// So many answers of the model inside are remembered.
+/// Limit on the number of cached answers; beyond it the cache is cleared.
 const MOST_KNOWN: usize = 400_000;
 
 impl<'m> Inside<'m> {
@@ -117,7 +117,7 @@ impl<'m> Inside<'m> {
         Self { worker: base.worker(), known: AHashMap::new() }
     }
 
-    /// The steps of a group that reads these values.
+    /// Returns the steps of a group that reads these values.
     pub fn steps(&mut self, group: usize, values: Vec<u32>) -> Result<Rc<Steps>, Diagnostic> {
         let key = (group, values);
         if let Some(known) = self.known.get(&key) {

@@ -1,15 +1,15 @@
-//! Parameters that count the constants of a sort.
+//! Detection of parameters that count the constants of a sort.
 //!
-//! In: a specification with parameters; its plain text for a value of one of them and for the next.
-//! Out: the names of parameters that occur only as the bound of `$for i in 0 .. n { … }` with
-//! bodies of text and `${i}`, so that the texts for two values differ in the number of copies alone
-//! ([`counting`]); the constants that are copied, if the two differ in one more constant of one
-//! structured sort, in constants that are the list of all of these, in one more parallel process
-//! for each, and in nothing else; or the place of what else differs ([`constants`]).
-//! [`of_any_number`] is then the specification without the list's equation, and with constants for
-//! which there is no process. Words are looked for, not parsed: a parameter whose name occurs
-//! elsewhere, even as the name of something else, is not found. Cost: linear in the text, for
-//! each parameter.
+//! Input: a specification with parameters; its plain text for a value of one of them and for the
+//! next value. Output: the names of parameters that occur only as the bound of `$for i in 0 .. n {
+//! … }` with bodies of text and `${i}`, so that the texts for two values differ only in the number
+//! of copies ([`counting`]); and the copied constants ([`constants`]). For the latter, the two
+//! texts may differ only in one more constant of one structured sort, in constants that list all of
+//! these, and in one more parallel process for each constant; otherwise the position of another
+//! difference is returned. [`of_any_number`] builds the specification without the list's equation,
+//! and with constants without a process. Words are searched, not parsed: a parameter is not
+//! detected if its name also occurs elsewhere, even with another meaning. Cost: linear in the text,
+//! for each parameter.
 
 use mu_base::Span;
 use mu_syntax::ast::{
@@ -17,7 +17,7 @@ use mu_syntax::ast::{
     StructConstructor,
 };
 
-/// The parameters of a text that are such, in order.
+/// Returns the parameters of a text that only count copies, in order.
 pub fn counting(text: &str) -> Vec<String> {
     let plain: String =
         text.lines().map(|l| format!("{}\n", l.split('%').next().unwrap_or_default())).collect();
@@ -33,7 +33,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '\''
 }
 
-/// Whether a word stands in its declaration, and else only as the bound of a plain loop.
+/// True if a word occurs only in its declaration and as the bound of plain loops.
 fn only_bounds(text: &str, name: &str) -> bool {
     let (mut declarations, mut bounds) = (0, 0);
     for (at, _) in text.match_indices(name) {
@@ -52,8 +52,8 @@ fn only_bounds(text: &str, name: &str) -> bool {
     declarations == 1 && bounds > 0
 }
 
-/// Whether what stands around a word makes it the bound of a loop from 0 whose body has no
-/// directives but its variable.
+/// True if the text around a word makes it the bound of a loop from 0, with no directive in the
+/// body except its variable.
 fn is_bound(before: &str, after: &str) -> bool {
     let Some(before) = before.trim_end().strip_suffix("..").map(str::trim_end) else {
         return false;
@@ -107,13 +107,12 @@ fn is_bound(before: &str, after: &str) -> bool {
     false
 }
 
-/// Something that is not the same for one value of a parameter and the next, besides a sort with
-/// one more constant.
+/// A difference between the specifications for two values, other than one more constant of a sort.
 #[derive(Clone, Debug)]
 pub struct Depends {
-    /// What it is.
+    /// Its description.
     pub what: String,
-    /// Where it stands.
+    /// Its position.
     pub span: Option<Span>,
 }
 
@@ -123,35 +122,35 @@ impl Depends {
     }
 }
 
-/// What a parameter counts.
+/// The constants that a parameter counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The names of the constants, in order.
     pub names: Vec<String>,
-    /// The name of the next.
+    /// The name of the next constant.
     pub next: String,
-    /// The mapping that is the list of all of them, if there is one.
+    /// The mapping that lists all of them, if there is one.
     pub list: Option<String>,
-    /// Whether processes run in parallel, one or more for each constant.
+    /// True if processes run in parallel, one or more for each constant.
     pub parallel: bool,
 }
 
 impl Counted {
-    /// What the parameter counts in the specification with one constant more.
+    /// Returns the same for one more constant.
     pub fn larger(&self) -> Self {
         let mut larger = self.clone();
         larger.names.push(self.next.clone());
         larger
     }
 
-    /// Whether it counts more than constants.
+    /// True if it counts more than constants.
     pub fn is_crowd(&self) -> bool {
         self.parallel || self.list.is_some()
     }
 }
 
-/// What a parameter counts, from the specification for `size` and the one for `size + 1`; or what
-/// else depends on it.
+/// Compares the specification for `size` with the one for `size + 1`. Returns the constants that
+/// the parameter counts, or another difference.
 pub fn constants(
     size: usize,
     at: &Specification,
@@ -220,9 +219,9 @@ pub fn constants(
     Ok(Counted { names: copies.names, next, list: copies.list, parallel: copies.parallel })
 }
 
-/// The specification for a parameter that counts more than constants: without the equation of the
-/// list of all, and with so many more constants of the sort, under names of their own behind those
-/// that there are. The names of all constants.
+/// Returns the specification for a parameter that counts more than constants, and the names of all
+/// constants. It has no equation for the list of all constants, and `more` additional constants of
+/// the sort with new names, after the others.
 pub fn of_any_number(
     tree: &Specification,
     counted: &Counted,
@@ -263,7 +262,8 @@ pub fn of_any_number(
     (tree, names)
 }
 
-/// What has one copy for each constant. The last of `names` is that of the larger specification.
+/// Comparison of specifications that have one copy for each constant. The last of `names` is that
+/// of the larger specification.
 struct Copies {
     names: Vec<String>,
     list: Option<String>,
@@ -271,7 +271,7 @@ struct Copies {
 }
 
 impl Copies {
-    /// The list of all constants.
+    /// Compares equations: one may list all constants.
     fn equation(&mut self, a: &Equation, b: &Equation) -> Result<(), Depends> {
         let else_ = Err(Depends::on("an equation", a.span));
         let (DataKind::Name(name), DataKind::List(x), DataKind::List(y)) =
@@ -302,7 +302,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Processes that differ in the number of copies.
+    /// Compares processes that differ in the number of copies.
     fn process(&mut self, a: &Process, b: &Process) -> Result<(), Depends> {
         use ProcessKind::{Allow, Block, Comm, Hide, Rename};
         if a == b {
@@ -325,7 +325,7 @@ impl Copies {
         }
     }
 
-    /// Whether processes that run in parallel are the same but for copies in a row.
+    /// Compares parallel processes that are the same except for consecutive copies.
     fn beside(&mut self, x: &[&Process], y: &[&Process]) -> Option<()> {
         let size = self.names.len() - 1;
         let texts =
@@ -358,7 +358,7 @@ impl Copies {
     }
 }
 
-/// The processes that run in parallel, in order.
+/// Collects the processes that run in parallel, in order.
 fn beside<'p>(p: &'p Process, out: &mut Vec<&'p Process>) {
     match &p.kind {
         ProcessKind::Parallel(a, b) => {
@@ -369,7 +369,7 @@ fn beside<'p>(p: &'p Process, out: &mut Vec<&'p Process>) {
     }
 }
 
-/// A text with a blank for each word that is `name`.
+/// Replaces each word `name` in a text by a blank.
 fn with_blank(text: &str, name: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(start) = rest.find(is_word) {
@@ -381,7 +381,7 @@ fn with_blank(text: &str, name: &str) -> String {
     out + rest
 }
 
-/// What two sections of one place in a specification have different.
+/// Returns the difference between corresponding sections of two specifications.
 fn differing(a: &Section, b: &Section) -> Depends {
     let declared = |what: &str, a: &[(Ident, Sort)], b: &[(Ident, Sort)]| {
         let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
@@ -408,7 +408,7 @@ fn differing(a: &Section, b: &Section) -> Depends {
     }
 }
 
-/// The names of the constants of the larger sort.
+/// Returns the names of the constants of the larger sort, if it has exactly one more.
 fn one_more(size: usize, x: &[StructConstructor], y: &[StructConstructor]) -> Option<Vec<String>> {
     if y.len() != x.len() + 1 {
         return None;

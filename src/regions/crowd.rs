@@ -1,18 +1,18 @@
-//! The abstraction of a model in which there are any number of components of a kind: some are told
-//! apart, of the others only their local states are known.
+//! Thread-modular abstraction for an unbounded number of identical components. Some components are
+//! tracked; of the untracked ones only the set of local states is known.
 //!
-//! In: a model with enough components ([`crate::replicas`]), how many identities stay apart and in
-//! which order the list of all has them, the local states that others can have ([`crate::others`]).
-//! Out: a model whose states have what is shared and the components of the tracked identities, with
-//! one constant for all others; a list of identities is a word with blocks of others
-//! ([`crate::words`]). A step in which others take part is evaluated with each of their
-//! local states, at each way in which the identities that it reads can be equal or different, and
-//! with blocks of each length that matters; answers are merged and put together (existential
-//! abstraction; thread-modular as in Flanagan, Qadeer 2003). Each choice is tried again with other
-//! constants and longer blocks: if the answers differ, the analysis was wrong, and the search ends
-//! with an error.
+//! Input: a model with enough components ([`crate::replicas`]), the tracked identities in the order
+//! of the list of all identities, the local states of untracked components ([`crate::others`]).
+//! Output: a model with states that contain the shared data and the components of the tracked
+//! identities, with one constant for all untracked ones. A list of identities is a word with blocks
+//! of untracked identities ([`crate::words`]). A step with untracked participants is evaluated for
+//! each of their local states, for each partition of the untracked identities that it reads, and
+//! for blocks of each relevant length; the answers are abstracted and united (existential
+//! abstraction; thread-modular as in Flanagan, Qadeer 2003). Each choice is evaluated again with
+//! other constants and longer blocks. If the answers differ, the analysis is wrong, and the search
+//! ends with an error.
 //!
-//! Cost: local states times ways times words for each question; engines remember the answers.
+//! Cost: local states times partitions times words for each query; engines cache the answers.
 
 use crate::base::{Base, Inside, as_inside, packed};
 use crate::merged::{Occurrences, mapped, without};
@@ -33,46 +33,47 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// More evaluations than these for one answer are not made.
+/// Limit on the evaluations for one query; beyond it the query is an error.
 const MOST: usize = 200_000;
-/// So many answers are remembered.
+/// Limit on the number of cached answers.
 const MOST_ANSWERED: usize = 500_000;
-/// Locks around these.
+/// Number of locks of the cache.
 const SHARDS: usize = 16;
 
-/// The local state of a component that is not told apart, slot by slot, with numbers of the slots
-/// of the last identity that has components. Its own identity is the last constant, all others are
-/// the one before.
+/// The local state of an untracked component, slot by slot, with the value indices of the last
+/// identity that has components. Its own identity is represented by the last constant, all others
+/// by the one before.
 pub type Member = Vec<u32>;
 
-/// What of a group of the abstract model is whose.
+/// Maps a group of the abstract model to its concrete group and to the untracked participants.
 pub(crate) struct Share {
-    /// The group inside.
+    /// The concrete group.
     pub inside: usize,
-    /// By other that takes part.
+    /// The untracked participants.
     pub others: Vec<Other>,
-    /// Requirements of slots whose constants are merged.
+    /// Requirements of slots with merged constants.
     moved: Vec<(Slot, u32)>,
-    /// Slots that are written and no other's, as positions in those inside.
+    /// Written slots that belong to no untracked participant, as positions in the writes of the
+    /// concrete group.
     writes: Vec<usize>,
 }
 
-/// What a group does with an other.
+/// An untracked participant of a group.
 #[derive(Default)]
 pub(crate) struct Other {
-    /// Numbers of the local slots that its steps depend on.
+    /// The indices of the local slots that the group reads.
     pub view: Vec<usize>,
-    /// What the slots of the view must hold, by position in it.
+    /// The required values of the view, by position in it.
     required: Vec<(usize, u32)>,
-    /// The same as the group inside says it.
+    /// The same as requirements of the concrete group.
     inside: Vec<(Slot, u32)>,
     /// Positions in the view, and in the slots that the group reads, which must be equal.
     equal: Vec<(usize, usize)>,
-    /// Numbers of local slots that are written, with positions inside.
+    /// The indices of written local slots, with positions in the writes of the concrete group.
     pub changes: Vec<(usize, usize)>,
 }
 
-/// See the module's head.
+/// Thread-modular abstraction of a model.
 pub struct Crowd<'a> {
     inner: &'a dyn Base,
     pub(crate) replicas: &'a Replicas,
@@ -80,13 +81,13 @@ pub struct Crowd<'a> {
     groups: Vec<Group>,
     pub(crate) shares: Vec<Share>,
     initial: Vec<u32>,
-    /// By group, by other: views of local states.
+    /// For each group and participant: the views of local states.
     views: Vec<Vec<Vec<Vec<u32>>>>,
     answered: Answered,
 }
 
-/// Steps by group and what it reads, for all threads, whatever the order in the list of all: they
-/// do not depend on where a run begins.
+/// Cache of the steps for each group and the values that it reads, shared by all threads and all
+/// orders of the list of all identities. Steps do not depend on the initial state.
 #[derive(Default)]
 struct Answered([Mutex<AHashMap<(usize, Vec<u32>), Arc<Steps>>>; SHARDS]);
 
@@ -115,8 +116,8 @@ impl Answered {
 }
 
 impl<'a> Crowd<'a> {
-    /// The abstraction of `inner` in which so many identities stay apart as `order` has, which is
-    /// their order in the list of all, and all others have one of these local states.
+    /// Creates the abstraction of `inner` that tracks the identities of `order`, in their order in
+    /// the list of all identities. All others have one of the local states `members`.
     pub fn new(
         inner: &'a dyn Base,
         replicas: &'a Replicas,
@@ -170,7 +171,7 @@ impl<'a> Crowd<'a> {
         Ok(crowd)
     }
 
-    /// Takes another order of the same identities; what is known of steps stays.
+    /// Sets another order of the same identities; cached steps stay valid.
     pub fn arrange(&mut self, order: &[usize]) -> Result<(), Diagnostic> {
         if let Some(all) = self.replicas.all {
             let other = self.replicas.family.constants.len() - 2;
@@ -182,12 +183,12 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// The model under it, its identities, and how many are tracked: for the check by samples.
+    /// Returns the model under it, its identities, and the number of tracked ones: for the audit.
     pub(crate) fn meaning(&self) -> (&'a dyn Base, &'a Replicas, usize) {
         (self.inner, self.replicas, self.tracked)
     }
 
-    /// Lists of identities that are shared, with the number of the empty one.
+    /// Returns the shared lists of identities, each with the index of the empty list.
     pub(crate) fn empty_lists(&self) -> Result<Vec<(Slot, u32)>, Diagnostic> {
         let lists = (0..self.replicas.lists.len())
             .filter(|s| self.replicas.lists[*s] && self.replicas.owner[*s].is_none());
@@ -201,7 +202,7 @@ impl<'a> Crowd<'a> {
             .collect()
     }
 
-    /// The local state in which each component begins.
+    /// Returns the initial local state of a component.
     pub(crate) fn first(&self) -> Result<Member, Diagnostic> {
         let mut thread = Thread::new(self);
         let initial = self.inner.initial();
@@ -214,7 +215,7 @@ impl<'a> Crowd<'a> {
 }
 
 impl Other {
-    /// What a local state shows.
+    /// Abstracts a local state.
     pub(crate) fn view(&self, member: &Member) -> Option<Vec<u32>> {
         let view: Vec<u32> = self.view.iter().map(|n| member[*n]).collect();
         self.required.iter().all(|(at, value)| view[*at] == *value).then_some(view)
@@ -225,7 +226,7 @@ impl Other {
         members.iter().filter_map(|m| self.view(m)).filter(|v| seen.insert(v.clone())).collect()
     }
 
-    /// Whether a view fits what is read.
+    /// True if a view matches the values that are read.
     pub(crate) fn fits(&self, view: &[u32], reads: &[u32]) -> bool {
         self.equal.iter().all(|(at, read)| view[*at] == reads[*read])
     }
@@ -278,44 +279,44 @@ impl Base for Crowd<'_> {
     }
 }
 
-/// A step.
+/// An abstract step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Answer {
     pub label: LabelId,
-    /// What it writes in what is shared or tracked.
+    /// The written values of shared and tracked slots.
     pub target: Vec<u32>,
-    /// What it writes in the local state of each other.
+    /// The written values in the local state of each participant.
     pub changes: Vec<Vec<u32>>,
-    /// Whether the list that it looks at becomes a part of itself with fewer letters.
+    /// True if the list that it reads becomes a proper sublist of itself.
     pub shorter: bool,
 }
 
-/// Where an identity stands that is one of those that are not told apart.
+/// The position of an untracked identity.
 #[derive(Clone, Copy)]
 enum Free {
-    /// In what is shared or tracked: it is any other.
+    /// In shared or tracked data: it may be any untracked identity.
     Shared,
-    /// In the local state of this other: it is any but itself.
+    /// In the local state of this participant: any identity except its own.
     Of(usize),
 }
 
-/// What an identity is: a tracked one, or one with a name that others have as well.
+/// The class of an identity: a tracked one, or a class of equal untracked ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Is {
     Tracked(usize),
     Named(usize),
 }
 
-/// One way in which all is as it may be.
+/// One concretisation of an abstract query.
 struct Way<'w> {
     is: &'w [Is],
-    /// Constants of names, and of letters that nothing names.
+    /// The constants of the classes, and of letters that occur nowhere else.
     names: &'w [usize],
     fillers: &'w [usize],
     word: Option<&'w [Letter]>,
 }
 
-/// What is asked of a group.
+/// A query of a group.
 struct Asked<'q> {
     group: usize,
     reads: &'q [u32],
@@ -330,7 +331,7 @@ pub(crate) struct Thread<'m> {
     occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
     local_images: AHashMap<(Slot, u32), u32>,
-    /// By slots, value and [`packed`] places.
+    /// Concretised values, by slots, value and [`packed`] constants.
     concrete: AHashMap<(Slot, Slot, u32, u64), u32>,
     labels: AHashMap<LabelId, LabelId>,
     words: AHashMap<(usize, usize, u32, usize), Rc<Vec<Vec<Letter>>>>,
@@ -358,7 +359,7 @@ impl<'m> Thread<'m> {
         self.model.inner.signature()
     }
 
-    /// The constant that stands for all others.
+    /// Returns the constant that represents all untracked identities.
     fn other(&self) -> usize {
         self.model.replicas.family.constants.len() - 2
     }
@@ -381,7 +382,7 @@ impl<'m> Thread<'m> {
         mapped(self.signature(), &self.model.replicas.family, e, f)
     }
 
-    /// The abstract value of a slot that is no other's.
+    /// Abstracts the value of a slot that belongs to no untracked participant.
     fn image(&mut self, slot: Slot, value: u32) -> Result<u32, Diagnostic> {
         if let Some(known) = self.images.get(&(slot, value)) {
             return Ok(*known);
@@ -412,7 +413,7 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// The value of a slot of the identity `own` as a value of the same slot of a local state.
+    /// Abstracts the value of a slot of the identity `own` to the same slot of a local state.
     fn local_image(&mut self, slot: Slot, value: u32, own: usize) -> Result<u32, Diagnostic> {
         if let Some(known) = self.local_images.get(&(slot, value)) {
             return Ok(*known);
@@ -431,8 +432,8 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// The abstract group of a group in which the first `others` identities that are not tracked
-    /// take part.
+    /// Builds the abstract group of a group in which the first `others` untracked identities
+    /// participate.
     fn share(
         &mut self,
         inside: usize,
@@ -499,7 +500,7 @@ impl<'m> Thread<'m> {
         Ok((own, Share { inside, others: shares, moved, writes }))
     }
 
-    /// The identities in a slot's value, in order.
+    /// Returns the identities in a slot's value, in order.
     fn occurrences(&mut self, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
         let model = self.model;
         self.occurrences.of(model.inner, &model.replicas.family, slot, value)
@@ -532,7 +533,8 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// The words of a list that a group reads, where so many others have names.
+    /// Returns the words of a list that a group reads, where `names` untracked identities occur
+    /// elsewhere.
     fn words(
         &mut self,
         group: usize,
@@ -558,7 +560,7 @@ impl<'m> Thread<'m> {
     fn wanted(&self, group: usize, names: usize, all: bool) -> Wanted {
         let joint = &self.model.replicas.groups[self.model.shares[group].inside];
         let (uses, seen) = (joint.uses, joint.uses.operations + 1);
-        // What is summed over may be any letter, with such rows before and behind it.
+        // A summed variable may be any letter, with unnamed letters before and after it.
         let longest = if uses.sieves { seen * (joint.sums + 1) + joint.sums } else { seen };
         Wanted { names, all, empty: all, longest, front: (!uses.sieves).then_some(seen) }
     }
@@ -572,7 +574,8 @@ impl<'m> Thread<'m> {
         Diagnostic::new(Stage::Unsupported, text)
     }
 
-    /// Where identities stand that are not told apart, in what a group reads and not in lists.
+    /// Returns the positions of untracked identities in the values that a group reads, except in
+    /// lists.
     fn free(&mut self, asked: &Asked) -> Result<Vec<Free>, Diagnostic> {
         let model = self.model;
         let share = &model.shares[asked.group];
@@ -598,7 +601,7 @@ impl<'m> Thread<'m> {
         Ok(free)
     }
 
-    /// The ways in which these can be equal or different, each with how many names there are.
+    /// Returns the partitions of these, each with the number of its classes.
     fn ways(&self, group: usize, free: &[Free]) -> Result<Vec<(Vec<Is>, usize)>, Diagnostic> {
         let others = self.model.shares[group].others.len();
         let mut ways = vec![(Vec::new(), others)];
@@ -623,7 +626,7 @@ impl<'m> Thread<'m> {
         Ok(ways)
     }
 
-    /// The steps of a group where others have these views.
+    /// Computes the steps of a group for participants with these views.
     pub(crate) fn answers(
         &mut self,
         group: usize,
@@ -688,8 +691,8 @@ impl<'m> Thread<'m> {
         Ok(all)
     }
 
-    /// A value of `from` as one of the slot `to`, with these constants in the place of those that
-    /// are not told apart.
+    /// Converts a value of the slot `from` to the slot `to`, replacing untracked identities by
+    /// these constants.
     fn placed(
         &mut self,
         (from, to): (Slot, Slot),
@@ -715,7 +718,7 @@ impl<'m> Thread<'m> {
         Ok(id)
     }
 
-    /// The number of a list of identities.
+    /// Returns the index of a list of identities.
     fn list(&mut self, slot: Slot, letters: Vec<usize>) -> Result<u32, Diagnostic> {
         let key = (slot, letters);
         if let Some(known) = self.lists.get(&key) {
@@ -727,12 +730,12 @@ impl<'m> Thread<'m> {
         Ok(id)
     }
 
-    /// How many letters a list of identities has.
+    /// Returns the length of a list of identities.
     fn length(&mut self, slot: Slot, value: u32) -> Result<usize, Diagnostic> {
         Ok(self.occurrences(slot, value)?.len())
     }
 
-    /// The steps of a group in one way.
+    /// Computes the steps of a group for one concretisation.
     fn at(&mut self, asked: &Asked, way: &Way) -> Result<BTreeSet<Answer>, Diagnostic> {
         let model = self.model;
         let (group, share) = (&model.groups[asked.group], &model.shares[asked.group]);
@@ -746,7 +749,7 @@ impl<'m> Thread<'m> {
         for (&slot, &value) in group.reads.iter().zip(asked.reads) {
             let looked = model.replicas.groups[share.inside].list == Some(slot);
             let id = if model.replicas.lists[slot as usize] && !looked {
-                // Only whether it is empty is asked.
+                // The group only tests whether the list is empty.
                 value
             } else if looked {
                 let letter = |l: &Letter| match l {
@@ -815,7 +818,7 @@ impl<'m> Thread<'m> {
     }
 }
 
-/// All choices of one from each list.
+/// Returns all choices of one element from each list.
 pub(crate) fn choices<'v>(lists: &[Vec<&'v [u32]>]) -> Vec<Vec<&'v [u32]>> {
     lists.iter().fold(vec![Vec::new()], |rows, list| {
         rows.iter()

@@ -1,21 +1,21 @@
 //! The number line cut at constants: cases of the constants, intervals between cuts, partitions of
-//! these into blocks.
+//! the intervals into blocks.
 //!
-//! A *base* is a constant without a value: base 0 is zero, then come the parameters, then the
-//! numbers that a formula fixes. A *term* is a base plus a literal, a *cut* a term: it parts the
-//! numbers below from the others. For a valuation of the bases the cuts part the numbers into
-//! *intervals*, counted from 0. Valuations that order the cuts alike, and that agree on all
-//! [`Test`]s, are one *case*: all its valuations have the same intervals, none of them empty, and
-//! one of them stands for the case. A *partition* puts intervals into blocks; a block's number is
-//! that of the least number of its first interval for the case's valuation, so that abstract values
-//! are values.
+//! A *base* is a symbolic constant: base 0 is zero, followed by the parameters and by the numbers
+//! that a formula fixes. A *term* is a base plus a literal. A *cut* is a term that separates the
+//! numbers below it from the others. For a valuation of the bases the cuts divide the numbers into
+//! *intervals*, counted from 0. Valuations that order the cuts identically, and that agree on all
+//! [`Test`]s, form one *case*: all its valuations have the same intervals, none of them empty, and
+//! one of them represents the case. A *partition* combines intervals into blocks. A block's number
+//! is the least number of its first interval for the case's valuation, so that abstract values are
+//! values.
 //!
 //! *Joined* cases ([`Line::joined`]) are fewer: one covers those in which some of its intervals are
-//! empty, since two of its cuts coincide there. The cuts at or below a number are still a prefix of
-//! the cuts in the case's order, so an interval means the same in all of them.
+//! empty, because two of its cuts coincide there. The cuts at or below a number are still a prefix
+//! of the cuts in the case's order, so an interval has the same meaning in all of them.
 //!
-//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of a case, and
-//! of one only unless cases are joined.
+//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation belongs to a
+//! case, and to only one unless cases are joined.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -30,61 +30,61 @@ pub struct Term {
 }
 
 impl Term {
-    /// A base by itself.
+    /// Creates the term of a base alone.
     pub fn of(base: usize) -> Self {
         Self { base, offset: 0 }
     }
-    /// A literal.
+    /// Creates a literal.
     pub fn literal(n: i64) -> Self {
         Self { base: 0, offset: n }
     }
-    /// The term plus a literal.
+    /// Adds a literal to the term.
     #[must_use]
     pub fn plus(self, n: i64) -> Self {
         Self { base: self.base, offset: self.offset + n }
     }
-    /// Its value.
+    /// Returns its value.
     pub fn value(self, valuation: &[i64]) -> i64 {
         valuation[self.base] + self.offset
     }
 }
 
-/// Two terms whose order all valuations of a case agree on.
+/// Two terms that all valuations of a case order identically.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Test(pub Term, pub Term);
 
 impl Test {
-    /// How the terms compare.
+    /// Compares the terms.
     pub fn of(self, valuation: &[i64]) -> Ordering {
         self.0.value(valuation).cmp(&self.1.value(valuation))
     }
 }
 
-/// A test, and which of its outcomes are told apart.
+/// A test with the outcomes that are distinguished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
     /// The test.
     pub test: Test,
-    /// Whether less is told from equal.
+    /// True if less and equal are distinguished.
     pub less: bool,
-    /// Whether greater is told from equal.
+    /// True if greater and equal are distinguished.
     pub greater: bool,
 }
 
 impl Asked {
-    /// How two terms compare.
+    /// Distinguishes all orders of two terms.
     pub fn order(a: Term, b: Term) -> Self {
         Self { test: Test(a, b), less: true, greater: true }
     }
-    /// Whether `a` is less than `b`.
+    /// Distinguishes `a < b` from `a >= b`.
     pub fn less(a: Term, b: Term) -> Self {
         Self { test: Test(a, b), less: true, greater: false }
     }
-    /// Whether the interval of a number is below a cut or not.
+    /// Distinguishes whether the interval of a number is below a cut.
     pub fn side(cut: Term, number: Term) -> Self {
         Self { test: Test(cut, number), less: false, greater: true }
     }
-    /// The same with the higher base first; none if only one outcome is possible.
+    /// Puts the higher base first; `None` if only one outcome is possible.
     fn ordered(self) -> Option<Self> {
         let Test(a, b) = self.test;
         match a.base.cmp(&b.base) {
@@ -97,24 +97,24 @@ impl Asked {
     }
 }
 
-/// What a formula asks of a number in a label.
+/// A predicate of a formula on a number in a label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Predicate {
-    /// Whether it is this term.
+    /// The number equals this term.
     Equal(Term),
-    /// Whether it is less than this term.
+    /// The number is less than this term.
     Less(Term),
 }
 
 impl Predicate {
-    /// Whether it is true of a number.
+    /// True if it holds for a number.
     pub fn holds(self, n: i64, valuation: &[i64]) -> bool {
         match self {
             Predicate::Equal(t) => n == t.value(valuation),
             Predicate::Less(t) => n < t.value(valuation),
         }
     }
-    /// The cuts at which it changes.
+    /// Returns the cuts at which its truth changes.
     pub fn cuts(self) -> Vec<Term> {
         match self {
             Predicate::Equal(t) => vec![t, t.plus(1)],
@@ -123,39 +123,39 @@ impl Predicate {
     }
 }
 
-/// What is tracked.
+/// The cuts, tests and predicates of an abstraction.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Least value of each base; zero's is 0, and zero has no other.
+    /// Least value of each base; for zero it is 0, its only value.
     pub least: Vec<i64>,
     /// The cuts, ascending as terms.
     pub cuts: Vec<Term>,
-    /// What valuations of one case agree on besides.
+    /// Further tests on which valuations of one case agree.
     pub tests: Vec<Asked>,
-    /// What labels and values that are not ordered are told apart by.
+    /// Predicates that distinguish numbers of labels and of unordered slots.
     pub predicates: Vec<Predicate>,
 }
 
-/// How finely the numbers of a slot are told apart.
+/// The granularity of a slot's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Grain {
     /// Interval by interval.
     Intervals,
-    /// By what the formula asks.
+    /// By the predicates of the formula.
     Predicates,
 }
 
-/// How a test may come out.
+/// The possible outcomes of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// So.
+    /// This one.
     Is(Ordering),
-    /// So, or both terms are equal: joined cases.
+    /// This one, or both terms are equal: for joined cases.
     OrEqual(Ordering),
 }
 
 impl Outcome {
-    /// Whether it may come out so.
+    /// True if the outcome is possible.
     pub fn allows(self, order: Ordering) -> bool {
         match self {
             Outcome::Is(o) => order == o,
@@ -167,20 +167,21 @@ impl Outcome {
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The valuation that stands for it. Its intervals are not empty.
+    /// The valuation that represents the case. Its intervals are not empty.
     pub valuation: Vec<i64>,
-    /// How each test comes out, those between cuts included.
+    /// The outcome of each test, including those between cuts.
     pub outcome: Vec<Outcome>,
-    /// The cuts that are not at zero in ascending order, one of those that coincide in the whole
+    /// The cuts that are not at zero, in ascending order; one of those that coincide in the whole
     /// case.
     cuts: Vec<Term>,
-    /// By interval: the block's number under [`Grain::Intervals`], [`Grain::Predicates`].
+    /// For each interval: the block's number under [`Grain::Intervals`] and [`Grain::Predicates`].
     blocks: [Vec<i64>; 2],
 }
 
 impl Line {
-    /// All tests that valuations of one case agree on, with what joined cases agree on too: what is
-    /// asked for, and which cuts are at zero, since a number is never below it. Ascending.
+    /// Returns all tests on which valuations of one case agree, including joined cases, ascending:
+    /// the requested tests, and the comparison of each cut with zero, because a number is never
+    /// below zero.
     fn asked(&self) -> BTreeMap<Test, Asked> {
         let at_zero = self.cuts.iter().map(|c| Asked::side(*c, Term::literal(0)));
         let cuts = self
@@ -204,28 +205,28 @@ impl Line {
         self.asked().into_keys().collect()
     }
 
-    /// Largest difference of bases at which something changes.
+    /// Returns the largest difference of bases at which an outcome changes.
     pub fn reach(&self) -> i64 {
         let tests = self.all_tests();
         let of_tests = tests.iter().map(|t| (t.0.offset - t.1.offset).abs());
         of_tests.chain(self.cuts.iter().map(|c| c.offset)).max().unwrap_or(0)
     }
 
-    /// How many valuations [`Line::cases`] looks at; `None` if they are more than a number holds.
+    /// Returns the number of valuations that [`Line::cases`] enumerates; `None` on overflow.
     pub fn valuations(&self) -> Option<u64> {
         let all = self.least.iter().skip(1).map(|least| u64::try_from(self.top() - least + 1).ok());
         all.into_iter().try_fold(1u64, |product, n| product.checked_mul(n?))
     }
 
-    /// Largest value of a base that is looked at.
+    /// Returns the largest enumerated value of a base.
     fn top(&self) -> i64 {
         self.least.iter().max().copied().unwrap_or(0) + self.least.len() as i64 * (self.reach() + 1)
     }
 
-    /// All cases. Each test compares a difference of two bases with a number up to [`Line::reach`];
-    /// so does each sum of such differences, at most one for each base, with what the tests
-    /// bound it by. Hence a valuation whose gaps are cut down to reach + 1 is of the same case, and
-    /// valuations up to (bases) × (reach + 1), above the least values, are enough.
+    /// Computes all cases. Each test compares a difference of two bases with a number up to
+    /// [`Line::reach`]. So does each sum of such differences, at most one for each base, with the
+    /// bound from the tests. Hence a valuation with its gaps reduced to reach + 1 is of the same
+    /// case, and valuations up to (bases) × (reach + 1), above the least values, are enough.
     pub fn cases(&self) -> Vec<Case> {
         let tests = self.all_tests();
         let (bases, top) = (self.least.len(), self.top());
@@ -233,7 +234,7 @@ impl Line {
         let mut valuation = self.least.clone();
         loop {
             let outcome: Vec<Ordering> = tests.iter().map(|t| t.of(&valuation)).collect();
-            // The smallest one stands for the case, since its numbers are read by people.
+            // The smallest valuation represents the case, because users read its numbers.
             let sum = |v: &[i64]| v.iter().sum::<i64>();
             found
                 .entry(outcome)
@@ -255,8 +256,8 @@ impl Line {
             .collect()
     }
 
-    /// Cases that cover all valuations, each with as few cuts that coincide as there can be: the
-    /// others are among them, with empty intervals.
+    /// Computes cases that cover all valuations, each with as few coinciding cuts as possible. It
+    /// includes the others, with empty intervals.
     pub fn joined(&self) -> Vec<Case> {
         let asked: Vec<Asked> = self.asked().into_values().collect();
         let equal = |case: &Case| case.outcome.iter().filter(|o| o.allows(Ordering::Equal)).count();
@@ -303,41 +304,41 @@ impl Line {
         Case { valuation, outcome, cuts, blocks: [starts, coarse] }
     }
 
-    /// The tests whose outcomes a case has, in its order.
+    /// Returns the tests with outcomes in a case, in its order.
     pub fn tests_of_cases(&self) -> Vec<Test> {
         self.all_tests()
     }
 }
 
-/// Where intervals start: at zero, then at each cut.
+/// Returns the starts of intervals: zero, then each cut.
 fn starts(cuts: &[Term], valuation: &[i64]) -> Vec<i64> {
     std::iter::once(0).chain(cuts.iter().map(|c| c.value(valuation))).collect()
 }
 
 impl Case {
-    /// The number of the block of an interval.
+    /// Returns the number of the block of an interval.
     pub fn block(&self, grain: Grain, interval: usize) -> i64 {
         self.blocks[grain as usize][interval]
     }
-    /// The interval of a number, where `value` gives the value of a cut, if it is not above all
-    /// that matters.
+    /// Returns the interval of a number; `value` returns the value of a cut, or `None` if it is
+    /// above all relevant numbers.
     pub fn interval(&self, n: i64, value: impl Fn(Term) -> Option<i64>) -> usize {
         self.cuts.iter().take_while(|c| value(**c).is_some_and(|c| c <= n)).count()
     }
-    /// What a number becomes under a valuation of this case.
+    /// Abstracts a number under a valuation of this case.
     pub fn abstracted(&self, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
         self.block(grain, self.interval(n, |c| Some(c.value(valuation))))
     }
-    /// True if a valuation is one of the case; `tests` are those of [`Line::tests_of_cases`].
+    /// True if a valuation belongs to the case; `tests` are those of [`Line::tests_of_cases`].
     pub fn has(&self, tests: &[Test], valuation: &[i64]) -> bool {
         tests.iter().zip(&self.outcome).all(|(test, outcome)| outcome.allows(test.of(valuation)))
     }
-    /// The least number of each interval under a valuation of this case; that of the next one if it
-    /// is empty there.
+    /// Returns the least number of each interval under a valuation of this case; that of the next
+    /// interval if it is empty.
     pub fn starts(&self, valuation: &[i64]) -> Vec<i64> {
         starts(&self.cuts, valuation)
     }
-    /// How many intervals there are.
+    /// Returns the number of intervals.
     pub fn intervals(&self) -> usize {
         self.cuts.len() + 1
     }

@@ -1,19 +1,19 @@
-//! Whether each run of each instance ends where there are any number of components.
+//! Termination proof for every instance with any number of components.
 //!
-//! In: a model with enough components ([`crate::replicas`]). Out: the steps of the abstraction in
-//! which no identity is told apart ([`crate::others`]) that a run may take for ever ([`Endless`]);
-//! if there are none, each run of each instance ends. Steps are taken away by rules until nothing
-//! changes: those that leave a strongly connected part of the states of what is shared, or of the
-//! local states of a component; that increase a counter below a bound where, within such a part, it
-//! is otherwise only increased; that take letters from a list where, within such a part, it
-//! otherwise only loses letters. Invariant: in each infinite run of each instance, all but finitely
-//! many steps are images of steps that are left. docs/unbounded.md has the proof of each rule.
-//! The idea is that of size-change and lexicographic ranking arguments, with strongly connected
-//! parts for what is finite (Lee, Jones, Ben-Amram 2001).
+//! Input: a model with enough components ([`crate::replicas`]). Output: the steps of the
+//! abstraction without tracked identities ([`crate::others`]) that a run may take infinitely often
+//! ([`Endless`]). If there are none, each run of each instance terminates. Rules remove steps until
+//! nothing changes: steps that leave a strongly connected component of the states of the shared
+//! data, or of the local states; steps that increase a counter below a bound if it is never
+//! decreased within such a component; steps that remove letters from a list if, within such a
+//! component, it only loses letters. Invariant: in each infinite run of each instance, all but
+//! finitely many steps are images of remaining steps. docs/unbounded.md contains the proof of each
+//! rule. The method follows size-change and lexicographic ranking arguments, with strongly
+//! connected components for the finite part (Lee, Jones, Ben-Amram 2001).
 //!
-//! A step is kept as a product: the states of what is shared that it is taken from, and for each
-//! other that takes part the local states that this one may be in. Cost: the steps of
-//! [`crate::others`], then rounds linear in the pairs of states of each factor.
+//! A step is stored as a product: the states of the shared data in which it is enabled, and for
+//! each untracked participant its possible local states. Cost: the steps of [`crate::others`], then
+//! rounds linear in the pairs of states of each factor.
 
 use crate::base::Base;
 use crate::crowd::{Answer, Crowd};
@@ -31,28 +31,28 @@ use mu_formula::typed::{Regular, State, StateKind};
 use mu_model::{Model, Slot};
 use std::collections::BTreeSet;
 
-/// More pairs of states than these are not kept.
+/// Limit on the number of stored pairs of states; beyond it the proof fails with an error.
 const MOST: usize = 60_000_000;
 
-/// What a run may do for ever, and why not more.
+/// The steps that may be taken infinitely often, with the arguments for the others.
 #[derive(Clone, Debug, Default)]
 pub struct Endless {
-    /// The actions of steps that may be taken for ever, hidden ones too; none if each run ends.
+    /// The actions of steps that may be taken infinitely often, including hidden ones; empty if
+    /// each run terminates.
     pub left: BTreeSet<String>,
-    /// Counters that grow below a bound, where that was used; of components those of the first
-    /// identity.
+    /// Counters that grow below a bound and were used; for components, those of the first identity.
     pub counters: Vec<Measure>,
-    /// Parameters that are lists of identities which get shorter, where that was used.
+    /// Parameters that are shrinking lists of identities and were used.
     pub lists: BTreeSet<usize>,
 }
 
 impl Endless {
-    /// Whether each run of each instance ends.
+    /// True if each run of each instance terminates.
     pub fn ends(&self) -> bool {
         self.left.is_empty()
     }
 
-    /// Takes what is known of another model besides.
+    /// Merges the result for another model into this one.
     pub fn with(&mut self, more: Endless) {
         self.left.extend(more.left);
         self.lists.extend(more.lists);
@@ -64,7 +64,7 @@ impl Endless {
         }
     }
 
-    /// Tells that a summand increases a counter.
+    /// Records that a summand increases a counter.
     fn count(&mut self, param: usize, summand: usize, bound: Expr) {
         match self.counters.binary_search_by_key(&param, |m| m.param) {
             Err(at) => self.counters.insert(at, Measure { param, summands: vec![summand], bound }),
@@ -81,7 +81,7 @@ impl Endless {
     }
 }
 
-/// The steps that a run may take for ever, see the module's head.
+/// Computes the steps that a run may take infinitely often.
 pub fn endless(
     base: &dyn Base,
     replicas: &Replicas,
@@ -107,8 +107,7 @@ pub fn endless(
     Ok(out)
 }
 
-/// What has states of its own: what is shared, or each component of those that there are any number
-/// of.
+/// A factor of the state space: the shared data, or a replicated component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Shared,
@@ -117,18 +116,18 @@ enum Side {
 
 /// A number that grows in some steps.
 struct Counter {
-    /// Index of the parameter, of the first identity if it is a component's.
+    /// Index of the parameter; for a component, that of the first identity.
     param: usize,
-    /// What moves do to it: by group of the crowd, and by other if it is a component's.
+    /// The change of the counter by each group and, for a component, by each participant.
     changes: Vec<Vec<Change>>,
 }
 
-/// The summand of a group.
+/// Returns the summand of a group.
 fn summand_of(crowd: &Crowd, group: usize) -> usize {
     crowd.compiled().summand_of(crowd.shares[group].inside)
 }
 
-/// The numbers of one side that some group increases below a bound.
+/// Returns the counters of one factor that some group increases below a bound.
 fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
     let (replicas, process) = (crowd.replicas, crowd.process());
     let count = match side {
@@ -153,29 +152,29 @@ fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
     (0..count).filter(shared).map(of).filter(grows).collect()
 }
 
-/// What a step makes of what is shared, or of the local state of an other.
+/// The effect of a step on the shared data, or on the local state of a participant.
 struct Move {
     group: usize,
-    /// Which of the others that take part.
+    /// The index of the participant.
     other: usize,
-    /// Whether the list that the step looks at gets shorter.
+    /// True if the list that the step reads gets shorter.
     shorter: bool,
-    /// From which state to which.
+    /// Pairs of a state and its successor.
     pairs: Vec<(u32, u32)>,
 }
 
-/// The steps that are left.
+/// The remaining steps.
 struct Left<'c> {
     crowd: &'c Crowd<'c>,
     states: Vec<Vec<u32>>,
     members: usize,
     shared: Vec<Move>,
     local: Vec<Move>,
-    /// Which moves make a step together.
+    /// The moves that form each step.
     steps: Vec<(usize, Vec<usize>)>,
 }
 
-/// Moves by what makes them.
+/// Moves, by group, participant and effect.
 #[derive(Default)]
 struct Moves {
     numbers: AHashMap<(usize, usize, Vec<u32>, Vec<u32>, bool), usize>,
@@ -183,7 +182,7 @@ struct Moves {
 }
 
 impl Moves {
-    /// The number of a move from states that show `view`, which writes `to` there.
+    /// Returns the index of a move from states with the view `view` that writes `to`.
     fn number(
         &mut self,
         (group, other, shorter): (usize, usize, bool),
@@ -203,7 +202,7 @@ impl Moves {
 }
 
 impl<'c> Left<'c> {
-    /// All steps of the abstraction.
+    /// Computes all steps of the abstraction.
     fn new(crowd: &'c Crowd<'c>, search: Search) -> Result<Self, Diagnostic> {
         let (mut shared, mut local, mut steps) =
             (Moves::default(), Moves::default(), AHashSet::new());
@@ -257,7 +256,7 @@ impl<'c> Left<'c> {
         }
     }
 
-    /// Takes away what leaves a strongly connected part, until all that is left stays in one.
+    /// Removes steps that leave a strongly connected component, up to the fixed point.
     fn settle(&mut self) {
         loop {
             self.prune();
@@ -277,7 +276,7 @@ impl<'c> Left<'c> {
         }
     }
 
-    /// Takes away steps one factor of which is empty, and moves that are of no step.
+    /// Removes steps with an empty factor, and moves that belong to no step.
     fn prune(&mut self) {
         let (shared, local) = (&mut self.shared, &mut self.local);
         self.steps.retain(|(first, rest)| {
@@ -297,8 +296,8 @@ impl<'c> Left<'c> {
             .for_each(|(_, m)| m.pairs = Vec::new());
     }
 
-    /// Takes away increases below a bound in parts where the counter never becomes less. Whether
-    /// there was one.
+    /// Removes increases below a bound in components in which the counter never decreases. Returns
+    /// true if there was one.
     fn count_up(&mut self, side: Side, counters: &[Counter], out: &mut Endless) -> bool {
         let mut changed = false;
         for counter in counters {
@@ -328,8 +327,8 @@ impl<'c> Left<'c> {
         changed
     }
 
-    /// Takes away steps that take letters from a list, in parts where it only loses letters.
-    /// `empty`: lists that are shared, with the number of the empty one. Whether there was one.
+    /// Removes steps that shorten a list in components in which it only loses letters. `empty`: the
+    /// shared lists, with the index of the empty list. Returns true if there was one.
     fn shorten(&mut self, empty: &[(Slot, u32)], out: &mut Endless) -> bool {
         let mut changed = false;
         for &(slot, none) in empty {
@@ -366,7 +365,7 @@ impl<'c> Left<'c> {
         changed
     }
 
-    /// The actions of the steps that are left.
+    /// Returns the actions of the remaining steps.
     fn actions(&self) -> BTreeSet<String> {
         let process = self.crowd.process();
         let mut names = BTreeSet::new();
@@ -381,8 +380,8 @@ impl<'c> Left<'c> {
     }
 }
 
-/// The moves with the pairs of states that they lead from and to. `read` and `write`: what a state
-/// shows to a group, and what the group makes of it.
+/// Computes the state pairs of moves. `read` and `write`: the view of a state for a group, and the
+/// state after the group's writes.
 fn paired(
     moves: Moves,
     states: &[Vec<u32>],
@@ -426,7 +425,8 @@ fn paired(
     Ok(all)
 }
 
-/// The strongly connected parts of `count` states under some moves: a number for each state.
+/// Computes the strongly connected components of `count` states under some moves: a number for each
+/// state.
 fn parts(moves: &[Move], count: usize) -> Vec<u32> {
     let mut edges: Vec<(u32, u32)> =
         moves.iter().flat_map(|m| &m.pairs).copied().filter(|(a, b)| a != b).collect();
@@ -444,25 +444,25 @@ fn parts(moves: &[Move], count: usize) -> Vec<u32> {
     part
 }
 
-/// The least fixed points of a formula.
+/// A classification of the least fixed points of a formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Least {
-    /// It has none.
+    /// There are none.
     None,
-    /// Each variable of one stands below a modality that has taken a step: where all runs end,
-    /// there is only one fixed point.
+    /// Each variable of one is below a modality that takes a step. If all runs terminate, the fixed
+    /// point is then unique.
     Guarded,
-    /// Others.
+    /// Other least fixed points.
     Unguarded,
 }
 
-/// The least fixed points of a formula.
+/// Classifies the least fixed points of a formula.
 pub fn least(f: &State) -> Least {
     walk(f, true, &mut Vec::new())
 }
 
-/// Those of a part of one. `open`: variables of least fixed points since which no modality has
-/// taken a step.
+/// Classifies those of a subformula. `open`: variables of least fixed points without a modality
+/// that takes a step since their binder.
 fn walk(f: &State, positive: bool, open: &mut Vec<FixId>) -> Least {
     stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => Least::None,
@@ -478,7 +478,7 @@ fn walk(f: &State, positive: bool, open: &mut Vec<FixId>) -> Least {
             } else {
                 walk(g, positive, &mut Vec::new())
             };
-            // `<R*> f` is a least fixed point, `[R*] f` where it is negated.
+            // `<R*> f` is a least fixed point; under a negation, `[R*] f` is.
             let star = has_star(r) && matches!(f.kind, StateKind::May(..)) == positive;
             if star { below.max(Least::Unguarded) } else { below }
         }

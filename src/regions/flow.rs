@@ -1,21 +1,21 @@
-//! Where numbers flow: numbers that may come together in a comparison, an assignment or a parameter
-//! get one *class*, by unification.
+//! Flow analysis of numbers: numbers that may occur together in a comparison, an assignment or a
+//! parameter belong to one *class*, by unification.
 //!
-//! In: data specification, linear process, formula. Out: for each variable, argument of an action
-//! and argument of a constructor a [`Type`], which is its sort with a class at each number; of each
-//! class, what is done with its members. A class is one of *counters* if a constant without a value
-//! is in it; then nothing may be done with its members but what `Flow::builtin` lets pass: copy,
-//! compare, add a literal. All else marks the class with its place, and a counter with a mark is
-//! refused with it. Equations are typed once, without polymorphism (Milner 1978, for one instance
-//! of each mapping); built-ins anew at each use.
+//! Input: data specification, linear process, formula. Output: for each variable, argument of an
+//! action and argument of a constructor a [`Type`], which is its sort with a class for each number;
+//! for each class, the uses of its members. The members of a class are *counters* if it contains a
+//! symbolic constant. The only permitted operations on counters are those of `Flow::builtin`: copy,
+//! compare, add a literal. Any other use marks the class with its position, and a marked class of
+//! counters is rejected. Equations are typed once, without polymorphism (Milner 1978, with one
+//! instance of each mapping); built-in operations are typed anew at each use.
 //!
-//! A constant that one equation defines as a literal counts as that literal wherever it stands. All
-//! literals of equations are known with their equation, so that [`Flow::inside`] gives those that
-//! the evaluation of an operation may come to.
+//! A constant that one equation defines as a literal is treated as that literal. All literals of
+//! equations are stored with their equation, so that [`Flow::inside`] returns those that the
+//! evaluation of an operation may use.
 //!
 //! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every
-//! change of the counters in a term that keeps the truth of all comparisons of them, with offsets
-//! up to [`Flow::growth`] (in [`crate::growth`]); docs/unbounded.md has the argument.
+//! change of the counters in a term that preserves the truth of all their comparisons, with offsets
+//! up to [`Flow::growth`] (in [`crate::growth`]); docs/unbounded.md contains the proof.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
@@ -51,12 +51,12 @@ pub enum Type {
     Function(Rc<[Type]>, Rc<Type>),
 }
 
-/// What is known of a class.
+/// Facts about a class.
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    /// A constant without a value is in it.
+    /// True if it contains a symbolic constant.
     counter: bool,
-    /// What is done with a member that is not done with counters.
+    /// An operation that is not permitted on counters, with its position.
     mark: Option<(Span, String)>,
     literals: Vec<Literal>,
 }
@@ -65,21 +65,21 @@ struct Facts {
 #[derive(Clone, Debug)]
 struct Literal {
     value: BigInt,
-    /// The equation that it stands in; none: the process or the formula.
+    /// The equation that contains it; `None`: the process or the formula.
     equation: Option<usize>,
     span: Span,
 }
 
-/// Equations by what they define.
+/// Equations by the operation that they define.
 #[derive(Debug, Default)]
 struct Calls {
-    /// Of a mapping.
+    /// Those of a mapping.
     by_head: AHashMap<OpId, Vec<usize>>,
-    /// Of a constructor, a built-in operation or a variable: they may be used anywhere.
+    /// Those of a constructor, a built-in operation or a variable, which may be used anywhere.
     anywhere: Vec<usize>,
 }
 
-/// The analysis.
+/// The flow analysis.
 pub struct Flow<'a> {
     pub(crate) signature: &'a Signature,
     pub(crate) data: &'a DataSpec,
@@ -89,29 +89,29 @@ pub struct Flow<'a> {
     /// Types of user operations, constructors included.
     ops: AHashMap<OpId, Type>,
     acts: Vec<Vec<Type>>,
-    /// Constants without a value.
+    /// Symbolic constants.
     rigid: AHashSet<OpId>,
-    /// Largest offset that the equations of a mapping add to a counter; none: no bound.
+    /// Largest offset that the equations of a mapping add to a counter; `None`: unbounded.
     pub(crate) grows: AHashMap<OpId, i64>,
-    /// By equation, the types of its variables: those of a block of equations share them, but mean
-    /// nothing together.
+    /// For each equation, the types of its variables. Equations of one block share variables
+    /// without a common meaning.
     pub(crate) own: Vec<Vec<(VarId, Type)>>,
-    /// Operations whose evaluation may come to a constant without a value.
+    /// Operations that may use a symbolic constant in their evaluation.
     speaks: AHashSet<OpId>,
     /// Constants that one equation defines as a literal.
     constants: AHashMap<OpId, i64>,
     calls: Calls,
-    /// Literals among the counters that the evaluation of an operation may come to.
+    /// Literals of counters that the evaluation of an operation may use.
     inside: AHashMap<OpId, Rc<[i64]>>,
     /// The expressions of the process and of the formula.
     pub(crate) roots: Vec<Expr>,
-    /// The equation that is read.
+    /// The current equation.
     equation: Option<usize>,
 }
 
 impl<'a> Flow<'a> {
-    /// An analysis of the equations of a data specification; processes and formulas are added
-    /// after. `rigid`: constants without a value.
+    /// Analyses the equations of a data specification; processes and formulas are added later.
+    /// `rigid`: symbolic constants.
     pub fn new(data: &'a DataSpec, actions: &[ActionDecl], rigid: &[OpId]) -> Self {
         let signature = &data.signature;
         let mut flow = Self {
@@ -192,8 +192,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The definition of a constant that one equation without a condition defines, if it does not
-    /// use itself.
+    /// Returns the definition of a constant, if a single unconditional equation defines it and does
+    /// not use it.
     pub(crate) fn definition(&self, op: OpId) -> Option<&'a Expr> {
         let [i] = self.calls.by_head.get(&op)?[..] else { return None };
         let (data, mut used) = (self.data, Vec::new());
@@ -203,7 +203,7 @@ impl<'a> Flow<'a> {
         (plain && !self.reachable(used).contains(&i)).then_some(&equation.rhs)
     }
 
-    /// The equations that the evaluation of these operations may use.
+    /// Returns the equations that the evaluation of these operations may use.
     pub(crate) fn reachable(&self, from: impl IntoIterator<Item = OpId>) -> BTreeSet<usize> {
         let (mut seen, mut found): (AHashSet<OpId>, BTreeSet<usize>) =
             (AHashSet::new(), BTreeSet::new());
@@ -225,8 +225,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The literals among the counters that stand in the equations that the evaluation of an
-    /// operation may use.
+    /// Returns the literals of counters in the equations that the evaluation of an operation may
+    /// use.
     pub fn inside(&mut self, op: OpId) -> Rc<[i64]> {
         if let Some(known) = self.inside.get(&op) {
             return known.clone();
@@ -248,14 +248,14 @@ impl<'a> Flow<'a> {
         self.expr(e)
     }
 
-    /// Whether the evaluation of an expression may come to a constant without a value.
+    /// True if the evaluation of an expression may use a symbolic constant.
     pub fn speaks(&self, e: &Expr) -> bool {
         let mut found = false;
         e.each_op(&mut |op| found |= self.speaks.contains(&op));
         found
     }
 
-    /// Whether an operation is a parameter without a value, or is defined through one.
+    /// True if an operation is a symbolic parameter, or is defined through one.
     pub fn speaks_of(&self, op: OpId) -> bool {
         self.speaks.contains(&op)
     }
@@ -288,7 +288,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What takes a number apart is no comparison.
+    /// Marks numbers that patterns decompose, which is not a comparison.
     fn pattern(&mut self, e: &Expr, span: Span) {
         let mut open = vec![e.clone()];
         while let Some(e) = open.pop() {
@@ -302,8 +302,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Adds the parameters and summands of a process. `rigid`: those of its parameters that stand
-    /// for constants without a value.
+    /// Adds the parameters and summands of a process. `rigid`: its parameters that represent
+    /// symbolic constants.
     pub fn process(&mut self, process: &LinearProcess, rigid: &[VarId]) {
         for param in &process.params {
             let ty = self.var(param.var);
@@ -338,12 +338,12 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The type of an action's argument.
+    /// Returns the type of an action's argument.
     pub fn argument(&self, action: ActId, index: usize) -> Option<&Type> {
         self.acts.get(action.index())?.get(index)
     }
 
-    /// The type of a variable.
+    /// Returns the type of a variable.
     pub fn var(&mut self, var: VarId) -> Type {
         if let Some(ty) = self.vars.get(&var) {
             return ty.clone();
@@ -354,7 +354,7 @@ impl<'a> Flow<'a> {
         ty
     }
 
-    /// Whether a sort is one of numbers.
+    /// True if a sort is one of numbers.
     pub fn is_number(&self, sort: SortId) -> bool {
         matches!(
             self.signature.sorts.kind(sort),
@@ -376,12 +376,12 @@ impl<'a> Flow<'a> {
         Class(at)
     }
 
-    /// How many classes there are, those that became one counted apart.
+    /// Returns the number of classes, counting unified ones separately.
     pub(crate) fn class_count(&self) -> u32 {
         self.parents.len() as u32
     }
 
-    /// The type of a sort with new classes.
+    /// Returns the type of a sort with new classes.
     pub fn fresh(&mut self, sort: SortId) -> Type {
         self.fresh_at(sort, Span::default())
     }
@@ -405,12 +405,12 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Makes two types of one sort one.
+    /// Unifies two types of one sort.
     pub fn unify(&mut self, a: &Type, b: &Type) {
         match (a, b) {
             (Type::Number(a), Type::Number(b)) => {
                 let (a, b) = (self.find(*a), self.find(*b));
-                // The older one stays, see `counts`.
+                // The older class is the representative, see `counts`.
                 let (a, b) = (a.min(b), a.max(b));
                 if a != b {
                     self.parents[b.0 as usize] = a.0;
@@ -432,7 +432,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Says that something is done with the numbers of a type that counters are not for.
+    /// Marks the numbers of a type with an operation that is not permitted on counters.
     fn mark(&mut self, ty: &Type, span: Span, what: &str) {
         let mut seen = AHashSet::new();
         let mut classes = Vec::new();
@@ -443,7 +443,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// All classes of a type, those in the arguments of its constructors included.
+    /// Collects all classes of a type, including those in the arguments of its constructors.
     fn classes(&mut self, ty: &Type, seen: &mut AHashSet<SortId>, out: &mut Vec<Class>) {
         match ty {
             Type::Number(class) => out.push(*class),
@@ -470,7 +470,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The type of a user operation.
+    /// Returns the type of a user operation.
     pub fn op(&mut self, op: OpId) -> Type {
         if let Some(ty) = self.ops.get(&op) {
             return ty.clone();
@@ -485,7 +485,7 @@ impl<'a> Flow<'a> {
         ty
     }
 
-    /// The type of an expression, all of whose parts are looked at.
+    /// Infers the type of an expression and all its parts.
     pub fn expr(&mut self, e: &Expr) -> Type {
         if !matches!(e.kind, ExprKind::Number(_))
             && let Some(n) = self.literal(e)
@@ -587,7 +587,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The rule of each built-in operation: what it lets pass, and what it marks.
+    /// Applies the typing rule of a built-in operation: permitted uses, and marks for others.
     fn builtin(&mut self, builtin: Builtin, args: &[Expr], e: &Expr) -> Type {
         use Builtin::*;
         let types: Vec<Type> = args.iter().map(|a| self.expr(a)).collect();
@@ -682,7 +682,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// An operation that counters are not for.
+    /// Marks the arguments of an operation that is not permitted on counters.
     fn opaque(&mut self, types: &[Type], e: &Expr, what: &str) -> Type {
         types.iter().for_each(|t| self.mark(t, e.span, what));
         let result = self.fresh(e.sort);
@@ -690,7 +690,7 @@ impl<'a> Flow<'a> {
         result
     }
 
-    /// The value of a literal that is not negative, of a constant that is defined as one, or of a
+    /// Returns the value of a non-negative literal, of a constant that is defined as one, or of a
     /// sum of such.
     pub fn literal(&self, e: &Expr) -> Option<i64> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
@@ -709,7 +709,7 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// Whether there are functions in values of a type.
+    /// True if values of a type contain functions.
     fn has_function(&mut self, ty: &Type, seen: &mut AHashSet<SortId>) -> bool {
         match ty {
             Type::Number(_) => false,
@@ -733,24 +733,24 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Whether a class is one of counters.
+    /// True if the members of a class are counters.
     pub fn is_counter(&self, class: Class) -> bool {
         self.facts[self.find(class).0 as usize].counter
     }
 
-    /// True if something is done with a class that counters are not for.
+    /// True if a class has a use that is not permitted on counters.
     pub(crate) fn is_marked(&self, class: Class) -> bool {
         self.facts[self.find(class).0 as usize].mark.is_some()
     }
 
-    /// Whether counters occur in a type.
+    /// True if a type contains counters.
     pub fn has_counter(&mut self, ty: &Type) -> bool {
         let (mut seen, mut classes) = (AHashSet::new(), Vec::new());
         self.classes(ty, &mut seen, &mut classes);
         classes.into_iter().any(|c| self.is_counter(c))
     }
 
-    /// Literals that occur among the counters.
+    /// Returns the literals that occur among the counters.
     pub fn literals(&self) -> Vec<i64> {
         let found = self.facts.iter().filter(|f| f.counter).flat_map(|f| &f.literals);
         let mut all: Vec<i64> = found.filter_map(|l| l.value.to_i64()).collect();
@@ -759,7 +759,7 @@ impl<'a> Flow<'a> {
         all
     }
 
-    /// Refuses if something is done with counters that is not for them. Says what and where.
+    /// Rejects counters with a use that is not permitted, with its description and position.
     pub fn verify(&mut self) -> Result<(), Diagnostic> {
         for facts in self.facts.iter().filter(|f| f.counter) {
             if let Some((span, what)) = &facts.mark {

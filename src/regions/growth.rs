@@ -1,13 +1,12 @@
-//! How much an evaluation adds to counters: the largest sum of literals along any path of a value
+//! Growth of counters in an evaluation: the largest sum of literals added along any path of a value
 //! through it.
 //!
-//! In: the types of [`crate::flow`]. Out: [`Flow::growth`] of an expression. A literal is added
-//! once for each addition, or call of a mapping that adds, that stands around a value; so the sum
-//! along nested terms is an upper bound, if each function that is called is known where it is
-//! called. Hence the conditions that [`Flow::grown`] checks: no mapping that adds calls itself, and
-//! functions that are values (lambda terms that are passed on, mappings as arguments) add nothing
-//! if functions are called that stand for no operation (variables, results of other calls). Cost:
-//! equations times length of call chains.
+//! Input: the types of [`crate::flow`]. Output: [`Flow::growth`] of an expression. Each addition
+//! around a value, and each call of a mapping that adds, adds a literal once. So the sum along
+//! nested terms is an upper bound, if each called function is known at its call. [`Flow::grown`]
+//! therefore checks two conditions: no mapping that adds is recursive, and functions as values
+//! (passed lambda terms, mappings as arguments) add nothing if unknown functions are called
+//! (variables, results of other calls). Cost: equations times length of call chains.
 
 use crate::flow::{Flow, Type};
 use mu_base::ids::OpId;
@@ -20,7 +19,8 @@ impl Flow<'_> {
     /// Computes the largest offsets that mappings add to counters. Error: one without a bound.
     pub(crate) fn grown(&mut self) -> Result<(), Diagnostic> {
         let data = self.data;
-        // Growth goes through as many mappings as there are, unless a mapping calls itself.
+        // Growth propagates through at most as many mappings as there are, unless a mapping is
+        // recursive.
         for round in 0..=data.equations.len() + 1 {
             let mut changed = None;
             for (i, equation) in data.equations.iter().enumerate() {
@@ -52,7 +52,7 @@ impl Flow<'_> {
         self.functions()
     }
 
-    /// Refuses functions that add to counters where it is not known which function is called.
+    /// Rejects functions that add to counters if some called function is unknown.
     fn functions(&mut self) -> Result<(), Diagnostic> {
         let data = self.data;
         let mut uses = Uses::default();
@@ -85,14 +85,12 @@ impl Flow<'_> {
         }
     }
 
-    /// Notes functions as values that add to counters, and calls of functions that are no
-    /// operations.
+    /// Records functions as values that add to counters, and calls of unknown functions.
     fn uses(&mut self, e: &Expr, uses: &mut Uses) {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => {}
             ExprKind::Op(op) => {
-                // A constant has the growth of its definition where it stands; a function may be
-                // called anywhere.
+                // A constant has the growth of its definition; a function may be called anywhere.
                 if self.is_function(e) && self.grows.get(op).is_some_and(|g| *g > 0) {
                     uses.adds.get_or_insert(e.span);
                 }
@@ -106,8 +104,7 @@ impl Flow<'_> {
                         self.uses(head, uses);
                     }
                 }
-                // A call that results in a function: of what is in there, the lambda terms are
-                // noted by themselves.
+                // A call that returns a function: the lambda terms in it are recorded separately.
                 args.iter().for_each(|a| self.uses(a, uses));
             }
             ExprKind::Bind(binder, _, body) => {
@@ -127,8 +124,8 @@ impl Flow<'_> {
         matches!(self.signature.sorts.kind(e.sort), mu_data::sort::SortKind::Function(..))
     }
 
-    /// Largest offset that the evaluation of an expression adds to a counter, literals and offsets
-    /// of constants included.
+    /// Returns the largest offset that the evaluation of an expression adds to a counter, including
+    /// literals and offsets of constants.
     pub fn growth(&mut self, e: &Expr) -> i64 {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => 0,
@@ -155,8 +152,9 @@ impl Flow<'_> {
         })
     }
 
-    /// True if an expression's value may be a counter: it is, or nothing says what it is, as with a
-    /// choice of literals. A size is none, since [`Flow::verify`] refuses those that meet counters.
+    /// True if the value of an expression may be a counter, or if its class is not determined, as
+    /// for a choice of literals. A size is not one, since [`Flow::verify`] rejects sizes that flow
+    /// together with counters.
     pub fn counts(&mut self, e: &Expr) -> bool {
         let known = self.class_count();
         match self.expr(e) {
@@ -168,11 +166,11 @@ impl Flow<'_> {
     }
 }
 
-/// What is done with functions.
+/// Uses of functions.
 #[derive(Default)]
 struct Uses {
-    /// A function as a value adds to a counter.
+    /// The position of a function as a value that adds to a counter.
     adds: Option<Span>,
-    /// A function is called that is no operation.
+    /// The position of a call of an unknown function.
     calls: Option<Span>,
 }

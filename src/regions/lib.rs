@@ -1,23 +1,23 @@
-//! Parameters without a value: is a formula true for every number?
+//! Abstractions for symbolic parameters: proof of a formula for all values at once.
 //!
-//! In: a linear process over constants without a value, a formula. Out: a [`Study`]: finitely many
-//! [`Case`]s of these constants, and of the numbers that the formula quantifies over, and for each
-//! an abstract [`Regions`] model, finite where the process is but for its counters, with the
-//! formula for it. If the formula is true in each case, it is true for every value. If it is false
-//! in one, that says nothing: the abstract model may have steps that no value has.
-//! docs/unbounded.md has the argument, with the literature.
+//! Input: a linear process over symbolic constants, a formula. Output: a [`Study`]: finitely many
+//! [`Case`]s of these constants and of the numbers that the formula quantifies over, and for each
+//! case an abstract [`Regions`] model and the formula for it. The model is finite if the process is
+//! finite except for its counters. If the formula is true in each case, it is true for every value.
+//! If it is false in one, nothing follows, because the abstract model may have steps that no
+//! instance has. docs/unbounded.md contains the proof, with the literature.
 //!
-//! The way: [`overloads`] refuses names whose meaning depends on a value; [`rigid`] makes the
-//! constants parameters of the process; [`flow`] finds the numbers that flow together with them,
-//! and whether nothing but copying, comparing and adding literals is done with these; [`rewrite`]
-//! and [`ask`] find what the formula tells apart; [`cuts`] cuts the number line there; [`sample`]
-//! finds enough concrete numbers for each question, fewer where [`apart`] may; [`abstraction`] puts
-//! the concrete answers together, and puts to the test that they are enough; [`measure`] finds
-//! steps that no run takes for ever. Sorts that may have any number of constants go another way:
-//! [`sizes`] finds them and what a formula tells apart of them, [`merged`] merges the others. If
-//! there are components for each such constant, [`replicas`] finds them, [`crowd`] keeps those that
-//! are told apart, with the local states of [`others`] for the rest and [`words`] for lists;
-//! [`ends`] proves that all runs end there. The abstractions can be put on each other ([`base`]).
+//! Pipeline: [`overloads`] rejects names with a meaning that depends on a value; [`rigid`] converts
+//! the constants to parameters of the process; [`flow`] finds the numbers that flow together with
+//! them, and checks that these are only copied, compared and increased by literals; [`rewrite`] and
+//! [`ask`] find the numbers that the formula distinguishes; [`cuts`] cuts the number line there;
+//! [`sample`] finds enough concrete numbers for each query, or [`apart`] fewer if possible;
+//! [`abstraction`] unites the concrete answers, and tests that they are enough; [`measure`] finds
+//! steps that no run takes infinitely often. For sorts with any number of constants, [`sizes`]
+//! finds the constants that a formula distinguishes, and [`merged`] merges the others. If each such
+//! constant has components, [`replicas`] finds them, [`crowd`] tracks some of them and represents
+//! the rest by the local states of [`others`], with [`words`] for lists; [`ends`] proves that all
+//! runs terminate. The abstractions can be stacked ([`base`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;

@@ -1,12 +1,14 @@
-//! Steps that no run takes for ever: those that increase a counter below a bound.
+//! Ranking measures: steps that no run takes infinitely often, because they increase a counter
+//! below a bound.
 //!
-//! In: a linear process over parameters without a value. Out: its [`Measure`]s: a parameter that
-//! some summands increase by a literal while it is below a constant, and a control location whose
-//! values, seen as a graph along the summands, come back only without a step that changes the
-//! parameter otherwise. For if a run took increasing summands for ever, its control location would
-//! from some step on stay in one strongly connected part of that graph; nothing changes the counter
-//! there but increases, and it is below its bound at each of them. Cost: summands times control
-//! values. Invariant: each infinite run of the process, for each value of the constants, has a rest
+//! Input: a linear process over symbolic parameters. Output: its [`Measure`]s. Each has a parameter
+//! that some summands increase by a literal while it is below a constant, and a control location.
+//! Consider the values of the control location as a graph with the summands as edges: every cycle
+//! with an increasing summand contains no summand that changes the parameter otherwise. If a run
+//! took increasing summands infinitely often, its control location would eventually stay in one
+//! strongly connected component of that graph. Only increases change the counter there, and it is
+//! below its bound at each of them, which is a contradiction. Cost: summands times control values.
+//! Invariant: each infinite run of the process, for each value of the constants, has a suffix
 //! without steps of the summands of a measure.
 
 use crate::rigid::Rigid;
@@ -16,18 +18,18 @@ use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_process::linear::{LinearProcess, ParamRole};
 
-/// A counter that some summands increase, and that no run increases for ever.
+/// A counter that some summands increase, but that no run increases infinitely often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// Index of the parameter.
     pub param: usize,
     /// The summands that increase it.
     pub summands: Vec<usize>,
-    /// The bound that it is below when it is increased, as written in the process.
+    /// The bound that it is below when it is increased, as an expression of the process.
     pub bound: Expr,
 }
 
-/// The literal that an expression adds to a parameter; 0 if it is the parameter.
+/// Returns the literal that an expression adds to a parameter; 0 if it is the parameter.
 fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
     use num_traits::ToPrimitive;
     let literal = |e: &Expr| {
@@ -59,14 +61,15 @@ fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
     }
 }
 
-/// An expression over literals and constants without a value only.
+/// True if an expression consists of literals and symbolic constants.
 fn is_bound(e: &Expr, rigid: &[Rigid]) -> bool {
     let mut free = Vec::new();
     e.free_vars(&mut free);
     free.iter().all(|v| rigid.iter().any(|r| r.var == *v))
 }
 
-/// The bound that a condition says a parameter is below (or not above), if it says so.
+/// Returns the bound that a condition implies for a parameter (below, or not above), if there is
+/// one.
 fn bound(signature: &Signature, guard: &Expr, var: VarId, rigid: &[Rigid]) -> Option<Expr> {
     guard.conjuncts(signature).iter().find_map(|c| {
         let (builtin, args) = c.as_builtin(signature)?;
@@ -84,7 +87,7 @@ fn bound(signature: &Signature, guard: &Expr, var: VarId, rigid: &[Rigid]) -> Op
     })
 }
 
-/// The value that a condition fixes a parameter to.
+/// Returns the value that a condition requires of a parameter.
 fn fixed(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
     guard.conjuncts(signature).iter().find_map(|c| match c.as_builtin(signature)? {
         (Builtin::Equal, [a, b])
@@ -101,18 +104,18 @@ fn fixed(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
     })
 }
 
-/// What a summand does to a number.
+/// The effect of a summand on a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It increases it, and only while it is below this bound, which is the same on all of a run.
+    /// It increases it, and only below this bound, which is constant in a run.
     Up(Expr),
-    /// It increases it or leaves it as it is.
+    /// It increases it or leaves it unchanged.
     Grows,
-    /// Anything.
+    /// Any change.
     Other,
 }
 
-/// What a summand does to a parameter.
+/// Returns the effect of a summand on a parameter.
 pub(crate) fn change(
     process: &LinearProcess,
     rigid: &[Rigid],
@@ -129,7 +132,7 @@ pub(crate) fn change(
     }
 }
 
-/// All measures; see the module's head.
+/// Computes all measures.
 pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
     let mut found = Vec::new();
     for p in 0..process.params.len() {
@@ -146,7 +149,7 @@ pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
                     up.push(i);
                     limit = Some(b);
                 }
-                // It grows, but not below a bound: that never takes away from what others gained.
+                // It grows, but not below a bound, which never undoes an increase.
                 Change::Grows => {}
                 Change::Other => other.push(i),
             }
@@ -165,13 +168,13 @@ pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
     found
 }
 
-/// Whether no strongly connected part of the graph of a control location's values has summands of
-/// both lists.
+/// True if no strongly connected component of the graph of a control location's values has summands
+/// of both lists.
 fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usize]) -> bool {
     let signature = &process.data.signature;
     let var = process.params[control].var;
     let mut nodes: AHashMap<Expr, usize> = AHashMap::new();
-    // By summand: from where (everywhere if none) to where (the same place if none).
+    // For each summand: its source (`None`: any) and its target (`None`: unchanged).
     let mut edges: Vec<(Option<usize>, Option<usize>)> = Vec::new();
     for summand in &process.summands {
         let mut number = |e: Expr| {
@@ -206,7 +209,7 @@ fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usi
             row.iter_mut().zip(&middle).for_each(|(r, m)| *r |= m);
         }
     }
-    // Parts in which a summand's step stays.
+    // The components that contain a step of a summand.
     let parts = |list: &[usize]| -> Vec<usize> {
         let mut out = Vec::new();
         for &i in list {

@@ -1,18 +1,17 @@
-//! The abstraction of a model in which constants of a sort that may have any number of them are
-//! merged.
+//! Abstraction that merges constants of a sort with any number of constants.
 //!
-//! In: a model with [`Family::constants`] as many constants as its evaluations need
-//! ([`crate::sizes`] says which sorts these are, and why sizes beyond make no difference), how many
-//! of them are tracked. Out: a model whose states have the tracked constants, and the next one for
-//! all others; an array over the sort keeps its entries at tracked constants. A group is evaluated
-//! at each way in which the merged constants that it reads can be equal or different, and arrays
-//! can be filled at those and at as many more as the group sums over ([`covers`]); the answers are
-//! merged and put together (existential abstraction: Clarke, Grumberg, Long 1994). Each choice is
-//! tried again with other constants: if the answers differ, the analysis is wrong, and the formula
-//! is left unknown.
+//! Input: a model with [`Family::constants`], as many constants as its evaluations need
+//! ([`crate::sizes`] finds these sorts, and shows why larger sizes make no difference), and the
+//! number of tracked constants. Output: a model with states that contain the tracked constants, and
+//! the next one for all others; an array over the sort has entries only at tracked constants. A
+//! group is evaluated for each partition of the merged constants that it reads, and for the
+//! possible contents of arrays at those and at as many more as the group sums over ([`covers`]).
+//! The answers are abstracted and united (existential abstraction: Clarke, Grumberg, Long 1994).
+//! Each choice is evaluated again with other constants. If the answers differ, the analysis is
+//! wrong, and the verdict is unknown.
 //!
-//! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines
-//! remember the answers.
+//! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times contents of arrays;
+//! engines cache the answers.
 
 use crate::base::{Base, Inside, as_inside, packed};
 use crate::sizes::Family;
@@ -30,12 +29,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// More evaluations than these for one answer are not made.
+/// Limit on the evaluations for one query; beyond it the query is an error.
 const MOST: usize = 50_000;
-/// So many values are remembered.
+/// Limit on the number of cached values.
 const MOST_KNOWN: usize = 200_000;
 
-/// See the module's head.
+/// An abstraction with merged constants.
 pub struct Merged<'a> {
     inner: &'a dyn Base,
     family: &'a Family,
@@ -43,12 +42,12 @@ pub struct Merged<'a> {
     groups: Vec<Group>,
     initial: Vec<u32>,
     symmetries: Vec<Symmetry>,
-    /// By own symmetry, the inner one.
+    /// For each symmetry of the abstraction, that of the inner model.
     of: Vec<usize>,
 }
 
 impl<'a> Merged<'a> {
-    /// The abstraction of `inner` in which the first `tracked` constants of the family stay apart.
+    /// Creates the abstraction of `inner` that tracks the first `tracked` constants of the family.
     pub fn new(
         inner: &'a dyn Base,
         family: &'a Family,
@@ -85,7 +84,7 @@ impl<'a> Merged<'a> {
         Ok(merged)
     }
 
-    /// What abstract values mean: the constants from the given number on are merged.
+    /// Returns the meaning of abstract values: the constants from the given index on are merged.
     pub(crate) fn meaning(&self) -> (&'a dyn Base, &'a Family, usize) {
         (self.inner, self.family, self.tracked)
     }
@@ -142,8 +141,8 @@ impl ActionLabels for Merged<'_> {
     }
 }
 
-/// A choice for what is merged: of each occurrence the class, and what arrays hold at each class,
-/// array by array.
+/// A concretisation: the class of each merged occurrence, and the contents of the arrays at each
+/// class.
 struct Choice {
     classes: Vec<usize>,
     count: usize,
@@ -158,8 +157,7 @@ struct Thread<'m> {
     occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
     labels: AHashMap<LabelId, LabelId>,
-    /// Values with constants in the places of those that are merged: by slot, value, [`packed`]
-    /// places and entries of arrays.
+    /// Concretised values, by slot, value, [`packed`] constants and entries of arrays.
     concrete: AHashMap<(Slot, u32, u64, Vec<(usize, OpId)>), u32>,
 }
 
@@ -185,17 +183,17 @@ impl<'m> Thread<'m> {
         Ok(self.engine.to_expr_at(&value, e.sort))
     }
 
-    /// See [`mapped`].
+    /// Replaces constants, see [`mapped`].
     fn map(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
         mapped(self.signature(), self.model.family, e, f)
     }
 
-    /// See [`without`].
+    /// Checks a value, see [`without`].
     fn without(&self, e: &Expr) -> Result<(), Diagnostic> {
         without(self.signature(), self.model.family, e)
     }
 
-    /// The merged value of a slot.
+    /// Abstracts the value of a slot.
     fn merged(&mut self, slot: Slot, value: u32) -> Result<u32, Diagnostic> {
         let model = self.model;
         if let Some(known) = self.images.get(&(slot, value)) {
@@ -215,7 +213,7 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// An array without its entries at constants that are merged.
+    /// Removes the entries of an array at merged constants.
     fn at_tracked(&self, e: &Expr) -> Expr {
         let (mut kept, mut at) = (Vec::new(), e.clone());
         while let Some((Builtin::Update, [rest, key, _])) = at.clone().as_builtin(self.signature())
@@ -241,7 +239,7 @@ impl<'m> Thread<'m> {
         at
     }
 
-    /// The occurrences of the family in a slot's value, in order.
+    /// Returns the constants of the family in a slot's value, in order.
     fn occurrences(&mut self, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
         let model = self.model;
         self.occurrences.of(model.inner, model.family, slot, value)
@@ -273,7 +271,8 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// All choices for so many merged occurrences, and arrays of these sorts of entries.
+    /// Returns all concretisations for a number of merged occurrences, and arrays with these sorts
+    /// of entries.
     fn choices(
         &self,
         group: usize,
@@ -290,7 +289,7 @@ impl<'m> Thread<'m> {
             );
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
-        // What the arrays can hold at one constant; first nothing but what their rest holds.
+        // The possible contents of the arrays at one constant; first, no entry.
         let mut tuples: Vec<Vec<Option<OpId>>> = vec![Vec::new()];
         for sort in arrays {
             let values: Vec<Option<OpId>> = std::iter::once(None)
@@ -336,8 +335,7 @@ impl<'m> Thread<'m> {
         Ok(found)
     }
 
-    /// A slot's value with constants in the places of those that are merged, and more entries if it
-    /// is an array.
+    /// Concretises a slot's value: replaces merged constants, and adds entries if it is an array.
     fn placed(
         &mut self,
         slot: Slot,
@@ -369,8 +367,8 @@ impl<'m> Thread<'m> {
         Ok(id)
     }
 
-    /// The merged steps of a group at one choice. `place`: the position of the constant that stands
-    /// for a class.
+    /// Computes the abstract steps of a group for one concretisation. `place`: the index of the
+    /// constant that represents a class.
     fn at(
         &mut self,
         group: usize,
@@ -417,7 +415,7 @@ impl<'m> Thread<'m> {
         Ok(out)
     }
 
-    /// An array with one more entry.
+    /// Adds an entry to an array.
     fn updated(&self, array: Expr, key: OpId, entry: OpId) -> Result<Expr, Diagnostic> {
         let signature = self.signature();
         let Some(update) = self.model.family.update_of(array.sort) else {
@@ -431,12 +429,12 @@ impl<'m> Thread<'m> {
     }
 }
 
-/// Where constants of a family stand in values that were met.
+/// Cache of the positions of a family's constants in values.
 #[derive(Default)]
 pub(crate) struct Occurrences(AHashMap<(Slot, u32), Rc<[usize]>>);
 
 impl Occurrences {
-    /// The constants in a slot's value, by their positions in the family, in order.
+    /// Returns the constants in a slot's value, by their indices in the family, in order.
     pub fn of(
         &mut self,
         inner: &dyn Base,
@@ -460,8 +458,8 @@ impl Occurrences {
     }
 }
 
-/// The value with constants of the family, by their positions, replaced in order; elements of a bag
-/// are taken one by one.
+/// Replaces the constants of the family in a value, by their indices, in order; elements of a bag
+/// are handled one by one.
 pub(crate) fn mapped(
     signature: &Signature,
     family: &Family,
@@ -502,8 +500,8 @@ pub(crate) fn mapped(
     })
 }
 
-/// Refuses a value of a sort without constants of the family that has some, since a mapping is not
-/// defined on them.
+/// Rejects a value that contains constants of the family although its sort does not: a mapping is
+/// not defined on them.
 pub(crate) fn without(signature: &Signature, family: &Family, e: &Expr) -> Result<(), Diagnostic> {
     let mut found = false;
     e.each_op(&mut |op| found |= family.constants.contains(&op));
@@ -518,15 +516,15 @@ fn stuck<T>(signature: &Signature, e: &Expr) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text))
 }
 
-/// Rows with one more number below `n`, in all ways.
+/// Extends rows by each number below `n`.
 fn longer(rows: &[Vec<usize>], n: usize) -> Vec<Vec<usize>> {
     rows.iter().flat_map(|row| (0..n).map(move |i| [row.as_slice(), &[i]].concat())).collect()
 }
 
-/// What arrays hold at constants that are summed over: rows of at most `places` of `tuples`
-/// contents, so that any `sums` contents (with repetitions) are held at different constants by one
-/// of the rows, where constants beyond a row have content 0. Since a sum meets all constants, one
-/// evaluation shows all contents of its row. Greedy.
+/// Computes contents of arrays at summed constants: rows of at most `places` of `tuples` contents,
+/// so that any `sums` contents (with repetitions) occur at different constants of one of the rows,
+/// where constants beyond a row have content 0. A sum ranges over all constants, so one evaluation
+/// covers all contents of its row. The algorithm is greedy.
 pub fn covers(tuples: usize, sums: usize, places: usize) -> Vec<Vec<usize>> {
     let wanted = (0..sums).fold(vec![Vec::new()], |rows, _| longer(&rows, tuples));
     let wanted: Vec<Vec<usize>> = wanted.into_iter().filter(|row| row.is_sorted()).collect();
@@ -550,8 +548,8 @@ pub fn covers(tuples: usize, sums: usize, places: usize) -> Vec<Vec<usize>> {
     rows
 }
 
-/// All partitions of `n` things, each thing with the number of its class; classes are numbered as
-/// they are met.
+/// Computes all partitions of `n` things, each thing with the number of its class; classes are
+/// numbered in order of occurrence.
 fn partitions(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {

@@ -1,11 +1,10 @@
-//! Values taken apart at their counters: all occurrences in order, and the value with others in
-//! their places.
+//! Counters in values: enumeration of all occurrences in order, and replacement.
 //!
-//! In: a value as a closed normal form, a [`Layout`], which says where in values of a sort counters
-//! are. A finite bag is taken as the list of its elements, each as often as it is in it, since
-//! elements that differ in their counters may have the same abstraction. Sets, functions and
-//! infinite bags that hold counters are refused: what is abstracted there could not be counted.
-//! Cost: linear in the value.
+//! Input: a value as a closed normal form, and a [`Layout`], which gives the positions of counters
+//! in values of a sort. A finite bag is treated as the list of its elements with multiplicity,
+//! since elements that differ in their counters may have the same abstraction. Sets, functions and
+//! infinite bags that contain counters are rejected, because multiplicities would be lost in the
+//! abstraction. Cost: linear in the value.
 
 use crate::flow::{Flow, Type};
 use ahash::AHashMap;
@@ -17,31 +16,32 @@ use mu_data::sort::{SortKind, basic};
 use num_traits::ToPrimitive;
 use std::sync::Arc;
 
-/// Where counters are in the values of a type.
+/// The positions of counters in values of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Nowhere.
+    /// The value contains no counters.
     None,
-    /// The value is one.
+    /// The value is a counter.
     Counter,
-    /// A declared sort some of whose constructors have arguments with counters: see [`Layouts`].
+    /// A declared sort with constructors that have counters in their arguments: see [`Layouts`].
     Named(SortId),
-    /// In the elements of a list.
+    /// The elements of a list.
     List(Arc<Layout>),
-    /// In the elements of a finite bag.
+    /// The elements of a finite bag.
     Bag(Arc<Layout>),
 }
 
-/// The layouts of the arguments of all constructors that have counters in them.
+/// The layouts of the arguments of all constructors that contain counters.
 #[derive(Clone, Debug, Default)]
 pub struct Layouts {
     arguments: AHashMap<OpId, Vec<Layout>>,
-    /// Whether counters of sort Pos are among them.
+    /// True if some counters have the sort Pos.
     pub positive: bool,
 }
 
 impl Layouts {
-    /// The layout of a type. Error: counters where they cannot be told apart.
+    /// Computes the layout of a type. Error: counters in positions where they cannot be
+    /// distinguished.
     pub fn of(
         &mut self,
         flow: &mut Flow,
@@ -88,7 +88,7 @@ impl Layouts {
                         continue;
                     }
                     let Type::Function(types, _) = flow.op(constructor) else { continue };
-                    // Before its arguments, which may be of the same sort.
+                    // Inserted before its arguments, which may be of the same sort.
                     self.arguments.insert(constructor, Vec::new());
                     let sorts = signature.domain_range(signature.op(constructor).sort).0;
                     let mut layouts = Vec::new();
@@ -102,7 +102,7 @@ impl Layouts {
         })
     }
 
-    /// Returns how many counters a value of a layout has at most; `None` if there is no bound.
+    /// Returns the largest number of counters in a value of a layout; `None` if it is unbounded.
     pub fn count(&self, signature: &Signature, layout: &Layout) -> Option<usize> {
         self.count_in(signature, layout, &mut Vec::new())
     }
@@ -137,7 +137,7 @@ impl Layouts {
         }
     }
 
-    /// All counters of a value in order.
+    /// Returns all counters of a value in order.
     pub fn numbers(
         &self,
         signature: &Signature,
@@ -152,8 +152,8 @@ impl Layouts {
         Ok(out)
     }
 
-    /// The value with each counter replaced by what `f` makes of it, in order. A bag's elements
-    /// come as they are met, and one by one: to be normalised by whoever asks.
+    /// Replaces each counter of a value by the result of `f`, in order. A bag's elements come one
+    /// by one, in order of occurrence; the caller normalises the result.
     pub fn map(
         &self,
         signature: &Signature,
@@ -195,7 +195,7 @@ impl Layouts {
                 _ => stuck(),
             },
             Layout::List(of) => {
-                // Along the list, so that a long one needs no stack.
+                // Iterate along the list, so that long lists do not overflow the stack.
                 let (mut heads, mut at) = (Vec::new(), e);
                 while let Some((Builtin::Cons, [head, tail])) = at.as_builtin(signature) {
                     heads.push((self.map(signature, of, head, f)?, at));
@@ -266,14 +266,14 @@ impl Layouts {
     }
 }
 
-/// Whether values of a layout must be normalised after [`Layouts::map`].
+/// True if values of a layout must be normalised after [`Layouts::map`].
 pub fn has_bag(layouts: &Layouts, layout: &Layout) -> bool {
     fn go(layouts: &Layouts, layout: &Layout, seen: &mut Vec<SortId>) -> bool {
         match layout {
             Layout::None | Layout::Counter => false,
             Layout::Bag(_) => true,
             Layout::List(e) => go(layouts, e, seen),
-            // Which constructors are of this sort is not known here: all are looked at.
+            // The constructors of this sort are unknown here, so check all.
             Layout::Named(sort) => {
                 if seen.contains(sort) {
                     return false;

@@ -1,12 +1,12 @@
-//! The local states that components can have which are not told apart.
+//! Reachable local states of untracked components.
 //!
-//! In: a model with enough components ([`crate::replicas`]). Out: a set of local states that has
-//! the first one and is closed: in the abstraction in which no identity is told apart
-//! ([`crate::Crowd`]), what a step that others of these states take part in makes of them is one of
-//! them. So by induction over runs, each component of each instance is always in one of them; also
-//! where some identities are told apart, since these are others there. Cost: the shared states
-//! times the groups, in rounds until nothing is new. The limits of the run end it, and it gives up
-//! when there are more states than [`MOST`].
+//! Input: a model with enough components ([`crate::replicas`]). Output: a set of local states that
+//! contains the initial one and is closed under the steps of the abstraction without tracked
+//! identities ([`crate::Crowd`]), in which all participants have local states of the set. By
+//! induction over runs, each component of each instance is always in one of them. This also holds
+//! with tracked identities, since these are untracked in that abstraction. Cost: the shared states
+//! times the groups, in rounds up to the fixed point. The computation respects the limits of the
+//! run, and gives up above [`MOST`] states.
 
 use crate::base::Base;
 use crate::crowd::{Answer, Crowd, Member, Thread, choices};
@@ -15,16 +15,16 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::{Diagnostic, Stage};
 use mu_model::Model;
 
-/// More states than these, shared or local, are not followed.
+/// Limit on the number of shared or local states; beyond it the computation gives up.
 const MOST: usize = 300_000;
 
-/// Evaluations between two looks at the limits.
+/// Number of evaluations between two checks of the limits.
 const PATIENCE: u32 = 1 << 8;
 
-/// What steps of a group do to an other with a view.
+/// The effects of a group's steps on a participant, by its view.
 type Effects = AHashMap<(usize, usize, Vec<u32>), AHashSet<Vec<u32>>>;
 
-/// The local states, see the module's head.
+/// Computes the reachable local states.
 pub fn others(base: &dyn Base, replicas: &Replicas) -> Result<Vec<Member>, Diagnostic> {
     let crowd = Crowd::new(base, replicas, &[], &[])?;
     if replicas.local.iter().all(Vec::is_empty) && replicas.most == 0 {
@@ -35,16 +35,16 @@ pub fn others(base: &dyn Base, replicas: &Replicas) -> Result<Vec<Member>, Diagn
     Ok(search.members)
 }
 
-/// A step that was found.
+/// A step of the abstraction.
 pub(crate) struct Found {
     pub group: usize,
     pub reads: Vec<u32>,
-    /// What the others that take part show.
+    /// The views of the participants.
     pub views: Vec<Vec<u32>>,
     pub answer: Answer,
 }
 
-/// Ends the search at the limits of the run, which are looked at now and then.
+/// Checks the limits of the run at intervals.
 fn look(crowd: &Crowd, patience: &mut u32) -> Result<(), Diagnostic> {
     if *patience > 0 {
         *patience -= 1;
@@ -55,24 +55,24 @@ fn look(crowd: &Crowd, patience: &mut u32) -> Result<(), Diagnostic> {
     budget.check(0).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)
 }
 
-/// The search for all local states, and all states of what is shared.
+/// Search for all local states, and all states of the shared data.
 pub(crate) struct Search<'c> {
     crowd: &'c Crowd<'c>,
     pub members: Vec<Member>,
     known: AHashSet<Member>,
     pub states: Vec<Vec<u32>>,
     seen: AHashSet<Vec<u32>>,
-    /// What was asked of a group, with the targets.
+    /// Evaluated queries of each group, with the targets.
     asked: AHashMap<(usize, Vec<u32>), (AHashSet<Vec<Vec<u32>>>, AHashSet<Vec<u32>>)>,
     effects: Effects,
-    /// All steps, if they are wanted.
+    /// All steps, if requested.
     pub found: Option<Vec<Found>>,
-    /// Evaluations until the limits are looked at.
+    /// Number of evaluations until the next check of the limits.
     patience: u32,
 }
 
 impl<'c> Search<'c> {
-    /// A search from the first states, which keeps steps in `found` if there is one.
+    /// Creates a search from the initial states, which stores steps in `found` if it is given.
     pub fn new(crowd: &'c Crowd<'c>, found: Option<Vec<Found>>) -> Result<Self, Diagnostic> {
         let (members, states) = (vec![crowd.first()?], vec![crowd.initial()]);
         let (known, seen) = (members.iter().cloned().collect(), states.iter().cloned().collect());
@@ -89,14 +89,14 @@ impl<'c> Search<'c> {
         })
     }
 
-    /// Goes on until nothing is new.
+    /// Repeats rounds up to the fixed point.
     pub fn run(&mut self) -> Result<(), Diagnostic> {
         let mut thread = Thread::new(self.crowd);
         while self.round(&mut thread)? {}
         Ok(())
     }
 
-    /// Gives up when there is too much.
+    /// Gives up above the limit.
     fn bounded(&self) -> Result<(), Diagnostic> {
         if self.states.len() <= MOST && self.members.len() <= MOST {
             return Ok(());
@@ -114,7 +114,7 @@ impl<'c> Search<'c> {
         Err(Diagnostic::new(Stage::Unsupported, text))
     }
 
-    /// Takes all steps from what is known; whether something was new.
+    /// Evaluates all steps of the known states. Returns true if something new was found.
     fn round(&mut self, thread: &mut Thread) -> Result<bool, Diagnostic> {
         self.patience = 0;
         look(self.crowd, &mut self.patience)?;
@@ -161,7 +161,7 @@ impl<'c> Search<'c> {
         Ok(self.states.len() > before || self.members.len() > members)
     }
 
-    /// Evaluates a group for views that are new.
+    /// Evaluates a group for new views.
     fn ask(
         &mut self,
         thread: &mut Thread,
@@ -198,7 +198,7 @@ impl<'c> Search<'c> {
         Ok(())
     }
 
-    /// What steps make of a local state.
+    /// Computes the successors of a local state.
     fn step(&mut self, at: usize) {
         let member = self.members[at].clone();
         for (g, share) in self.crowd.shares.iter().enumerate() {

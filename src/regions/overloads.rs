@@ -1,11 +1,11 @@
-//! Names that are declared for several sorts of numbers.
+//! Rejection of names that are declared for several sorts of numbers.
 //!
-//! In: a specification. Out: the place of a declaration that takes numbers of one sort where
-//! another one of its name takes numbers of another sort. A literal has the least sort that fits,
-//! `f(0)` is that of `Nat` and `f(3)` that of `Pos`, so which of them is meant can depend on the
-//! value of a parameter; the constant that stands for the parameter has one sort.
-//! Sorts are compared as they are written; a declared name counts as a sort of numbers if its
-//! definition has one. Cost: quadratic in the declarations of one name.
+//! Input: a specification. Output: the position of a declaration over numbers of one sort, if
+//! another declaration of the same name is over numbers of another sort. A literal has the least
+//! possible sort: `f(0)` is that of `Nat` and `f(3)` that of `Pos`, so the resolution can depend on
+//! the value of a parameter, but the constant that represents the parameter has one sort. Sorts are
+//! compared by their text; a declared name is a sort of numbers if its definition contains one.
+//! Cost: quadratic in the declarations of one name.
 
 use mu_base::{Diagnostic, Stage};
 use mu_syntax::ast::{Ident, Section, Sort, SortKind, Specification, StructConstructor};
@@ -78,7 +78,7 @@ fn note<'t>(known: &mut Declarations<'t>, name: &'t Ident, domain: Vec<&'t Sort>
     known.entry((name.kind.as_str(), domain.len())).or_default().push((name, domain));
 }
 
-/// The arguments of an operation of a sort.
+/// Returns the arguments of an operation of a sort.
 fn domain(sort: &Sort) -> Vec<&Sort> {
     match &sort.kind {
         SortKind::Function(domain, _) => domain.iter().collect(),
@@ -93,10 +93,10 @@ fn constructors(sort: &Sort) -> &[StructConstructor] {
     }
 }
 
-/// True if a sort is one of numbers, or is made of one. `names`: declared sorts that are.
+/// True if a sort is one of numbers, or contains one. `names`: the declared sorts that do.
 fn has_numbers(sort: &Sort, names: &BTreeSet<&str>) -> bool {
     match &sort.kind {
-        // The constructors of a structured sort say which sort it is.
+        // The constructors of a structured sort determine the sort.
         SortKind::Bool | SortKind::Struct(_) => false,
         SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => true,
         SortKind::List(of)
@@ -111,7 +111,7 @@ fn has_numbers(sort: &Sort, names: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// A sort without its places.
+/// Prints a sort without positions.
 fn text(sort: &Sort) -> String {
     let of = |sort: &Sort| text(sort);
     match &sort.kind {

@@ -1,15 +1,17 @@
-//! Components of which there is one, or several, for each constant of a sort of any size.
+//! Replicated components: one or several for each constant of a sort of any size.
 //!
-//! In: a compiled process with [`SIZE`] such constants that have components and [`MORE`] that have
-//! none ([`crate::counted`]), the specification, the process for one more. Out: [`Replicas`]: whose each slot and summand is, how many identities take part in one step, what steps do with lists of identities ([`crate::words`]).
+//! Input: a compiled process with [`SIZE`] such constants that have components and [`MORE`] that
+//! have none ([`crate::counted`]), the specification, the process for one more constant. Output:
+//! [`Replicas`]: the owner of each slot and summand, the number of identities that participate in
+//! one step, and the operations of steps on lists of identities ([`crate::words`]).
 //!
-//! What is checked, with the place where it is not so: components of different identities are the
-//! same but for the identity, and the process is as it was when identities change places; the
-//! summands of some identities are those of the process for one more; an `allow` around all bounds
-//! how many components take part in a step, each with an action; identities are only copied and
-//! compared, and the list of all is only gone through. So the process for any number of identities
-//! has these summands, once for each choice of identities in the place of those here.
-//! Cost: the text of the summands, for each identity.
+//! The following is checked, and violations are reported with their position. Components of
+//! different identities are the same except for the identity, and the process is invariant under
+//! permutations of identities. The summands of some identities are those of the process for one
+//! more. An `allow` around all components bounds how many of them participate in a step, each with
+//! an action. Identities are only copied and compared, and the list of all identities is only
+//! traversed. So the process for any number of identities has these summands, once for each choice
+//! of identities. Cost: the text of the summands, for each identity.
 
 use crate::rigid::replace;
 use crate::sizes::{Family, SIZE};
@@ -28,44 +30,44 @@ use mu_process::linear::{LinearProcess, Param, ParamRole};
 use mu_process::spec::ProcSpec;
 use std::collections::BTreeSet;
 
-/// So many constants more have no components: letters of lists.
+/// Number of additional constants without components: letters of lists.
 pub const MORE: usize = 40;
 
-/// See the module's head.
+/// The replicated components of a process.
 #[derive(Clone, Debug)]
 pub struct Replicas {
-    /// The identities, those with components first.
+    /// The identities; those with components first.
     pub family: Family,
-    /// By slot: the identity whose component it belongs to.
+    /// For each slot: the identity of its component.
     pub owner: Vec<Option<usize>>,
-    /// By identity: its slots.
+    /// For each identity: its slots.
     pub local: Vec<Vec<Slot>>,
-    /// By slot: whether it holds a list of identities.
+    /// For each slot: true if it contains a list of identities.
     pub lists: Vec<bool>,
-    /// The slot of the list of all, if there is one.
+    /// The slot of the list of all identities, if there is one.
     pub all: Option<Slot>,
-    /// By group.
+    /// The uses of identities by each group.
     pub groups: Vec<Joint>,
-    /// At most so many identities take part in a step.
+    /// Largest number of identities that participate in a step.
     pub most: usize,
-    /// Constructors of lists of identities: the empty one, and that with one more.
+    /// The constructors of lists of identities: empty list, and cons.
     pub list: Option<(OpId, OpId)>,
 }
 
-/// What a group does with identities.
+/// Uses of identities by a group.
 #[derive(Clone, Debug, Default)]
 pub struct Joint {
-    /// Those whose components take part.
+    /// The identities with participating components.
     pub identities: Vec<usize>,
-    /// What it does with lists.
+    /// Its operations on lists.
     pub uses: Uses,
-    /// The list of which it asks more than whether it is empty.
+    /// The list of which it tests more than emptiness.
     pub list: Option<Slot>,
-    /// The lists that become a part of themselves, if they are written.
+    /// The lists that become sublists of themselves, if they are written.
     pub shrinks: Vec<Slot>,
-    /// Variables that it sums over whose value need not be an identity that it reads.
+    /// Number of summed variables that may differ from all identities that it reads.
     pub sums: usize,
-    /// Slots that must hold the same, none of them an identity.
+    /// Slots that must be equal and contain no identity.
     pub equal: Vec<(Slot, Slot)>,
 }
 
@@ -73,7 +75,7 @@ fn refused<T>(text: impl Into<String>, span: Span) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
-/// The process with a parameter in the place of the list of all identities, which no equation
+/// Returns the process with a parameter that replaces the list of all identities, which no equation
 /// defines, and the name of that list.
 pub fn with_list(
     mut process: LinearProcess,
@@ -100,7 +102,7 @@ pub fn with_list(
     let Some(first) = first.map(|op| Expr::op(signature, op)) else {
         return Err(Diagnostic::internal("a sort without constants"));
     };
-    // So that lists can be made.
+    // So that lists can be constructed.
     let empty = Expr::builtin(signature, Builtin::EmptyList, vec![], list);
     let init = Expr::builtin(signature, Builtin::Cons, vec![first, empty], list);
     let by = AHashMap::from([(op, Expr::var(signature, var))]);
@@ -148,8 +150,8 @@ pub fn with_list(
 }
 
 impl Replicas {
-    /// See the module's head. `names`: of all constants; `list`: the name of the list of all;
-    /// `larger`: the process for one identity more, with the names of its constants.
+    /// Analyses a process. `names`: the names of all constants; `list`: the name of the list of
+    /// all; `larger`: the process for one identity more, with the names of its constants.
     pub fn new(
         compiled: &Compiled,
         spec: &ProcSpec,
@@ -218,7 +220,7 @@ impl Replicas {
             list: builtin(Builtin::EmptyList).zip(builtin(Builtin::Cons)),
             family,
         };
-        // Nothing but the list of all is of no component and of that sort.
+        // Only the list of all identities has that sort and belongs to no component.
         let own = process.anatomy.components.len();
         let of_none = |p: &Param| matches!(p.role, ParamRole::Data(c) if c as usize >= own);
         let at = process
@@ -230,7 +232,7 @@ impl Replicas {
         Ok(replicas)
     }
 
-    /// Checks what summands do with identities.
+    /// Checks the uses of identities in summands.
     fn check(
         &mut self,
         compiled: &Compiled,
@@ -317,7 +319,8 @@ impl Replicas {
             if joint.identities.len() > self.most {
                 return refused("a step in which all components take part", summand.span());
             }
-            // One that is read is the same as a part of the state that is no letter of a list.
+            // A summed variable is read if it equals a part of the state that is not a letter of a
+            // list.
             let condition = summand.guard.conjuncts(&signature);
             let is_given = |v: &VarId| {
                 let plain =
@@ -326,7 +329,7 @@ impl Replicas {
             };
             joint.sums = summand.sum_vars.iter().filter(|v| over(v) && !is_given(v)).count();
             self.family.sums.push(sums);
-            // Whether the list of all is empty is not told either.
+            // The emptiness of the list of all identities is not observable either.
             let is_looked_at = |s: &Slot| {
                 self.all == Some(*s) || looked.contains(&process.params[*s as usize].var)
             };
@@ -349,7 +352,8 @@ impl Replicas {
         Ok(())
     }
 
-    /// The letters' constants of a list of identities, in order; none if it is no such list.
+    /// Returns the constants of the letters of a list of identities, in order; `None` if it is not
+    /// such a list.
     pub fn letters(&self, signature: &Signature, list: &Expr) -> Option<Vec<usize>> {
         let (mut letters, mut rest) = (Vec::new(), list.clone());
         loop {
@@ -366,7 +370,7 @@ impl Replicas {
         }
     }
 
-    /// The list of constants.
+    /// Builds the list of these constants.
     pub fn made(&self, signature: &Signature, letters: &[usize]) -> Result<Expr, Diagnostic> {
         let Some((empty, cons)) = self.list else {
             return Err(Diagnostic::internal("there are no lists of identities"));
@@ -382,13 +386,14 @@ impl Replicas {
         Ok(list)
     }
 
-    /// How many identities can be told apart.
+    /// Returns the largest number of identities that can be tracked.
     pub fn room(&self) -> usize {
         SIZE - self.most
     }
 }
 
-/// By parameter of a process with a component for each constant of these names: its constant.
+/// Returns the constant that owns each parameter of a process with a component for each of these
+/// constants.
 pub(crate) fn owners(
     process: &LinearProcess,
     names: &[String],
@@ -396,7 +401,8 @@ pub(crate) fn owners(
     Shape::new(process, names, names.len()).map(|shape| shape.owner)
 }
 
-/// Parameters that a guard asks to be equal, of an enumeration without identities.
+/// Returns the pairs of parameters that a guard requires to be equal, of an enumeration without
+/// identities.
 fn equal_slots(process: &LinearProcess, family: &Family, guard: &Expr) -> Vec<(Slot, Slot)> {
     let signature = &process.data.signature;
     let slot = |e: &Expr| match e.kind {
@@ -418,17 +424,17 @@ fn equal_slots(process: &LinearProcess, family: &Family, guard: &Expr) -> Vec<(S
     guard.conjuncts(signature).iter().filter_map(pair).collect()
 }
 
-/// Whose parts of a linear process are whose.
+/// The ownership of the parts of a linear process.
 struct Shape<'p> {
     process: &'p LinearProcess,
-    /// The constants, those with components first.
+    /// The constants; those with components first.
     constants: Vec<OpId>,
     size: usize,
-    /// By component.
+    /// The owner of each component.
     components: Vec<Option<usize>>,
-    /// By parameter.
+    /// The owner of each parameter.
     owner: Vec<Option<usize>>,
-    /// By parameter: its number among those of its owner.
+    /// For each parameter: its index among those of its owner.
     number: Vec<usize>,
     of: AHashMap<VarId, usize>,
 }
@@ -482,7 +488,7 @@ impl<'p> Shape<'p> {
         self.constants.iter().position(|c| *c == op)
     }
 
-    /// The identities that a component names.
+    /// Returns the identities that a component names.
     fn named_by(&self, component: usize) -> BTreeSet<usize> {
         let mut named = BTreeSet::new();
         let mut see = |e: &Expr| e.each_op(&mut |op| named.extend(self.position(op)));
@@ -501,8 +507,8 @@ impl<'p> Shape<'p> {
         named
     }
 
-    /// The identities of a summand: whose parameters it has, whose components take part, which it
-    /// names.
+    /// Returns the identities of a summand: owners of its parameters, of participating components,
+    /// and names in it.
     fn identities(&self, summand: usize) -> BTreeSet<usize> {
         let summand = &self.process.summands[summand];
         let mut found = BTreeSet::new();
@@ -525,7 +531,7 @@ impl<'p> Shape<'p> {
         found
     }
 
-    /// That identities can change places, and that one more changes nothing for the others.
+    /// Checks that identities can be permuted, and that one more changes nothing for the others.
     fn check(&self, above: &Shape) -> Result<(), Diagnostic> {
         let not = |what: &str| {
             Diagnostic::new(Stage::Unsupported, format!("{what}, of which there may be any number"))
@@ -551,7 +557,7 @@ impl<'p> Shape<'p> {
                 return Err(not("components do not begin alike"));
             }
         }
-        // Behind those of this one, the summands of the last identity of the other.
+        // The summands of this process are followed by those of the last identity of the other.
         let fewer = |s: &Shape, at: &usize| s.identities(*at).iter().all(|i| *i < self.size);
         let more = above.summands(&|i| i);
         let same =
@@ -563,8 +569,7 @@ impl<'p> Shape<'p> {
         Ok(())
     }
 
-    /// The summands as texts, each with its index, in the order of the texts, where identities are
-    /// renamed.
+    /// Returns the summands as texts with identities renamed, sorted, each with its index.
     fn summands(&self, rename: &dyn Fn(usize) -> usize) -> Vec<(String, usize)> {
         let mut all: Vec<(String, usize)> =
             (0..self.process.summands.len()).map(|s| (self.summand(s, rename), s)).collect();
@@ -599,7 +604,7 @@ impl<'p> Shape<'p> {
         text.join("; ")
     }
 
-    /// The initial values by parameter.
+    /// Returns the initial values by parameter.
     fn initial(&self, rename: &dyn Fn(usize) -> usize) -> Vec<(String, String)> {
         let mut writer = Writer { shape: self, rename, vars: None };
         let last = self.process.params.iter().enumerate();
@@ -620,7 +625,8 @@ impl<'p> Shape<'p> {
         }
     }
 
-    /// How many components take part in one step at most. Error: what does not bound them.
+    /// Returns the largest number of components that participate in a step. Error: an operator
+    /// prevents a bound.
     fn bound(&self) -> Result<usize, Diagnostic> {
         let anatomy = &self.process.anatomy;
         let own: Vec<usize> =
@@ -708,12 +714,11 @@ impl<'p> Shape<'p> {
     }
 }
 
-/// Writes expressions so that those of different processes can be compared.
+/// Printer of expressions in a form that is comparable between processes.
 struct Writer<'s, 'p> {
     shape: &'s Shape<'p>,
     rename: &'s dyn Fn(usize) -> usize,
-    /// The other variables, in the order in which they are met; without, all of one name are the
-    /// same.
+    /// The other variables, in order of occurrence; if `None`, all of one name are identified.
     vars: Option<Vec<VarId>>,
 }
 

@@ -1,19 +1,19 @@
-//! Formulas brought into the form that regions can be made for.
+//! Normalisation of formulas to the form that regions support.
 //!
-//! In: a typed formula. Out: the same without negation of modalities ([`positive`]), and with
-//! universal quantifiers over counters (or constants of a sort of any size) gone: those whose
-//! variable a single action gives are moved into its action formula (`forall n. [a(n)]f` becomes
-//! `[exists n. a(n)]f`), the others stand for the whole formula: `forall n. f` in front of it,
-//! where `f` is then checked for each region of `n` ([`Rewriter`]). The result implies the formula,
-//! and is implied by it but where a quantifier's tests are dropped because nothing else needs its
-//! variable.
+//! Input: a typed formula. Output: the same without negated modalities ([`positive`]), and without
+//! universal quantifiers over counters (or constants of a sort of any size). If a single action
+//! determines the variable of a quantifier, the quantifier is moved into its action formula
+//! (`forall n. [a(n)]f` becomes `[exists n. a(n)]f`). Any other quantifier is moved to the front of
+//! the whole formula, `forall n. f`, and `f` is then checked for each region of `n` ([`Rewriter`]).
+//! The result implies the formula. The converse holds except where tests of a quantifier are
+//! dropped because its variable is not used elsewhere.
 //!
-//! A quantifier may leave a conjunction, a box, another universal quantifier, and outside of all
-//! recursion a disjunction. It may leave a fixed point, or `R*`, if the recursion makes no choice,
-//! neither on the way of the quantifier nor anywhere else in the fixed point ([`chooses`]), and if
-//! the quantifier does not depend on the recursion. Then obligations are only passed on, each by
-//! itself, and those of different numbers do not meet (docs/unbounded.md). Cost: linear, times
-//! nesting.
+//! A quantifier may be moved out of a conjunction, a box, another universal quantifier, and,
+//! outside of all recursion, a disjunction. It may be moved out of a fixed point, or `R*`, if the
+//! recursion makes no choice, neither on the path to the quantifier nor anywhere else in the fixed
+//! point ([`chooses`]), and if the quantifier does not depend on the recursion. Then obligations
+//! are only propagated, each independently, and those of different numbers do not interact
+//! (docs/unbounded.md). Cost: linear, times nesting depth.
 
 use crate::ask::binds;
 use crate::flow::{Flow, Type};
@@ -33,8 +33,8 @@ fn state(kind: StateKind, span: Span) -> State {
     State { kind, span }
 }
 
-/// The formula, or its negation, with negations on tests only and sequences in modalities written
-/// out.
+/// Returns the formula, or its negation, with negations on tests only and sequences in modalities
+/// expanded.
 pub fn positive(signature: &mut Signature, f: &State, sign: bool) -> State {
     deep(|| {
         let both =
@@ -93,7 +93,8 @@ fn modality(r: &Regular, all: bool, inner: State, span: Span) -> State {
             let rest = modality(&Regular::Star(a.clone()), all, inner, span);
             modality(a, all, rest, span)
         }
-        // What follows an alternative stays in one place: its fixed points are bound once.
+        // The continuation of an alternative is not duplicated, so that its fixed points are bound
+        // once.
         Regular::Action(_) | Regular::Star(_) | Regular::Alt(..) => {
             let (r, inner) = (Box::new(r.clone()), Box::new(inner));
             state(if all { StateKind::Must(r, inner) } else { StateKind::May(r, inner) }, span)
@@ -101,7 +102,7 @@ fn modality(r: &Regular, all: bool, inner: State, span: Span) -> State {
     })
 }
 
-/// Free data variables of a regular formula.
+/// Collects the free data variables of a regular formula.
 fn regular_vars(r: &Regular, out: &mut Vec<VarId>) {
     deep(|| match r {
         Regular::Action(a) => action_free_vars(a, out),
@@ -113,8 +114,8 @@ fn regular_vars(r: &Regular, out: &mut Vec<VarId>) {
     })
 }
 
-/// Whether a data variable occurs in a formula; every binder has variables of its own, so that an
-/// occurrence is free unless bound in it.
+/// True if a data variable occurs in a formula. Every binder has unique variables, so an occurrence
+/// is free unless bound in it.
 fn mentions(f: &State, v: VarId) -> bool {
     let in_expr = |e: &Expr| {
         let mut free = Vec::new();
@@ -144,7 +145,7 @@ fn mentions(f: &State, v: VarId) -> bool {
     })
 }
 
-/// Whether a formula has a recursion variable that is bound outside.
+/// True if a formula contains a recursion variable that is bound outside.
 fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
     deep(|| match &f.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => false,
@@ -171,7 +172,7 @@ fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
 fn chooses(f: &State) -> bool {
     let out = |g: &State| calls_out(g, &mut Vec::new());
     deep(|| match &f.kind {
-        // What is closed is true or false of a state, whatever the recursion does.
+        // The truth of a closed formula does not depend on the recursion.
         _ if !out(f) => false,
         StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
         StateKind::Exists(..) | StateKind::May(..) => true,
@@ -186,15 +187,15 @@ fn chooses(f: &State) -> bool {
     })
 }
 
-/// Which quantifiers leave a formula.
+/// The quantifiers to move.
 pub enum Picks<'f, 'a> {
     /// Those over counters.
     Counters(&'f mut Flow<'a>),
-    /// Those over constants of a sort that may have any number of them.
+    /// Those over constants of a sort with any number of constants.
     Constants {
         /// The sort.
         sort: SortId,
-        /// Whether such constants are in values of a sort.
+        /// True if values of a sort contain such constants.
         holds: &'f dyn Fn(SortId) -> bool,
         /// The sort's name.
         name: &'f str,
@@ -202,8 +203,8 @@ pub enum Picks<'f, 'a> {
 }
 
 impl Picks<'_, '_> {
-    /// Whether a quantifier over a variable must leave, and whether it can stand for the whole
-    /// formula.
+    /// Returns whether a quantifier over a variable must be moved, and whether it may be moved to
+    /// the front of the whole formula.
     fn of(&mut self, signature: &Signature, v: VarId) -> (bool, bool) {
         match self {
             Picks::Counters(flow) => {
@@ -216,7 +217,7 @@ impl Picks<'_, '_> {
         }
     }
 
-    /// What the quantifiers are over, for messages.
+    /// Describes the domain of the quantifiers, for messages.
     fn what(&self) -> String {
         match self {
             Picks::Counters(_) => {
@@ -229,29 +230,29 @@ impl Picks<'_, '_> {
     }
 }
 
-/// Takes quantifiers over counters, or over constants, out of a formula in positive form.
+/// Rewriter that moves quantifiers over counters or constants in a formula in positive form.
 pub struct Rewriter<'f, 'a> {
-    /// Says which variables are meant.
+    /// Selects the quantifiers.
     pub picks: Picks<'f, 'a>,
-    /// Where new terms are made.
+    /// The signature of new terms.
     pub signature: &'f mut Signature,
-    /// The variables that stand for the whole formula.
+    /// The variables of quantifiers at the front of the whole formula.
     pub fixed: Vec<VarId>,
 }
 
-/// Where the rewriting is.
+/// The path to the current subformula.
 #[derive(Clone, Copy, Default)]
 struct Path {
-    /// Below a fixed point or `R*`.
+    /// True below a fixed point or `R*`.
     recursive: bool,
-    /// Below a choice that is not the same for all numbers: `exists`, a disjunction whose other
-    /// side passes a recursion on, or a recursion that makes choices elsewhere.
+    /// True below a choice that may differ between numbers: `exists`, a disjunction with another
+    /// recursive side, or a recursion that makes choices elsewhere.
     choice: bool,
 }
 
 impl Rewriter<'_, '_> {
-    /// See the module's head. Errors: diamonds, existential quantifiers over counters, quantifiers
-    /// that cannot leave.
+    /// Rewrites a formula. Errors: diamonds, existential quantifiers over counters, quantifiers
+    /// that cannot be moved.
     pub fn formula(&mut self, f: &State) -> Result<State, Diagnostic> {
         self.go(f, Path::default())
     }
@@ -266,7 +267,7 @@ impl Rewriter<'_, '_> {
                     StateKind::And(Box::new(self.go(a, path)?), Box::new(self.go(b, path)?))
                 }
                 StateKind::Or(a, b) => {
-                    // On the way into one side, the other must not hand the recursion on as well.
+                    // Inside one side, the other side must not be recursive as well.
                     let beside = |other: &State| Path {
                         choice: path.choice || path.recursive && calls_out(other, &mut Vec::new()),
                         ..path
@@ -285,7 +286,7 @@ impl Rewriter<'_, '_> {
                         );
                         return Err(Diagnostic::new(Stage::Unsupported, text).or_span(f.span));
                     }
-                    // One instance for all numbers is more than one for each.
+                    // One instance for all numbers is stronger than one for each.
                     StateKind::Exists(
                         vars.clone(),
                         Box::new(self.go(g, Path { choice: true, ..path })?),
@@ -374,8 +375,8 @@ impl Rewriter<'_, '_> {
         })
     }
 
-    /// `forall v. tests => f` with the quantifier in action formulas, if it can go there. It may
-    /// drop tests, never a case.
+    /// Moves the quantifier of `forall v. tests => f` into action formulas, if possible. It may
+    /// drop tests, but no instance.
     fn inward(&mut self, v: VarId, tests: &[Expr], f: &State) -> Option<State> {
         if !mentions(f, v) {
             return Some(f.clone());
@@ -437,7 +438,7 @@ impl Rewriter<'_, '_> {
     }
 }
 
-/// The formula with values for variables.
+/// Substitutes values for variables.
 pub fn substitute(f: &State, by: &Substitution) -> State {
     deep(|| {
         let all = |list: &[Expr]| list.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();

@@ -1,13 +1,13 @@
-//! Constants without a value become parameters of the process that nothing changes.
+//! Conversion of symbolic constants to constant parameters of the process.
 //!
-//! In: a linear process over a constant that no equation defines (`max_operation_id` under `-D
-//! max_operation_id=any`). Out: the process with one more parameter for each such constant, in its
-//! place everywhere, so that a transition group says by its read slots whether its answer
-//! depends on it. Constants that equations define through it (`m_ip_prog_len = max_operation_id +
-//! 1`) are written out. A mapping with arguments whose equations use it would hide that dependence:
-//! if a summand reaches one, it is refused with its place. Cost: linear in the process. Invariant:
-//! for each value, the instance of the result's parameter is the process with the constant defined
-//! so.
+//! Input: a linear process over a constant without an equation (`max_operation_id` under `-D
+//! max_operation_id=any`). Output: the process with one more parameter for each such constant,
+//! which replaces it everywhere, so that the read slots of a transition group show whether its
+//! answer depends on it. Constants that equations define through it (`m_ip_prog_len =
+//! max_operation_id + 1`) are expanded. If the equations of a mapping with arguments use it, the
+//! mapping would hide that dependence. If a summand may use such a mapping, it is rejected with its
+//! position. Cost: linear in the process. Invariant: for each value, the instance of the result's
+//! parameter is the process with the constant defined by that value.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, VarId};
@@ -17,36 +17,36 @@ use mu_data::signature::OpKind;
 use mu_data::sort::basic;
 use mu_process::linear::{LinearProcess, Param, ParamRole};
 
-/// A constant without a value.
+/// A symbolic constant.
 #[derive(Clone, Debug)]
 pub struct Rigid {
     /// Its name.
     pub name: String,
     /// The operation that formulas use.
     pub op: OpId,
-    /// The parameter that stands for it in the process, and its index.
+    /// The variable of its parameter in the process.
     pub var: VarId,
-    /// Index among the process's parameters.
+    /// Index of the parameter.
     pub param: usize,
     /// Its least value: 1 for a constant of sort `Pos`, else 0.
     pub least: i64,
 }
 
-/// What became of the constants of a process.
+/// The symbolic constants of a process, with the constants that depend on them.
 #[derive(Clone, Debug, Default)]
 pub struct Defined {
-    /// The constants without a value.
+    /// The symbolic constants.
     pub rigid: Vec<Rigid>,
-    /// These and those that equations define through them, over the parameters that stand for
-    /// them.
+    /// These and the constants that equations define through them, as expressions over the
+    /// parameters.
     pub constants: AHashMap<OpId, Expr>,
-    /// Initial values of parameters that depend on them, likewise. The process has the least
-    /// values there.
+    /// Initial values of parameters that depend on them, likewise. The process contains the values
+    /// for the least constants.
     pub initial: Vec<(usize, Expr)>,
 }
 
-/// The process over parameters in place of the constants of these names. Errors: a name that is no
-/// undefined number constant; a mapping that hides one.
+/// Replaces the constants with these names by parameters. Errors: a name that is not an undefined
+/// number constant; a mapping that hides one.
 pub fn with_parameters(
     mut process: LinearProcess,
     names: &[String],
@@ -128,8 +128,8 @@ pub fn with_parameters(
     Ok((process, Defined { rigid, constants: by, initial }))
 }
 
-/// Adds to `by` all constants that one unconditional equation defines through those that are there;
-/// the operations whose equations use one otherwise, with the place.
+/// Adds to `by` all constants that one unconditional equation defines through known ones. Returns
+/// the operations with other equations that use one, with the position.
 fn written_out(data: &DataSpec, by: &mut AHashMap<OpId, Expr>) -> AHashMap<OpId, Span> {
     let mut equations: AHashMap<OpId, Vec<&Equation>> = AHashMap::new();
     for e in &data.equations {
@@ -171,7 +171,7 @@ fn written_out(data: &DataSpec, by: &mut AHashMap<OpId, Expr>) -> AHashMap<OpId,
     }
 }
 
-/// An operation that hides a constant and that the evaluation of an expression may come to.
+/// Finds an operation that hides a constant and that the evaluation of an expression may use.
 fn reached(data: &DataSpec, e: &Expr, hiding: &AHashMap<OpId, Span>) -> Option<(OpId, Span)> {
     if hiding.is_empty() {
         return None;
@@ -193,7 +193,7 @@ fn reached(data: &DataSpec, e: &Expr, hiding: &AHashMap<OpId, Span>) -> Option<(
     None
 }
 
-/// The expression with constants replaced; shares what does not change.
+/// Replaces constants in an expression, sharing unchanged parts.
 pub fn replace(e: &Expr, by: &AHashMap<OpId, Expr>) -> Expr {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         let kind = match &e.kind {

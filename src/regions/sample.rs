@@ -1,57 +1,57 @@
-//! Enough concrete numbers: for given abstract numbers, valuations of the constants and numbers
-//! that show everything that any can show.
+//! Sampling of concrete numbers: for given abstract numbers, enough valuations of the constants and
+//! numbers to show all possible behaviours.
 //!
-//! What an evaluation does with counters depends on comparisons of differences with offsets up to a
-//! bound (see [`crate::flow`]). So two choices of numbers are alike if, put in order, they have the
-//! same ties, and the same gaps between neighbours as far as these are below the bound. One choice
-//! for each likeness is enough: all orders with ties are enumerated, with gaps of 1 to the bound,
-//! the last standing for all larger ones. Each choice has a *twin* of the same likeness whose large
-//! gaps are larger, so that the claim can be put to the test. After the clock regions of Alur, Dill
-//! (1994), for differences of integers.
+//! The effect of an evaluation on counters depends on comparisons of differences with offsets up to
+//! a bound (see [`crate::flow`]). So two choices of numbers are equivalent if, in sorted order,
+//! they have the same ties, and the same gaps between neighbours up to the bound. One choice per
+//! equivalence class is enough: all orders with ties are enumerated, with gaps of 1 to the bound,
+//! where the last represents all larger gaps. Each choice has an equivalent *twin* with larger
+//! large gaps, so that the claim can be tested. After the clock regions of Alur, Dill (1994), for
+//! differences of integers.
 //!
 //! Cost: (orders with ties) × bound^(numbers); a few hundred for the numbers that one transition
 //! group reads.
 
 use crate::cuts::{Case, Grain, Line, Term};
 
-/// Constants and numbers.
+/// Values of the constants and numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Of each base.
+    /// The value of each base.
     pub valuation: Vec<i64>,
-    /// Of each occurrence that was asked for.
+    /// The value of each requested occurrence.
     pub numbers: Vec<i64>,
 }
 
-/// What is asked for.
+/// A request for samples.
 pub struct Wanted<'a> {
     /// The cuts.
     pub line: &'a Line,
     /// The case.
     pub case: &'a Case,
-    /// Of each number the block that it is in, by grain.
+    /// For each number: its granularity and block.
     pub numbers: &'a [(Grain, i64)],
     /// Literals that numbers are compared with.
     pub literals: &'a [i64],
-    /// Gaps of this size stand for all larger ones.
+    /// Gaps of this size represent all larger ones.
     pub bound: i64,
 }
 
-/// More than these are not enumerated.
+/// Limit on the number of samples; beyond it none are returned.
 pub const MOST: usize = 200_000;
 
 struct Chain<'a> {
     wanted: &'a Wanted<'a>,
     tests: Vec<crate::cuts::Test>,
-    /// Bases without zero, then numbers.
+    /// The positions of the bases without zero, then of the numbers.
     places: Vec<Option<i64>>,
-    /// The same with larger gaps.
+    /// The same for the twin.
     twins: Vec<i64>,
     out: Vec<(Sample, Sample)>,
     full: bool,
 }
 
-/// All samples, each with its twin; none if there are too many.
+/// Returns all samples, each with its twin; `None` if there are too many.
 pub fn samples(wanted: &Wanted) -> Option<Vec<(Sample, Sample)>> {
     let count = wanted.line.least.len() - 1 + wanted.numbers.len();
     let mut chain = Chain {
@@ -66,7 +66,7 @@ pub fn samples(wanted: &Wanted) -> Option<Vec<(Sample, Sample)>> {
     (!chain.full).then_some(chain.out)
 }
 
-/// By how much a twin's large gaps are larger.
+/// The enlargement of a twin's large gaps.
 const STRETCH: i64 = 3;
 
 impl Chain<'_> {
@@ -74,22 +74,22 @@ impl Chain<'_> {
         self.places.iter().any(Option::is_none)
     }
 
-    /// Puts some of what is left at a position, in all ways, and goes on.
+    /// Places each possible subset of the remaining items at a position, and continues.
     fn position(&mut self, at: i64, twin: i64) {
         if self.full {
             return;
         }
-        // Gaps before a literal are exact, and a literal is not passed by.
+        // Gaps before a literal are exact, and no gap passes a literal.
         let literal = self.wanted.literals.contains(&at);
         if self.wanted.literals.iter().any(|l| *l >= at) && at != twin {
-            // A twin would leave the literal behind: the gap is taken as it is.
+            // A twin would pass the literal, so the gap is not enlarged.
             return self.position(at, at);
         }
         self.subset(0, at, twin, literal || at == 0);
     }
 
-    /// Decides for each of what is left from `from` on whether it is here. `any`: something is here
-    /// already.
+    /// Decides for each remaining item from `from` on whether it is at this position. `any`: some
+    /// item is here already.
     fn subset(&mut self, from: usize, at: i64, twin: i64, any: bool) {
         if self.full {
             return;
@@ -109,7 +109,7 @@ impl Chain<'_> {
         self.subset(i + 1, at, twin, any);
     }
 
-    /// All that is here is placed: next position, or the end.
+    /// Continues with the next position, or ends, after all items of this position are placed.
     fn proceed(&mut self, at: i64, twin: i64) {
         if !self.numbers_fit(at) {
             return;
@@ -125,8 +125,8 @@ impl Chain<'_> {
                 self.position(at + gap, twin + gap + stretch);
             }
         }
-        // Beyond the gap that stands for all larger ones: the literal, and what is close enough to
-        // it for all that is left to stand in a row before it.
+        // Beyond the gap that represents all larger ones: the literal, and the positions so close
+        // to it that the remaining items fit in a row before it.
         if let Some(l) = next_literal {
             let left = self.places.iter().filter(|p| p.is_none()).count() as i64;
             for place in (l - self.wanted.bound * left).max(at + self.wanted.bound + 1)..=l {
@@ -143,7 +143,7 @@ impl Chain<'_> {
         if base == 0 { Some(0) } else { self.places[base - 1] }
     }
 
-    /// Whether a base may be here: its tests against those placed.
+    /// True if a base may be at this position, by its tests against the placed ones.
     fn fits(&self, i: usize, at: i64) -> bool {
         if i >= self.bases() {
             return true;
@@ -162,7 +162,7 @@ impl Chain<'_> {
         })
     }
 
-    /// Whether the numbers here are in their blocks. Offsets of cuts are not negative, so a cut at
+    /// True if the numbers here are in their blocks. Offsets of cuts are not negative, so a cut at
     /// a base above is above.
     fn numbers_fit(&self, at: i64) -> bool {
         let value = |c: Term| self.base(c.base).map(|b| b + c.offset);

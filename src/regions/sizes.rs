@@ -1,19 +1,19 @@
-//! Sorts with any number of constants: values and addresses that are only copied and compared for
-//! equality (data independence).
+//! Data independence: sorts with any number of constants, such as values and addresses that are
+//! only copied and compared for equality.
 //!
-//! In: a compiled process with [`SIZE`] constants of such a sort ([`crate::counted`]), a formula.
-//! Out: a [`Family`], after the check that nothing depends on which constants there are or how
-//! many: none is named, none is ordered, no quantifier, set or function of the data ranges over
-//! them but arrays, and sums; and [`Assigned`] formulas, one for each way in which what the formula
-//! quantifies over can be equal or different, each with the number of constants that it tells
-//! apart. [`crate::Merged`] then has a step where some size has one. The formula may tell constants
-//! in labels only from those.
+//! Input: a compiled process with [`SIZE`] constants of such a sort ([`crate::counted`]), a
+//! formula. Output: a [`Family`], after the check that nothing depends on the identity or number of
+//! the constants: none is named, none is ordered, no quantifier, set or function of the data ranges
+//! over them except arrays and sums; and [`Assigned`] formulas, one for each partition of the
+//! variables that the formula quantifies over, each with the number of constants that it
+//! distinguishes. [`crate::Merged`] then has a step if some size has one. The formula may compare
+//! constants in labels only with those.
 //!
-//! Why all sizes: a renaming of constants commutes with evaluation, since nothing names or orders
-//! them; an evaluation speaks of the constants that it reads and sums over, which [`SIZE`] are
-//! enough for, or the run says that they are not. docs/unbounded.md has the argument; after
-//! Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004). Cost: linear in process
-//! and formula.
+//! Correctness for all sizes: a renaming of constants commutes with evaluation, since nothing names
+//! or orders them. An evaluation depends only on the constants that it reads and sums over, for
+//! which [`SIZE`] constants are enough, or the run reports that they are not. docs/unbounded.md
+//! contains the proof; after Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004).
+//! Cost: linear in process and formula.
 
 use crate::ask::binds;
 use crate::base::constants;
@@ -31,25 +31,25 @@ use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 use mu_model::Model;
 use mu_process::spec::{Proc, ProcKind, ProcSpec};
 
-/// So many constants stand for any number of them.
+/// Number of constants that represent any number of them.
 pub const SIZE: usize = 7;
 
-/// A sort with any number of constants, as a process uses it.
+/// A sort with any number of constants, and its uses in a process.
 #[derive(Clone, Debug)]
 pub struct Family {
     /// The name of the sort.
     pub name: String,
     /// The sort.
     pub sort: SortId,
-    /// The constants that there may be any number of; the sort may have others.
+    /// The constants of which there may be any number; the sort may have others.
     pub constants: Vec<OpId>,
-    /// By slot: whether its values have constants of the family in them.
+    /// For each slot: true if its values may contain constants of the family.
     pub slots: Vec<bool>,
-    /// By slot: the sort of its entries, if it is an array over the sort.
+    /// For each slot: the sort of its entries, if it is an array over the sort.
     pub arrays: Vec<Option<SortId>>,
-    /// By group: how many variables over the sort it sums over.
+    /// For each group: the number of summed variables over the sort.
     pub sums: Vec<usize>,
-    /// The list of all constants, which formulas may not speak of.
+    /// The list of all constants, which formulas must not use.
     pub(crate) all: Option<OpId>,
     holding: AHashSet<SortId>,
     updates: AHashMap<SortId, OpId>,
@@ -64,8 +64,8 @@ fn deep<T>(f: impl FnOnce() -> T) -> T {
 }
 
 impl Family {
-    /// The family of the constants of these names. Errors: the process depends on which they are,
-    /// with the place.
+    /// Creates the family of the constants with these names. Errors: the process depends on their
+    /// identity, with the position.
     pub fn new(compiled: &Compiled, spec: &ProcSpec, names: &[String]) -> Result<Self, Diagnostic> {
         let mut family = Self::named(compiled, names)?;
         family.written(spec, &AHashMap::new())?;
@@ -73,7 +73,7 @@ impl Family {
         Ok(family)
     }
 
-    /// The family of the constants of these names, of which nothing is checked.
+    /// Creates the family of the constants with these names, without checks.
     pub(crate) fn named(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
         let process = compiled.process();
         let signature = &process.data.signature;
@@ -103,8 +103,8 @@ impl Family {
         })
     }
 
-    /// Families in the order in which their constants can be merged: what arrays over one hold is
-    /// merged before it. Error: arrays over each other's sorts.
+    /// Sorts families in the order of merging: entries of arrays over a family are merged before
+    /// it. Error: arrays over each other's sorts.
     pub fn ordered(mut families: Vec<Self>) -> Result<Vec<Self>, Diagnostic> {
         families.sort_by_key(|f| f.arrays.iter().any(Option::is_some));
         for (i, family) in families.iter().enumerate() {
@@ -121,17 +121,17 @@ impl Family {
         Ok(families)
     }
 
-    /// Whether values of a sort may have constants of the family in them.
+    /// True if values of a sort may contain constants of the family.
     pub fn holds(&self, sort: SortId) -> bool {
         self.holding.contains(&sort)
     }
 
-    /// The update of arrays of a sort.
+    /// Returns the update operation of arrays of a sort.
     pub fn update_of(&self, sort: SortId) -> Option<OpId> {
         self.updates.get(&sort).copied()
     }
 
-    /// The sort of the entries, if a sort is one of arrays over the family.
+    /// Returns the sort of the entries, if a sort is one of arrays over the family.
     fn array(&self, signature: &Signature, sort: SortId) -> Option<SortId> {
         match signature.sorts.kind(sort) {
             SortKind::Function(from, to) if from[..] == [self.sort] && !self.holds(*to) => {
@@ -200,7 +200,7 @@ impl Family {
         Ok(())
     }
 
-    /// Whether constants can be told apart in values of a sort: they are in lists, finite bags and
+    /// Checks that the constants in values of a sort are distinguishable: in lists, finite bags and
     /// constructors.
     pub(crate) fn plain(
         &self,
@@ -235,8 +235,8 @@ impl Family {
         Ok(())
     }
 
-    /// Checks the processes as they are written, with these terms for operations: linearisation
-    /// evaluates closed conditions for the constants that there happen to be.
+    /// Checks the source processes, with these terms for operations, because linearisation
+    /// evaluates closed conditions for the current constants.
     pub(crate) fn written(
         &self,
         spec: &ProcSpec,
@@ -289,7 +289,7 @@ impl Family {
         Ok(())
     }
 
-    /// Whether an expression means the same whichever constants there are.
+    /// Checks that the value of an expression does not depend on the number of constants.
     pub(crate) fn expr(&self, signature: &Signature, e: &Expr) -> Result<(), Diagnostic> {
         deep(|| match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => Ok(()),
@@ -310,7 +310,7 @@ impl Family {
                 e.span,
             ),
             ExprKind::Op(op) => {
-                // An order, even where it is not applied.
+                // An order, even if it is not applied.
                 let ordered = matches!(
                     signature.op(*op).kind,
                     OpKind::Builtin(
@@ -334,7 +334,7 @@ impl Family {
                 if ordered && from.iter().any(|s| self.holds(*s)) {
                     return refused(format!("constants of `{}` are ordered", self.name), e.span);
                 }
-                // `!{x} == {y}` is true of two constants only.
+                // `!{x} == {y}` holds only if there are two constants.
                 if signature.op(*op).kind == OpKind::Builtin(Builtin::Complement)
                     && from.iter().any(|s| self.holds(*s))
                 {
@@ -373,7 +373,7 @@ impl Family {
         })
     }
 
-    /// The sorts that a sort is made of, and what these are made of.
+    /// Returns the sorts that a sort is composed of, recursively.
     pub(crate) fn within(&self, signature: &Signature, sort: SortId) -> AHashSet<SortId> {
         let (mut open, mut seen) = (parts(signature, sort), AHashSet::new());
         while let Some(sort) = open.pop() {
@@ -384,7 +384,7 @@ impl Family {
         seen
     }
 
-    /// Whether there are functions of the family in a sort.
+    /// True if a sort contains functions over the family.
     fn over(&self, signature: &Signature, sort: SortId) -> bool {
         let (mut open, mut seen) = (vec![sort], AHashSet::new());
         while let Some(sort) = open.pop() {
@@ -401,16 +401,16 @@ impl Family {
         false
     }
 
-    /// The formulas that stand for a formula, see the module's head.
+    /// Returns the formulas that together represent a formula, one for each partition.
     pub fn assigned(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
-        // A formula brings sorts of its own, such as sets of the constants.
+        // A formula has additional sorts, such as sets of the constants.
         Self { holding: holding(&formula.data.signature, self.sort), ..self.clone() }
             .assigned_in(formula)
     }
 
-    /// The same if all sorts of the formula are known.
+    /// Returns the same, if all sorts of the formula are known.
     fn assigned_in(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
-        // With equations of its own.
+        // A formula has its own equations.
         self.data(&formula.data)?;
         let mut signature = formula.data.signature.clone();
         let plain = positive(&mut signature, &formula.formula, true);
@@ -471,7 +471,7 @@ impl Family {
     }
 }
 
-/// The sorts with values that may have values of a sort in them, itself included.
+/// Returns the sorts that may contain values of a given sort, including itself.
 fn holding(signature: &Signature, sort: SortId) -> AHashSet<SortId> {
     let mut holding = AHashSet::from([sort]);
     while let Some(more) = (0..signature.sorts.len()).map(SortId::new).find(|s| {
@@ -483,22 +483,22 @@ fn holding(signature: &Signature, sort: SortId) -> AHashSet<SortId> {
     holding
 }
 
-/// A formula about constants of a family, of which it tells apart the first `tracked`.
+/// A formula about constants of a family that distinguishes the first `tracked`.
 #[derive(Clone, Debug)]
 pub struct Assigned {
-    /// The formula, with constants for what it quantified over.
+    /// The formula, with constants for its quantified variables.
     pub formula: TypedFormula,
-    /// So many constants stay apart.
+    /// Number of tracked constants.
     pub tracked: usize,
-    /// The choice, for people.
+    /// The partition, as text for users.
     pub what: String,
 }
 
-/// What a formula asks of constants in labels: only whether they are those that it quantified over.
+/// Check that a formula compares constants in labels only with those that it quantifies over.
 struct Question<'f> {
     family: &'f Family,
     signature: &'f Signature,
-    /// Variables that a label gives, with where: the names of the multi-action, its action, the
+    /// Variables that a label determines. For each multi-action, by its names: the action and the
     /// argument.
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
 }
@@ -618,7 +618,7 @@ impl Question<'_> {
         free.iter().any(|v| self.labels.iter().any(|l| l.0 == *v))
     }
 
-    /// A test: constants of labels are compared with others one by one.
+    /// Checks a test: constants of labels are compared with others one by one.
     fn test(&self, e: &Expr) -> Result<(), Diagnostic> {
         self.family.expr(self.signature, e)?;
         self.told(e)
@@ -656,7 +656,7 @@ impl Question<'_> {
     }
 }
 
-/// Sorts that a sort is made of.
+/// Returns the sorts that a sort is composed of.
 fn parts(signature: &Signature, sort: SortId) -> Vec<SortId> {
     match signature.sorts.kind(sort) {
         SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {

@@ -1,12 +1,11 @@
-//! A formula on a process with parameters without a value, ready to be checked case by case.
+//! Preparation of a formula on a process with symbolic parameters for checking case by case.
 //!
-//! In: the compiled process, the formula. Out: cases, and for each case the abstract model and the
-//! formula with the case's numbers in the place of what it quantifies over. How finely numbers are
-//! told apart is a choice that soundness does not depend on ([`Levels`]): at first as many cases as
-//! possible are taken as one, and slots that are neither increased nor compared by order are told
-//! apart only by what the formula asks; then cases one by one; then all numbers are told apart by
-//! intervals; then the constants that the process compares with are cuts as well. Cost: two passes
-//! over process and formula.
+//! Input: the compiled process, the formula. Output: cases, and for each case the abstract model
+//! and the formula with the case's numbers for its quantified variables. The granularity of numbers
+//! does not affect soundness ([`Levels`]). At first as many cases as possible are joined, and slots
+//! that are neither increased nor ordered distinguish only the predicates of the formula. Then
+//! cases are separated; then all numbers are distinguished by intervals; then the constants that
+//! the process compares with are cuts as well. Cost: two passes over process and formula.
 
 use crate::abstraction::{Content, Facts, GroupFacts, Regions};
 use crate::ask::Asker;
@@ -27,12 +26,13 @@ use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 use mu_model::Model;
 
-/// How finely numbers are told apart.
+/// The granularity of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Levels {
     /// As [`Levels::Coarse`], with joined cases: see [`Line::joined`].
     Joined,
-    /// Slots whose numbers are only copied and compared for equality as coarsely as labels.
+    /// Slots with numbers that are only copied and compared for equality have the granularity of
+    /// labels.
     Coarse,
     /// All slots by intervals.
     Intervals,
@@ -41,15 +41,16 @@ pub enum Levels {
 }
 
 impl Levels {
-    /// From coarse to fine.
+    /// All levels, from coarse to fine.
     pub const ALL: [Levels; 4] =
         [Levels::Joined, Levels::Coarse, Levels::Intervals, Levels::Guards];
 }
 
-/// No more valuations than these are enumerated for cases.
+/// Limit on the number of valuations that are enumerated for cases; beyond it the study is an
+/// error.
 const MOST_VALUATIONS: u64 = 5_000_000;
 
-/// See the module's head.
+/// A formula with its cases and abstract models.
 pub struct Study<'a> {
     compiled: &'a Compiled,
     defined: &'a Defined,
@@ -63,8 +64,8 @@ pub struct Study<'a> {
 }
 
 impl<'a> Study<'a> {
-    /// Studies a formula. `formula`'s data are those of the compiled process. Errors say what
-    /// stands in the way, with its place.
+    /// Analyses a formula over the data of the compiled process. Errors describe the obstacle, with
+    /// its position.
     pub fn new(
         compiled: &'a Compiled,
         defined: &'a Defined,
@@ -113,7 +114,7 @@ impl<'a> Study<'a> {
         let mut predicates = asker.predicates;
         let mut facts = facts(compiled, defined, &mut flow, &signature)?;
         if facts.layouts.positive {
-            // So that no number of sort Pos is ever put together with zero.
+            // Separate zero from the numbers of sort Pos.
             predicates.push(Predicate::Less(Term::literal(1)));
         }
         predicates.sort_unstable();
@@ -132,7 +133,7 @@ impl<'a> Study<'a> {
         let mut literals = flow.literals();
         literals.extend(initial_numbers(compiled, &facts, &signature)?);
         for cut in &cuts {
-            // So that a number of the initial state has its interval.
+            // Determine the interval of each number of the initial state.
             tests.extend(literals.iter().map(|l| Asked::side(*cut, Term::literal(*l))));
             tests.extend(
                 (1..=defined.rigid.len())
@@ -158,25 +159,24 @@ impl<'a> Study<'a> {
         Ok(Self { compiled, defined, formula, fixed, facts, line, grains, cases })
     }
 
-    /// The cases.
+    /// Returns the cases.
     pub fn cases(&self) -> &[Case] {
         &self.cases
     }
 
-    /// The formula, with what it quantifies over as free variables.
+    /// Returns the rewritten formula, with the quantified numbers as free variables.
     pub(crate) fn rewritten(&self) -> &TypedFormula {
         &self.formula
     }
 
-    /// Sorts of the parameters without a value, then of the numbers that the formula quantifies
-    /// over.
+    /// Returns the sorts of the symbolic parameters, then of the quantified numbers.
     pub(crate) fn sorts(&self) -> Vec<SortId> {
         let signature = &self.formula.data.signature;
         let rigid = self.defined.rigid.iter().map(|r| signature.op(r.op).sort);
         rigid.chain(self.fixed.iter().map(|v| signature.var(*v).sort)).collect()
     }
 
-    /// Their names.
+    /// Returns their names.
     pub(crate) fn names(&self) -> Vec<String> {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
         names
@@ -184,14 +184,15 @@ impl<'a> Study<'a> {
             .collect()
     }
 
-    /// The tests whose outcomes cases have.
+    /// Returns the tests with outcomes in cases.
     pub(crate) fn tests(&self) -> Vec<Test> {
         self.line.tests_of_cases()
     }
 
-    /// Fails if a valuation is of no case, among many drawn at random.
+    /// Fails if a random valuation belongs to no case.
     ///
     /// # Errors
+    ///
     /// Internal, with the valuation.
     pub fn all_covered(&self, seed: u64) -> Result<(), Diagnostic> {
         let mut literals = literals_of(self.compiled.process(), &self.formula.data);
@@ -211,12 +212,12 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// The constants without a value, with those of a valuation.
+    /// Returns the symbolic constants with their values in a valuation.
     pub(crate) fn constants(&self, valuation: &[i64]) -> Vec<(OpId, i64)> {
         self.defined.rigid.iter().zip(&valuation[1..]).map(|(r, n)| (r.op, *n)).collect()
     }
 
-    /// The values of the process's parameters that stand for them.
+    /// Returns the values of the process parameters that represent them.
     pub(crate) fn parameter_values(&self, valuation: &[i64]) -> Vec<Expr> {
         let signature = &self.formula.data.signature;
         self.defined
@@ -227,14 +228,14 @@ impl<'a> Study<'a> {
             .collect()
     }
 
-    /// The values of the numbers that the formula quantifies over.
+    /// Returns the values of the numbers that the formula quantifies over.
     pub(crate) fn fixed_values(&self, valuation: &[i64]) -> Substitution {
         let signature = &self.formula.data.signature;
         let values = self.fixed.iter().zip(&valuation[1 + self.defined.rigid.len()..]);
         values.map(|(v, n)| (*v, Expr::number(*n, signature.var(*v).sort))).collect()
     }
 
-    /// What a case is, for people: the values that stand for it.
+    /// Describes a case for users, by its representative values.
     pub fn describe(&self, case: &Case) -> String {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
         let names = names
@@ -246,7 +247,7 @@ impl<'a> Study<'a> {
             .join(", ")
     }
 
-    /// The values of the parameters that stand for a case.
+    /// Returns the representative values of the parameters of a case.
     pub fn values(&self, case: &Case) -> Vec<(String, usize)> {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
         names
@@ -255,12 +256,12 @@ impl<'a> Study<'a> {
             .collect()
     }
 
-    /// The abstract model of a case.
+    /// Returns the abstract model of a case.
     pub fn model<'s>(&'s self, case: &'s Case) -> Result<Regions<'s>, Diagnostic> {
         Regions::new(self.compiled, &self.facts, &self.line, case, &self.grains)
     }
 
-    /// The formula of a case: closed, with the case's values, and without what these decide.
+    /// Returns the formula of a case: closed, with the case's values, and simplified.
     pub fn formula(&self, case: &Case) -> Result<TypedFormula, Diagnostic> {
         let mut formula = self.formula.clone();
         let signature = &formula.data.signature;
@@ -287,7 +288,7 @@ impl<'a> Study<'a> {
     }
 }
 
-/// A formula without negations, where closed tests are decided and constants are gone.
+/// Simplifies a formula without negations by deciding closed tests.
 fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
     stacker::maybe_grow(128 << 10, 4 << 20, || {
         let constant = |value: bool| State {
@@ -306,7 +307,7 @@ fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
                 f.kind.clone()
             }
             StateKind::And(a, b) | StateKind::Or(a, b) => {
-                // The value that decides the whole.
+                // The truth value that decides the conjunction or disjunction.
                 let all = matches!(f.kind, StateKind::And(..));
                 let a = decided(engine, a)?;
                 if is(&a, !all) {
@@ -355,7 +356,7 @@ fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
     })
 }
 
-/// A constant over parameters as a term.
+/// Converts a constant over parameters to a term.
 fn plain_term(
     flow: &Flow,
     signature: &Signature,
@@ -380,7 +381,7 @@ fn plain_term(
     }
 }
 
-/// Terms over parameters without a value that a condition compares with.
+/// Collects the terms over symbolic parameters that a condition compares with.
 fn bounds(
     flow: &Flow,
     signature: &Signature,
@@ -412,7 +413,7 @@ fn bounds(
     });
 }
 
-/// The counters of the initial state, whose intervals are to be the same in a whole case.
+/// Returns the counters of the initial state. Their intervals must be the same in the whole case.
 fn initial_numbers(
     compiled: &Compiled,
     facts: &Facts,
@@ -435,7 +436,7 @@ fn initial_numbers(
     Ok(found)
 }
 
-/// What the analysis says of slots, labels and groups.
+/// Computes the results of the analysis for slots, labels and groups.
 fn facts(
     compiled: &Compiled,
     defined: &Defined,
@@ -508,9 +509,9 @@ fn facts(
     Ok(Facts { contents, arguments, layouts, groups, start, ..Facts::default() })
 }
 
-/// Whether a condition can only hold if a variable that is summed over has the value of a number
-/// that stands in the state: it equals a part of the state, or is a number in an element of a list
-/// or finite bag there. (There are no sets or infinite bags with counters in states.)
+/// True if a condition implies that a summed variable equals a number in the state: it equals a
+/// part of the state, or is a number in an element of a list or finite bag there. (States contain
+/// no sets or infinite bags of counters.)
 pub(crate) fn is_read(
     signature: &Signature,
     condition: &Expr,
@@ -530,7 +531,7 @@ pub(crate) fn is_read(
     })
 }
 
-/// Whether a term is a variable, or has it as an argument of constructors.
+/// True if a term is a variable, or has it as an argument of constructors.
 fn has_argument(signature: &Signature, e: &Expr, var: VarId) -> bool {
     match &e.kind {
         ExprKind::Var(v) => *v == var,
@@ -542,8 +543,8 @@ fn has_argument(signature: &Signature, e: &Expr, var: VarId) -> bool {
     }
 }
 
-/// Whether an expression is a parameter of the process or a part of one, so that all its numbers
-/// stand in the state.
+/// True if an expression is a parameter of the process or a part of one, so that all its numbers
+/// occur in the state.
 fn is_part(signature: &Signature, e: &Expr, summed: &[VarId]) -> bool {
     use Builtin::{FBagToBag, Head, NatToInt, PosToInt, PosToNat, RHead, RTail, Tail};
     match &e.kind {
@@ -564,7 +565,7 @@ fn is_part(signature: &Signature, e: &Expr, summed: &[VarId]) -> bool {
     }
 }
 
-/// Literals that counters may be compared with when these expressions are evaluated.
+/// Collects the literals that counters may be compared with when these expressions are evaluated.
 fn all_compared<'e>(
     flow: &mut Flow,
     signature: &Signature,
@@ -577,10 +578,10 @@ fn all_compared<'e>(
     literals
 }
 
-/// Literals that counters may be compared with in an evaluation: those beneath a comparison, a
-/// mapping, a function or a sum, and those of all equations that the evaluation may use. One that
-/// is just put somewhere is compared with nothing here. A literal that is added to something is an
-/// offset, not a number by itself.
+/// Collects the literals that counters may be compared with in an evaluation: those below a
+/// comparison, a mapping, a function or a sum, and those of all equations that the evaluation may
+/// use. A literal that is only assigned is not compared here. A literal that is added is an offset,
+/// not a number.
 fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out: &mut Vec<i64>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some(n) = flow.literal(e) {
@@ -591,7 +592,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
         }
         match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => {}
-            // A constant that is just put somewhere stands for its definition.
+            // A constant that is only assigned is its definition.
             ExprKind::Op(op) => match flow.definition(*op).filter(|_| !within) {
                 Some(definition) => compared(flow, signature, definition, false, out),
                 None => out.extend(flow.inside(*op).iter()),
@@ -631,7 +632,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
                                     | PosToInt
                                     | NatToInt
                             );
-                            // Such as a control location.
+                            // For example a control location.
                             let others: Vec<&Expr> =
                                 args.iter().filter(|a| flow.literal(a).is_none()).collect();
                             let compares = matches!(
@@ -644,7 +645,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
                             }
                         }
                     },
-                    // A function that is computed here.
+                    // A computed function.
                     _ => {
                         within = true;
                         compared(flow, signature, head, true, out);
@@ -661,8 +662,8 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
     });
 }
 
-/// Slots by intervals where numbers are increased or compared by order, or go from there to such a
-/// slot.
+/// Computes the granularity of slots: intervals for slots with numbers that are increased or
+/// ordered, or flow to such a slot.
 fn grains(compiled: &Compiled, facts: &Facts, signature: &Signature) -> Vec<Grain> {
     let process = compiled.process();
     let slot_of: AHashMap<VarId, usize> =

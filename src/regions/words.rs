@@ -1,16 +1,16 @@
-//! Lists of identities, as words of which any number of letters is not told.
+//! Lists of identities as words with blocks of untracked identities.
 //!
-//! In: expressions of a process with a sort of any number of constants, lists over which are parts
-//! of the list of all of them. Out: whether what is done with such lists sees no more of a block of
-//! letters that are alike than whether it is short ([`Lists`]), and how many letters that are; the
-//! words that stand for all that a word with blocks can be ([`words`]).
+//! Input: expressions of a process with a sort of any number of constants, and lists over it that
+//! are sublists of the list of all constants. Output: a check that the operations on such lists
+//! observe of a block of equivalent letters only its length up to a small bound ([`Lists`]), with
+//! that bound; and the words that represent all concretisations of a word with blocks ([`words`]).
 //!
-//! Admitted are copies, `[]`, comparisons with it, `head`, `tail`, `if`, and mappings that go
-//! through a list once, letter by letter, and keep or drop each by what it is, not by where
-//! (*sieves*: [`Lists::sieves`]). So all lists have letters that differ from each other, and
-//! docs/unbounded.md has the lemma: of letters in a row that nothing else names, one more than
-//! there are operations shows all that more of them can. Cost: linear; the number of words is
-//! exponential in the names.
+//! Supported operations are copies, `[]`, comparisons with it, `head`, `tail`, `if`, and mappings
+//! that traverse a list once, letter by letter, and retain or drop each letter by its value, not by
+//! its position (*sieves*: [`Lists::sieves`]). So the letters of every list are distinct, and
+//! docs/unbounded.md contains the lemma: for consecutive letters that occur nowhere else, one more
+//! than the number of operations is enough. Cost: linear; the number of words is exponential in the
+//! names.
 
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -19,7 +19,7 @@ use mu_data::expr::{DataSpec, Equation, Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
 
-/// What is admitted of lists of one sort.
+/// Operations on lists of one sort.
 pub struct Lists<'a> {
     signature: &'a Signature,
     /// The sort of the lists.
@@ -27,12 +27,12 @@ pub struct Lists<'a> {
     sieves: AHashSet<OpId>,
 }
 
-/// What an expression does with lists.
+/// Uses of lists in an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// Letters that operations may take away from the front: how many there are of them.
+    /// Number of operations that may remove a letter from the front.
     pub operations: usize,
-    /// Whether it goes through a list.
+    /// True if it traverses a list.
     pub sieves: bool,
 }
 
@@ -45,7 +45,7 @@ fn refused<T>(text: impl Into<String>, e: &Expr) -> Result<T, Diagnostic> {
 }
 
 impl<'a> Lists<'a> {
-    /// Lists of the sort `list` in these data.
+    /// Analyses the lists of the sort `list` in these data.
     pub fn new(data: &'a DataSpec, list: SortId) -> Self {
         let mut lists = Self { signature: &data.signature, list, sieves: AHashSet::new() };
         lists.sieves = data
@@ -58,12 +58,12 @@ impl<'a> Lists<'a> {
         lists
     }
 
-    /// The mappings that go through a list and keep or drop its letters.
+    /// Returns the mappings that traverse a list and retain or drop its letters.
     pub fn sieves(&self) -> &AHashSet<OpId> {
         &self.sieves
     }
 
-    /// What an expression does with lists. Error: something that is not admitted.
+    /// Returns the uses of lists in an expression. Error: an unsupported operation.
     pub fn uses(&self, e: &Expr) -> Result<Uses, Diagnostic> {
         let mut uses = Uses::default();
         if e.sort == self.list {
@@ -74,7 +74,7 @@ impl<'a> Lists<'a> {
         Ok(uses)
     }
 
-    /// A list.
+    /// Analyses a list expression.
     fn list(&self, e: &Expr, uses: &mut Uses) -> Result<(), Diagnostic> {
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
             (ExprKind::Var(_), _) | (_, Some((Builtin::EmptyList, _))) => Ok(()),
@@ -110,7 +110,7 @@ impl<'a> Lists<'a> {
         })
     }
 
-    /// What is no list.
+    /// Analyses an expression that is not a list.
     fn data(&self, e: &Expr, uses: &mut Uses) -> Result<(), Diagnostic> {
         let other = "a list of identities is used in another way than by `head`, `tail` and comparison with `[]`";
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
@@ -159,7 +159,7 @@ impl<'a> Lists<'a> {
         })
     }
 
-    /// The lists of which an expression asks more than whether they are empty.
+    /// Collects the lists of which an expression tests more than emptiness.
     pub fn looked_at(&self, e: &Expr, out: &mut AHashSet<VarId>) {
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
             (ExprKind::Var(v), _) if e.sort == self.list => {
@@ -184,8 +184,8 @@ impl<'a> Lists<'a> {
         });
     }
 
-    /// Whether an expression is what is left of the list `var` when letters are taken away: by
-    /// `tail`, sieves, `[]`, whatever conditions choose.
+    /// True if an expression is the list `var` with letters removed: by `tail`, sieves, `[]`, or
+    /// choices between these.
     pub fn is_part(&self, e: &Expr, var: VarId) -> bool {
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
             (ExprKind::Var(v), _) => *v == var,
@@ -199,13 +199,13 @@ impl<'a> Lists<'a> {
         })
     }
 
-    /// Whether a list stands in an expression.
+    /// True if an expression contains a list.
     pub fn mentions(&self, e: &Expr) -> bool {
         mentions(e, self.list)
     }
 }
 
-/// Whether a term of a sort stands in an expression.
+/// True if an expression contains a term of a sort.
 fn mentions(e: &Expr, list: SortId) -> bool {
     deep(|| {
         e.sort == list
@@ -222,9 +222,9 @@ fn mentions(e: &Expr, list: SortId) -> bool {
     })
 }
 
-/// Whether a mapping is `f(x.., []) = []` and `f(x.., c |> cs) =` a tree of `if` with conditions
-/// that do not speak of `cs`, whose leaves are `cs` or `f(x.., cs)`, each with `c |>` in front or
-/// without.
+/// True if a mapping is `f(x.., []) = []` and `f(x.., c |> cs) =` a tree of `if` with conditions
+/// that do not contain `cs`, and with leaves `cs` or `f(x.., cs)`, each optionally prefixed by `c
+/// |>`.
 fn is_sieve(data: &DataSpec, list: SortId, op: OpId) -> bool {
     let (domain, range) = data.signature.domain_range(data.signature.op(op).sort);
     if range != list || domain.iter().filter(|s| **s == list).count() != 1 {
@@ -267,7 +267,7 @@ fn is_sieve(data: &DataSpec, list: SortId, op: OpId) -> bool {
     }) && letter == 1
 }
 
-/// What the equation of a sieve may come to.
+/// A possible result of a sieve's equation.
 struct Leaf<'e> {
     signature: &'e Signature,
     list: SortId,
@@ -311,39 +311,39 @@ impl Leaf<'_> {
 /// A letter of an abstract word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The constant of that number, which is told apart.
+    /// The tracked constant with this index.
     Tracked(usize),
-    /// A block of others.
+    /// A block of untracked identities.
     Block,
 }
 
 /// A letter of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Letter {
-    /// The constant of that number, which is told apart.
+    /// The tracked constant with this index.
     Tracked(usize),
-    /// One of the others that something else names.
+    /// An untracked identity that also occurs elsewhere, by its index.
     Named(usize),
-    /// One that nothing else names, by its number in the word.
+    /// An identity that occurs nowhere else, by its index in the word.
     Filler(usize),
 }
 
-/// What words are asked for.
+/// A request for words.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Others that something names: so many.
+    /// Number of untracked identities that occur elsewhere.
     pub names: usize,
-    /// Whether each of these is in the word; else some are.
+    /// True if all of these are in the word; false if only some are.
     pub all: bool,
-    /// Whether blocks may be empty.
+    /// True if blocks may be empty.
     pub empty: bool,
-    /// Letters in a row that nothing names: at most so many.
+    /// Largest number of consecutive letters that occur nowhere else.
     pub longest: usize,
-    /// If there are no sieves, only so many letters at the front are looked at.
+    /// Without sieves: the number of letters at the front that are read.
     pub front: Option<usize>,
 }
 
-/// The words that stand for an abstract word. Error: more than `most`.
+/// Returns the words that represent an abstract word; `None` if there are more than `most`.
 pub fn words(word: &[Part], wanted: &Wanted, most: usize) -> Option<Vec<Vec<Letter>>> {
     let mut maker = Maker {
         word,
@@ -369,8 +369,8 @@ struct Maker<'w> {
 }
 
 impl Maker<'_> {
-    /// All ways to go on from a part of which there are `inside` letters, `row` unnamed ones at the
-    /// end.
+    /// Enumerates all continuations from a part that has `inside` letters so far, the last `row` of
+    /// which occur nowhere else.
     fn at(&mut self, part: usize, inside: usize, row: usize) -> Option<()> {
         let Some(here) = self.word.get(part) else {
             if !self.wanted.all || self.used.iter().all(|u| *u) {
@@ -392,7 +392,7 @@ impl Maker<'_> {
         if inside >= least {
             self.at(part + 1, 0, 0)?;
         }
-        // Behind what is seen, only whether there is something matters.
+        // After the letters that are read, only emptiness matters.
         if row < self.wanted.longest && (seen || inside == 0) {
             self.letters.push(Letter::Filler(self.fillers));
             self.fillers += 1;
@@ -400,7 +400,7 @@ impl Maker<'_> {
             self.fillers -= 1;
             self.letters.pop();
         }
-        // Where each name must have its place, it may have it behind what is seen.
+        // If each name must have a position, it may be after the letters that are read.
         if seen || self.wanted.all {
             for name in 0..self.used.len() {
                 if self.used[name] {
@@ -417,7 +417,7 @@ impl Maker<'_> {
     }
 }
 
-/// A word with one letter more in each row of `longest` letters that nothing names.
+/// Adds one letter to each run of `longest` letters that occur nowhere else.
 pub fn longer(word: &[Letter], longest: usize) -> Vec<Letter> {
     let (mut out, mut row, mut fillers) = (Vec::new(), 0, 0);
     let mut filler = |out: &mut Vec<Letter>| {
@@ -439,7 +439,8 @@ pub fn longer(word: &[Letter], longest: usize) -> Vec<Letter> {
     out
 }
 
-/// The word of some letters: blocks for those that are not told apart, which `tracked` tells.
+/// Abstracts letters to a word with blocks for untracked identities; `None` in `letters` means
+/// untracked.
 pub fn abstracted(letters: impl Iterator<Item = Option<usize>>) -> Vec<Part> {
     let mut word: Vec<Part> = Vec::new();
     for letter in letters {

@@ -1,19 +1,22 @@
-//! Whether a bound on store buffers leaves steps out of what a program does.
+//! Detection of full store buffers: check whether a bound on buffers restricts the behaviour of a
+//! program.
 //!
-//! In: the machine of a program with a bound. Out: true if a store waits for a full buffer in some
-//! state. The search takes every step, so a model that reduces or quotients nothing more has the
-//! same states. Cost: the states of the machine, each hashed once.
+//! Input: the machine of a program with a bound. Output: true if a store waits for a full buffer in
+//! some state. The search is unreduced, so it covers the states of every model that has no further
+//! reduction or quotient. Cost: the states of the machine, each hashed once.
 
 use mu_base::{Budget, Diagnostic};
 use mu_program::machine::Machine;
 use std::collections::HashSet;
 
-/// States between two looks at the limits.
+/// Number of states between two checks of the limits.
 const POLL: usize = 4096;
 
-/// Searches for a full buffer. A limit that comes first counts as one: the bound may be reached.
+/// Searches for a full buffer. Returns true also if a limit is reached, because the bound may be
+/// reached then.
 ///
 /// # Errors
+///
 /// Those of a step of the machine.
 pub fn are_full(machine: &Machine, budget: &Budget) -> Result<bool, Diagnostic> {
     let mut seen = HashSet::from([machine.initial()]);

@@ -1,16 +1,14 @@
-//! Numbers of interleavings, and of those that are borderline, as Burckhardt and Musuvathi (2008)
-//! count them.
+//! Counts of interleavings, and of borderline ones, as defined by Burckhardt and Musuvathi (2008).
 //!
-//! In: a [`Program`]. Out: a [`Count`]. Interleavings are gone through one by one, without a store:
-//! with sleep sets (Godefroid 1996), so that of those that differ in the order of independent
-//! events only one is met, or all with at most so many preemptions (Musuvathi, Qadeer 2007). An
-//! interleaving that comes back to a state that it was in, as a waiting thread does, is not
-//! followed further.
+//! Input: a [`Program`]. Output: a [`Count`]. Interleavings are enumerated one by one, without
+//! storing states: either with sleep sets (Godefroid 1996), one for each order of dependent events,
+//! or all with a bounded number of preemptions (Musuvathi, Qadeer 2007). An interleaving that
+//! returns to one of its states, as a waiting thread does, is not extended.
 //!
-//! The paper's programs are run by a harness whose first thread starts the others. With
-//! [`Counting::starts`] a start is two accesses, as it is there: a locked store of the first
-//! thread, and a locked load by which the started thread begins. Cost: the interleavings, each step
-//! of which copies a state.
+//! The paper's programs run in a harness, in which the first thread starts the others. With
+//! [`Counting::starts`] a start is two accesses, as in the harness: a locked store of the first
+//! thread, and a locked load with which the started thread begins. Cost: the number of
+//! interleavings; each step copies a state.
 
 use ahash::AHashSet;
 
@@ -19,36 +17,35 @@ use super::robust::{State, Watched};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_program::Program;
 
-/// What is counted.
+/// The interleavings to count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting {
-    /// All interleavings with at most so many preemptions; none: one for each order of dependent
-    /// events.
+    /// Largest number of preemptions; `None`: one interleaving for each order of dependent events.
     pub preemptions: Option<u32>,
-    /// The thread that goes first.
+    /// The thread that runs first.
     pub first: Option<usize>,
-    /// Whether the first thread starts the others, one after the other, by accesses that count.
+    /// True if the first thread starts the others, one after the other, by accesses that count.
     pub starts: bool,
 }
 
 /// Numbers of interleavings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Interleavings to the end of all threads, or to a state that recurs.
+    /// Number of interleavings to the end of all threads, or to a recurring state.
     pub interleavings: u64,
-    /// Those that are borderline somewhere.
+    /// Number of borderline interleavings.
     pub borderline: u64,
-    /// Those that ended in a state that recurs.
+    /// Number of interleavings that end in a recurring state.
     pub recurring: u64,
-    /// Why the count ended.
+    /// The stop reason.
     pub stop: Stop,
 }
 
-/// A state with the threads that are under way.
+/// A state with the progress of starting threads.
 #[derive(Clone)]
 struct Place {
     state: State,
-    /// By thread: whether it was started, and whether it took note of that.
+    /// For each thread: true if it was started, and true if it has observed that.
     started: Vec<(bool, bool)>,
 }
 
@@ -63,17 +60,17 @@ impl Place {
 /// A step of the search.
 struct Frame {
     place: Place,
-    /// What each thread does next.
+    /// The next action of each thread.
     intents: Vec<Option<Action>>,
-    /// Threads that need not go here: what they do was done before in another order.
+    /// Threads in the sleep set: their next actions were explored before in another order.
     asleep: Vec<bool>,
     next: usize,
     borderline: bool,
     last: Option<usize>,
     preemptions: u32,
-    /// The threads that went from here.
+    /// The threads explored from here.
     went: Vec<bool>,
-    /// Whether some thread would have come back to a state of this interleaving.
+    /// True if a thread would have returned to a state of this interleaving.
     recurs: bool,
 }
 
@@ -86,7 +83,7 @@ struct Search {
 }
 
 impl Search {
-    /// The thread that starts the others.
+    /// Returns the thread that starts the others.
     fn starter(&self) -> usize {
         self.counting.first.unwrap_or(0)
     }
@@ -97,11 +94,11 @@ impl Search {
         let started = |t: usize| !self.counting.starts || t == self.starter();
         Ok(Place { state, started: (0..self.threads).map(|t| (started(t), started(t))).collect() })
     }
-    /// The thread that a thread starts next.
+    /// Returns the thread that a thread starts next.
     fn starts(&self, thread: usize, place: &Place) -> Option<usize> {
         (thread == self.starter()).then(|| place.started.iter().position(|s| !s.0)).flatten()
     }
-    /// What a thread does next; none if it has ended or was not started.
+    /// Returns the next action of a thread; `None` if it has ended or was not started.
     fn intent(&self, thread: usize, place: &Place) -> Result<Option<Action>, Diagnostic> {
         match (self.starts(thread, place), place.started[thread]) {
             (Some(other), _) => Ok(Some(Action::Locked(self.cells + other))),
@@ -110,7 +107,7 @@ impl Search {
             (None, (true, true)) => self.watched.intent(thread, &place.state),
         }
     }
-    /// Lets a thread go.
+    /// Executes a step of a thread.
     fn step(&self, thread: usize, place: &Place) -> Result<Place, Diagnostic> {
         let mut next = place.clone();
         let mark = match self.starts(thread, place) {
@@ -155,7 +152,7 @@ impl Search {
             recurs: false,
         })
     }
-    /// The frame after a thread went, if it may; takes note in the frame before.
+    /// Returns the frame after a step of a thread, if it is allowed; updates the frame before.
     fn child(
         &mut self,
         top: &mut Frame,
@@ -172,7 +169,8 @@ impl Search {
         let mut asleep = vec![false; self.threads];
         match self.counting.preemptions {
             Some(most) => {
-                // Leaving a thread that could go on is a preemption, unless it only waits.
+                // Switching from a thread that could continue is a preemption, unless it only
+                // waits.
                 if let Some(last) = top.last.filter(|&l| l != t && top.intents[l].is_some()) {
                     cost = u32::from(!self.on_path.contains(&self.step(last, &top.place)?.key()));
                 }
@@ -181,7 +179,8 @@ impl Search {
                 }
             }
             None => {
-                // What went before in this state need not go after an independent step.
+                // Actions explored before in this state stay in the sleep set after an independent
+                // step.
                 for u in (0..self.threads).filter(|&u| u != t) {
                     asleep[u] = (top.asleep[u] || top.went[u])
                         && top.intents[u].is_some_and(|i| !i.conflicts(intent));

@@ -1,12 +1,12 @@
-//! A smallest set of fences that makes a program robust.
+//! Search for a smallest set of fences that makes a program robust.
 //!
-//! In: a [`Program`]. Out: places for `mfence`, and for `lock` before instructions that read and
-//! write memory without it; none can be spared and no smaller set would do, proven by a check of
-//! the program with them. Sets are tried by size. A set that leaves a borderline interleaving that
-//! is known already is dropped by running just that through the monitor, fences included; other
-//! sets are checked, which proves them or gives a new interleaving. Threads that share an
-//! instruction of the source share its fence. A prefix `lock` makes the program's own steps fewer:
-//! robust then means that store buffers add nothing to the program as it is with the prefix.
+//! Input: a [`Program`]. Output: positions for `mfence`, and for `lock` before instructions that
+//! read and write memory without it. The set is minimal in size, proven by a check of the program
+//! with it. Sets are tried by size. A set is rejected if a known borderline interleaving remains
+//! with its fences, which the monitor checks by running only that interleaving. Other sets are
+//! checked, which proves them or gives a new interleaving. Threads that share an instruction of the
+//! source share its fence. A prefix `lock` combines the steps of an instruction. Robustness then
+//! means that store buffers do not change the behaviour of the program with the prefix.
 
 use super::monitor::Action;
 use super::robust::{Robustness, Watched, check};
@@ -14,7 +14,7 @@ use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_program::machine::Event;
 use mu_program::{Access, Fence, Instruction, Next, Program, Step};
 
-/// What is put before an instruction.
+/// The repair before an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Repair {
     /// The prefix `lock`.
@@ -24,7 +24,7 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// As it is written.
+    /// Returns its text.
     pub fn word(self) -> &'static str {
         match self {
             Repair::Lock => "lock",
@@ -33,33 +33,32 @@ impl Repair {
     }
 }
 
-/// Something put before an instruction, by where that stands in the source.
+/// A repair with its position in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The instruction.
     pub before: Span,
-    /// What.
+    /// The repair.
     pub repair: Repair,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Fences {
-    /// The places; none if the program is robust as it is. Absent if a limit stopped the search,
+    /// The positions; empty if the program is already robust. `None` if a limit stopped the search,
     /// or if no fences help.
     pub places: Option<Vec<Place>>,
-    /// The proof: the check of the program with them.
+    /// The proof: the check of the program with the repairs.
     pub proof: Option<Robustness>,
-    /// Places that were considered.
+    /// Number of candidate positions.
     pub candidates: usize,
-    /// Checks that were made.
+    /// Number of checks.
     pub checks: u64,
-    /// Why the search ended.
+    /// The stop reason.
     pub stop: Stop,
 }
 
-/// The program with fences and locks at the places. Jumps to an instruction go to the fence before
-/// it.
+/// Inserts fences and locks. Jumps to an instruction lead to the fence before it.
 pub fn with_fences(program: &Program, places: &[Place]) -> Program {
     let mut out = program.clone();
     let put = |repair: Repair, before: Span| places.contains(&Place { before, repair });
@@ -115,15 +114,15 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
     out
 }
 
-/// Where something may help: a fence before instructions that some store may come before and some
-/// load may be at or after, without a fence between; a lock wherever there can be one.
+/// Returns the candidates: a fence before instructions after a store and before or at a load,
+/// without a fence between; a lock for each lockable instruction.
 fn candidates(program: &Program) -> Vec<Place> {
     let mut out = Vec::new();
     for thread in &program.threads {
         let count = thread.steps.len();
         let orders =
             |s: &Step| matches!(s.access, Access::Fence(Fence::Full) | Access::Update { .. });
-        // Whether a store may wait when control is there.
+        // True if a store may be in the buffer at this position.
         let mut waits = vec![false; count + 1];
         let mut changed = true;
         while changed {
@@ -137,7 +136,7 @@ fn candidates(program: &Program) -> Vec<Place> {
                 }
             }
         }
-        // Whether a load may come before the next fence.
+        // True if a load may occur before the next fence.
         let mut loads = vec![false; count + 1];
         changed = true;
         while changed {
@@ -166,18 +165,18 @@ fn candidates(program: &Program) -> Vec<Place> {
     out
 }
 
-/// A borderline interleaving that a set of fences must break.
+/// A borderline interleaving that a set of fences must exclude.
 struct Known {
     schedule: Vec<usize>,
     thread: usize,
 }
 
 impl Known {
-    /// Whether it is surely borderline still with fences and locks.
+    /// True if it is certainly still borderline with fences and locks.
     fn remains(&self, program: &Program, places: &[Place]) -> Result<bool, Diagnostic> {
         let watched = Watched::new(program.clone());
         let mut state = watched.initial();
-        // What stands before the instruction that a thread begins.
+        // The repair before the next instruction of a thread.
         let put = |t: usize, slots: &[u32], repair: Repair| {
             let thread = &program.threads[t];
             let at = watched.machine.place(t, slots);
@@ -195,8 +194,8 @@ impl Known {
                 watched.step(t, &mut state)?;
                 continue;
             }
-            // Locked, its two steps are one: with another thread's step between them, the
-            // interleaving is gone.
+            // If it is locked, its two steps are one, so an interleaving with another thread's step
+            // between them is impossible.
             if schedule.next_if_eq(&t).is_none() {
                 return Ok(false);
             }
@@ -220,7 +219,7 @@ impl Known {
     }
 }
 
-/// Looks for a smallest set.
+/// Searches for a smallest set.
 pub fn smallest(program: &Program, budget: &Budget) -> Result<Fences, Diagnostic> {
     let candidates = candidates(program);
     let mut out = Fences {
@@ -243,7 +242,7 @@ pub fn smallest(program: &Program, budget: &Budget) -> Result<Fences, Diagnostic
             for (i, k) in known.iter().enumerate() {
                 if k.remains(program, &places)? {
                     broken = false;
-                    // What stopped one set is likely to stop the next.
+                    // An interleaving that excluded one set is likely to exclude the next.
                     known.swap(0, i);
                     break;
                 }
@@ -275,7 +274,7 @@ pub fn smallest(program: &Program, budget: &Budget) -> Result<Fences, Diagnostic
     Ok(out)
 }
 
-/// The next choice of as many numbers below `count`, in order; false after the last.
+/// Advances to the next combination of numbers below `count`. Returns false after the last.
 fn advance(chosen: &mut [usize], count: usize) -> bool {
     let size = chosen.len();
     for i in (0..size).rev() {
@@ -290,7 +289,7 @@ fn advance(chosen: &mut [usize], count: usize) -> bool {
     false
 }
 
-/// An interleaving of the program with fences as one of the program without.
+/// Converts an interleaving of the program with fences to one of the program without.
 fn without_fences(
     program: &Program,
     fenced: &Program,
@@ -303,8 +302,8 @@ fn without_fences(
     for &t in schedule {
         let at = watched.machine.place(t, &state.slots);
         let code = &fenced.threads[t];
-        // A fence that stands where another instruction stands was put there; a locked instruction
-        // that was not is two steps.
+        // A fence at the position of another instruction was inserted; an instruction that is
+        // locked only here is two steps.
         let steps = code.steps.get(at).map_or(1, |s| {
             let instruction = &code.instructions[s.instruction as usize];
             let next = code.instructions.get(s.instruction as usize + 1);

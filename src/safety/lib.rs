@@ -1,9 +1,10 @@
 //! Safety of programs on weak memory.
 //!
-//! In: a program of `program` and a memory model. Out: whether an unsafe state is reached, with a
-//! shortest interleaving ([`reach`]); whether store buffers change what a program does ([`robust`],
-//! by the monitor of [`monitor`]), and how many interleavings show it ([`count`]); fences after
-//! which they do not ([`fences`]); whether a bound on store buffers leaves steps out ([`buffers`]).
+//! Input: a program of `program` and a memory model. Output: whether an unsafe state is reachable,
+//! with a shortest interleaving ([`reach`]); whether store buffers change the behaviour of a
+//! program ([`robust`], by the monitor of [`monitor`]), and in how many interleavings ([`count`]);
+//! fences that make it robust ([`fences`]); whether a bound on store buffers restricts the
+//! behaviour ([`buffers`]).
 #![warn(missing_docs)]
 
 pub mod buffers;

@@ -1,29 +1,29 @@
-//! The monitor of store-buffer safety: observes a sequentially consistent interleaving event by
+//! Monitor of store-buffer safety: it observes a sequentially consistent interleaving event by
 //! event and reports where it is borderline.
 //!
-//! In: events of threads on cells. Out: before a load, whether under total store order it could as
-//! well take an older value such that the execution is not sequentially consistent any more.
+//! Input: events of threads on cells. Output: before each load, whether under total store order it
+//! could take an older value such that the execution is no longer sequentially consistent.
 //! Burckhardt, Musuvathi, "Effective Program Verification for Relaxed Memory Models"
 //! (MSR-TR-2008-12; CAV 2008): algorithm of figure 2, clocks of figure 3.
 //!
-//! Departure: a clock's positions are cells, not threads' loads and stores: position `a` tells the
-//! newest store to `a` that is known. The stores to a cell are totally ordered, so this is a
-//! general vector clock of definition 13 for all questions that the algorithm asks, which
-//! are of stores. The clocks then say nothing of how much of the past there was: [`Monitor::key`]
-//! numbers the stores of each cell anew in their order, and states of a program with loops recur.
-//! Cost: an event merges a few vectors as long as there are cells.
+//! Departure: the positions of a clock are cells, not threads' loads and stores: position `a` is
+//! the newest known store to `a`. The stores to a cell are totally ordered, so this is a general
+//! vector clock of definition 13 for all queries of the algorithm, which are about stores. The
+//! clocks then do not depend on the length of the history: [`Monitor::key`] renumbers the stores of
+//! each cell in their order, and states of a program with loops recur. Cost: an event merges a few
+//! vectors with one entry per cell.
 //!
-//! Correction: the paper lets a load that takes its own thread's store know the stores that came
-//! before that one in coherence. The store may be in the buffer still when they reach memory, so it
-//! knows none of them; only reads-from between threads orders.
+//! Correction: in the paper, a load that reads its own thread's store also learns the stores before
+//! that one in coherence. But the store may still be in the buffer when these reach memory, so the
+//! load learns none of them; only reads-from between threads orders events.
 //!
-//! A fence is a locked operation on a cell of its own, a locked instruction that writes nothing is
+//! A fence is a locked operation on a cell of its own. A locked instruction that writes nothing is
 //! a fence and a load.
 
-/// A vector of store numbers, one a cell; 0 is the initial value.
+/// A vector of store numbers, one per cell; 0 is the initial value.
 type Clock = Vec<u32>;
 
-/// What a thread did.
+/// An action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A load.
@@ -39,7 +39,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The cell, and whether it is written.
+    /// Returns the cell, and true if it is written.
     pub fn access(self) -> Option<(usize, bool)> {
         match self {
             Action::Load(c) | Action::Test(c) => Some((c, false)),
@@ -47,28 +47,29 @@ impl Action {
             Action::Fence => None,
         }
     }
-    /// Whether two actions of different threads do not commute.
+    /// True if two actions of different threads do not commute.
     pub fn conflicts(self, other: Action) -> bool {
         matches!((self.access(), other.access()), (Some((a, v)), Some((b, w))) if a == b && (v || w))
     }
 }
 
-/// The clocks.
+/// The state of the monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Monitor {
-    /// Stores to each cell so far.
+    /// Number of stores to each cell.
     count: Vec<u32>,
-    /// Relaxed happens-before, by thread: what its loads, its stores know.
+    /// Relaxed happens-before, for each thread: the stores known to its loads and to its stores.
     loads: Vec<Clock>,
     stores: Vec<Clock>,
-    /// By thread and cell: what a load there learns; by cell: what a store there learns.
+    /// For each thread and cell: the stores that a load there learns; for each cell: those that a
+    /// store there learns.
     to_load: Vec<Vec<Clock>>,
     to_store: Vec<Clock>,
-    /// Happens-before: by thread, by cell for loads and for stores.
+    /// Happens-before: for each thread, and for the loads and stores of each cell.
     thread: Vec<Clock>,
     written: Vec<Clock>,
     touched: Vec<Clock>,
-    /// By thread and cell: its newest store there.
+    /// For each thread and cell: its newest store there.
     own: Vec<Clock>,
 }
 
@@ -77,7 +78,7 @@ fn merge(into: &mut Clock, from: &[u32]) {
 }
 
 impl Monitor {
-    /// Before all events.
+    /// Creates the monitor before all events.
     pub fn new(threads: usize, cells: usize) -> Self {
         let zero = vec![0; cells];
         let (by_thread, by_cell) = (vec![zero.clone(); threads], vec![zero.clone(); cells]);
@@ -94,16 +95,16 @@ impl Monitor {
         }
     }
 
-    /// Whether a load of a cell by a thread, next, makes the interleaving borderline: the number of
-    /// the oldest store that it need not see though it happened before.
+    /// Returns the number of the oldest store that a load may miss under total store order although
+    /// it happened before, if the next load of the thread makes the interleaving borderline.
     pub fn borderline(&self, thread: usize, cell: usize) -> Option<u32> {
-        // Stores that the load must see under total store order, and those that it must see under
-        // sequential consistency.
+        // The stores that the load must see under total store order, and under sequential
+        // consistency.
         let bound = self.own[thread][cell].max(self.loads[thread][cell]);
         (self.thread[thread][cell] > bound).then_some(bound + 1)
     }
 
-    /// Takes an event.
+    /// Processes an event.
     pub fn take(&mut self, t: usize, action: Action) {
         match action {
             Action::Fence => self.fence(t),
@@ -142,7 +143,7 @@ impl Monitor {
             if locked || q != t {
                 merge(&mut clocks[cell], &stamp);
             } else {
-                // Forwarded from the buffer, a load learns nothing of stores that came before this
+                // A load that is forwarded from the buffer learns no stores that came before this
                 // one in memory.
                 clocks[cell].fill(0);
             }
@@ -166,8 +167,8 @@ impl Monitor {
         std::iter::once(&self.count).chain(by_thread).chain(by_cell).chain(&self.own)
     }
 
-    /// All clocks, with the stores of each cell numbered anew: equal for monitors that will say the
-    /// same of the same events.
+    /// Returns all clocks, with the stores of each cell renumbered: equal for monitors with the
+    /// same future behaviour.
     pub fn key(&self) -> Vec<u32> {
         let cells = self.count.len();
         let mut key: Vec<u32> = self.clocks().flatten().copied().collect();

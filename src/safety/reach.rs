@@ -1,11 +1,11 @@
-//! Whether a program reaches an unsafe state under a memory model.
+//! Reachability of unsafe states of a program under a memory model.
 //!
-//! In: an [`X86Program`], a memory model, the bound of its buffers. Out: a [`Reached`] with a
-//! shortest interleaving to an unsafe state, what was in memory and in the buffers after each step,
-//! or the fact that there is none. The search is `explore::goal_search` over the machine's slots and
-//! groups; steps without memory are taken at once where the property cannot tell. An interleaving
-//! is replayed by the machine from its initial state, move by move, apart from the search, before
-//! it is given out; steps without memory that its end does not need are left out.
+//! Input: an [`X86Program`], a memory model, the bound of its buffers. Output: a [`Reached`] with a
+//! shortest interleaving to an unsafe state, including memory and buffers after each step, or the
+//! verdict that there is none. The search is `explore::goal_search` over the machine's slots and
+//! groups; steps without memory access take priority if the property cannot distinguish them.
+//! Before it is returned, an interleaving is replayed move by move on the machine, independently of
+//! the search; unnecessary steps without memory access are removed.
 
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{FindOutcome, Options, PathStep, Progress, Target, find};
@@ -22,10 +22,9 @@ use mu_program::property::Property;
 pub struct Moved {
     /// The thread.
     pub thread: usize,
-    /// What it did.
+    /// Its event.
     pub event: Event,
-    /// Text of the instruction that the step is part of; none when a buffered store reached
-    /// memory.
+    /// Text of the instruction that the step is part of; `None` if a buffered store reaches memory.
     pub instruction: Option<String>,
     /// The state after it.
     pub state: Vec<u32>,
@@ -34,29 +33,29 @@ pub struct Moved {
 /// An interleaving to an unsafe state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interleaving {
-    /// The state at the start.
+    /// The initial state.
     pub initial: Vec<u32>,
     /// The steps.
     pub steps: Vec<Moved>,
-    /// Which of the properties holds at the end.
+    /// The index of the property that holds at the end.
     pub property: usize,
-    /// The threads for which it does, one for each of its variables.
+    /// The threads for which it holds, one for each of its variables.
     pub threads: Vec<usize>,
 }
 
 /// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Safety {
-    /// No unsafe state is reached.
+    /// No unsafe state is reachable.
     Safe,
-    /// One is.
+    /// An unsafe state is reachable.
     Unsafe,
-    /// A limit, or the bound of the buffers, was reached before that was clear.
+    /// A limit, or the bound of the buffers, was reached before the verdict was determined.
     Unknown,
 }
 
 impl Safety {
-    /// The word that is printed.
+    /// Returns the word for output.
     pub fn word(self) -> &'static str {
         match self {
             Safety::Safe => "safe",
@@ -66,36 +65,36 @@ impl Safety {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 pub struct Reached {
-    /// The machine, which knows what values and buffers the slots of states mean.
+    /// The machine, which decodes the slots of states.
     pub machine: Machine,
     /// The verdict.
     pub safety: Safety,
-    /// States stored.
+    /// Number of stored states.
     pub states: u64,
-    /// Transitions seen.
+    /// Number of explored transitions.
     pub transitions: u64,
-    /// Why the search ended.
+    /// The stop reason.
     pub stop: Stop,
-    /// Whether a store had to wait for a full buffer: then a search that found nothing proves
+    /// True if a store had to wait for a full buffer. The absence of unsafe states then proves
     /// nothing.
     pub bound_reached: bool,
-    /// How an unsafe state is reached; absent if a limit stopped the search for the way.
+    /// A path to an unsafe state; `None` if a limit stopped its search.
     pub interleaving: Option<Interleaving>,
 }
 
-/// A machine, and what the program's properties see of it.
+/// A machine with the observations of the program's properties.
 pub(super) struct Seen {
     pub machine: Machine,
-    /// Places of each thread.
+    /// The distinguished positions of each thread.
     pub places: Vec<Vec<u32>>,
     pub reads: Vec<Slot>,
-    /// The properties, each with the threads that its variables may be.
+    /// The properties, each with the possible choices of its threads.
     pub choices: Vec<(Property, Vec<Vec<usize>>)>,
 }
 
-/// The machine of a program under a memory model.
+/// Builds the machine of a program under a memory model.
 pub(super) fn seen(
     program: &X86Program,
     memory: &'static dyn MemoryModel,
@@ -156,8 +155,8 @@ pub fn reach(
     })
 }
 
-/// The groups whose steps no property sees: they touch no memory, change no watched register, and
-/// come from and lead to places that are not told from others.
+/// Returns the groups with steps that no property observes: they do not access memory, change no
+/// observed register, and their positions are not distinguished.
 fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<bool> {
     let m = &model.machine;
     (model.groups().iter().enumerate())
@@ -175,7 +174,7 @@ fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<b
         .collect()
 }
 
-/// The interleaving of a path, replayed.
+/// Replays a path.
 fn replay(
     model: &ProgramModel,
     program: &X86Program,
@@ -210,7 +209,7 @@ fn replay(
     Ok(way)
 }
 
-/// Runs moves on a machine; none if one is not possible or no property holds at the end.
+/// Executes moves on a machine; `None` if one is not possible or no property holds at the end.
 fn run(
     m: &Machine,
     program: &X86Program,
@@ -261,7 +260,7 @@ fn run(
     Ok(end.map(|(property, threads)| Interleaving { initial, steps, property, threads }))
 }
 
-/// What a thread's buffer holds, oldest first: variables and values.
+/// Returns the content of a thread's buffer, oldest first: variables and values.
 pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)> {
     let Some(slot) = m.buffer_slot(thread) else { return Vec::new() };
     let entry = |e: &Entry| match *e {
@@ -274,7 +273,7 @@ pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)>
     m.buffer(state[slot]).iter().map(entry).collect()
 }
 
-/// What is in memory: variables and values.
+/// Returns the content of memory: variables and values.
 pub fn in_memory(m: &Machine, state: &[u32]) -> Vec<(String, i64)> {
     m.program
         .cells

@@ -1,21 +1,20 @@
-//! Store-buffer safety: whether a program has the same executions under total store order as under
-//! sequential consistency.
+//! Store-buffer safety (robustness): check whether a program has the same executions under total
+//! store order as under sequential consistency.
 //!
-//! In: a [`Program`]. Out: a [`Robustness`]: robust, or a shortest *borderline* interleaving, which
-//! is sequentially consistent and ends before a load that a store buffer would let take a value
-//! that no interleaving allows. Only sequentially consistent interleavings are explored; a
-//! program is safe exactly if none is borderline (Burckhardt, Musuvathi 2008, theorems 7, 9, 10).
+//! Input: a [`Program`]. Output: a [`Robustness`]: robust, or a shortest *borderline* interleaving.
+//! It is sequentially consistent and ends before a load that could take, through a store buffer, a
+//! value that no interleaving allows. Only sequentially consistent interleavings are explored. A
+//! program is robust exactly if none is borderline (Burckhardt, Musuvathi 2008, theorems 7, 9, 10).
 //!
-//! - [`check`] searches breadth first over states of the machine together with the monitor's
+//! - [`check`] searches breadth first over states of the machine combined with the monitor
 //!   ([`Monitor::key`], which recurs in loops).
-//! - [`check_with_assertions`] also asks whether a state is unsafe, in the same search. A program
-//!   that is robust and safe here is safe under total store order: it has no other executions
-//!   there.
-//! - [`count`](super::count) goes through interleavings one by one, without a store, as the paper
-//!   does.
+//! - [`check_with_assertions`] also searches for unsafe states. A program that is robust and safe
+//!   here is safe under total store order, because it has no other executions there.
+//! - [`count`](super::count) enumerates interleavings one by one, without storing states, as in the
+//!   paper.
 //!
-//! Steps without memory and fences commute with all that other threads do, and are taken at once,
-//! unless an assertion sees them.
+//! Steps without memory access and fences commute with all steps of other threads, and take
+//! priority, unless an assertion observes them.
 
 use ahash::AHashSet;
 
@@ -32,44 +31,44 @@ use mu_program::{Access, Fence, Program};
 /// An interleaving and the load that makes it borderline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Borderline {
-    /// The threads that go, step by step: each runs its next step.
+    /// The thread of each step.
     pub schedule: Vec<usize>,
-    /// The thread whose load it is.
+    /// The thread of the load.
     pub thread: usize,
     /// The cell.
     pub cell: usize,
-    /// What the load takes next in memory.
+    /// The value of the cell in memory.
     pub newest: u64,
-    /// What a store buffer lets it take.
+    /// The older value that a store buffer makes possible.
     pub stale: u64,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Robustness {
     /// A borderline interleaving.
     pub borderline: Option<Borderline>,
-    /// States of machine and monitor together.
+    /// Number of combined states of machine and monitor.
     pub states: u64,
-    /// How a state is reached that an assertion calls unsafe.
+    /// A path to a state that violates an assertion.
     pub unsafe_state: Option<Unsafe>,
-    /// Why the search ended.
+    /// The stop reason.
     pub stop: Stop,
 }
 
-/// A way to an unsafe state.
+/// A path to an unsafe state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsafe {
-    /// The threads that go, step by step.
+    /// The thread of each step.
     pub schedule: Vec<usize>,
-    /// The assertion, by its number.
+    /// The index of the assertion.
     pub property: usize,
     /// The threads for which it holds.
     pub threads: Vec<usize>,
 }
 
 impl Robustness {
-    /// Whether the program is robust, if that is known.
+    /// Returns whether the program is robust; `None` if unknown.
     pub fn robust(&self) -> Option<bool> {
         match (&self.borderline, &self.stop) {
             (Some(_), _) => Some(false),
@@ -82,20 +81,20 @@ impl Robustness {
 /// The machine under sequential consistency, with a monitor.
 pub(super) struct Watched {
     pub machine: Machine,
-    /// What assertions see: places of each thread, slots.
+    /// The observations of assertions: positions of each thread, and slots.
     told: Vec<Vec<u32>>,
     reads: Vec<Slot>,
     assertions: Vec<(Property, Vec<Vec<usize>>)>,
 }
 
-/// A state of both.
+/// A combined state.
 #[derive(Clone)]
 pub(super) struct State {
     pub slots: Box<[u32]>,
     pub monitor: Monitor,
 }
 
-/// Steps without memory that a thread takes in a row before it counts as waiting.
+/// Number of consecutive steps without memory access after which a thread counts as waiting.
 const PATIENCE: usize = 1 << 12;
 
 impl Watched {
@@ -108,21 +107,21 @@ impl Watched {
             assertions: Vec::new(),
         }
     }
-    /// One that tells the states that the program calls unsafe.
+    /// Creates the machine with the program's assertions.
     pub fn asserted(program: &X86Program) -> Self {
         let Seen { machine, places: told, reads, choices: assertions } =
             seen(program, memory::SC, None);
         Self { machine, told, reads, assertions }
     }
-    /// The first assertion that calls a state unsafe.
+    /// Returns the first assertion that a state violates.
     fn unsafe_at(&self, state: &State) -> Option<(usize, Vec<usize>)> {
         let of = |(p, choices): &(Property, Vec<Vec<usize>>)| {
             choices.iter().find(|c| p.holds(&self.machine, &state.slots, c)).cloned()
         };
         self.assertions.iter().enumerate().find_map(|(i, a)| of(a).map(|threads| (i, threads)))
     }
-    /// Whether an assertion may tell two states apart between which a thread took a step without
-    /// memory.
+    /// True if an assertion may distinguish the states before and after a step without memory
+    /// access.
     fn tells(&self, thread: usize, before: &[u32], after: &[u32]) -> bool {
         let place =
             |slots: &[u32]| self.told[thread].contains(&(self.machine.place(thread, slots) as u32));
@@ -134,25 +133,25 @@ impl Watched {
     pub fn initial(&self) -> State {
         self.initial_with(self.machine.program.cells.len())
     }
-    /// With a monitor of more cells than the program's.
+    /// Returns the initial state with additional cells in the monitor.
     pub fn initial_with(&self, cells: usize) -> State {
         let threads = self.machine.program.threads.len();
         State { slots: self.machine.initial().into(), monitor: Monitor::new(threads, cells) }
     }
-    /// What a thread will do to memory next; none at its end. Its cell is known only when it runs
-    /// if a register has the address.
+    /// Returns the next memory access of a thread; `None` at its end. If its address is in a
+    /// register, the cell is known only during execution.
     pub fn next(&self, thread: usize, state: &State) -> Option<&Access> {
         let at = self.machine.place(thread, &state.slots);
         self.machine.program.threads[thread].steps.get(at).map(|s| &s.access)
     }
-    /// Lets a thread take a step.
+    /// Executes a step of a thread.
     pub fn step(&self, thread: usize, state: &mut State) -> Result<Option<Action>, Diagnostic> {
         let Some(event) = self.machine.advance(thread, &mut state.slots)? else { return Ok(None) };
         let Some(action) = action(event) else { return Ok(None) };
         state.monitor.take(thread, action);
         Ok(Some(action))
     }
-    /// Lets all threads take steps without memory, and fences.
+    /// Executes steps without memory access, and fences, of all threads.
     pub fn settle(&self, state: &mut State, schedule: &mut Vec<usize>) -> Result<(), Diagnostic> {
         for t in 0..self.machine.program.threads.len() {
             for _ in 0..PATIENCE {
@@ -170,8 +169,7 @@ impl Watched {
         }
         Ok(())
     }
-    /// What a thread's next step does to which cell. That stays so until another thread writes that
-    /// cell.
+    /// Returns the next action of a thread. It stays the same until another thread writes its cell.
     pub fn intent(&self, thread: usize, state: &State) -> Result<Option<Action>, Diagnostic> {
         if self.next(thread, state).is_none() {
             return Ok(None);
@@ -182,15 +180,15 @@ impl Watched {
             .advance(thread, &mut probe)?
             .map(|event| action(event).unwrap_or(Action::Fence)))
     }
-    /// Whether a thread's next load makes an interleaving borderline there: the cell and the oldest
-    /// store that it need not see.
+    /// Returns the cell and the oldest store that a thread's next load may miss, if the load makes
+    /// the interleaving borderline.
     pub fn borderline(&self, thread: usize, intent: Action, state: &State) -> Option<(usize, u32)> {
         let Action::Load(cell) = intent else { return None };
         state.monitor.borderline(thread, cell).map(|number| (cell, number))
     }
 }
 
-/// What an event is to the monitor.
+/// Converts an event for the monitor.
 fn action(event: Event) -> Option<Action> {
     match event {
         Event::Read { cell, .. } => Some(Action::Load(cell as usize)),
@@ -202,13 +200,13 @@ fn action(event: Event) -> Option<Action> {
     }
 }
 
-/// Whether a program is robust.
+/// Checks whether a program is robust.
 pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnostic> {
     Search::run(Watched::new(program.clone()), budget)
 }
 
-/// Whether a program is robust, and whether it reaches a state that it calls unsafe under
-/// sequential consistency.
+/// Checks whether a program is robust, and whether it reaches an unsafe state under sequential
+/// consistency.
 pub fn check_with_assertions(
     program: &X86Program,
     budget: &Budget,
@@ -219,9 +217,9 @@ pub fn check_with_assertions(
 /// The search of [`check`].
 struct Search {
     watched: Watched,
-    /// Of each state: the one before and what went.
+    /// For each state: its predecessor and the threads that ran since.
     found: Vec<(Option<u32>, Vec<usize>)>,
-    /// Monitors by number.
+    /// Combined states that were reached.
     seen: AHashSet<(Box<[u32]>, Vec<u32>)>,
     next: Vec<(u32, State)>,
     out: Robustness,
@@ -254,7 +252,7 @@ impl Search {
         Ok(search.out)
     }
 
-    /// Whether nothing is left to be asked.
+    /// True if both questions are decided.
     fn is_answered(&self) -> bool {
         self.out.borderline.is_some()
             && (self.watched.assertions.is_empty() || self.out.unsafe_state.is_some())
@@ -297,7 +295,7 @@ impl Search {
         Ok(())
     }
 
-    /// The schedule to a state.
+    /// Returns the schedule to a state.
     fn way(&self, number: u32) -> Vec<usize> {
         let (mut at, mut parts) = (Some(number), Vec::new());
         while let Some(state) = at {
@@ -309,7 +307,8 @@ impl Search {
     }
 }
 
-/// The value of a store to a cell by number, and of the newest one, after a schedule.
+/// Returns the value of a store to a cell, by its number, and the value of the newest store, after
+/// a schedule.
 fn values(
     program: &Program,
     schedule: &[usize],
@@ -337,8 +336,8 @@ fn values(
     ))
 }
 
-/// The way to an unsafe state step by step, without the steps that touch no memory, and the machine
-/// that ran it.
+/// Replays a path to an unsafe state step by step, without the steps that do not access memory.
+/// Returns also the machine.
 pub fn replay_unsafe(
     program: &X86Program,
     way: &Unsafe,
@@ -357,7 +356,7 @@ pub fn replay_unsafe(
     ))
 }
 
-/// The steps of a schedule that are more than steps without memory, and where they end.
+/// Executes a schedule. Returns the steps with memory access, and the final state.
 fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<Moved>, Vec<u32>), Diagnostic> {
     let (mut state, mut steps) = (machine.initial(), Vec::new());
     for &thread in schedule {
@@ -370,13 +369,13 @@ fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<Moved>, Vec<u32>), 
     Ok((steps, state))
 }
 
-/// A borderline interleaving step by step, without the steps that touch no memory, and the machine
-/// that ran it.
+/// Replays a borderline interleaving step by step, without the steps that do not access memory.
+/// Returns also the machine.
 pub fn replay(program: &Program, way: &Borderline) -> Result<(Machine, Interleaving), Diagnostic> {
     let machine = Machine::new(program.clone(), memory::SC, None, &[]);
     let initial = machine.initial();
     let (mut steps, mut state) = run(&machine, &way.schedule)?;
-    // The load itself, as it goes in memory.
+    // The load itself, executed in memory.
     let instruction = instruction(&machine, way.thread, &state);
     if let Some(event) = machine.advance(way.thread, &mut state)? {
         steps.push(Moved { thread: way.thread, event, instruction, state });
@@ -384,7 +383,7 @@ pub fn replay(program: &Program, way: &Borderline) -> Result<(Machine, Interleav
     Ok((machine, Interleaving { initial, steps, property: 0, threads: Vec::new() }))
 }
 
-/// The text of the instruction where a thread is.
+/// Returns the text of a thread's next instruction.
 fn instruction(machine: &Machine, thread: usize, state: &[u32]) -> Option<String> {
     let code = &machine.program.threads[thread];
     code.steps

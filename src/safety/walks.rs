@@ -1,9 +1,8 @@
-//! Random walks of a program on its machine, as a check of an answer that rests on a proof.
+//! Random walks of a program on its machine, as a check of an answer that relies on a proof.
 //!
-//! In: a program for a number of threads, a memory model. Out: how many states were reached, or the
-//! walk to an unsafe one. Words have their widths and wrap. Registers hold any word at the start if
-//! the caller wants that: words at their bounds and far numbers among them.
-//! Cost: linear in the steps.
+//! Input: a program for a number of threads, a memory model. Output: the number of states reached,
+//! or the walk to an unsafe one. Words have their widths and wrap. Initial registers may contain
+//! any word, including words at their bounds and large numbers. Cost: linear in the steps.
 
 use mu_base::Diagnostic;
 use mu_base::random::Random;
@@ -13,25 +12,25 @@ use mu_program::machine::Machine;
 use mu_program::memory::MemoryModel;
 use mu_program::nasm::X86Program;
 
-/// Words that initial registers hold.
+/// Candidate values of initial registers.
 const WORDS: [u64; 10] =
     [0, 1, 2, 3, 0x7f, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_fffe, 0xffff_ffff];
-/// Most stores in all buffers together.
+/// Largest number of stores in all buffers together.
 const MOST_STORES: usize = 12;
 
-/// What is to be walked.
+/// The parameters of a set of walks.
 pub struct Walks<'a> {
     /// The program.
     pub program: &'a X86Program,
     /// The memory model.
     pub memory: &'static dyn MemoryModel,
-    /// True if registers hold any word, and flags any value, at the start.
+    /// True if registers initially contain any word, and flags any value.
     pub any_registers: bool,
     /// Number of walks.
     pub walks: usize,
-    /// Most steps of a walk.
+    /// Largest number of steps of a walk.
     pub length: usize,
-    /// For replay.
+    /// Seed, for replay.
     pub seed: u64,
     /// True when the time is used up.
     pub enough: &'a dyn Fn() -> bool,
@@ -46,10 +45,11 @@ pub struct Unsafe {
     pub state: String,
 }
 
-/// Walks at random; the number of states, or the first unsafe one.
+/// Runs random walks. Returns the number of states, or the first walk to an unsafe state.
 ///
 /// # Errors
-/// As steps of the machine.
+///
+/// Those of steps of the machine.
 pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
     let super::reach::Seen { machine, choices, .. } =
         super::reach::seen(wanted.program, wanted.memory, None);
@@ -99,7 +99,8 @@ pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
     Ok(Ok(states))
 }
 
-/// A step of a thread, or of a store in its buffer; `None` if it has none.
+/// Executes a step of a thread, or moves one of its buffered stores to memory; `None` if there is
+/// no step.
 fn step(
     machine: &Machine,
     random: &mut Random,
@@ -128,7 +129,7 @@ fn step(
     Ok(Some(None))
 }
 
-/// Places, registers, memory, and buffers.
+/// Prints positions, registers, memory, and buffers.
 fn text(machine: &Machine, state: &[u32]) -> String {
     let mut parts = Vec::new();
     for (t, thread) in machine.program.threads.iter().enumerate() {

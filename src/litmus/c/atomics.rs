@@ -17,23 +17,23 @@ const ORDERS: [(&str, &str); 6] = [
     ("seq_cst", "SC"),
 ];
 
-/// A memory order as written.
+/// A memory order in the text.
 #[derive(Clone, Copy)]
 struct Order<'a> {
     /// Its name without `memory_order_`.
     name: &'static str,
     /// Its tag.
     tag: &'static str,
-    /// `None` if it is not written: sequential consistency.
+    /// Its token; `None` for the default, sequential consistency.
     token: Option<Token<'a>>,
 }
 
 impl Order<'_> {
-    /// The tags of an atomic access.
+    /// Returns the tags of an atomic access with this order.
     fn tags(self) -> u64 {
         tag(self.tag) | tag("A")
     }
-    /// Fails if it is one of some orders that an operation must not have.
+    /// Rejects orders that an operation must not have.
     fn not(self, forbidden: &[&str], of: &str) -> Result<Self, Diagnostic> {
         match self.token {
             Some(token) if forbidden.contains(&self.name) => {
@@ -47,7 +47,7 @@ impl Order<'_> {
             _ => Ok(self),
         }
     }
-    /// The orders that are stronger than it.
+    /// Returns the stronger orders.
     fn stronger(self) -> &'static [&'static str] {
         match self.name {
             "relaxed" => &["consume", "acquire", "release", "acq_rel", "seq_cst"],
@@ -69,7 +69,7 @@ impl Lowering<'_> {
         };
         found.map(|&(name, tag)| Order { name, tag, token: Some(token) }).ok_or_else(error)
     }
-    /// The order of an access: written after a comma, or none in the short form of a name.
+    /// Parses the order of an access: after a comma, or the default in the short form of a name.
     fn order_of<'a>(cursor: &mut Cursor<'a, '_>, explicit: bool) -> Result<Order<'a>, Diagnostic> {
         if !explicit {
             return Ok(Order { name: "seq_cst", tag: "SC", token: None });
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         let result = match stem {
             "atomic_thread_fence" => {
                 let order = Self::order(cursor)?;
-                // A fence that consumes is one that acquires.
+                // A consume fence is an acquire fence.
                 self.push(Op::Fence(tag(if order.name == "consume" { "ACQ" } else { order.tag })));
                 none
             }
@@ -176,7 +176,8 @@ impl Lowering<'_> {
         cursor.expect(")")?;
         Ok(result)
     }
-    /// A weak one has one path more, on which the value is the expected one and nothing is written.
+    /// Lowers a compare-and-exchange. A weak one has an additional path on which the value is the
+    /// expected one and nothing is written.
     fn compare_exchange(
         &mut self,
         pointer: Typed,

@@ -1,10 +1,10 @@
 //! Expressions of C: types, promotions and conversions as in sections 6.3 and 6.5 of the C11
 //! standard.
 //!
-//! In: tokens. Out: values with types, and the operations that evaluate them. Invariant: a value is
-//! extended to 64 bits as its type has it. Integer arithmetic wraps in two's complement, also with
-//! sign. Division by zero and shifts by a negative number or by the width or more are undefined:
-//! such paths are left out and reported ([`Op::Defined`]).
+//! Input: tokens. Output: values with types, and the operations that evaluate them. Invariant: a
+//! value is extended to 64 bits according to its type. Integer arithmetic wraps in two's
+//! complement, also for signed types. Division by zero and shifts by a negative number or by the
+//! width or more are undefined: such paths are dropped and reported ([`Op::Defined`]).
 
 use super::{INT, Lowering, POINTER, Typed, literal, tag};
 use crate::code::{Binary, Expr, Op, Unary};
@@ -12,11 +12,11 @@ use crate::layout::Type;
 use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
 
-/// The most operators in a row without parentheses.
+/// Largest number of operators in a row without parentheses; longer expressions are rejected.
 const OPERATORS: usize = 1000;
 
 impl Typed {
-    /// A value of an integer type.
+    /// Creates a value of an integer type.
     pub(super) fn of(e: Expr, ty: Type) -> Self {
         Typed { e, ty, pointee: None }
     }
@@ -41,7 +41,7 @@ fn promoted(ty: Type) -> Type {
     if ty.width < INT.width { INT } else { ty }
 }
 
-/// The type that both operands of arithmetic are converted to.
+/// Returns the type to which both operands of arithmetic are converted.
 fn common(left: Type, right: Type) -> Type {
     let (l, r) = (promoted(left), promoted(right));
     let wide = if l.width >= r.width { l } else { r };
@@ -81,7 +81,7 @@ impl Lowering<'_> {
         }
         Ok(left)
     }
-    /// `a ? b : c` after the question mark.
+    /// Parses `a ? b : c` after the question mark.
     fn conditional(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -98,12 +98,13 @@ impl Lowering<'_> {
         let no = self.expression(cursor, 0, depth)?;
         self.push(Op::Let(held, no.e));
         self.land(over);
-        // What arithmetic makes of the two types is the type of both.
+        // The result has the common arithmetic type of both sides.
         let pointee = yes.pointee.or(no.pointee);
         let ty = if pointee.is_some() { POINTER } else { common(yes.ty, no.ty) };
         Ok(Typed { e: Expr::Register(held).extended(ty.width, ty.signed), ty, pointee })
     }
-    /// `&&` and `||`: the right side is run only if it decides, which shows if it touches memory.
+    /// Parses `&&` and `||`. The right side is evaluated only if it decides, which is visible if it
+    /// accesses memory.
     fn lazy(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -171,7 +172,7 @@ impl Lowering<'_> {
             Binary::Div | Binary::Rem | Binary::DivU | Binary::RemU => {
                 let mut defined = Expr::binary(Binary::Ne, b.clone(), Expr::Const(0));
                 if ty.signed {
-                    // The quotient of the least number and -1 does not fit.
+                    // The quotient of the least number and -1 overflows.
                     let least = Expr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
                     let fits = |e: &Expr, not: Expr| Expr::binary(Binary::Ne, e.clone(), not);
                     let quotient =
@@ -184,7 +185,7 @@ impl Lowering<'_> {
         }
         Typed::of(Expr::binary(op, a, b).extended(ty.width, ty.signed), ty)
     }
-    /// A shift. Its type is that of the left operand.
+    /// Builds a shift. Its type is that of the left operand.
     fn shift(&mut self, op: Binary, left: Typed, count: Typed) -> Typed {
         let ty = left.ty;
         let width = Expr::Const(u64::from(ty.width) * 8);
@@ -270,9 +271,9 @@ impl Lowering<'_> {
     }
 }
 
-/// What an operator does.
+/// The meaning of an operator sign.
 enum Sign {
-    /// An operator on two values; true if they change places.
+    /// An operator on two values; true if the operands are exchanged.
     Binary(Binary, bool),
     /// `&&` or `||`.
     Lazy {
@@ -281,7 +282,7 @@ enum Sign {
     },
 }
 
-/// The precedence of an operator, and what it does.
+/// Returns the precedence and meaning of an operator.
 fn operator(sign: Token<'_>) -> Option<(u8, Sign)> {
     let (precedence, op, swapped) = match sign.text {
         _ if sign.kind != Kind::Sign => return None,

@@ -1,8 +1,7 @@
-//! Constants of C: integers with the type that section 6.4.4.1 of the C11 standard gives them,
-//! characters.
+//! Constants of C: integers with the types of section 6.4.4.1 of the C11 standard, and characters.
 //!
-//! In: a token. Out: a value, extended to 64 bits, and a type. `int` has 4 bytes, `long` and `long
-//! long` have 8, `char` has a sign.
+//! Input: a token. Output: a value, extended to 64 bits, and a type. `int` has 4 bytes, `long` and
+//! `long long` have 8, `char` is signed.
 
 use super::INT;
 use crate::layout::Type;
@@ -13,7 +12,8 @@ const UNSIGNED: Type = Type::integer(4, false);
 const LONG: Type = Type::integer(8, true);
 const UNSIGNED_LONG: Type = Type::integer(8, false);
 
-/// Evaluates an integer constant: the first type of its row of the table that has the value.
+/// Evaluates an integer constant. Its type is the first one in its row of the table that can
+/// represent the value.
 pub fn integer(token: &Token<'_>) -> Result<(u64, Type), Diagnostic> {
     let wrong = |message: String| Diagnostic::at(Stage::Syntax, token.span, message);
     let text = token.text;
@@ -47,7 +47,7 @@ pub fn integer(token: &Token<'_>) -> Result<(u64, Type), Diagnostic> {
     }
     let value = u64::from_str_radix(digits, radix)
         .map_err(|_| wrong(format!("`{text}` does not fit in 64 bits")))?;
-    // A decimal constant without `u` has a type with sign.
+    // A decimal constant without `u` has a signed type.
     let signed_only = radix == 10 && !unsigned;
     let fits = |ty: &Type| ty.convert(value) == value && (!ty.signed || value <= i64::MAX as u64);
     let row = [INT, UNSIGNED, LONG, UNSIGNED_LONG];

@@ -1,15 +1,15 @@
 //! C11 tests: functions `P0 (atomic_int* x, int* y) { … }` with atomic operations, plain accesses,
 //! `if`, `while`, `do`, `for`, local variables.
 //!
-//! In: tokens. Out: threads. Local variables are registers; parameters are the addresses of the
-//! variables of their names. Operands are evaluated from left to right. An access through `*` is
-//! not atomic, whatever the type says, as the herd tools have it. A read-modify-write is one event,
-//! or two if the model asks for it ([`crate::file::Options`]). A weak compare-and-exchange may fail
-//! although the values are equal. `a ? b : c` runs one of its sides, as `if` does.
+//! Input: tokens. Output: threads. Local variables are registers; parameters are the addresses of
+//! the variables with their names. Operands are evaluated from left to right. As in the herd tools,
+//! an access through `*` is not atomic, whatever the type. A read-modify-write is one event, or two
+//! if the model requires it ([`crate::file::Options`]). A weak compare-and-exchange may fail
+//! although the values are equal. `a ? b : c` evaluates only one of its sides, as `if` does.
 //!
 //! A declaration is visible up to the end of its block, and hides one of an outer block.
-//! Declarations in blocks of which none contains the other share a register, so that a
-//! condition can name a variable that is declared in a block.
+//! Declarations with the same name in disjoint blocks share a register, so that a condition can
+//! refer to a variable that is declared in a block.
 
 mod atomics;
 mod expression;
@@ -26,7 +26,7 @@ use std::collections::{HashMap, HashSet};
 const INT: Type = Type::integer(4, true);
 const POINTER: Type = Type::integer(8, false);
 
-/// A value with its type; of a pointer also what it points to.
+/// A value with its type; for a pointer also the type of its target.
 #[derive(Clone)]
 struct Typed {
     e: Expr,
@@ -48,7 +48,7 @@ pub struct Locals {
 struct Local {
     register: Register,
     ty: Type,
-    /// What it points to.
+    /// The type of a pointer's target.
     pointee: Option<Type>,
 }
 
@@ -60,7 +60,7 @@ pub struct Function {
     pub locals: Locals,
 }
 
-/// Takes all functions.
+/// Parses all functions.
 pub fn functions(
     cursor: &mut Cursor<'_, '_>,
     layout: &mut Layout,
@@ -89,8 +89,7 @@ pub fn functions(
 struct Lowering<'s> {
     thread: Thread,
     locals: Locals,
-    /// The names that are visible, innermost block last. The first one is the body of the
-    /// function.
+    /// The visible names, innermost block last. The first block is the body of the function.
     scopes: Vec<HashMap<String, Local>>,
     /// The registers of variables of the body.
     of_body: HashSet<Register>,
@@ -103,7 +102,7 @@ fn tag(name: &str) -> u64 {
     Arch::C.tag(name)
 }
 
-/// The tags of the halves of a read-modify-write that is two events.
+/// Returns the tags of the read and the write of a read-modify-write that is two events.
 fn halves(tags: u64) -> (u64, u64) {
     let rest = tags & !(tag("ACQ") | tag("REL") | tag("ACQ_REL") | tag("CON"));
     match tags {
@@ -131,7 +130,7 @@ impl<'s> Lowering<'s> {
         self.thread.ops.push(op);
         self.thread.instruction.push(self.thread.texts.len() as u32);
     }
-    /// Ends the instruction whose text goes from a place to the cursor.
+    /// Ends the instruction with the text between a position and the cursor.
     fn end(&mut self, start: Span, cursor: &Cursor<'_, '_>) {
         let end = cursor.before().span.end;
         let written = self.text.get(start.start as usize..end as usize).unwrap_or("");
@@ -147,7 +146,7 @@ impl<'s> Lowering<'s> {
     fn here(&self) -> u32 {
         self.thread.ops.len() as u32
     }
-    /// Jumps to a place that is not known yet.
+    /// Adds a jump with a target that is set later.
     fn branch(&mut self, when: Option<Expr>) -> usize {
         self.push(Op::Branch { when, to: 0 });
         self.thread.ops.len() - 1
@@ -225,7 +224,7 @@ impl<'s> Lowering<'s> {
         }
         Ok(depth + 1)
     }
-    /// A block, which ends the declarations in it.
+    /// Parses a block with the scope of its declarations.
     fn block(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
         cursor.expect("{")?;
         self.scopes.push(HashMap::new());
@@ -233,7 +232,7 @@ impl<'s> Lowering<'s> {
         self.scopes.pop();
         Ok(())
     }
-    /// Statements up to the end of their block.
+    /// Parses statements up to the end of their block.
     fn statements(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
         while !cursor.eat("}") {
             if cursor.at_end() {
@@ -243,7 +242,7 @@ impl<'s> Lowering<'s> {
         }
         Ok(())
     }
-    /// The statement that `if` or a loop is about, which is a block.
+    /// Parses the body of `if` or a loop, as a block.
     fn inner(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
         self.scopes.push(HashMap::new());
         self.statement(cursor, depth)?;
@@ -264,14 +263,15 @@ impl<'s> Lowering<'s> {
                 format!("`{}` is declared twice in one block", name.text),
             ));
         }
-        // One that hides another has a register of its own, which no condition names.
+        // A declaration that hides another has a separate register, to which conditions cannot
+        // refer.
         let hides = self.scopes.iter().filter(|scope| scope.contains_key(name.text)).count();
         let register = match hides {
             0 => self.thread.register(name.text),
             _ => self.thread.register(&format!("{} hides {hides}", name.text)),
         };
         if self.scopes.len() == 1 {
-            // A condition means the variable of the body.
+            // Conditions refer to the variable of the body.
             self.of_body.insert(register);
             self.locals.types.insert(register, ty);
             self.locals.several.remove(&register);
@@ -361,8 +361,8 @@ impl<'s> Lowering<'s> {
         }
         Ok(())
     }
-    /// `for (first; condition; step) body`, each of which may be empty. The step is read where it
-    /// stands and again after the body, where it is run.
+    /// Parses `for (first; condition; step) body`, in which each part may be empty. The step is
+    /// parsed twice: at its position, and after the body, where it is lowered.
     fn for_loop(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
         let start = cursor.take();
         cursor.expect("(")?;
@@ -408,7 +408,7 @@ impl<'s> Lowering<'s> {
         }
         Ok(())
     }
-    /// `( condition )`, and a branch that is taken if it does not hold.
+    /// Parses `( condition )` and adds a branch that is taken if it is false.
     fn condition(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -422,7 +422,7 @@ impl<'s> Lowering<'s> {
         self.end(start, cursor);
         Ok(branch)
     }
-    /// A declaration, an assignment, or a call.
+    /// Parses a declaration, an assignment, or a call.
     fn simple(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
         if let Some((ty, _)) = self.take_type(cursor) {
             loop {
@@ -491,7 +491,7 @@ impl<'s> Lowering<'s> {
         }
         self.expression(cursor, 0, depth).map(drop)
     }
-    /// `r++` or `r--`.
+    /// Parses `r++` or `r--`.
     fn step(&mut self, name: &Token<'_>, sign: &str) -> Result<(), Diagnostic> {
         let local = self.local(name)?;
         let old = Typed { e: Expr::Register(local.register), ty: local.ty, pointee: local.pointee };
@@ -500,7 +500,7 @@ impl<'s> Lowering<'s> {
         self.push(Op::Let(local.register, value.to(local.ty)));
         Ok(())
     }
-    /// `*p`, `*(p+1)` or `p[i]`: an address, and the type of what is there.
+    /// Parses `*p`, `*(p+1)` or `p[i]`. Returns the address and the type of its target.
     fn place(
         &mut self,
         cursor: &mut Cursor<'_, '_>,
@@ -520,7 +520,7 @@ impl<'s> Lowering<'s> {
         let scaled = Expr::binary(Binary::Mul, index.e, Expr::Const(u64::from(pointee.width)));
         Ok((Expr::binary(Binary::Add, Expr::Register(local.register), scaled), pointee))
     }
-    /// A type if one is here, with whether it is followed by a star.
+    /// Parses a type, if there is one. Returns it with true if a star follows.
     fn take_type(&self, cursor: &mut Cursor<'_, '_>) -> Option<(Type, bool)> {
         let mut words = Vec::new();
         let mut ahead = cursor.clone();
@@ -535,7 +535,7 @@ impl<'s> Lowering<'s> {
     }
 }
 
-/// The operator of a compound assignment.
+/// Returns the operator of a compound assignment.
 fn compound(sign: &str) -> Option<Binary> {
     Some(match sign {
         "+" => Binary::Add,

@@ -1,5 +1,5 @@
-//! Heads, tables, questions and answers on texts of their own: names are `0:x` and `[x]`, values
-//! are numbers.
+//! Tests of heads, tables, questions and answers with simple names: names are `0:x` and `[x]`,
+//! values are numbers.
 
 use mu_base::words::{Cursor, Form, Kind, tokens};
 use mu_base::{Diagnostic, SourceId};
@@ -77,7 +77,7 @@ fn what_is_asked_is_read_printed_and_read_again() {
         let question = read(text).unwrap();
         let again = question.prop.text(&question.observed, &Plain);
         assert_eq!(again, printed, "{text}");
-        // Numbers only, as the names of variables are not read by these names.
+        // Only numbers, because this resolver does not accept the names of variables.
         if !again.contains('v') {
             let second = read(&format!("{} {again}", question.quantifier.word())).unwrap();
             assert_eq!(second.prop.text(&second.observed, &Plain), printed);
@@ -111,7 +111,7 @@ fn registers_come_first_and_outcomes_decide() {
         all.outcomes[0],
         [("0:r", "0"), ("1:r", "0"), ("[x]", "1")].map(|(n, v)| (n.to_string(), v.to_string()))
     );
-    // An outcome that satisfies it stays; that there is none is known when all are.
+    // A satisfying outcome decides; that there is none is known only after all outcomes.
     assert_eq!(of(&found[1..], false).verdict, Verdict::Unknown);
     assert_eq!(
         (of(&found[1..], true).verdict, of(&found[..1], false).verdict),

@@ -1,21 +1,21 @@
-//! Check of the abstraction of components of any number by samples: concrete instances with few
-//! components, and with more than the abstraction has.
+//! Audit of the thread-modular abstraction by sampling: concrete instances with few components, and
+//! with more than the abstraction tracks.
 //!
-//! In: the abstract model of a case ([`Crowd`]), the local states that untracked components can
-//! have, the linear process of an instance, written out for its number of components. Out: how
-//! many states were sampled; an internal error if an instance has a step that the abstract model
-//! lacks. A concrete state is one of a random run, or drawn: an abstract state that is reachable,
-//! a random local state for each untracked component, random identities in the place of the
-//! constant that stands for all of them, random letters of lists. Required of each step by the
-//! direct semantics ([`super::steps`]):
+//! Input: the abstract model of a case ([`Crowd`]), the local states of untracked components, the
+//! linear process of an instance with its components expanded. Output: the number of sampled
+//! states; an internal error if an instance has a step that the abstract model lacks. A concrete
+//! state is a state of a random run, or is drawn as follows: a reachable abstract state, a random
+//! local state for each untracked component, random identities for the constant that represents all
+//! untracked ones, random letters of lists. The audit requires of each step of the direct semantics
+//! ([`super::steps`]):
 //!
-//! - what components share and the tracked ones become is covered by a step of the abstract state,
-//!   under a label that the formula cannot distinguish,
-//! - each component becomes one of the local states that untracked components can have.
+//! - the shared data and the tracked components are covered by a step of the abstract state, under
+//!   a label that the formula cannot distinguish,
+//! - the next state of each component is one of the local states of untracked components.
 //!
-//! The instance is linearised by itself. Values translate by names ([`super::translate`]). Tracked
-//! identities are a random part of those of the instance, in the order of the list of all.
-//! Cost: the time that the caller allows.
+//! The instance is linearised separately. Values are translated by names ([`super::translate`]).
+//! Tracked identities are a random subset of those of the instance, in the order of the list of all
+//! identities. Cost: the time that the caller allows.
 
 use super::draw::{count, in_sort, is_number, parts};
 use super::steps::{DirectSteps, Step, label_text, state_text, with_constants};
@@ -39,22 +39,22 @@ use mu_model::{Model, Slot};
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 
-/// Steps of a run.
+/// Number of steps of a run.
 const LENGTH: usize = 12;
-/// States that are drawn for each state of a run.
+/// Number of drawn states for each state of a run.
 const DRAWN: usize = 4;
-/// Values of a variable that is summed over.
+/// Largest number of values tried for a summed variable.
 const MOST_VALUES: usize = 24;
 
-/// An instance with its components written out.
+/// An instance with its components expanded.
 pub struct Instance {
     /// The process.
     pub process: LinearProcess,
-    /// The names of the identities, in the order of the list of all.
+    /// The names of the identities, in the order of the list of all identities.
     pub names: Vec<String>,
 }
 
-/// What is to be checked beyond [`Wanted`], of which `base` is the abstract model.
+/// Input of the audit in addition to [`Wanted`], in which `base` is the abstract model.
 pub struct Components<'a> {
     /// The abstract model.
     pub crowd: &'a Crowd<'a>,
@@ -76,30 +76,31 @@ struct Embedding<'a> {
     size: usize,
     /// The constants of the identities in the signature of the instance.
     constants: Vec<OpId>,
-    /// By identity: its parameters. The last list is of those that are shared.
+    /// The parameters of each identity. The last list is of the shared ones.
     owned: Vec<Vec<usize>>,
-    /// The same in the order of this turn: tracked identities first.
+    /// The same in the order of this round: tracked identities first.
     local: Vec<Vec<usize>>,
-    /// Slots that are shared, in order.
+    /// Shared slots, in order.
     shared: Vec<Slot>,
-    /// By action of the instance.
+    /// The action of the model for each action of the instance.
     actions: Vec<ActId>,
-    /// Of the values of the model at the start.
+    /// The initial values of the model.
     first: Vec<Expr>,
     /// The abstract initial state.
     initial: Vec<u32>,
-    /// To the model and back, for the tracked identities of this turn.
+    /// Translations between instance and model, for the tracked identities of this round.
     there: Translation,
     back: Translation,
-    /// Local states of values of this turn.
+    /// Local states of values in this round.
     known: AHashMap<(usize, Vec<Expr>), Option<Member>>,
 }
 
-/// Checks an instance against the abstract model.
+/// Audits an instance against the abstract model.
 ///
 /// # Errors
-/// Internal: the abstract model does not cover a step of the instance. Others as the abstract model
-/// gives them.
+///
+/// Internal: the abstract model does not cover a step of the instance. Others from the abstract
+/// model.
 pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audit, Diagnostic> {
     let process = &components.instance.process;
     if process.is_probabilistic() || process.is_timed() || !process.globals.is_empty() {
@@ -141,7 +142,8 @@ pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audi
 }
 
 impl<'a> Embedding<'a> {
-    /// `None` if the instance has other parameters than the model.
+    /// Creates the embedding; `None` if the parameters of the instance differ from those of the
+    /// model.
     fn new(components: &Components<'a>) -> Option<Self> {
         let (inner, replicas, tracked) = components.crowd.meaning();
         let process = &components.instance.process;
@@ -209,7 +211,7 @@ impl<'a> Embedding<'a> {
         })
     }
 
-    /// Chooses the tracked identities: a random part, in order.
+    /// Chooses the tracked identities: a random subset, in order.
     fn choose(&mut self, random: &mut Random) {
         let mut chosen: Vec<usize> = (0..self.size).collect();
         while chosen.len() > self.tracked {
@@ -230,18 +232,18 @@ impl<'a> Embedding<'a> {
         self.known.clear();
     }
 
-    /// The constants with other ones in their place, by position.
+    /// Replaces constants, by position.
     fn mapped(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Option<Expr> {
         mapped(self.inner.signature(), &self.replicas.family, e, f).ok()
     }
 
-    /// The constant that stands for all untracked identities.
+    /// Returns the constant that represents all untracked identities.
     fn other(&self) -> usize {
         self.replicas.family.constants.len() - 2
     }
 
-    /// A state of the instance as one of the model, where the last identity with components changes
-    /// places with `swapped`.
+    /// Converts a state of the instance to a state of the model, in which the last identity with
+    /// components is exchanged with `swapped`.
     fn whole(&self, state: &[Expr], parameters: &[Expr], swapped: usize) -> Option<Vec<Expr>> {
         let last = SIZE - 1;
         let swap = |i: usize| match i {
@@ -270,7 +272,7 @@ impl<'a> Embedding<'a> {
         Some(out)
     }
 
-    /// Where identities stand that are not tracked, they all become one constant.
+    /// Replaces all untracked identities by one constant.
     fn merged(&self, slot: usize, e: &Expr) -> Option<Expr> {
         if self.replicas.lists[slot] {
             let mut word: Vec<usize> = Vec::new();
@@ -290,7 +292,8 @@ impl<'a> Embedding<'a> {
 }
 
 impl Check<'_> {
-    /// A random run with states drawn @@ it, for one choice of tracked identities and parameters.
+    /// Samples a random run and states drawn along it, for one choice of tracked identities and
+    /// parameters.
     fn turn(&mut self, embedding: &mut Embedding, two: &mut Eye) -> Result<(), Diagnostic> {
         let (study, case) = (self.wanted.study, self.wanted.case);
         if !self.draw.valuate(&study.sorts(), |v| case.has(&self.tests, v)) {
@@ -376,7 +379,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The steps of a concrete state, all of which the abstract state covers.
+    /// Returns the steps of a concrete state, after checking that the abstract state covers them.
     fn covered(
         &mut self,
         embedding: &mut Embedding,
@@ -435,7 +438,7 @@ impl Check<'_> {
         self.wanted.study.parameter_values(&self.draw.valuation)
     }
 
-    /// The abstract state that covers what components share and the tracked ones.
+    /// Returns the abstract state that covers the shared data and the tracked components.
     fn shared_image(&mut self, embedding: &Embedding, state: &[Expr]) -> Option<Rc<[u32]>> {
         let whole = embedding.whole(state, &self.parameters(), SIZE - 1)?;
         let image = embedding.inner.image(&whole, &mut self.draw)?;
@@ -450,7 +453,7 @@ impl Check<'_> {
         Some(out.into())
     }
 
-    /// The local state of a component.
+    /// Returns the local state of a component.
     fn member(
         &mut self,
         embedding: &mut Embedding,
@@ -490,7 +493,7 @@ impl Check<'_> {
         Some(out)
     }
 
-    /// A label of the instance as one of the model, and its abstract label.
+    /// Converts a label of the instance to one of the model, and abstracts it.
     fn labels(
         &mut self,
         embedding: &Embedding,
@@ -515,7 +518,7 @@ impl Check<'_> {
         Some((concrete, image))
     }
 
-    /// A concrete state of the instance that an abstract one covers.
+    /// Draws a concrete state of the instance that an abstract state covers.
     fn concrete(&mut self, embedding: &Embedding, at: usize) -> Option<Vec<Expr>> {
         let (tracked, size) = (embedding.tracked, embedding.size);
         let abstract_state = self.explored.states[at].clone();
@@ -587,7 +590,7 @@ impl Check<'_> {
         state.into_iter().collect()
     }
 
-    /// A list with random letters for each block of untracked identities, all of them different.
+    /// Draws a list: random distinct letters for each block of untracked identities.
     fn listed(&mut self, embedding: &Embedding, e: &Expr) -> Option<Expr> {
         let word = embedding.replicas.letters(embedding.inner.signature(), e)?;
         let mut free: Vec<usize> = (embedding.tracked..embedding.size).collect();
@@ -638,7 +641,7 @@ impl Check<'_> {
     }
 }
 
-/// True if a value has an identity.
+/// True if a value contains an identity.
 fn holds(embedding: &Embedding, e: &Expr) -> bool {
     let mut found = false;
     embedding.mapped(e, &mut |i| {
@@ -648,7 +651,7 @@ fn holds(embedding: &Embedding, e: &Expr) -> bool {
     found
 }
 
-/// True if a local state names an identity other than its own.
+/// True if a local state contains an identity other than its own.
 fn holds_other(embedding: &Embedding, e: &Expr) -> bool {
     let mut found = false;
     embedding.mapped(e, &mut |i| {
@@ -658,8 +661,8 @@ fn holds_other(embedding: &Embedding, e: &Expr) -> bool {
     found
 }
 
-/// Values of a sort of the instance: all, if it is small, else some of the state and random
-/// numbers.
+/// Returns values of a sort of the instance: all values of a small sort, otherwise some from the
+/// state and random numbers.
 fn values(
     draw: &mut super::draw::Draw,
     sort: SortId,

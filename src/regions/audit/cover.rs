@@ -1,11 +1,12 @@
 //! Concretisation: the concrete states that an abstract state covers.
 //!
-//! In: an abstract state, values of the parameters. Out: a concrete state that it covers, drawn at
-//! random ([`Concretise::draw`]); for a concrete state, the abstract state that covers it
-//! ([`Concretise::image`]). States are vectors of normal forms, one for each slot of the compiled
-//! process. Abstractions that are put on each other compose: the image goes from the process
-//! upwards, a draw goes down. This file says what an abstract value means. It shares no evaluation
-//! with the abstractions: neither samples nor representatives. Cost: linear in the values.
+//! Input: an abstract state, values of the parameters. Output: a concrete state that it covers,
+//! drawn at random ([`Concretise::draw`]). Conversely, for a concrete state, the abstract state
+//! that covers it ([`Concretise::image`]). States are vectors of normal forms, one for each slot of
+//! the compiled process. Stacked abstractions compose: images are computed from the process
+//! upwards, draws downwards. This module defines the meaning of abstract values. It shares no
+//! evaluation with the abstractions, neither samples nor representatives. Cost: linear in the
+//! values.
 
 use super::draw::Draw;
 use crate::abstraction::{Content, Facts, Regions};
@@ -21,15 +22,18 @@ use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_labels::MultiAction;
 
-/// See the module's head. `None`: the value has no such part, so that nothing can be said of it.
+/// The concretisation of an abstraction. Functions return `None` if a value does not have the
+/// expected form, so that nothing can be concluded.
 pub trait Concretise {
-    /// A concrete state that the abstract state covers under the drawn values of the parameters.
+    /// Draws a concrete state that the abstract state covers under the drawn values of the
+    /// parameters.
     fn draw(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>>;
-    /// The abstract state that covers a concrete one.
+    /// Returns the abstract state that covers a concrete one.
     fn image(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>>;
-    /// The abstract label of a concrete one.
+    /// Abstracts a concrete label.
     fn image_of_label(&self, label: &MultiAction, draw: &mut Draw) -> Option<MultiAction>;
-    /// `None` if this abstraction can be checked; else what cannot be, for the verdict.
+    /// Describes the part of this abstraction that cannot be audited, for the verdict; `None` if
+    /// there is none.
     fn unchecked(&self) -> Option<String> {
         None
     }
@@ -182,7 +186,7 @@ impl Concretise for Merged<'_> {
     }
 }
 
-/// The array with entries at some of the merged constants.
+/// Adds entries to an array at some of the merged constants.
 fn filled(
     inner: &dyn Base,
     family: &Family,
@@ -207,7 +211,7 @@ fn filled(
     Some(array)
 }
 
-/// The array without its entries at merged constants.
+/// Removes the entries of an array at merged constants.
 fn at_tracked(signature: &Signature, family: &Family, tracked: usize, array: &Expr) -> Expr {
     let merged = |op: OpId| family.constants[tracked..].contains(&op);
     match array.as_builtin(signature) {

@@ -1,7 +1,7 @@
-//! Random concrete values: numbers at and around literals, near each other, and far beyond all that
-//! the abstraction examined.
+//! Random concrete values: numbers at and around literals, numbers close to each other, and numbers
+//! far beyond all that the abstraction examined.
 //!
-//! Cost: some tries for each number.
+//! Cost: a few attempts for each number.
 
 use mu_base::ids::SortId;
 use mu_base::random::Random;
@@ -15,10 +15,10 @@ use num_traits::{Signed, ToPrimitive};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Numbers beyond these literals are taken for no offsets.
+/// With more literals than this, sums of two literals are not used as offsets.
 const MANY_LITERALS: usize = 200;
 
-/// The source of values for one valuation of the parameters.
+/// Random source of values for one valuation of the parameters.
 pub struct Draw {
     /// The generator.
     pub random: Random,
@@ -26,23 +26,23 @@ pub struct Draw {
     pub valuation: Vec<i64>,
     /// The text's literals.
     literals: Vec<i64>,
-    /// Literals, their neighbours, sums of two, far numbers.
+    /// Literals, their neighbours, sums of two, and large numbers.
     pool: Vec<i64>,
-    /// Numbers drawn for the state at hand.
+    /// Numbers drawn for the current state.
     near: Vec<i64>,
     signature: Arc<Signature>,
-    /// Brings values into the form that tables have; it evaluates nothing but values.
+    /// Normalises values; it evaluates only values.
     engine: Engine,
 }
 
-/// All integer literals of expressions.
+/// Collects all integer literals of expressions.
 pub fn literals<'e>(expressions: impl Iterator<Item = &'e Expr>) -> BTreeSet<i64> {
     let mut out = BTreeSet::new();
     expressions.for_each(|e| collect(e, &mut out));
     out
 }
 
-/// All integer literals of a process and its data.
+/// Collects all integer literals of a process and its data.
 pub fn literals_of(process: &LinearProcess, data: &DataSpec) -> BTreeSet<i64> {
     let equations =
         data.equations.iter().flat_map(|e| [Some(&e.lhs), Some(&e.rhs), e.condition.as_ref()]);
@@ -69,7 +69,8 @@ fn collect(e: &Expr, out: &mut BTreeSet<i64>) {
     });
 }
 
-/// Numbers at which answers may change: literals, their neighbours, sums of two, and far ones.
+/// Returns numbers at which answers may change: literals, their neighbours, sums of two, and large
+/// numbers.
 pub fn boundaries(literals: &BTreeSet<i64>) -> Vec<i64> {
     let around = |n: i64| [n - 1, n, n + 1];
     let some: Vec<i64> = literals.iter().copied().take(MANY_LITERALS).collect();
@@ -84,7 +85,7 @@ pub fn boundaries(literals: &BTreeSet<i64>) -> Vec<i64> {
 }
 
 impl Draw {
-    /// A source; `literals` of the text, `engine` of the model's tables.
+    /// Creates a source from the literals of the text and the evaluator of the model.
     pub fn new(seed: u64, literals: &BTreeSet<i64>, engine: Engine) -> Self {
         let pool = boundaries(literals);
         let literals = literals.iter().copied().take(MANY_LITERALS).chain([1]).collect();
@@ -100,20 +101,20 @@ impl Draw {
         }
     }
 
-    /// Forgets the numbers of the last state.
+    /// Starts a new state.
     pub fn fresh(&mut self) {
         self.near.clear();
         self.near.extend(&self.valuation);
     }
 
-    /// Numbers of the state at hand, for others that are to be near to them.
+    /// Records the numbers of the current state, for drawing numbers close to them.
     pub fn see(&mut self, e: &Expr) {
         let mut found = BTreeSet::new();
         collect(e, &mut found);
         self.near.extend(found);
     }
 
-    /// Any number, of no sort.
+    /// Draws any number.
     pub fn any(&mut self) -> i64 {
         match self.random.below(6) {
             0 => *self.random.choose(&self.pool),
@@ -144,7 +145,7 @@ impl Draw {
         }
     }
 
-    /// A number that `accept` takes; `starts` are places where there may be some.
+    /// Draws a number that `accept` accepts; `starts` are numbers around which there may be some.
     pub fn number(&mut self, starts: &[i64], accept: impl Fn(i64) -> bool) -> Option<i64> {
         for _ in 0..48 {
             let n = self.any();
@@ -163,7 +164,8 @@ impl Draw {
         found
     }
 
-    /// Values of the bases of these sorts; the first is zero.
+    /// Draws values of the bases of these sorts, of which the first is zero. Returns false if
+    /// `accept` rejects all attempts.
     pub fn valuate(&mut self, sorts: &[SortId], accept: impl Fn(&[i64]) -> bool) -> bool {
         for _ in 0..400 {
             self.near = vec![0];
@@ -185,7 +187,7 @@ impl Draw {
         false
     }
 
-    /// The value in the form that tables have; `None` if it is none.
+    /// Normalises a value; `None` if it is not a value.
     pub fn normal(&mut self, e: &Expr) -> Option<Expr> {
         let known = self.signature.op_count();
         let mut own = true;
@@ -197,14 +199,15 @@ impl Draw {
         Some(self.engine.to_expr_at(&value, e.sort))
     }
 
-    /// True if all numbers in a value are of their sorts.
+    /// True if all numbers in a value are in their sorts.
     pub fn has_values(&self, e: &Expr) -> bool {
         let mut all = true;
         numbers(e, &mut |n, sort| all &= n.to_i64().is_some_and(|n| in_sort(n, sort)));
         all
     }
 
-    /// Values of a sort: all, if it is small, else some that are near the state at hand.
+    /// Returns values of a sort: all values of a small sort, otherwise some close to the current
+    /// state.
     pub fn values(&mut self, sort: SortId, naive: &mut Naive, state: &[Expr]) -> Vec<Expr> {
         let signature = self.signature.clone();
         if count(&signature, sort, &mut Vec::new()).is_some_and(|n| n <= 64)
@@ -266,7 +269,7 @@ pub fn is_number(sort: SortId) -> bool {
     [basic::POS, basic::NAT, basic::INT].contains(&sort)
 }
 
-/// True if a number is one of a sort.
+/// True if a number is in a sort.
 pub fn in_sort(n: i64, sort: SortId) -> bool {
     match sort {
         basic::POS => n.is_positive(),
@@ -283,7 +286,7 @@ fn numbers(e: &Expr, see: &mut dyn FnMut(&num_bigint::BigInt, SortId)) {
     });
 }
 
-/// Parts of a value of a sort.
+/// Collects the parts of a value that have a given sort.
 pub(super) fn parts(e: &Expr, sort: SortId, out: &mut Vec<Expr>) {
     if out.len() >= 16 {
         return;
@@ -298,7 +301,7 @@ pub(super) fn parts(e: &Expr, sort: SortId, out: &mut Vec<Expr>) {
     });
 }
 
-/// How many values a sort has, if they are few.
+/// Returns the number of values of a sort, if it is small.
 pub(super) fn count(
     signature: &Signature,
     sort: SortId,

@@ -1,18 +1,18 @@
-//! Check of an abstraction by samples of concrete states, before an answer that rests on it is
-//! given.
+//! Audit of an abstraction by sampling concrete states, before an answer that relies on the
+//! abstraction is reported.
 //!
-//! In: an abstract model that a formula is true of, the linear process whose instances it covers.
-//! Out: how many concrete states were sampled ([`Audit`]); an internal error if one has a step that
-//! the abstract model lacks. For a sample: values of the parameters within the case, an
-//! abstract state that is reachable, a concrete state that it covers ([`cover`]), with numbers far
-//! outside those that the abstraction examined ([`draw`]). Each step of the concrete state by the
-//! direct semantics ([`steps`]) must be covered by a step of the abstract state, under a label that
-//! the formula cannot distinguish ([`view`]). The initial state must be covered, and all closed
-//! tests of the formula agree in a case. So the simulation that docs/unbounded.md proves is put to
-//! the test by code that shares no evaluation with it.
+//! Input: an abstract model that satisfies a formula, and the linear process with the instances
+//! that it covers. Output: the number of sampled concrete states ([`Audit`]); an internal error if
+//! one has a step that the abstract model lacks. A sample consists of values of the parameters
+//! within the case, a reachable abstract state, and a concrete state that it covers ([`cover`]),
+//! with numbers far outside those that the abstraction examined ([`draw`]). Each step of the
+//! concrete state in the direct semantics ([`steps`]) must be covered by a step of the abstract
+//! state, under a label that the formula cannot distinguish ([`view`]). The initial state must be
+//! covered, and all closed tests of the formula must agree in a case. So the simulation that
+//! docs/unbounded.md proves is tested by code that shares no evaluation with it.
 //!
-//! Cost: the time that the caller allows. Invariant: no step is invented: each is one of an
-//! instance, so a violation is an error of the abstraction.
+//! Cost: the time that the caller allows. Invariant: every sampled step is a step of an instance,
+//! so a violation is an error of the abstraction.
 
 pub mod components;
 pub mod cover;
@@ -36,12 +36,12 @@ use std::rc::Rc;
 use steps::{DirectSteps, Step, label_text, state_text, with_constants};
 use view::{Eye, View};
 
-/// Samples for one valuation of the parameters.
+/// Number of samples for one valuation of the parameters.
 const PER_VALUATION: usize = 30;
-/// Abstract states that are kept to sample from.
+/// Largest number of stored abstract states to sample from.
 const MOST_STATES: usize = 50_000;
 
-/// What is to be checked.
+/// Input of the audit.
 pub struct Wanted<'a> {
     /// The study of the formula.
     pub study: &'a Study<'a>,
@@ -49,31 +49,31 @@ pub struct Wanted<'a> {
     pub case: &'a Case,
     /// The abstract model of the case.
     pub base: &'a dyn Base,
-    /// The process before constants without a value became parameters.
+    /// The process before symbolic constants became parameters.
     pub process: &'a LinearProcess,
     /// Number of samples.
     pub samples: usize,
-    /// For replay.
+    /// Seed of the random choices, for replay.
     pub seed: u64,
     /// True when the time is used up.
     pub enough: &'a dyn Fn() -> bool,
 }
 
-/// What was checked.
+/// The result of an audit.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// Concrete states, initial ones included.
+    /// Number of concrete states, including initial ones.
     pub samples: usize,
-    /// Their steps.
+    /// Number of their steps.
     pub steps: usize,
-    /// Evaluations that the direct semantics does not decide.
+    /// Number of evaluations that the direct semantics does not decide.
     pub undecided: u64,
-    /// What cannot be checked.
+    /// The part that cannot be audited.
     pub unchecked: Option<String>,
 }
 
 impl Audit {
-    /// Adds what was checked of another case.
+    /// Adds the result for another case.
     pub fn add(&mut self, other: Audit) {
         self.samples += other.samples;
         self.steps += other.steps;
@@ -82,7 +82,7 @@ impl Audit {
     }
 }
 
-/// Some reachable abstract states with their steps.
+/// Reachable abstract states found so far, with their steps.
 struct Explored<'a> {
     base: &'a dyn Base,
     worker: Box<dyn Worker + 'a>,
@@ -91,7 +91,7 @@ struct Explored<'a> {
     answers: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
     successors: AHashMap<usize, Rc<Successors>>,
     labels: AHashMap<LabelId, MultiAction>,
-    /// The states whose successors are known.
+    /// The states with known successors.
     expanded: Vec<usize>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Explored<'a> {
         Ok(steps)
     }
 
-    /// The steps of a state, which makes the states after it known; `None` if the time is used up.
+    /// Computes the steps of a state and stores its successors; `None` if the time is used up.
     fn successors(
         &mut self,
         at: usize,
@@ -177,7 +177,7 @@ impl<'a> Explored<'a> {
     }
 }
 
-/// A multi-action with its actions in one order.
+/// Sorts the actions of a multi-action.
 fn ordered(label: &MultiAction) -> MultiAction {
     let mut label = label.clone();
     if label.len() > 1 {
@@ -186,22 +186,23 @@ fn ordered(label: &MultiAction) -> MultiAction {
     label
 }
 
-/// One case under check.
+/// The audit of one case.
 struct Check<'a> {
     wanted: &'a Wanted<'a>,
     draw: Draw,
     explored: Explored<'a>,
     view: View,
-    /// The tests whose outcomes the case has.
+    /// The tests with a fixed outcome in the case.
     tests: Vec<Test>,
     audit: Audit,
 }
 
-/// See the module's head.
+/// Audits an abstract model.
 ///
 /// # Errors
-/// Internal: the abstract model does not cover a step of an instance. Others as the abstract model
-/// gives them.
+///
+/// Internal: the abstract model does not cover a step of an instance. Others from the abstract
+/// model.
 pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
     if wanted.samples == 0 {
         return Ok(Audit::default());
@@ -239,7 +240,7 @@ pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
 }
 
 impl<'a> Check<'a> {
-    /// Samples for one valuation.
+    /// Audits samples for one valuation.
     fn valuation(&mut self, two: &mut Eye) -> Result<(), Diagnostic> {
         let wanted = self.wanted;
         let (study, case) = (wanted.study, wanted.case);
@@ -300,7 +301,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// All steps of a concrete state that an abstract one covers.
+    /// Checks all steps of a concrete state that an abstract one covers.
     fn sample(
         &mut self,
         at: usize,
@@ -352,7 +353,7 @@ impl<'a> Check<'a> {
         Eye::new(data, by, valuation)
     }
 
-    /// The abstract state that covers a concrete one.
+    /// Returns the abstract state that covers a concrete one.
     fn image(&mut self, state: &[Expr]) -> Option<Rc<[u32]>> {
         let wanted = self.wanted;
         let parameters = wanted.study.parameter_values(&self.draw.valuation);

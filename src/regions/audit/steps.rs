@@ -1,11 +1,11 @@
 //! Direct semantics of a linear process: the steps of a concrete state, summand by summand, with
 //! the naive rewriter.
 //!
-//! In: a linear process, values of the constants that no equation defines; a state, values for what
-//! is summed over. Out: steps that the process has. A condition is tested part by part as soon as
-//! its variables have values; `x == e` gives the value of `x`. What the rewriter does not decide is
-//! counted and left out. No code is shared with the engine, the compiler, or the abstractions.
-//! Cost: conditions times values of sums, up to [`MOST_TESTS`] for each summand.
+//! Input: a linear process, values of the constants without equations; a state, values for summed
+//! variables. Output: steps of the process. Each conjunct of a condition is tested as soon as its
+//! variables have values; `x == e` determines the value of `x`. Evaluations that the rewriter does
+//! not decide are counted and skipped. This shares no code with the engine, the compiler, or the
+//! abstractions. Cost: conditions times values of sums, up to [`MOST_TESTS`] for each summand.
 
 use ahash::AHashSet;
 use mu_base::Span;
@@ -16,9 +16,9 @@ use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_labels::MultiAction;
 use mu_process::linear::LinearProcess;
 
-/// Steps of the rewriter for one state.
+/// Limit on the rewrite steps for one state; beyond it an evaluation is undecided.
 const PATIENCE: u64 = 200_000;
-/// Conditions that are tested for one summand and state.
+/// Limit on the conditions tested for one summand and state; beyond it further values are skipped.
 const MOST_TESTS: usize = 400;
 
 /// A step of a concrete state.
@@ -31,23 +31,23 @@ pub struct Step {
     pub target: Vec<Expr>,
 }
 
-/// Values for a variable of this sort that is summed over.
+/// Callback that returns values for a summed variable of a sort.
 pub type Source<'s> = dyn FnMut(SortId, &mut Naive, &[Expr]) -> Vec<Expr> + 's;
 
-/// See the module's head.
+/// Evaluator of the direct semantics.
 pub struct DirectSteps<'a> {
     process: &'a LinearProcess,
-    /// The rewriter with the constants' values.
+    /// The rewriter, with the values of the constants.
     pub naive: Naive,
-    /// By summand: parts of the condition, with the variables summed over that are free in each.
+    /// For each summand: the conjuncts of the condition, with their free summed variables.
     conditions: Vec<Vec<(Expr, Vec<VarId>)>>,
-    /// Constants that no equation defines, such as the values of parameters that are not used yet.
+    /// Constants without equations, such as the values of parameters that are not used yet.
     opaque: AHashSet<OpId>,
-    /// Evaluations without a result.
+    /// Number of evaluations without a result.
     pub undecided: u64,
 }
 
-/// The data of a process with values of constants.
+/// Extends the data of a process by the values of constants.
 pub fn with_constants(
     data: &DataSpec,
     signature: &Signature,
@@ -69,7 +69,7 @@ pub fn with_constants(
 }
 
 impl<'a> DirectSteps<'a> {
-    /// The steps of a process over these data.
+    /// Creates the evaluator of a process over these data.
     pub fn new(process: &'a LinearProcess, data: DataSpec) -> Self {
         let conditions = process.summands.iter().map(|s| {
             let parts = s.guard.conjuncts(&data.signature);
@@ -94,14 +94,14 @@ impl<'a> DirectSteps<'a> {
         Self { process, naive: Naive::of(data, PATIENCE), conditions, opaque, undecided: 0 }
     }
 
-    /// The initial state; `None` if it is not decided.
+    /// Returns the initial state; `None` if it is not decided.
     pub fn initial(&mut self) -> Option<Vec<Expr>> {
         self.naive.allow(PATIENCE);
         let process = self.process;
         process.params.iter().map(|p| self.value(&p.init, &Substitution::new())).collect()
     }
 
-    /// Steps of a state.
+    /// Returns the steps of a state.
     pub fn steps(&mut self, state: &[Expr], source: &mut Source) -> Vec<Step> {
         let process = self.process;
         let by: Substitution =
@@ -122,7 +122,7 @@ impl<'a> DirectSteps<'a> {
         out
     }
 
-    /// Gives values to the variables summed over from `at` on.
+    /// Assigns values to the summed variables from `at` on.
     #[allow(clippy::too_many_arguments)]
     fn assign(
         &mut self,
@@ -165,7 +165,7 @@ impl<'a> DirectSteps<'a> {
         by.remove(&var);
     }
 
-    /// Values that a variable must have by a condition `x == e`.
+    /// Returns the values of a variable that a condition `x == e` determines.
     fn equal_to(
         &mut self,
         summand: usize,
@@ -219,7 +219,7 @@ impl<'a> DirectSteps<'a> {
     }
 }
 
-/// True if a normal form is built of constructors, numbers and functions.
+/// True if a normal form consists of constructors, numbers and functions.
 fn is_data(signature: &Signature, opaque: &AHashSet<OpId>, e: &Expr) -> bool {
     use Builtin::*;
     stacker::maybe_grow(64 << 10, 1 << 20, || {
@@ -258,7 +258,7 @@ fn is_data(signature: &Signature, opaque: &AHashSet<OpId>, e: &Expr) -> bool {
     })
 }
 
-/// The text of a step's label.
+/// Prints a step's label.
 pub fn label_text(process: &LinearProcess, signature: &Signature, label: &MultiAction) -> String {
     let one = |(action, args): &(mu_base::ids::ActId, Vec<Expr>)| {
         let name = &process.actions[action.index()].name;
@@ -273,7 +273,7 @@ pub fn label_text(process: &LinearProcess, signature: &Signature, label: &MultiA
     }
 }
 
-/// The text of a concrete state.
+/// Prints a concrete state.
 pub fn state_text(process: &LinearProcess, signature: &Signature, state: &[Expr]) -> String {
     let names = mu_process::print::parameter_names(process);
     let all = names

@@ -1,9 +1,8 @@
-//! Values of one specification as values of another one that differs in how many constants a sort
-//! has.
+//! Translation of values between specifications that differ in the number of constants of a sort.
 //!
-//! In: two signatures, constants that correspond. Out: for a closed value of constructors and
-//! numbers the same value of the other signature; operations and sorts correspond by their names.
-//! `None` if the other one has no such operation. Cost: linear in the value.
+//! Input: two signatures, corresponding constants. Output: for a closed value of constructors and
+//! numbers, the same value of the other signature; operations and sorts correspond by name. `None`
+//! if the other signature has no such operation. Cost: linear in the value.
 
 use ahash::AHashMap;
 use mu_base::Span;
@@ -14,18 +13,18 @@ use mu_data::signature::Signature;
 /// A translation of values.
 pub struct Translation {
     ops: AHashMap<OpId, OpId>,
-    /// Constants that have different names.
+    /// Corresponding constants with different names.
     constants: AHashMap<OpId, OpId>,
     sorts: AHashMap<SortId, SortId>,
 }
 
-/// The operations of a signature by name and sort.
+/// Returns the operations of a signature by name and sort.
 fn by_name(signature: &Signature) -> AHashMap<(String, String), OpId> {
     signature.ops().map(|(id, op)| ((op.name.clone(), signature.sorts.text(op.sort)), id)).collect()
 }
 
 impl Translation {
-    /// Translates from one signature to another.
+    /// Creates the translation from one signature to another.
     pub fn new(from: &Signature, to: &Signature) -> Self {
         let (ours, theirs) = (by_name(from), by_name(to));
         let ops = ours.iter().filter_map(|(key, op)| Some((*op, *theirs.get(key)?))).collect();
@@ -36,17 +35,17 @@ impl Translation {
         Self { ops, constants: AHashMap::new(), sorts }
     }
 
-    /// Chooses which constants correspond.
+    /// Sets the correspondence of constants.
     pub fn pair(&mut self, constants: impl Iterator<Item = (OpId, OpId)>) {
         self.constants = constants.collect();
     }
 
-    /// The operation that corresponds.
+    /// Translates an operation.
     pub fn op(&self, op: OpId) -> Option<OpId> {
         self.constants.get(&op).or_else(|| self.ops.get(&op)).copied()
     }
 
-    /// The value that corresponds.
+    /// Translates a value.
     pub fn value(&self, e: &Expr) -> Option<Expr> {
         let sort = *self.sorts.get(&e.sort)?;
         stacker::maybe_grow(64 << 10, 1 << 20, || {

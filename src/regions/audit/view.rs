@@ -1,11 +1,11 @@
-//! What a formula sees of a concrete label and of the abstract label that covers it: they must
-//! match the same action formulas.
+//! Comparison of a concrete label with the abstract label that covers it: both must match the same
+//! action formulas of the formula.
 //!
-//! In: a formula whose quantifiers stand for bases, a label under values of the bases. Out: which
-//! of its closed action formulas match, with the naive rewriter. An `exists` over numbers is
-//! decided where its body only compares them, with or without literals that are added: then a
-//! solution is at a number of the label, a constant or a literal, or next to one of these plus a
-//! literal. What is not decided is left out. Cost: action formulas times tuples of candidates.
+//! Input: a formula with bases for its quantifiers, a label under values of the bases. Output: its
+//! closed action formulas that match, by the naive rewriter. An `exists` over numbers is decided if
+//! its body only compares them, possibly with literal offsets: then a solution is at a number of
+//! the label, a constant or a literal, or next to one of these plus a literal. Undecided formulas
+//! are skipped. Cost: action formulas times tuples of candidates.
 
 use super::draw::{is_number, literals};
 use mu_base::ids::VarId;
@@ -17,9 +17,9 @@ use mu_labels::MultiAction;
 use num_traits::ToPrimitive;
 use std::collections::BTreeSet;
 
-/// Steps of the rewriter for one label.
+/// Limit on the rewrite steps for one label; beyond it the evaluation is undecided.
 const PATIENCE: u64 = 100_000;
-/// Numbers that are tried for a variable.
+/// Limit on the numbers tried for a variable; with more the formula is undecided.
 const MOST_NUMBERS: usize = 200;
 
 /// The tests and the action formulas of a formula.
@@ -30,7 +30,7 @@ pub struct View {
     literals: BTreeSet<i64>,
 }
 
-/// What is seen under one valuation.
+/// The evaluator for one valuation.
 pub struct Eye {
     naive: Naive,
     by: Substitution,
@@ -38,15 +38,15 @@ pub struct Eye {
 }
 
 impl Eye {
-    /// `data`: the formula's, with values of the constants; `by`: values of the numbers that the
-    /// formula quantifies over.
+    /// Creates the evaluator. `data`: the formula's, with values of the constants; `by`: values of
+    /// the numbers that the formula quantifies over.
     pub fn new(data: DataSpec, by: Substitution, valuation: &[i64]) -> Self {
         Self { naive: Naive::of(data, PATIENCE), by, constants: valuation.to_vec() }
     }
 }
 
 impl View {
-    /// The view of a formula.
+    /// Collects the tests and action formulas of a formula.
     pub fn new(formula: &State) -> Self {
         let mut view = Self::default();
         view.state(formula);
@@ -58,7 +58,7 @@ impl View {
         view
     }
 
-    /// Literals of the tests and the action formulas.
+    /// Returns the literals of the tests and action formulas.
     pub fn literals(&self) -> &BTreeSet<i64> {
         &self.literals
     }
@@ -91,7 +91,7 @@ impl View {
         }
     }
 
-    /// A closed test of the formula that differs between two valuations.
+    /// Returns a closed test of the formula that differs between two valuations.
     pub fn test_that_differs(&self, one: &mut Eye, two: &mut Eye) -> Option<Expr> {
         self.tests
             .iter()
@@ -99,7 +99,7 @@ impl View {
             .cloned()
     }
 
-    /// True if some action formula matches one of the labels and not the other.
+    /// True if some action formula matches exactly one of the labels.
     pub fn differs(
         &self,
         (one, concrete): (&mut Eye, &MultiAction),
@@ -116,7 +116,7 @@ impl View {
     }
 }
 
-/// The truth of a test that is closed but for the numbers of the valuation.
+/// Evaluates a test that is closed except for the numbers of the valuation.
 fn decided(e: &Expr, eye: &mut Eye) -> Option<bool> {
     let closed = e.substitute(&eye.by);
     if !closed.is_closed() {
@@ -140,7 +140,7 @@ fn expressions(a: &Action, see: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// True if a label matches an action formula; `None` if that is not decided.
+/// True if a label matches an action formula; `None` if undecided.
 fn matches(
     a: &Action,
     label: &MultiAction,
@@ -214,7 +214,7 @@ fn quantified(
     Some(!wanted)
 }
 
-/// Numbers among which a solution of comparisons is, if there is one.
+/// Returns numbers that include a solution of the comparisons, if there is one.
 fn candidates(
     label: &MultiAction,
     by: &Substitution,
@@ -239,8 +239,7 @@ fn candidates(
     out
 }
 
-/// True if a variable is only compared, with literals that are added to it, or is an argument by
-/// itself.
+/// True if a variable is only compared, possibly with literal offsets, or is an argument by itself.
 fn only_compared(signature: &Signature, e: &Expr, var: VarId, inside: bool) -> bool {
     use Builtin::*;
     let mut free = Vec::new();
@@ -258,7 +257,7 @@ fn only_compared(signature: &Signature, e: &Expr, var: VarId, inside: bool) -> b
     fits && args.iter().all(|a| only_compared(signature, a, var, inside || compares))
 }
 
-/// True if a label is this multi-action.
+/// True if a label equals this multi-action.
 fn is_multi(
     acts: &[(mu_base::ids::ActId, Vec<Expr>)],
     label: &MultiAction,

@@ -1,8 +1,9 @@
-//! Store-buffer safety against the truth: the traces of the machines, with and without buffers.
+//! Tests of store-buffer safety against a naive decision by the traces of the machines, with and
+//! without buffers.
 //!
-//! The truth shares nothing with the monitor: each store has a name (its thread and number), a
-//! trace says for each load whose value it took and for each cell in which order stores reached it,
-//! and a program is robust if total store order has no trace beyond those of sequential
+//! The naive decision shares nothing with the monitor. Each store has a name (its thread and
+//! number); a trace contains the source of each load and, for each cell, the order in which stores
+//! reached it. A program is robust if total store order has no trace beyond those of sequential
 //! consistency.
 
 use mu_base::random::Random;
@@ -20,23 +21,23 @@ use mu_safety::reach::{Safety, reach};
 use mu_safety::robust::{check, check_with_assertions, replay, replay_unsafe};
 use std::collections::{BTreeSet, HashSet};
 
-/// A store: its thread and its number there; none for the initial value.
+/// A store: its thread and its number there; `None` for the initial value.
 type Name = Option<(u8, u8)>;
 
-/// A state of the machine with what it has done.
+/// A state of the machine with its trace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Traced {
-    /// By cell, the stores that reached it.
+    /// For each cell, the stores that reached it.
     coherence: Vec<Vec<Name>>,
-    /// By thread, what its loads took.
+    /// For each thread, the sources of its loads.
     taken: Vec<Vec<Name>>,
-    /// By thread, the stores that wait.
+    /// For each thread, its buffered stores.
     waiting: Vec<Vec<(u32, Name)>>,
-    /// By thread, the number of its stores.
+    /// For each thread, the number of its stores.
     stores: Vec<u8>,
 }
 
-/// All traces of a program without loops.
+/// Computes all traces of a program without loops.
 fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced> {
     let m = Machine::new(program.clone(), model, None, &[]);
     let (threads, cells) = (program.threads.len(), program.cells.len());
@@ -105,7 +106,7 @@ fn test(text: &str) -> Litmus {
     litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
-/// A test of loads and stores, with few fences, so that many are not robust.
+/// Generates a test of loads and stores with few fences, so that many are not robust.
 fn dense(seed: u64, threads: usize, instructions: usize) -> String {
     let mut random = Random::new(seed);
     let cells = &["x", "y", "z"][..2 + random.below(2)];
@@ -128,7 +129,7 @@ fn dense(seed: u64, threads: usize, instructions: usize) -> String {
     text + "exists (0:EAX=0)\n"
 }
 
-/// Compares the monitor with the truth on a program; whether it is robust.
+/// Compares the monitor with the naive decision. Returns whether the program is robust.
 fn compare(seed: u64, shape: Shape, fences: bool) -> bool {
     let text = generate::litmus(seed, shape);
     compare_text(&text, &format!("seed {seed}, {shape:?}\n{text}"), fences)
@@ -160,7 +161,7 @@ fn compare_text(text: &str, place: &str, fences: bool) -> bool {
             .unwrap();
     assert_eq!(all.borderline == 0, truth, "without reduction: {place}");
     assert!(all.interleavings >= counted.interleavings, "{place}");
-    // By axioms: pairs of program order and reads-from, and outcomes.
+    // The axioms: pairs of program order and reads-from, and outcomes.
     let by = |axioms| axiomatic::outcomes(program, axioms, &test.observables(), &budget).unwrap();
     let (strong, weak) = (by(axiomatic::Axioms::Sc), by(axiomatic::Axioms::Tso));
     assert!(!truth || strong.states == weak.states && strong.set == weak.set, "{place}");
@@ -203,7 +204,7 @@ fn the_monitor_tells_the_truth_on_random_programs() {
     );
 }
 
-/// At length: `PROGRAMS=5000 SEED=1 cargo test --release --lib monitor_at_length -- --ignored
+/// Long version: `PROGRAMS=5000 SEED=1 cargo test --release --lib monitor_at_length -- --ignored
 /// --nocapture`.
 #[test]
 #[ignore = "minutes"]
@@ -233,8 +234,8 @@ macro_rules! spec {
     };
 }
 
-/// The programs of the table of Burckhardt, Musuvathi (2008): none is robust, fences make them so,
-/// and with these they are safe under TSO.
+/// The programs of the table of Burckhardt, Musuvathi (2008): none is robust, fences make them
+/// robust, and then they are safe under TSO.
 #[test]
 fn published_programs() {
     let budget = Budget::default();
@@ -260,8 +261,8 @@ fn published_programs() {
             fewer.remove(left);
             assert_eq!(robust(&fewer), Some(false), "{name}: can be spared: {left}");
         }
-        // Labels of the unsafe states move with the fences, so only memory is compared where there
-        // are such.
+        // Labels of the unsafe states move with the fences, so only memory is compared in that
+        // case.
         if name == "take queue" {
             assert_eq!(safe(source.program.clone(), memory::SC), Safety::Safe);
             assert_eq!(safe(source.program.clone(), memory::TSO), Safety::Unsafe);
@@ -273,7 +274,7 @@ fn published_programs() {
     }
 }
 
-/// A `lock` does what a fence does where an instruction may have one, and is proposed there.
+/// A `lock` has the effect of a fence on instructions that support it, and is proposed there.
 #[test]
 fn locks_are_proposed() {
     let proposed = |text: &str| {
@@ -335,9 +336,9 @@ fn loops_recur() {
     }
 }
 
-/// The first example of the paper's figure 4: store buffering with one access more, which touches
-/// nothing of the others. Where it stands makes no difference, and the accesses of the harness that
-/// start the second thread are one such.
+/// The first example of the paper's figure 4: store buffering with one additional, unrelated
+/// access. Its position makes no difference. The accesses of the harness that start the second
+/// thread are one such.
 #[test]
 fn the_first_example_of_the_paper() {
     let column = |more: &str| {
@@ -361,17 +362,17 @@ fn the_first_example_of_the_paper() {
         count(&plain, counting, &budget).map(|c| (c.interleavings, c.borderline)).unwrap()
     };
     assert_eq!(of(bound), (6, 2));
-    // The published bound is none.
+    // The published bound is unlimited.
     let any = Counting { preemptions: Some(u32::MAX), ..bound };
     assert_eq!((of(any), of(Counting { starts: true, ..any })), ((6, 2), (10, 4)));
-    // Each of the others begins with the other thread.
+    // The others start with the other thread.
     assert_eq!(of(Counting { first: Some(0), ..bound }), (3, 1));
     assert_eq!(of(Counting { preemptions: Some(0), first: Some(1), ..Counting::default() }).0, 1);
 }
 
-/// One search answers what two do: the monitor's question as without assertions, that of the
-/// assertions as under sequential consistency. A program that is robust and safe so is safe under
-/// total store order.
+/// One search gives the answers of two: robustness as without assertions, and safety as under
+/// sequential consistency. A program that is robust and safe in this sense is safe under total
+/// store order.
 #[test]
 fn assertions_beside_the_monitor() {
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/x86")).unwrap();

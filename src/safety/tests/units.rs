@@ -1,4 +1,4 @@
-//! Published verdicts of x86 programs, what they refuse, replay.
+//! Tests of published verdicts of x86 programs, of rejected inputs, and of replay.
 
 use mu_base::{Budget, Diagnostic, SourceId};
 use mu_explore::Silent;
@@ -29,9 +29,9 @@ macro_rules! spec {
     };
 }
 
-/// The verdicts of the table of Conchon, Declerck, Zaïdi (2017); an unsafe program's shortest
-/// interleaving has as many steps here, except for the naive mutexes, whose text the paper does not
-/// have.
+/// The verdicts of the table of Conchon, Declerck, Zaïdi (2017). The shortest interleavings of
+/// unsafe programs have the published length, except for the naive mutexes, of which the paper does
+/// not contain the text.
 #[test]
 fn published_verdicts() {
     for (name, text, unsafe_at) in [
@@ -102,7 +102,7 @@ fn thread_data_and_other_threads() {
     assert_eq!(check(&peterson("", ""), 2, "sc").safety, Safety::Safe);
     assert_eq!(check(&peterson("", ""), 2, "tso").safety, Safety::Unsafe);
     assert_eq!(check(&peterson("", "mfence"), 2, "tso").safety, Safety::Safe);
-    // The turn must not be given away before the flag is seen.
+    // The turn must not be given away before the flag is visible.
     assert_eq!(check(&peterson("", "mfence"), 2, "pso").safety, Safety::Unsafe);
     assert_eq!(check(&peterson("sfence", "mfence"), 2, "pso").safety, Safety::Safe);
 }
@@ -128,13 +128,13 @@ fn properties_look_at_registers_and_memory() {
         let expected = if unsafe_state { Safety::Unsafe } else { Safety::Safe };
         assert_eq!(safety(code, property, 2), expected, "{code}: {property}");
     }
-    // Two sections: any of them.
+    // Two sections are a disjunction.
     let both = data("x dd 0", "nop", "x = 1") + "begin unsafe_prop\nx = 0\nend unsafe_prop\n";
     assert_eq!(
         check(&both, 2, "sc").interleaving.map(|w| (w.property, w.steps.len())),
         Some((1, 0))
     );
-    // Codes of their own.
+    // A separate code for each thread.
     let two = data("x dd 0", "mov eax, [x]", "eax[$a] = 2").replace(
         "begin unsafe",
         "begin thread_code\nmov dword [x], 2\nend thread_code\nbegin unsafe",
@@ -214,7 +214,7 @@ fn wrong_programs_are_refused_with_their_place() {
     assert!(nasm::parse(SourceId(0), &code("nop"), 65).is_err());
 }
 
-/// Every program with something missing is read or refused, never a panic.
+/// Every program with a missing part is accepted or rejected without a panic.
 #[test]
 fn damaged_programs_do_no_harm() {
     let text = spec!("barrier_multiple");

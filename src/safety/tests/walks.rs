@@ -1,5 +1,5 @@
-//! Random walks of programs: words that wrap, stores that wait in buffers, and registers that hold
-//! any word at the start reach unsafe states; safe programs are walked to the end.
+//! Tests of random walks: wrapping words, buffered stores, and registers with any initial word lead
+//! to unsafe states; walks of safe programs run to the end.
 
 use mu_base::SourceId;
 use mu_program::memory;

@@ -1,11 +1,12 @@
-//! Arm's model of atomic instructions, barriers and dependencies: each row is message passing with
-//! a release store, and a second thread.
+//! Tests of Arm's model of atomic instructions, barriers and dependencies: each row is message
+//! passing with a release store, and a second thread.
 
 use super::{answer, outcomes, usual};
 use mu_litmus::code::Arch;
 use mu_outcome::Verdict;
 
-/// Whether the second thread may see the release of `f` and miss the store to `d` before it.
+/// Returns true if the second thread may read the release of `f` and miss the store to `d` before
+/// it.
 fn misses(code: &[&str], condition: &str) -> bool {
     let mut rows = "P0 | P1 ;\n".to_string();
     let writer = ["MOV W0,#1", "STR W0,[X1]", "STLR W0,[X2]"];
@@ -61,8 +62,8 @@ fn a_store_barrier_that_waits_orders_later_loads() {
     assert!(!sb("DSB ST") && !sb("DMB SY") && !sb("DSB ISHST"));
 }
 
-/// The comparison of a compare-and-swap orders its write, but its result may come from the expected
-/// value, and what a later load takes from its write is not ordered by it.
+/// The comparison of a compare-and-swap orders its write. But its result may come from the expected
+/// value, and a later load from its write is not ordered by it.
 #[test]
 fn a_comparison_is_a_weak_dependency() {
     let through = [
@@ -74,7 +75,7 @@ fn a_comparison_is_a_weak_dependency() {
         "LDR W10,[X1,W8,SXTW]",
     ];
     assert!(misses(&through, SEEN));
-    // A value that is written carries on what it depends on.
+    // A written value propagates its dependencies.
     let data = [
         "LDR W9,[X2]",
         "EOR W5,W9,W9",
@@ -100,7 +101,7 @@ fn a_comparison_is_a_weak_dependency() {
     assert_eq!(answer(lb, &usual(Arch::AArch64)).answer.verdict, Verdict::No);
 }
 
-/// A compare-and-swap that fails may write back what it reads: nobody sees a difference in values.
+/// A failed compare-and-swap may write back the value that it reads, which is not observable.
 #[test]
 fn a_failed_compare_and_swap_changes_no_value() {
     let text = "AArch64 cas\n{ a=5; 0:X1=a; 1:X1=a; 0:X2=1; 0:X3=2; 1:X3=7; }\nP0 | P1 ;\nCAS W2,W3,[X1] | STR W3,[X1] ;\nlocations [0:X2; a;]\n";

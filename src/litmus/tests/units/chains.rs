@@ -1,5 +1,5 @@
-//! Chains of read-modify-writes: their values follow program order, and their number is no
-//! exponent. Runs that stop answer *unknown*.
+//! Tests of chains of read-modify-writes: their values follow program order, and the cost is not
+//! exponential in their number. Runs that stop early answer *unknown*.
 
 use super::{answer, judge, outcomes, usual};
 use mu_base::Budget;
@@ -10,7 +10,7 @@ use mu_litmus::report::run;
 use mu_outcome::Verdict;
 use std::sync::atomic::Ordering;
 
-/// A test for x86 with as many threads as columns, each the same number of times its instruction.
+/// Builds a test for x86 with a thread for each column, which repeats its instruction.
 fn x86(columns: &[&str], times: usize, condition: &str) -> String {
     let initial: String = (0..columns.len()).map(|t| format!("uint64_t {t}:rax=1; ")).collect();
     let heads: Vec<String> = (0..columns.len()).map(|t| format!("P{t}")).collect();
@@ -20,7 +20,7 @@ fn x86(columns: &[&str], times: usize, condition: &str) -> String {
 
 #[test]
 fn a_chain_on_one_thread_has_one_outcome() {
-    // Each step adds the register to memory and takes what was there: Fibonacci's numbers.
+    // Each step adds the register to memory and loads the old value: the Fibonacci numbers.
     let (mut register, mut memory) = (1u64, 0u64);
     for _ in 0..40 {
         (register, memory) = (memory, register + memory);
@@ -77,8 +77,7 @@ fn a_run_that_stops_says_neither_never_nor_always() {
     assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"));
 }
 
-/// Reads that justify each other through branches: a candidate like others, which only an axiom
-/// forbids.
+/// Reads that justify each other through branches are a candidate that only an axiom forbids.
 #[test]
 fn reads_may_justify_each_other_through_branches() {
     let weak = "\"weak\"\nacyclic po-loc | rf | co | fr as coherence\n";

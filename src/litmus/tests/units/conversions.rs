@@ -1,11 +1,11 @@
-//! C11: types of constants, promotions and conversions, `_Bool`, scopes, memory orders, undefined
-//! behaviour.
+//! Tests of C11: types of constants, promotions and conversions, `_Bool`, scopes, memory orders,
+//! undefined behaviour.
 
 use super::{answer, outcomes, refused, usual};
 use mu_litmus::code::Arch;
 use mu_outcome::Verdict;
 
-/// Asserts that the body of a function, whose `x` is -1 at first, makes a condition true in its
+/// Asserts that a function body, with the initial value -1 of `x`, makes a condition true in its
 /// only outcome.
 fn holds(parameter: &str, body: &str, condition: &str) {
     let text = format!("C t\n{{ x=-1; }}\nP0 ({parameter}) {{ {body} }}\nforall ({condition})\n");
@@ -18,7 +18,7 @@ fn holds(parameter: &str, body: &str, condition: &str) {
     );
 }
 
-/// Asserts that expressions have values as `long`.
+/// Asserts the values of expressions of type `long`.
 fn values(list: &[(&str, i64)]) {
     for (e, value) in list {
         holds(
@@ -188,7 +188,7 @@ fn operations_have_the_memory_orders_that_c_allows() {
             let exchange = call(&format!(
                 "atomic_compare_exchange_weak_explicit(x, e, 1, memory_order_{order}, memory_order_{failure})"
             ));
-            // No stronger than the order of success; a failure does not release.
+            // A failure order is not stronger than the success order, and has no release.
             let allowed =
                 matches!(failure, "relaxed" | "consume" | "acquire" | "seq_cst") && j <= i;
             check(&exchange, failure, allowed);
@@ -216,7 +216,7 @@ fn undefined_behaviour_leaves_the_answer_open() {
         );
         assert!(report.left_out().iter().any(|line| line.contains("undefined")), "{text}");
     }
-    // Only the side that is run counts.
+    // Only the evaluated side counts.
     holds(
         "atomic_int* x",
         "int m = atomic_load(x); int r = m == -1 || 1 / (m + 1); int s = m + 1 ? 1 << 99 : 4;",

@@ -1,4 +1,4 @@
-//! Tests of the literature with their verdicts, and what is refused.
+//! Tests of the literature with their verdicts, and rejected inputs.
 
 use super::{answer, compile, judge, outcomes, refused, usual};
 use mu_base::{Budget, SourceId};
@@ -7,7 +7,7 @@ use mu_litmus::report::deciding;
 use mu_litmus::{file, paths};
 use mu_outcome::Verdict;
 
-/// Whether the condition of a test holds under the model of its architecture.
+/// True if the condition of a test holds under the model of its architecture.
 fn holds(arch: Arch, text: &str) -> bool {
     match answer(text, &usual(arch)).answer.verdict {
         Verdict::Ok => true,
@@ -77,7 +77,7 @@ fn store_buffering_and_load_buffering_on_riscv() {
 
 #[test]
 fn atomics_on_riscv() {
-    // Two increments do not lose one.
+    // Two increments do not lose an update.
     assert!(!riscv("amoadd.w x8,x5,(x6)", "amoadd.w x8,x5,(x6)", "x=1"));
     // Nor do a load-reserve and a store-conditional that both succeed.
     let pair = "lr.w x8,0(x6) / add x9,x8,x5 / sc.w x10,x9,0(x6)";
@@ -169,7 +169,7 @@ fn accesses_of_several_sizes_are_cut_into_cells() {
         "{}",
         report.answer.text()
     );
-    // A store is seen whole, and its upper half is not forgotten by a wider load.
+    // A store is visible as a whole, and a wider load does not lose its upper half.
     let wide: Vec<String> = outcomes(&report)
         .iter()
         .filter_map(|o| Some(o.split("1:X3=").nth(1)?.split(';').next()?.to_string()))
@@ -209,8 +209,7 @@ fn facts_of_c() {
     assert_eq!(answer(fine, &rc11).answer.verdict, Verdict::Ok);
 }
 
-/// A weak compare-and-exchange may fail although it could succeed; each outcome has as many
-/// witnesses as in herd.
+/// A weak compare-and-exchange may fail spuriously; each outcome has as many witnesses as in herd.
 #[test]
 fn loops_choices_and_weak_exchanges_of_c() {
     let rc11 = usual(Arch::C);
@@ -225,12 +224,12 @@ fn loops_choices_and_weak_exchanges_of_c() {
     assert_eq!(list(&cas("weak")), ["0:r=0; [e]=0;", "0:r=0; [e]=2;", "0:r=1; [e]=0;"]);
     let positive = |text: &str| answer(text, &rc11).answer.positive;
     assert_eq!((positive(&cas("strong")), positive(&cas("weak"))), (1, 2));
-    // Until it succeeds.
+    // Retried until it succeeds.
     let retried = "C retried\n{}\nP0 (atomic_int* x, int* e) { int n = 0; while (!atomic_compare_exchange_weak(x, e, 1)) { n++; } }\nexists (x=1 /\\ 0:n=2)\n";
     let report = answer(retried, &rc11);
     assert_eq!((report.answer.verdict, outcomes(&report).len()), (Verdict::Ok, 3));
-    // One jump back for each time round, with and without parts.
-    // A variable that a loop declares ends with the loop.
+    // One backward jump for each iteration, with and without parts. A variable that a loop declares
+    // ends with the loop.
     for (head, last) in
         [("int i = 0; i < 2; i++", 0), ("i = 0; i != 2; i += 1", 2), ("; i < 2; i++", 2)]
     {
@@ -245,7 +244,7 @@ fn loops_choices_and_weak_exchanges_of_c() {
     assert_eq!(answer(bodiless, &rc11).answer.verdict, Verdict::Unknown);
     let once = "C loop\n{}\nP0 (int* x) { int i; for (i = 0; i < 1; i++); for (; i < 2; ) i++; }\nforall (0:i=2)\n";
     assert_eq!(answer(once, &rc11).answer.verdict, Verdict::Ok);
-    // Only the side that is chosen is run, and both sides have one type.
+    // Only the chosen side is evaluated, and both sides have one type.
     let choice = "C choice\n{ x=5; y=7; }\nP0 (int* x, int* y) { int a = *x > 4 ? *x < 5 ? 1 : 2 : (*y = 9); int b = 0 ? 1 : 1 ? 3 : 4; int c = 1 ? -1 : 0; \
                   int* p = *x == 5 ? x : y; int d = *p + (0 ? 1 : 2) * 10; }\nforall (0:a=2 /\\ 0:b=3 /\\ 0:c=-1 /\\ 0:d=25 /\\ y=7)\n";
     let choice = choice.replace("(*y = 9)", "3");
@@ -398,8 +397,8 @@ fn mistakes_have_places() {
     assert!(refused(&deep).message.contains("nests more than"));
 }
 
-/// A flag that depends on the events alone is raised although the first candidate is forbidden, and
-/// although an outcome is known from another branch without such events.
+/// A flag that depends on the events alone is raised even if the first candidate is forbidden, and
+/// even if another branch without such events has the same outcome.
 #[test]
 fn flags_of_events_are_those_of_each_allowed_path() {
     let own =

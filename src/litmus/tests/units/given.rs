@@ -1,4 +1,4 @@
-//! Names that models use and front ends give: supplied as the herd tools define them, or rejected.
+//! Tests of the names that models use and front ends provide: as in the herd tools, or rejected.
 
 use super::{STDLIB, answer, compile, outcomes, usual};
 use mu_base::SourceMap;
@@ -38,13 +38,13 @@ fn atomicity_holds_under_libraries_that_find_the_pairs_themselves() {
         let found = compile(arch, &format!("\"found\"\n{LIBRARY}{AXIOMS}"));
         assert_eq!(answer(test, &given).answer.verdict, Verdict::No, "{arch:?}");
         assert_eq!(outcomes(&answer(test, &found)), outcomes(&answer(test, &given)), "{arch:?}");
-        // Without the axiom the outcome is there, so the test can fail.
+        // Without the axiom the outcome exists, so the test can fail.
         let without = compile(arch, "\"without\"\nacyclic po-loc | rf | co | fr\n");
         assert_eq!(answer(test, &without).answer.verdict, Verdict::Ok, "{arch:?}");
     }
 }
 
-/// In older libraries `X` has exclusives too; in newer ones, which use `EX`, it has not.
+/// In older libraries `X` includes exclusives; in newer ones, which use `EX`, it does not.
 #[test]
 fn exclusives_are_atomic_accesses_where_a_library_has_no_other_name() {
     let test = "RISCV order\n{ 0:x6=x; 0:x7=y; 1:x6=x; 1:x7=y; 0:x5=1; 1:x5=1; }\nP0 | P1 ;\n lr.w x8,0(x6) | lw x8,0(x7) ;\n sc.w x9,x5,0(x6) | fence rw,rw ;\n\
@@ -78,13 +78,13 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
                 "{message}"
             );
             assert_eq!(code, 2);
-            // `try` does not hide it: the herd tools have the name.
+            // `try` does not hide it, because the herd tools have the name.
             assert!(
                 refused(arch, &format!("\"m\"\nlet mine = try {name} with W\nempty mine as a\n"))
                     .is_some(),
                 "{name}"
             );
-            // A definition that no axiom needs is fine.
+            // A definition that no axiom needs is accepted.
             assert_eq!(
                 refused(arch, &format!("\"m\"\nlet mine = {name}\nacyclic rf as a\n")),
                 None,
@@ -102,7 +102,8 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
             );
         }
         assert!(refused(arch, "\"m\"\nempty Nonsense as a\n").is_some());
-        // What user programs never do is nothing, and what it would order is nothing too.
+        // Features that user programs never use are empty, and so are the relations of their
+        // events.
         assert_eq!(refused(arch, "\"m\"\nempty NExp as a\nempty [NExp]; iico_data as b\n"), None);
     }
     // Every access is explicit.

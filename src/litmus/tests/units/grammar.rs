@@ -2,7 +2,7 @@
 //! executions under sequential consistency, and all interleavings over an array of bytes.
 //!
 //! The second route ([`interleave`]) shares no code with the first: it interprets the abstract
-//! program that the text is printed from. A seed gives a test; `SEEDS=7..8` replays it.
+//! program that the text is printed from. A seed determines a test; `SEEDS=7..8` replays it.
 
 use super::interleave::{self, Branch, Ins, Op, Program, Size, Variable};
 use super::{answer, judge, outcomes};
@@ -44,14 +44,14 @@ fn boundary(random: &mut Random) -> i128 {
     *random.choose(&BOUNDARIES)
 }
 
-/// A program with how often each form of instruction occurs.
+/// Generator of a program, with counts of each form of instruction.
 struct Generator<'r> {
     random: &'r mut Random,
     arch: Arch,
     variables: Vec<Variable>,
-    /// Accesses that the thread may still have.
+    /// The number of accesses that the thread may still have.
     left: usize,
-    /// Goes through operators and orders in turn, so that each occurs.
+    /// A counter that cycles through operators and orders, so that each occurs.
     turn: usize,
 }
 
@@ -59,12 +59,12 @@ impl Generator<'_> {
     fn register(&mut self) -> usize {
         self.random.below(REGISTERS)
     }
-    /// A place that an access of some width has: variable and offset.
+    /// Chooses the variable and offset of an access with at least some width.
     fn place(&mut self, least: u8) -> (usize, u8, u8) {
         loop {
             let v = self.random.below(self.variables.len());
             let size = self.variables[v].size.bytes;
-            // Types are all that C has; elsewhere some accesses are narrower than their variable.
+            // In C an access has the type of its variable; elsewhere some accesses are narrower.
             let width = if self.arch == Arch::C || self.random.chance(1, 2) {
                 size
             } else {
@@ -116,7 +116,7 @@ impl Generator<'_> {
                         break op;
                     }
                 };
-                // RISC-V has `and` where Armv8 clears bits.
+                // RISC-V has `and`, but Armv8 has an operation that clears bits.
                 let op = if self.arch == Arch::RiscV && op == Op::Clear { Op::And } else { op };
                 let d = self.random.chance(2, 3).then(|| self.register());
                 vec![Ins::Fetch { op, d, s: self.register(), var, at, width, form: self.turn % 4 }]
@@ -146,7 +146,7 @@ impl Generator<'_> {
                 let (var, at, width) = self.place(if self.arch == Arch::RiscV { 4 } else { 1 });
                 let form = self.random.below(4);
                 let (d, s, t) = (self.register(), self.register(), self.register());
-                // The status goes to a register that the instruction does not read.
+                // The status register differs from the registers that the instruction reads.
                 let t = if t == s { (t + 1) % REGISTERS } else { t };
                 let mut list = vec![Ins::Reserve { d, var, at, width, form }];
                 list.extend(self.random.chance(1, 2).then(|| self.computation()));
@@ -179,7 +179,7 @@ impl Generator<'_> {
             let fits = match self.arch {
                 Arch::AArch64 => !matches!(op, Op::Sar | Op::Less | Op::Below),
                 Arch::C => !matches!(op, Op::Shl | Op::Shr | Op::Sar | Op::Below),
-                // There is no word form of these.
+                // These have no word form.
                 _ => wide || !matches!(op, Op::And | Op::Or | Op::Xor | Op::Less | Op::Below),
             };
             if fits {
@@ -240,7 +240,7 @@ impl Generator<'_> {
     }
 }
 
-/// A random program. The same seed gives the same one.
+/// Generates a random program from a seed.
 fn program(random: &mut Random, arch: Arch, seed: u64) -> Program {
     let sizes = [
         (1, true),
@@ -306,7 +306,8 @@ fn program(random: &mut Random, arch: Arch, seed: u64) -> Program {
     Program { arch, variables: generator.variables, registers, code }
 }
 
-/// A proposition over the places of a program: its text, and its truth for each outcome.
+/// Generates a proposition over the observations of a program. Returns its text, and its truth for
+/// each outcome.
 fn proposition(
     random: &mut Random,
     names: &[(String, Size)],
@@ -354,7 +355,7 @@ fn proposition(
     }
 }
 
-/// A generator of random numbers for a seed, and the program that it makes first.
+/// Returns the random generator of a seed, after generating the program from it.
 fn seeded(arch: Arch, seed: u64) -> (Random, Program) {
     let mut random = Random::new(seed.wrapping_mul(5) + arch as u64);
     let program = program(&mut random, arch, seed);
@@ -402,7 +403,7 @@ fn compare(arch: Arch, seed: u64) {
     }
 }
 
-/// The words that the tests of an architecture must have between them: a form that is never
+/// Returns the words that must occur in the tests of an architecture, because a form that is never
 /// generated is never tested.
 fn required(arch: Arch) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();

@@ -1,5 +1,5 @@
-//! Beside herd7, if there is one: random tests in each language, whose sets of outcomes must be
-//! equal.
+//! Comparison with herd7, if it is installed: random tests in each language must have equal sets of
+//! outcomes.
 //!
 //! `HERD7=…/herd7 HERD7_LIBDIR=…/libdir SEEDS=0..1000 cargo test --release -p mu-check-litmus --
 //! --ignored --nocapture beside_herd`
@@ -10,8 +10,8 @@ use mu_litmus::report::Report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Models for herd7 that say what it leaves open: its program order does not have the two halves of
-/// an exchange, so that its models of x86 let one read a value that overwrote its own write.
+/// Models for herd7 with axioms that it omits: its program order does not contain the two halves of
+/// an exchange, so its models of x86 let one read a value that overwrote its own write.
 const ORDERED: [(&str, &str); 2] = [
     (
         "x86tso.cat",
@@ -23,7 +23,7 @@ const ORDERED: [(&str, &str); 2] = [
     ),
 ];
 
-/// What herd7 says: the outcomes and flags of each test.
+/// The output of herd7: the outcomes and flags of each test.
 type Said = BTreeMap<String, (BTreeSet<String>, bool)>;
 
 fn understand(output: &str) -> Said {
@@ -57,7 +57,8 @@ fn understand(output: &str) -> Said {
     said
 }
 
-/// Tests that herd7 did not answer, and those whose answers differ.
+/// Runs the tests. Returns the number of tests without an answer of herd7, and those with different
+/// answers.
 fn compare(
     herd: &str,
     libdir: &str,

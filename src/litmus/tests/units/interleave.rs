@@ -1,17 +1,17 @@
-//! Abstract programs of two threads: printed as litmus tests of an architecture, and run by all
-//! interleavings over arrays of bytes. It shares no code with the reader of litmus tests.
+//! Abstract programs of two threads: printed as litmus tests of an architecture, and executed by
+//! all interleavings over arrays of bytes. This shares no code with the parser of litmus tests.
 
 use mu_litmus::code::Arch;
 use std::collections::{BTreeSet, HashSet};
 
-/// Bytes and sign of a type.
+/// Width in bytes and signedness of a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     pub bytes: u8,
     pub signed: bool,
 }
 
-/// The lowest bits of a value.
+/// Returns the lowest bits of a value.
 pub fn low(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
@@ -20,13 +20,13 @@ impl Size {
     fn bits(self) -> u32 {
         u32::from(self.bytes) * 8
     }
-    /// The number that the lowest bytes of a value are.
+    /// Returns the number that the lowest bytes of a value represent.
     pub fn number(self, value: u64) -> i128 {
         let (bits, kept) = (self.bits(), low(value, self.bits()));
         let negative = self.signed && kept >> (bits - 1) & 1 == 1;
         i128::from(kept) - if negative { 1 << bits } else { 0 }
     }
-    /// A value converted to this type, in 64 bits.
+    /// Converts a value to this type, extended to 64 bits.
     fn convert(self, value: u64) -> u64 {
         self.number(value) as u64
     }
@@ -35,7 +35,7 @@ impl Size {
     }
 }
 
-/// A variable, or a register: its type, whether the text declares it, its first value.
+/// A variable or register: its type, true if the text declares it, its initial value.
 #[derive(Clone, Debug)]
 pub struct Variable {
     pub declared: bool,
@@ -171,7 +171,7 @@ pub struct Program {
 const ORDERS: [&str; 4] = ["relaxed", "acquire", "release", "seq_cst"];
 
 impl Program {
-    /// What outcomes have, in order: registers, then variables.
+    /// Returns the components of outcomes, in order: registers, then variables.
     pub fn names(&self) -> Vec<(String, Size)> {
         let register = |r: usize| match self.arch {
             Arch::AArch64 => format!("X{}", 10 + r),
@@ -186,7 +186,7 @@ impl Program {
             .chain(self.variables.iter().enumerate().map(|(v, x)| (format!("[v{v}]"), x.size)))
             .collect()
     }
-    /// The text up to the question.
+    /// Prints the test up to the question.
     pub fn text(&self, seed: u64) -> String {
         let mut initial = String::new();
         for (v, x) in self.variables.iter().enumerate() {
@@ -229,7 +229,7 @@ impl Program {
         }
         text
     }
-    /// The instructions as text.
+    /// Prints the instructions.
     pub fn instructions(&self) -> Vec<String> {
         if self.arch == Arch::C {
             let list = self.code.iter().flatten().map(c);
@@ -243,7 +243,7 @@ impl Program {
         }
         self.code.iter().flat_map(|code| self.rows(code)).collect()
     }
-    /// The rows of a thread.
+    /// Prints the rows of a thread.
     fn rows(&self, code: &[Ins]) -> Vec<String> {
         let mut rows = Vec::new();
         let mut label = None;
@@ -269,7 +269,7 @@ fn arm(ins: &Ins, number: usize) -> Vec<String> {
         _ => "",
     };
     let order = |form: usize| ["", "A", "L", "AL"][form];
-    // Some forms have no offset: a register holds the address.
+    // Some forms have no offset: a register contains the address.
     let plain = |var: usize, at: u8| match at {
         0 => (None, format!("[X{}]", 20 + var)),
         _ => (Some(format!("ADD X24,X{},#{at}", 20 + var)), "[X24]".to_string()),
@@ -505,7 +505,7 @@ fn riscv(ins: &Ins, number: usize) -> Vec<String> {
     }
 }
 
-/// A constant of C: the least one has no literal.
+/// Prints a constant of C: the least one has no literal.
 fn literal(value: u64) -> String {
     if value as i64 == i64::MIN {
         "(-9223372036854775807 - 1)".to_string()
@@ -547,7 +547,7 @@ fn c(ins: &Ins) -> String {
         }
         Ins::Fence(n) => format!("atomic_thread_fence(memory_order_{});", ORDERS[n % 4]),
         Ins::Skip { when, a, b, .. } => {
-            // What follows is the statement that it skips.
+            // The next statement is the one that it skips.
             let sign = match when {
                 Branch::Zero => return format!("if (r{a})"),
                 Branch::NotZero => return format!("if (!r{a})"),
@@ -568,7 +568,7 @@ fn c(ins: &Ins) -> String {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     at: Vec<usize>,
-    /// Which halves of a pair are done.
+    /// The halves of a pair that are done.
     half: Vec<u8>,
     registers: Vec<Vec<u64>>,
     memory: Vec<[u8; 8]>,
@@ -592,7 +592,7 @@ impl State {
     }
 }
 
-/// All outcomes: registers, then variables.
+/// Computes all outcomes: registers, then variables.
 pub fn outcomes(program: &Program) -> BTreeSet<Vec<u64>> {
     let first = |x: &Variable| {
         if program.arch == Arch::C { x.size.convert(x.initial as u64) } else { x.initial as u64 }
@@ -631,7 +631,7 @@ fn step(program: &Program, state: &State, t: usize, ins: &Ins, todo: &mut Vec<St
     next.at[t] += 1;
     let r = |i: usize| state.registers[t][i];
     let is_c = program.arch == Arch::C;
-    // What a register holds after a value is assigned to it.
+    // The register after an assignment.
     let put = |next: &mut State, d: usize, value: u64| {
         next.registers[t][d] =
             if is_c { program.registers[t][d].size.convert(value) } else { value };
@@ -688,7 +688,7 @@ fn step(program: &Program, state: &State, t: usize, ins: &Ins, todo: &mut Vec<St
             put(&mut next, *e, old);
         }
         Ins::Pair { load, r: pair, var } => {
-            // The halves are in no order.
+            // The halves are unordered.
             for i in [0, 1].into_iter().filter(|i| state.half[t] >> i & 1 == 0) {
                 let mut after = state.clone();
                 let at = 4 * i as u8;
@@ -757,7 +757,7 @@ fn step(program: &Program, state: &State, t: usize, ins: &Ins, todo: &mut Vec<St
     todo.push(next);
 }
 
-/// An operator of a read-modify-write, or a plain one, on the lowest bytes of two values.
+/// Applies an operator of a read-modify-write, or a plain one, to the lowest bytes of two values.
 fn combine(op: Op, old: u64, given: u64, width: u8) -> u64 {
     let number = |v: u64, signed: bool| Size { bytes: width, signed }.number(v);
     let pick = |signed: bool, greater: bool| {
@@ -779,7 +779,7 @@ fn combine(op: Op, old: u64, given: u64, width: u8) -> u64 {
     }
 }
 
-/// Two values of C in their common type, and that type.
+/// Converts two values of C to their common type, which is returned too.
 fn converted(a: u64, ta: Size, b: u64, tb: Size) -> ((i128, i128), Size) {
     let int = Size { bytes: 4, signed: true };
     let promoted = |t: Size| if t.bytes < 4 { int } else { t };

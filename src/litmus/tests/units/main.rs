@@ -1,5 +1,5 @@
-//! Facts of the literature in each language, refusals with places, and comparisons: with all
-//! candidates judged, with the machines on x86, with herd.
+//! Tests: facts of the literature in each language, rejections with positions, and comparisons with
+//! the judgement of all candidates, with the machines on x86, and with herd.
 
 mod armv8;
 mod chains;
@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 const STDLIB: &str = include_str!("../../../../specs/memory/stdlib.cat");
 
-/// A model of this repository.
+/// Compiles a model of this repository.
 fn judge(arch: Arch, name: &str) -> Judge {
     let text = match name {
         "sc" => include_str!("../../../../specs/memory/sc.cat"),
@@ -45,7 +45,7 @@ fn compile(arch: Arch, text: &str) -> Judge {
         .unwrap_or_else(|d| panic!("{}", d.render(&sources)))
 }
 
-/// The model of an architecture.
+/// Compiles the default model of an architecture.
 fn usual(arch: Arch) -> Judge {
     judge(
         arch,
@@ -72,7 +72,7 @@ fn refused(text: &str) -> Diagnostic {
     parse(SourceId(0), text, Options::default()).expect_err(text)
 }
 
-/// The outcomes as sets of `name=value`.
+/// Returns the outcomes as sets of `name=value`.
 fn outcomes(report: &Report) -> BTreeSet<String> {
     let line = |l: &Vec<(String, String)>| {
         let mut items: Vec<String> = l.iter().map(|(n, v)| format!("{n}={v};")).collect();
@@ -82,8 +82,8 @@ fn outcomes(report: &Report) -> BTreeSet<String> {
     report.answer.outcomes.iter().map(line).collect()
 }
 
-/// Every choice of `rf` and `co` is shown to the model, coherent or not: the outcomes must be those
-/// of the search that drops what cannot be.
+/// Judges every choice of `rf` and `co`, coherent or not. The outcomes must be those of the pruning
+/// search.
 fn compare_with_all(text: &str, judge: &Judge) {
     let mut test = read(text, judge);
     let mut asked = vec![Vec::new(); test.threads.len()];
@@ -126,7 +126,7 @@ fn what_is_dropped_could_not_be() {
     }
 }
 
-/// Outcomes of the machine of the layer `program`, as sets of `name=value`.
+/// Returns the outcomes of the machine of the layer `program`, as sets of `name=value`.
 fn by_machine(text: &str, model: &str) -> BTreeSet<String> {
     let test =
         mu_program::litmus::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
@@ -164,8 +164,8 @@ fn machines_and_axioms_agree_on_x86() {
     compare_with_machines(0..150);
 }
 
-/// A compare-and-exchange with `LOCK` is locked also where it fails, although it is then a read
-/// alone: the store before it is in memory first.
+/// A failed compare-and-exchange with `LOCK` still acts as a locked instruction, although it is
+/// only a read: the store before it reaches memory first.
 #[test]
 fn a_failed_exchange_empties_the_buffer() {
     let text = "X86 failed\n{ x=1; }\nP0 | P1 ;\nMOV [y],$1 | MOV [x],$2 ;\nLOCK CMPXCHG [x],ECX | MFENCE ;\n | MOV EBX,[y] ;\nlocations [0:EAX; 1:EBX;]\n";
@@ -177,7 +177,7 @@ fn a_failed_exchange_empties_the_buffer() {
             "{model}: {outcomes:?}"
         );
     }
-    // Without the prefix the store may wait.
+    // Without the prefix the store may stay in the buffer.
     let plain = text.replace("LOCK ", "");
     assert!(
         outcomes(&answer(&plain, &judge(Arch::X86, "tso")))
@@ -186,8 +186,8 @@ fn a_failed_exchange_empties_the_buffer() {
     );
 }
 
-/// A model that computes dependencies from events that tests do not have would let them go unseen:
-/// it is refused.
+/// A model that computes dependencies from events that tests do not have would miss them, so it is
+/// rejected.
 #[test]
 fn models_that_compute_dependencies_are_refused() {
     let text = "AArch64 deps\ncatdep\nacyclic (po & loc) | rf | co | fr\n";

@@ -1,5 +1,5 @@
-//! Sizes and types: a variable keeps its size whatever accesses it, and conditions compare in the
-//! type of what they name.
+//! Tests of sizes and types: accesses do not change the size of a variable, and conditions compare
+//! in the types of their operands.
 
 use super::{answer, compile, outcomes, refused, usual};
 use mu_base::{Budget, SourceId};
@@ -9,7 +9,8 @@ use mu_litmus::paths::Bounds;
 use mu_litmus::report::run;
 use mu_outcome::Verdict;
 
-/// The verdict on a test of one thread: an initial state, instructions, a proposition for `forall`.
+/// Returns the verdict on a test of one thread: an initial state, instructions, a proposition for
+/// `forall`.
 fn all(arch: Arch, initial: &str, code: &[&str], proposition: &str) -> Verdict {
     let text = format!(
         "{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall ({proposition})\n",
@@ -19,7 +20,7 @@ fn all(arch: Arch, initial: &str, code: &[&str], proposition: &str) -> Verdict {
     answer(&text, &usual(arch)).answer.verdict
 }
 
-/// Why a test of one thread is rejected when it runs.
+/// Returns the reason why a test of one thread is rejected.
 fn rejected(arch: Arch, initial: &str, code: &[&str]) -> String {
     let text = format!(
         "{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall (true)\n",
@@ -73,7 +74,7 @@ fn a_variable_keeps_its_size_under_narrow_accesses() {
 #[test]
 fn conditions_compare_in_the_type_of_what_they_name() {
     let arm = Arch::AArch64;
-    // A register is an int, however wide it is, unless its type is declared.
+    // A register is an int, even if it is wider, unless its type is declared.
     assert_eq!(
         all(
             arm,
@@ -101,7 +102,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
         ),
         Verdict::Ok
     );
-    // So is a variable; a declared one has its width and sign.
+    // So is a variable; a declared one has its width and signedness.
     let initial = "uint8_t a=255; int8_t b=255; uint16_t c=-1; int d=0x80000000; uint64_t e=-1;";
     let same = "a=-1 /\\ a=255 /\\ b=-1 /\\ b=255 /\\ c=65535 /\\ c=-1 /\\ d=-2147483648 /\\ d=2147483648 /\\ e=-1";
     assert_eq!(
@@ -141,7 +142,7 @@ fn conditions_compare_in_the_type_of_what_they_name() {
     let c = "C c\n{}\nP0 (atomic_int* v) { unsigned char a = 255; int b = -1; char c = 255; unsigned long long d = -1; atomic_store(v, -1); }\n\
              forall (0:a=255 /\\ 0:b=4294967295 /\\ 0:c=-1 /\\ 0:d=-1 /\\ v=-1)\n";
     assert_eq!(answer(c, &usual(Arch::C)).answer.verdict, Verdict::Ok);
-    // Addresses are values of any register and of variables that hold them.
+    // Addresses are possible values of registers and of variables.
     assert_eq!(
         all(
             arm,
@@ -172,7 +173,8 @@ fn accesses_beyond_a_variable_are_rejected() {
     );
 }
 
-/// A path that accesses no variable has no meaning, so what only such a path could change is open.
+/// A path with an access outside all variables has no meaning, so outcomes that only such a path
+/// could change are unknown.
 #[test]
 fn paths_that_access_no_variable_leave_the_answer_open() {
     let text =
@@ -199,16 +201,16 @@ fn conditions_name_what_the_test_has() {
         let d = refused(text);
         assert_eq!(d.span.map_or("", |s| &text[s.start as usize..s.end as usize]), name, "{d:?}");
     }
-    // A list may have what the test does not access.
+    // A list may contain variables that the test does not access.
     let listed = answer("AArch64 t\n{}\nP0 ;\nNOP ;\nlocations [w;]\n", &usual(Arch::AArch64));
     assert!(outcomes(&listed).contains("[w]=0;"));
 }
 
 /// A wide load that reads one store in both halves, and one that reads two stores: an access has
-/// one place in the order of all processors.
+/// one position in the order of all processors.
 #[test]
 fn the_parts_of_an_access_have_one_place_in_the_order() {
-    // P0 and P1 write halves, P2 and P3 read both at once: they cannot see both orders.
+    // P0 and P1 write halves, P2 and P3 read both at once: they cannot observe different orders.
     let arm = "P0 | P1 | P2 | P3 ;\nSTR W5,[X8] | STR W5,[X8,#4] | LDR X6,[X8] | LDR X6,[X8] ;";
     let seen = "int64_t 2:X6; int64_t 3:X6; 3:X8=v;";
     let text = |columns: &str, condition: &str| {
@@ -222,7 +224,7 @@ fn the_parts_of_an_access_have_one_place_in_the_order() {
         answer(&text(arm, "2:X6=1 /\\ 3:X6=1"), &usual(Arch::AArch64)).answer.verdict,
         Verdict::Ok
     );
-    // One store is not seen by halves, neither at once nor by two loads in order.
+    // One store is not visible by halves, neither to one load nor to two loads in order.
     let risc = |code: &str, condition: &str| {
         let initial = "int64_t v; int64_t 1:x6; 0:x8=v; 1:x8=v; 0:x5=0x100000001;";
         let text =
@@ -240,7 +242,7 @@ fn the_parts_of_an_access_have_one_place_in_the_order() {
     );
 }
 
-/// A model that does not say which events are one access cannot judge accesses of several sizes.
+/// A model that does not use the parts of accesses cannot judge accesses of mixed sizes.
 #[test]
 fn models_without_accesses_reject_several_sizes() {
     let coherence = compile(Arch::RiscV, "\"coherence\"\nacyclic po-loc | rf | co | fr\n");

@@ -1,6 +1,6 @@
 //! Random x86 tests with narrow accesses and numbers at the bounds of their width: machine against
 //! axioms, and registers against a naive interpreter of words. `MU_CHECK_SEED=n` replays a test,
-//! `MU_CHECK_RUNS=n` makes more.
+//! `MU_CHECK_RUNS=n` sets their number.
 
 use super::{by_machine, judge, outcomes};
 use mu_base::random::Random;
@@ -11,7 +11,7 @@ use mu_litmus::paths::Bounds;
 use mu_litmus::report::run;
 use std::fmt::Write;
 
-/// A width: AT&T's letter, bits, the C types of a variable.
+/// A width: AT&T's suffix, bits, the C types of a variable.
 const WIDTHS: [(&str, u32, [&str; 2]); 4] = [
     ("b", 8, ["int8_t", "uint8_t"]),
     ("w", 16, ["int16_t", "uint16_t"]),
@@ -22,7 +22,7 @@ const WIDTHS: [(&str, u32, [&str; 2]); 4] = [
 const REGISTERS: [[&str; 4]; 3] =
     [["al", "ax", "eax", "rax"], ["bl", "bx", "ebx", "rbx"], ["cl", "cx", "ecx", "rcx"]];
 
-/// A number at the bounds of a width of so many bits; of 64 bits one that an instruction can hold.
+/// Chooses a number at the bounds of a width; for 64 bits one that an instruction can contain.
 fn number(random: &mut Random, bits: u32) -> i64 {
     let bits = bits.min(32);
     let half = 1i64 << (bits - 1);
@@ -34,8 +34,8 @@ fn seeds(runs: u64) -> std::ops::Range<u64> {
     number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(runs), |s| s..s + 1)
 }
 
-/// A test of two threads over two variables: loads, stores, locked and unlocked read-modify-writes,
-/// comparisons and what flags say of them.
+/// Generates a test of two threads over two variables: loads, stores, locked and unlocked
+/// read-modify-writes, comparisons and uses of their flags.
 fn test(seed: u64) -> String {
     let random = &mut Random::new(seed);
     let kinds: Vec<usize> = (0..2).map(|_| random.below(4)).collect();
@@ -50,7 +50,7 @@ fn test(seed: u64) -> String {
         for at in 0..1 + random.below(3) {
             let variable = random.below(2);
             let name = ["x", "y"][variable];
-            // Mostly the whole variable, else a part of it.
+            // Usually the whole variable, else a part of it.
             let kind = if random.chance(4, 5) {
                 kinds[variable]
             } else {
@@ -141,8 +141,8 @@ fn machine_and_axioms_agree_on_words() {
     );
 }
 
-/// Registers after code of one thread, by arithmetic on numbers without bound that are cut to a
-/// width.
+/// Compares registers after the code of one thread with arithmetic on unbounded integers that are
+/// truncated to a width.
 #[test]
 fn registers_are_those_of_a_naive_interpreter() {
     let cut = |n: i128, bits: u32| n & ((1i128 << bits) - 1);
@@ -179,7 +179,7 @@ fn registers_are_those_of_a_naive_interpreter() {
                     continue;
                 }
                 _ => {
-                    // Whether one is less than the other, with signs, chosen by flags.
+                    // A signed comparison, evaluated by flags.
                     let less = sign(old, bits) < sign(other, bits);
                     code.push(format!("cmp{letter} %{source},%{target}"));
                     code.push(format!("cmovl{} %{},%{}", "q", REGISTERS[s][3], REGISTERS[r][3]));
@@ -188,7 +188,7 @@ fn registers_are_those_of_a_naive_interpreter() {
                 }
             };
             code.push(line);
-            // 32 bits clear those above, fewer keep them.
+            // 32-bit writes clear the upper half, narrower ones preserve it.
             let kept = if bits >= 32 { 0 } else { held[r] & !((1i128 << bits) - 1) };
             held[r] = kept | cut(new, bits);
         }

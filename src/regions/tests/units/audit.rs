@@ -1,5 +1,4 @@
-//! The check of answers by samples: it passes what is right, and finds a step that an abstraction
-//! lacks.
+//! Tests of the audit: it accepts correct abstractions, and finds a step that an abstraction lacks.
 
 use super::{formula, process};
 use mu_base::Diagnostic;
@@ -7,8 +6,7 @@ use mu_compile::{Compiled, Confluence};
 use mu_regions::audit::Wanted;
 use mu_regions::{Audit, Levels, Study, audit, with_parameters};
 
-/// The check of the abstraction of a process with counters against another process of the same
-/// shape.
+/// Audits the abstraction of a process with counters against another process of the same shape.
 fn checked(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagnostic> {
     let (linear, defined) = with_parameters(process(abstracted)?, &["N".into()])?;
     let compiled = Compiled::new(linear, &Confluence::None)?;
@@ -32,7 +30,8 @@ fn checked(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagno
     Ok(all)
 }
 
-/// A counter, a copy of it in a structure, a list and a bag of earlier values.
+/// Builds a model with a counter, and a copy of it in a structure, a list and a bag of earlier
+/// values.
 fn model(guard: &str, next: &str) -> String {
     format!(
         "sort Note = struct none | at(of: Nat, kind: Bool);

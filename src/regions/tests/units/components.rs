@@ -1,7 +1,7 @@
-//! Instances with components against the abstraction of any number of them: models pass the check
-//! by samples, and abstractions that lack a local state are caught.
+//! Tests of the audit for components: correct abstractions of any number of components pass, and
+//! abstractions that lack a local state are detected.
 //!
-//! A failure prints the seed; `CROWD_SEED=n` replays one, `CROWD_CASES=n` makes more.
+//! A failure prints the seed; `CROWD_SEED=n` replays one, `CROWD_CASES=n` sets the number of cases.
 
 use crate::crowd::{plain, random_property, random_text, unbounded};
 use crate::formula;
@@ -13,7 +13,7 @@ use mu_regions::counted;
 use mu_regions::sizes::SIZE;
 use mu_regions::{Audit, Components, Crowd, Instance, Levels, Study, audit_components, others};
 
-/// The instance of a text for `n` components.
+/// Builds the instance of a text for `n` components.
 fn instance(text: &str, n: usize) -> Instance {
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
     let names = counted::constants(n, &tree(n), &tree(n + 1)).unwrap().names;
@@ -21,7 +21,7 @@ fn instance(text: &str, n: usize) -> Instance {
     Instance { process: linearise(&spec, &linearise::Options::of_any_number()).unwrap(), names }
 }
 
-/// Samples of all cases against instances. `without`: the number of a local state that is left out.
+/// Audits samples of all cases against instances. `without`: the index of a local state to remove.
 fn sampled(
     text: &str,
     property: &str,
@@ -63,7 +63,7 @@ fn sampled(
     Ok(all)
 }
 
-/// Components that take a ticket from a desk, which remembers who waits.
+/// Components that take a ticket from a desk, which stores the waiting ones.
 const DESK: &str = "$param n: Pos = 2;
 sort I = struct nobody $for i in 0 .. n join \"\" { | i${i} };
 map all: List(I); var p: I; eqn all = [$for i in 0 .. n join \", \" { i${i} }];
@@ -105,7 +105,7 @@ fn instances_with_components_pass_and_lost_local_states_are_caught() {
     assert!(at > 2 && caught == at, "{caught} of {at}");
 }
 
-/// How many local states untracked components of a text have.
+/// Counts the local states of untracked components of a text.
 fn others_of(text: &str) -> usize {
     let model = unbounded(text, &[]).unwrap();
     let assigned = model.replicas.family.assigned(&formula(ORDER, &model.model).unwrap()).unwrap();

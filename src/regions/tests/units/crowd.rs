@@ -1,5 +1,5 @@
-//! Components of any number: random models with components, shared data and lists of identities,
-//! and random formulas; what is proved holds for each number that is tried.
+//! Tests of the thread-modular abstraction: random models with components, shared data and lists of
+//! identities, and random formulas; a proved formula must hold for each tested number.
 
 use crate::{budget, formula};
 use mu_base::random::Random;
@@ -25,7 +25,7 @@ pub(crate) fn concrete(text: &str, property: &str, n: usize) -> Verdict {
     check(&model, &model, &formula(property, &model).unwrap(), chosen, &budget()).unwrap().verdict
 }
 
-/// All orders of the numbers below `n`.
+/// Returns all permutations of the numbers below `n`.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     let longer = |row: &Vec<usize>, i: usize| {
         (0..=row.len()).map(|at| [&row[..at], &[i], &row[at..]].concat()).collect::<Vec<_>>()
@@ -33,14 +33,14 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
     (0..n).fold(vec![Vec::new()], |rows, i| rows.iter().flat_map(|row| longer(row, i)).collect())
 }
 
-/// A model of any number of components, over constants without a value.
+/// A model of any number of components, over symbolic constants.
 pub(crate) struct Unbounded {
     pub model: Compiled,
     pub replicas: Replicas,
     pub defined: Defined,
 }
 
-/// That of a text with the parameter `n` and these constants.
+/// Builds that model from a text with the parameter `n` and these constants.
 pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, Diagnostic> {
     assert_eq!(counted::counting(text), ["n"], "{text}");
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
@@ -68,7 +68,7 @@ pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, D
     Ok(Unbounded { model, replicas, defined })
 }
 
-/// Whether a formula is proved for every `n`.
+/// Returns whether a formula is proved for every `n`.
 pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
     let Unbounded { model, replicas, defined } = unbounded(text, &[])?;
     let options = mu_explore::Options { threads: 1, ..Default::default() };
@@ -89,7 +89,7 @@ pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
     Ok(true)
 }
 
-/// A lock that is handed out, and one that tells all others of what was done.
+/// A lock with requests, and a message to all other components.
 const LOCK: &str = "$param n: Pos = 2;
 sort I = struct nobody $for i in 0 .. n join \"\" { | i${i} };
 map all: List(I); without: I # List(I) -> List(I);
@@ -124,8 +124,8 @@ fn a_lock_for_any_number_of_components() {
     }
 }
 
-/// What three components show and two do not is not proved: that two others hear one after the
-/// other, and that there are three at all.
+/// A property that three components have and two lack is not proved: that two others are notified
+/// one after the other, and that there are three at all.
 #[test]
 fn what_needs_three_components_is_not_proved() {
     for property in [
@@ -198,8 +198,8 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
     assert!(proved(LOCK, "map f: I -> Bool; var p: I; eqn f(p) = head(all) == p; form forall p: I. [enter(p)] val(f(p));").is_err());
 }
 
-/// What is true of every number of constants but two, or of all constants but one with an argument,
-/// is not proved.
+/// A property of every number of constants except two, or of all constants except one with an
+/// argument, is not proved.
 #[test]
 fn sets_of_all_others_and_constants_with_arguments_are_refused() {
     const PAIRS: &str = "$param n: Pos = 2;
@@ -234,7 +234,7 @@ fn words_stand_for_longer_ones() {
     let word = [Part::Block, Part::Tracked(0)];
     let wanted = Wanted { names: 1, all: false, empty: false, longest: 2, front: None };
     let found = words(&word, &wanted, 1000).unwrap();
-    // One or two letters without a name, or the name with up to two such letters on each side.
+    // One or two unnamed letters, or the named one with up to two such letters on each side.
     assert_eq!(found.len(), 2 + 9);
     for w in &found {
         let letter = |l: &Letter| if let Letter::Tracked(i) = l { Some(*i) } else { None };
@@ -251,7 +251,7 @@ fn words_stand_for_longer_ones() {
     assert!(words(&word, &wanted, 5).is_none());
 }
 
-/// A random model: components with a value and perhaps an identity that they remember, a shared one
+/// Generates a random model: components with a value and possibly an identity, a shared process
 /// with a value, an identity and a list.
 pub(crate) fn random_text(r: &mut Random) -> String {
     let value = |r: &mut Random, own: &str| (*r.choose(&[own, "a", "b"])).to_string();
@@ -372,7 +372,7 @@ pub(crate) fn random_property(r: &mut Random) -> String {
     )
 }
 
-/// `CROWD_CASES=4000 CROWD_SEED=0`: so many cases from that seed on.
+/// `CROWD_CASES=4000 CROWD_SEED=0` sets the number of cases and the first seed.
 #[test]
 fn what_is_proved_for_every_number_of_components_holds_for_each() {
     let number =

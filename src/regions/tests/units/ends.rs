@@ -1,5 +1,5 @@
-//! Runs with any number of components: one example and its neighbours for each rule, and random
-//! models. Where it is said that all runs end, no instance that is tried has a cycle.
+//! Termination tests for any number of components: one example and its variants for each rule, and
+//! random models. If termination is proved, no tested instance has a cycle.
 
 use crate::budget;
 use crate::crowd::{Unbounded, plain, unbounded};
@@ -10,7 +10,8 @@ use mu_explore::{Cyclic, Silent, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_regions::{Endless, Least, Levels, Study, endless, least};
 
-/// What may go on for ever, for every `n`, and every `N` if the text speaks of it.
+/// Returns the steps that may be taken infinitely often, for every `n`, and every `N` if the text
+/// contains it.
 fn found(text: &str) -> Result<Endless, Diagnostic> {
     let constants: Vec<String> =
         text.contains("map N").then(|| "N".to_string()).into_iter().collect();
@@ -28,7 +29,7 @@ fn found(text: &str) -> Result<Endless, Diagnostic> {
     Ok(all)
 }
 
-/// Whether a model with `n` components has an infinite run; none if it is too large.
+/// Returns whether a model with `n` components has an infinite run; `None` if it is too large.
 fn has_cycle(text: &str, n: usize, bound: usize) -> Option<bool> {
     let text = if text.contains("map N") {
         format!("{}\neqn N = {bound};", plain(text, n))
@@ -44,7 +45,7 @@ fn has_cycle(text: &str, n: usize, bound: usize) -> Option<bool> {
     }
 }
 
-/// Whether some of the small instances has an infinite run.
+/// Returns whether some small instance has an infinite run.
 fn some_cycle(text: &str) -> Option<bool> {
     let bounds = if text.contains("map N") { 0..4 } else { 0..1 };
     let mut all = Some(false);
@@ -58,7 +59,7 @@ fn some_cycle(text: &str) -> Option<bool> {
     all
 }
 
-/// Each component stores once; all others hear of it, one after the other.
+/// Each component stores once; all others are notified, one after the other.
 const NEWS: &str = "$param n: Pos = 2;
 map N: Nat;
 sort I = struct nobody $for i in 0 .. n join \"\" { | i${i} };
@@ -81,8 +82,8 @@ fn edit(text: &str, edits: &[(&str, &str)]) -> String {
 
 #[test]
 fn each_rule_by_an_example_and_its_neighbours() {
-    // What is changed in the text, whether all runs end, whether that is shown, by a list, by how
-    // many counters, and what is left.
+    // Each row: edits of the text; whether all runs terminate; whether that is proved; by a list;
+    // by how many counters; the remaining actions.
     let count = ("put(id) . Q(id) +", "(k < N) -> put(id) . P(id, k + 1) +");
     let counting = [
         ("P(id: I)", "P(id: I, k: Nat)"),
@@ -102,14 +103,14 @@ fn each_rule_by_an_example_and_its_neighbours() {
     };
     let cases: [(&[(&str, &str)], bool, bool, bool, usize, &[&str]); 18] = [
         (&[], true, true, true, 0, &[]),
-        // The list is not taken from.
+        // The list is not shortened.
         (&[("M(tail(l))", "M(l)")], false, false, false, 0, &["hears"]),
         (&[("M(tail(l))", "M(if(l == [], tail(l), l))")], false, false, false, 0, &["hears"]),
-        // It is taken from in other ways.
+        // It is shortened by other operations.
         (&[("M(tail(l))", "M([])")], true, true, false, 0, &[]),
         (&[("M(tail(l))", "M(without(nobody, tail(l)))")], true, true, true, 0, &[]),
         (&[("M(tail(l))", "M(if(tail(l) == [], [], tail(tail(l))))")], true, true, true, 0, &[]),
-        // It is made long again.
+        // It is extended again.
         (&[("M(without(p, all))", "M(all)")], true, true, true, 0, &[]),
         (
             &[("M(tail(l))", "M(tail(l)) + look . M(all)")],
@@ -119,7 +120,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
             0,
             &["hears", "look"],
         ),
-        // Whoever is in the list leaves it, which may be nobody.
+        // A letter is removed from the list if it occurs, which may not be the case.
         (
             &[("tell(head(l)) . M(tail(l))", "sum p: I. tell(p) . M(without(p, l))")],
             false,
@@ -128,7 +129,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
             0,
             &["hears"],
         ),
-        // Components begin anew.
+        // Components restart.
         (&[("put(id) . Q(id)", "put(id) . P(id)")], false, false, false, 0, &["hears", "puts"]),
         (
             &[("Q(id: I) = told(id) . Q(id)", "Q(id: I) = told(id) . P(id)")],
@@ -138,7 +139,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
             0,
             &["hears", "puts"],
         ),
-        // Each stores `N` times.
+        // Each component stores `N` times.
         (&counting(("hears, see", "hears, see")), true, true, true, 1, &[]),
         (
             &counting(("told(id) . P(id, k)", "told(id) . P(id, 0)")),
@@ -156,7 +157,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
             0,
             &["hears", "puts"],
         ),
-        // A counter of what is shared.
+        // A counter of the shared process.
         (&shared("(k < N) -> tell(head(l)) . M(l, k + 1)"), true, true, false, 1, &[]),
         (
             &shared("(k < N) -> tell(head(l)) . M(l, k + 1) + look . M(l, 0)"),
@@ -176,7 +177,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
             1,
             &[],
         ),
-        // That who has heard is still in the list is forgotten.
+        // The list does not record who was notified.
         (
             &[("M(tail(l))", "R(head(l), l); R(h: I, l: List(I)) = look . M(without(h, l))")],
             true,
@@ -189,7 +190,7 @@ fn each_rule_by_an_example_and_its_neighbours() {
     for (edits, ends, shown, list, counters, left) in cases {
         let text = edit(NEWS, edits);
         let found = found(&text).unwrap();
-        // A counter without a bound has no cycle, but states without end.
+        // A counter without a bound has no cycle, but infinitely many states.
         let cycle = some_cycle(&text);
         assert!(
             if ends { cycle == Some(false) } else { cycle != Some(false) },
@@ -229,9 +230,9 @@ fn least_fixed_points_are_guarded_or_not() {
     }
 }
 
-/// A random model most of whose steps lead on: components with a control location, a value, a
-/// counter and an identity; a shared process with a value, a counter, an identity and a list, that
-/// takes part in some of their steps.
+/// Generates a random model in which most steps make progress: components with a control location,
+/// a value, a counter and an identity; a shared process with a value, a counter, an identity and a
+/// list, which participates in some of their steps.
 fn random_text(r: &mut Random) -> String {
     let mut text = String::new();
     let places = 1 + r.below(3);
@@ -291,8 +292,8 @@ fn random_text(r: &mut Random) -> String {
             let guard =
                 *r.choose(&["true", "true", "m == a", "h == nobody", "h != nobody", "l == []"]);
             let takes = r.chance(1, 3);
-            // A step of its own must get somewhere: by its list, its counter or its place; now and
-            // then it need not.
+            // A step of the shared process alone should make progress, by its list, its counter or
+            // its location, with few exceptions.
             let by = if takes { 3 + r.below(4) } else { r.below(4) };
             let (guard, list, e, to) = match by {
                 0 => (
@@ -345,9 +346,9 @@ fn random_text(r: &mut Random) -> String {
     )
 }
 
-/// What is said of random models beside their small instances: how many end and are shown to, how
-/// many end as far as was tried and are not, how many do not, how many are refused; how many of the
-/// first by lists, how many by counters.
+/// Compares the proofs for random models with small instances. Returns the numbers of models that
+/// terminate and are proved, that terminate as far as tested and are not proved, that do not
+/// terminate, that are rejected; and among the first those with list and with counter arguments.
 fn compared(seeds: std::ops::Range<u64>, text: &dyn Fn(&mut Random) -> String) -> [usize; 6] {
     let mut counts = [0; 6];
     for seed in seeds {
@@ -382,7 +383,7 @@ fn compared(seeds: std::ops::Range<u64>, text: &dyn Fn(&mut Random) -> String) -
     counts
 }
 
-/// `ENDS_CASES=4000 ENDS_SEED=0`: so many cases from that seed on.
+/// `ENDS_CASES=4000 ENDS_SEED=0` sets the number of cases and the first seed.
 #[test]
 fn what_is_shown_to_end_has_no_cycle() {
     let number =

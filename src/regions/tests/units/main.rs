@@ -1,5 +1,5 @@
-//! Random processes with counters and random formulas: what regions say of every value is what each
-//! value says.
+//! Tests of regions on random processes with counters and random formulas: results for all values
+//! agree with results for each value.
 
 mod audit;
 mod components;
@@ -38,7 +38,7 @@ fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
     check_formula(&mu_syntax::parse_formula(SourceId(1), text)?, &process.data, &process.actions)
 }
 
-/// The verdict for one value of `N`.
+/// Returns the verdict for one value of `N`.
 fn concrete(specification: &str, text: &str, n: usize) -> Result<Verdict, Diagnostic> {
     let model =
         Compiled::new(process(&format!("{specification}\neqn N = {n};"))?, &Confluence::None)?;
@@ -53,7 +53,7 @@ fn concrete(specification: &str, text: &str, n: usize) -> Result<Verdict, Diagno
     .map(|a| a.verdict)
 }
 
-/// Whether regions prove that all runs end.
+/// Returns whether regions prove that all runs terminate.
 fn runs_end(
     model: &Compiled,
     defined: &mu_regions::Defined,
@@ -80,7 +80,7 @@ fn runs_end(
     })
 }
 
-/// Whether regions prove a formula; the error if they refuse.
+/// Returns whether regions prove a formula; an error if it is unsupported.
 fn proved(specification: &str, text: &str) -> Result<bool, Diagnostic> {
     let (process, defined) = with_parameters(process(specification)?, &["N".into()])?;
     let found = measures(&process, &defined.rigid);
@@ -180,14 +180,14 @@ fn runs_that_end_are_told_from_those_that_do_not() {
     assert!(!proved(round, "mu X. [true] X").unwrap());
     assert!(!proved(again, "mu X. [true] X").unwrap());
     assert!(!proved(hang, "mu X. [true] X").unwrap());
-    // Seed 1259: to regions the step that grows and the step that turns for ever are one.
+    // Seed 1259: in the abstraction, the growing step and the step that cycles forever coincide.
     let turn = "map N: Nat; act c; proc P(x, y: Nat) = (x == y && x < N && y <= N) -> c . P(x + 1, y + 1) + c . P(0, y); init P(0, 0);";
     assert!(!proved(turn, "mu X. [true] X").unwrap());
     assert!(proved(hang, "(mu X. ([exists n: Nat. a(n)] X)) || (nu Y. [true] Y)").unwrap());
 }
 
-/// A process of two to four names over two counters and a short list, alone or in parallel with
-/// another that it hands numbers to.
+/// Generates a process of two to four names over two counters and a short list, alone or in
+/// parallel with another process that receives its numbers.
 fn random_specification(r: &mut Random) -> String {
     let names = ["P", "Q", "R"];
     let count = 1 + r.below(3);
@@ -260,7 +260,7 @@ fn random_specification(r: &mut Random) -> String {
     text
 }
 
-/// A formula without diamonds.
+/// Generates a formula without diamonds.
 fn random_formula(
     r: &mut Random,
     depth: usize,
@@ -331,8 +331,8 @@ fn random_formula(
     }
 }
 
-/// Compares regions with the values 0 to 4 on so many random pairs; how many were proved, and how
-/// many were true as far as the values go.
+/// Compares regions with the values 0 to 4 on random pairs. Returns the number of proved formulas,
+/// and of those that are true for these values.
 fn compare(seed: u64, count: u64) -> (usize, usize) {
     let (mut both, mut truths) = (0, 0);
     for at in seed..seed + count {

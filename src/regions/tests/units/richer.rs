@@ -1,7 +1,7 @@
-//! Components of any number, with more in them than [`crate::crowd`] has: two components for each
-//! identity, identities in messages, bags and lists of messages, several actions in one step, steps
-//! of three components, renamed and hidden actions; formulas with fixed points that carry
-//! identities, and quantifiers in many places. What is proved holds for each number.
+//! Tests of components of any number with richer models than [`crate::crowd`]: two components for
+//! each identity, identities in messages, bags and lists of messages, several actions in one step,
+//! steps of three components, renamed and hidden actions; formulas with fixed points over
+//! identities, and quantifiers in many places. A proved formula must hold for each tested number.
 
 use crate::crowd::{concrete, proved};
 use mu_base::random::Random;
@@ -20,8 +20,8 @@ act own, puts, put, putting, gets, get, getting: I # D; flag: I; learns, learn, 
   sends, send, sent: I # S; all3, one, two, three: I # I # I; hush: I; lists: I # FBag(I); queues: List(S);
 ";
 
-/// What a component of the identity `id` can do, beside its number of parameters: `x: D`, `k: I`,
-/// `s: S`.
+/// Generates the behaviour of a component of the identity `id`, with its number of parameters: `x:
+/// D`, `k: I`, `s: S`.
 fn component(r: &mut Random) -> String {
     let mut steps = Vec::new();
     for _ in 0..3 + r.below(5) {
@@ -81,7 +81,7 @@ fn component(r: &mut Random) -> String {
     steps.join("\n  + ")
 }
 
-/// A second component of the identity `id`, with an identity that it remembers.
+/// Generates a second component of the identity `id`, with an identity as a parameter.
 fn second(r: &mut Random) -> String {
     let mut steps = vec![format!(
         "sum q: I. ({}) -> pop(id, q) . B(id, q)",
@@ -106,7 +106,8 @@ fn second(r: &mut Random) -> String {
     steps.join("\n  + ")
 }
 
-/// What is shared: `m: D`, `h: I`, `l: List(I)`, and a message, a bag or a list of messages.
+/// Generates the shared process: `m: D`, `h: I`, `l: List(I)`, and a message, a bag or a list of
+/// messages.
 fn shared(r: &mut Random) -> (String, String) {
     let (sort, start, keeps, tests): (&str, &str, &[&str], &[&str]) = *r.choose(&[
         (
@@ -247,7 +248,7 @@ fn random_action(r: &mut Random, names: &[&str]) -> String {
     }
 }
 
-/// What must stand in a model so that an action of it occurs.
+/// The texts that a model must contain so that an action occurs.
 const LIVE: [(&str, &[&str]); 12] = [
     ("all3(", &["-> one(", "-> two(", "-> three("]),
     ("learns(", &["-> learn(", "-> teach("]),
@@ -263,7 +264,7 @@ const LIVE: [(&str, &[&str]); 12] = [
     ("flag(", &["flag(id)"]),
 ];
 
-/// A property, mostly of actions that occur in the model.
+/// Generates a property, mostly of actions that occur in the model.
 fn random_property(r: &mut Random, model: &str) -> String {
     let body = &model[HEAD.len()..];
     let action = |r: &mut Random, names: &[&str]| {
@@ -336,8 +337,8 @@ fn random_property(r: &mut Random, model: &str) -> String {
     }
 }
 
-/// `RICHER_CASES=400 RICHER_SEED=0`: so many cases from that seed on. Some take minutes, since
-/// steps have many ways.
+/// `RICHER_CASES=400 RICHER_SEED=0` sets the number of cases and the first seed. Some take minutes,
+/// since steps have many concretisations.
 #[test]
 fn what_is_proved_of_richer_models_holds_for_each_number() {
     let number =
@@ -366,7 +367,7 @@ fn what_is_proved_of_richer_models_holds_for_each_number() {
         };
         let mut verdicts = Vec::new();
         for n in 1..5 {
-            // What is larger than a limit takes long too.
+            // An instance beyond a limit also takes long.
             let verdict = concrete(&text, &property, n);
             verdicts.push(verdict);
             if !matches!(verdicts.last(), Some(Verdict::True)) {

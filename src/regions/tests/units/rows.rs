@@ -1,8 +1,8 @@
-//! Rows of the values that sums can meet.
+//! Tests of the rows of values for sums.
 
 use mu_regions::merged::covers;
 
-/// Any contents of the summed constants are held by one row.
+/// Any contents of the summed constants occur in one row.
 #[test]
 fn rows_hold_all_that_sums_can_meet() {
     for (tuples, sums, places) in

@@ -1,5 +1,5 @@
-//! Samples against enumeration: each choice of numbers up to a limit is like some sample, and each
-//! sample is like its twin.
+//! Comparison of samples with enumeration: each choice of numbers up to a limit is equivalent to
+//! some sample, and each sample to its twin.
 
 use mu_base::random::Random;
 use mu_regions::apart::Rooms;
@@ -7,7 +7,7 @@ use mu_regions::cuts::{Asked, Case, Grain, Line, Predicate, Term};
 use mu_regions::sample::{Sample, Wanted, samples};
 use std::collections::BTreeSet;
 
-/// All differences of zero, literals, constants and numbers, as far as they are below the bound.
+/// Computes all differences of zero, literals, constants and numbers, truncated at the bound.
 fn likeness(sample: &Sample, literals: &[i64], bound: i64) -> Vec<i64> {
     let points: Vec<i64> =
         sample.valuation.iter().chain(literals).chain(&sample.numbers).copied().collect();
@@ -37,7 +37,7 @@ fn random_line(r: &mut Random) -> Line {
     }
 }
 
-/// All tuples of numbers up to a limit.
+/// Returns all tuples of numbers up to a limit.
 fn tuples(length: usize, most: i64) -> Vec<Vec<i64>> {
     (0..length).fold(vec![Vec::new()], |all, _| {
         all.iter()
@@ -83,7 +83,7 @@ fn every_choice_is_like_a_sample() {
     }
 }
 
-/// The interval of each number, and how the numbers compare.
+/// Computes the interval of each number, and the order of the numbers.
 fn order(case: &Case, sample: &Sample) -> Vec<usize> {
     let interval = |n: &i64| case.interval(*n, |c| Some(c.value(&sample.valuation)));
     let pairs = sample
@@ -93,8 +93,8 @@ fn order(case: &Case, sample: &Sample) -> Vec<usize> {
     sample.numbers.iter().map(interval).chain(pairs.map(|o| o % 3)).collect()
 }
 
-/// Where numbers are compared with each other only: each choice has the order and the intervals of
-/// some sample, each sample those of its twin.
+/// If numbers are compared only with each other: each choice has the order and the intervals of
+/// some sample, and each sample those of its twin.
 #[test]
 fn every_choice_has_the_order_of_a_sample() {
     let (mut choices, mut kinds) = (0, 0);
@@ -174,7 +174,7 @@ fn allows(line: &Line, case: &Case, valuation: &[i64]) -> bool {
         .all(|(test, outcome)| outcome.allows(test.of(valuation)))
 }
 
-/// What is asked comes out as for the valuation that stands for the case.
+/// Returns whether all tests have the outcomes of the case's representative valuation.
 fn answers_alike(line: &Line, case: &Case, valuation: &[i64]) -> bool {
     line.tests.iter().all(|asked| {
         let (here, there) = (asked.test.of(valuation), asked.test.of(&case.valuation));
@@ -183,8 +183,8 @@ fn answers_alike(line: &Line, case: &Case, valuation: &[i64]) -> bool {
     })
 }
 
-/// Each choice of so many numbers is like a sample of its blocks; a block tells what the formula
-/// asks.
+/// Checks that each choice of `count` numbers is equivalent to a sample of its blocks, and that a
+/// block determines the predicates of the formula.
 fn choices_are_like_samples(
     seed: u64,
     line: &Line,

@@ -1,5 +1,5 @@
-//! Sorts of any size: random processes over values and arrays, and random formulas; what is proved
-//! holds for each size that is tried.
+//! Tests of sorts of any size: random processes over values and arrays, and random formulas; a
+//! proved formula must hold for each tested size.
 
 use crate::{budget, formula, process};
 use mu_base::random::Random;
@@ -10,14 +10,14 @@ use mu_regions::sizes::SIZE;
 use mu_regions::{Base, Family, Levels, Merged, Study, counted, with_parameters};
 use mu_syntax::template;
 
-/// The plain text for these sizes.
+/// Expands the text for these sizes.
 fn plain(text: &str, sizes: &[(&str, usize)]) -> String {
     let defines: Vec<(String, String)> =
         sizes.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
     template::expand("x", text, &defines, &mut SourceMap::new()).unwrap().text
 }
 
-/// The verdict for these sizes.
+/// Returns the verdict for these sizes.
 fn concrete(text: &str, property: &str, sizes: &[(&str, usize)]) -> Verdict {
     let model = Compiled::new(process(&plain(text, sizes)).unwrap(), &Confluence::None).unwrap();
     let options = mu_explore::Options { threads: 1, ..Default::default() };
@@ -38,7 +38,7 @@ fn merged<T>(
     }
 }
 
-/// Whether a formula is proved for every value of these parameters.
+/// Returns whether a formula is proved for every value of these parameters.
 fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
     assert_eq!(counted::counting(text), names);
     let tree = |sizes: &[(&str, usize)]| {
@@ -88,7 +88,7 @@ fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic
     Ok(true)
 }
 
-/// A buffer of one place before a memory.
+/// A one-place buffer before a memory.
 const MEMORY: &str = "$param values: Pos = 2;\n$param addresses: Pos = 2;
 sort V = struct none $for i in 0 .. values join \"\" { | v${i} }; A = struct $for i in 0 .. addresses join \" | \" { a${i} };
 map start: A -> V; var a: A; eqn start(a) = none;
@@ -104,7 +104,7 @@ fn a_memory_of_any_size() {
     let text = MEMORY.replace("{ a${i} };", "{ a${i} } | a0';");
     let all = [("values", 1), ("values", 2), ("values", 3)];
     for (property, expected) in [
-        // A load returns what was written last, until something else is.
+        // A load returns the last written value, until another is written.
         (
             "[true*] (forall a: A, v: V. [done(a, v) . (!(exists w: V. done(a, w)))* . (exists w: V. val(w != v) && load(a, w))] false)",
             true,
@@ -166,7 +166,7 @@ fn what_depends_on_the_size_is_refused_by_name() {
         refused(&text, "[exists v: V, a, b: A. load(a, v) && val(a == b)] false")
             .contains("no action gives")
     );
-    // What is true of every number of constants from two on is not true of one: closed conditions,
+    // A property of every number of constants from two on does not hold for one: closed conditions,
     // and equations of the formula.
     let closed = text.replace(
         "+ full -> done",
