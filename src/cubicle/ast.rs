@@ -1,31 +1,31 @@
-//! The syntax tree of a `.cub` file: names as written, nothing resolved. The parser makes it, the
-//! printer writes it, `check` reads it.
+//! Syntax tree of a `.cub` file with unresolved names. The parser builds it, the printer and
+//! `check` read it.
 //!
-//! The several spellings of an access to memory (`p @ X`, `[p]X`, `read(p, X)`; `p @ X := t`, `[p]X
-//! := t`, `write(p, X, t)`) are one here. Trees are equal if they differ in places only.
+//! The alternative spellings of a memory access (`p @ X`, `[p]X`, `read(p, X)`; `p @ X := t`, `[p]X
+//! := t`, `write(p, X, t)`) have one representation. Equality of trees ignores positions.
 
 use mu_base::source::Place;
 use num_rational::BigRational;
 
-/// A name with its place. Processes `#n` are names as well.
+/// A name with its position, including processes `#n`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// As written.
+    /// The text.
     pub text: String,
-    /// Where.
+    /// Its position.
     pub place: Place,
 }
 
 /// A term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Term {
-    /// A number, and whether it is written with a point.
+    /// A number, and true if it has a decimal point.
     Number(BigRational, bool, Place),
     /// A variable, constructor, constant or process.
     Name(Name),
     /// A cell of an array.
     Cell(Name, Vec<Name>),
-    /// What a process sees of a name or cell: `p @ X`.
+    /// A name or cell as a process reads it: `p @ X`.
     By(Name, Box<Term>),
     /// A sum.
     Add(Box<Term>, Box<Term>),
@@ -33,7 +33,7 @@ pub enum Term {
     Sub(Box<Term>, Box<Term>),
     /// A product.
     Mul(Box<Term>, Box<Term>),
-    /// The opposite.
+    /// A negation.
     Neg(Box<Term>),
 }
 
@@ -50,7 +50,7 @@ pub enum Cmp {
 }
 
 impl Cmp {
-    /// As written.
+    /// Returns its text.
     pub fn sign(self) -> &'static str {
         match self {
             Cmp::Eq => "=",
@@ -63,12 +63,13 @@ impl Cmp {
     }
 }
 
-/// Which processes a quantifier speaks of.
+/// The kind of a quantifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantifier {
-    /// `forall`, else `exists`.
+    /// True for `forall`, false for `exists`.
     pub all: bool,
-    /// Only processes that are no parameters: `forall_other`, `exists_other`.
+    /// True if it ranges only over processes that are not parameters: `forall_other`,
+    /// `exists_other`.
     pub other: bool,
 }
 
@@ -81,7 +82,7 @@ pub enum Expr {
     Compare(Term, Cmp, Term),
     /// `fence()` or `fence(p)`.
     Fence(Option<Name>, Place),
-    /// A predicate's use.
+    /// A use of a predicate.
     Call(Name, Vec<Term>),
     /// Negation.
     Not(Box<Expr>),
@@ -99,7 +100,7 @@ pub enum Expr {
     Quantified(Quantifier, Vec<Name>, Box<Expr>),
 }
 
-/// What is stored.
+/// The stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A term.
@@ -113,24 +114,24 @@ pub enum Value {
 pub enum Right {
     /// `:= t`
     Value(Value),
-    /// `:= case | c : t | _ : t`; none is `_`.
+    /// `:= case | c : t | _ : t`; `None` for `_`.
     Cases(Vec<(Option<Expr>, Value)>),
 }
 
 /// An update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// Who writes, if it is said: `p @ X := ..`.
+    /// The writing process, if it is given: `p @ X := ..`.
     pub by: Option<Name>,
-    /// What.
+    /// The symbol.
     pub name: Name,
-    /// At which indices; those of cases are bound there.
+    /// The indices; those of cases are bound here.
     pub args: Vec<Name>,
-    /// What is stored.
+    /// The stored value.
     pub right: Right,
 }
 
-/// What a symbol is declared as.
+/// The kind of a declared symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
     /// `const`
@@ -146,15 +147,15 @@ pub enum Declared {
 pub enum Item {
     /// `number_procs n`
     Processes(u32, Place),
-    /// `type t = A | B`; without constructors abstract.
+    /// `type t = A | B`; a type without constructors is abstract.
     Type(Name, Vec<Name>),
     /// `var`, `array`, `const`
     Symbol {
-        /// Which of them.
+        /// The kind.
         declared: Declared,
         /// Its name.
         name: Name,
-        /// The types of the indices; none for `var`.
+        /// The types of the indices; empty for `var`.
         indices: Vec<Name>,
         /// The type of its values.
         sort: Name,
@@ -171,7 +172,7 @@ pub enum Item {
     Transition {
         /// Its name.
         name: Name,
-        /// Its parameters, and which is in brackets.
+        /// Its parameters, each with true if it is in brackets.
         params: Vec<(Name, bool)>,
         /// Its guard.
         requires: Option<Expr>,
@@ -188,7 +189,7 @@ pub struct File {
 }
 
 impl Term {
-    /// A place in it.
+    /// Returns a position in it.
     pub fn place(&self) -> Place {
         match self {
             Term::Number(_, _, place) => *place,
@@ -203,7 +204,7 @@ impl Term {
 }
 
 impl Expr {
-    /// A place in it.
+    /// Returns a position in it.
     pub fn place(&self) -> Place {
         match self {
             Expr::Constant(_, place) | Expr::Fence(_, place) => *place,

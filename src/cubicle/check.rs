@@ -1,10 +1,10 @@
-//! The checker: a syntax tree becomes a typed [`System`], or a place and what is wrong there.
+//! Type checker: from a syntax tree to a typed [`System`], or an error with its position.
 //!
-//! Declarations may come in any order. A transition or claim whose formula is a disjunction becomes
-//! several. What a file's construct becomes is told in [`crate::system`]. The process that accesses
-//! memory in a transition is the parameter in brackets; without brackets the one named before
-//! `@`, else the first parameter (x86-tso-programs, section 2). Cost: linear, apart from normal
-//! forms.
+//! Declarations may be in any order. A transition or claim with a disjunction as its formula
+//! becomes several. The representation of each construct is described in [`crate::system`]. The
+//! process that accesses memory in a transition is the parameter in brackets; without brackets it
+//! is the process named first before `@`, or else the first parameter (x86-tso-programs, section
+//! 2). Cost: linear, except for normal forms.
 
 use crate::ast::{self, Declared, Expr, File, Item, Name, Right};
 use crate::formula::{
@@ -21,9 +21,9 @@ use std::collections::{HashMap, HashSet};
 /// Checks a file.
 ///
 /// # Errors
-/// The first fault found: unknown or doubled names, sorts that do not fit, wrong numbers of
-/// indices, accesses to memory by two processes, constructs that are not supported (named). A file
-/// without `init` is refused.
+///
+/// The first fault: unknown or duplicate names, sort mismatches, wrong numbers of indices, memory
+/// accesses by two processes, unsupported constructs, a missing `init`.
 pub fn check(file: &File) -> Result<System, Diagnostic> {
     let mut names = Names::default();
     let mut system = System {
@@ -146,7 +146,7 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
     Ok(())
 }
 
-/// All names are different.
+/// Checks that all names are distinct.
 fn distinct<'a>(params: impl Iterator<Item = &'a Name>) -> Checked<()> {
     let mut seen = HashSet::new();
     for p in params {
@@ -192,7 +192,7 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
                 }
             }
             Item::Type(..) | Item::Symbol { .. } => {}
-            // A predicate that nobody uses has no sorts to check; those in use are checked there.
+            // The sorts of a predicate are checked at its uses.
             Item::Predicate(..) => {}
         }
     }
@@ -258,7 +258,7 @@ fn claims(
     Ok(())
 }
 
-/// A name that no parameter has yet.
+/// Returns a name that no parameter has.
 fn fresh(params: &[String], name: &str) -> String {
     let mut name = name.to_string();
     while params.contains(&name) {
@@ -267,7 +267,7 @@ fn fresh(params: &[String], name: &str) -> String {
     name
 }
 
-/// A transition as written.
+/// A transition of the syntax tree.
 struct Declaration<'a> {
     name: &'a Name,
     params: &'a [(Name, bool)],
@@ -308,7 +308,7 @@ impl Declaration<'_> {
         }
         Ok(())
     }
-    /// The process that accesses memory, if the transition does, and whether it is in brackets.
+    /// Returns the process that accesses memory, if there is one, and true if it is in brackets.
     fn actor(&self, scope: &Scope<'_, '_>) -> Checked<(Option<Proc>, bool)> {
         let mut marked = self.params.iter().enumerate().filter(|p| p.1.1);
         if let Some((i, _)) = marked.next() {
@@ -338,7 +338,7 @@ impl Declaration<'_> {
         }
         Ok(((!self.params.is_empty()).then_some(Proc::Var(0)), false))
     }
-    /// Refuses two updates of one cell.
+    /// Rejects two updates of one cell.
     fn overlaps(&self, system: &System, updates: &[Update]) -> Checked<()> {
         for (i, u) in updates.iter().enumerate() {
             for v in &updates[..i] {
@@ -374,7 +374,7 @@ fn update_place(u: &Update) -> Span {
     }
 }
 
-/// The first process that a formula names before `@` or in `fence`.
+/// Returns the first process that a formula names before `@` or in `fence`.
 fn reader(e: &Expr) -> Option<&Name> {
     match e {
         Expr::Constant(..) => None,
@@ -399,13 +399,13 @@ fn reads(t: &ast::Term) -> Option<&Name> {
     }
 }
 
-/// One disjunct of a transition, its process variables numbered without gaps.
+/// Builds the transition of one disjunct, with process variables numbered consecutively.
 fn disjunct(base: &Transition, conjunct: Conjunct) -> Transition {
     let mut t = base.clone();
     let (mut guard, mut universal) = (conjunct.cube, conjunct.universal);
     if let Some((number, name)) = conjunct.exists {
-        // The numbers of bound variables from here on are one higher, that of the new parameter is
-        // the first after the declared ones.
+        // The new parameter is the first after the declared ones, so bound variables are
+        // renumbered.
         let to = t.declared as u32;
         let mut map = |p: Proc| match p {
             Proc::Var(v) if v == number => Proc::Var(to),
@@ -485,7 +485,7 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
     }
 }
 
-/// Checks who writes.
+/// Checks the writing process of an update.
 fn writer(scope: &Scope<'_, '_>, u: &ast::Update, kind: Kind) -> Checked<()> {
     let Reader::Actor(actor) = scope.reader else { return Ok(()) };
     match (&u.by, kind) {

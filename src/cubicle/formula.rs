@@ -1,10 +1,10 @@
-//! Terms and formulas checked: names resolved, sorts fitted, formulas in disjunctive normal form.
-//! Syntax tree → parts of [`crate::system`].
+//! Type checker of terms and formulas: resolves names, infers sorts, and converts formulas to
+//! disjunctive normal form. Input: syntax tree. Output: parts of [`crate::system`].
 //!
-//! Quantifiers: `forall_other` stays as it is, `exists_other` becomes a process of its own,
-//! `forall` and `exists` without *other* are these and one instance for each parameter. One
-//! existential in a conjunct, no quantifier inside a quantifier: what goes beyond is refused by
-//! name. Cost: the size of the normal form, of which [`MOST_CUBES`] cubes are allowed.
+//! `forall_other` is preserved, `exists_other` becomes an additional process; `forall` and `exists`
+//! without *other* become these and one instance for each parameter. A conjunct has at most one
+//! existential, and quantifiers are not nested; other formulas are rejected by name. Cost: the size
+//! of the normal form, at most [`MOST_CUBES`] cubes.
 
 use crate::ast::{self, Cmp, Expr, Name};
 use crate::system::{Access, Atom, Cube, Op, Proc, Sum, SymbolId, System, Term, TypeId, Universal};
@@ -14,7 +14,7 @@ use num_rational::BigRational;
 use num_traits::Zero;
 use std::collections::HashMap;
 
-/// How many cubes a normal form may have.
+/// Largest number of cubes of a normal form; larger ones are rejected.
 pub const MOST_CUBES: usize = 20_000;
 
 pub(crate) type Checked<T> = Result<T, Diagnostic>;
@@ -23,7 +23,7 @@ pub(crate) fn refuse<T>(place: Span, message: impl Into<String>) -> Checked<T> {
     Err(Diagnostic::at(Stage::Type, place, message))
 }
 
-/// A predicate as written.
+/// A predicate of the syntax tree.
 pub(crate) struct Predicate<'a> {
     pub(crate) params: &'a [Name],
     pub(crate) body: &'a Expr,
@@ -38,32 +38,32 @@ pub(crate) struct Names<'a> {
     pub(crate) predicates: HashMap<&'a str, Predicate<'a>>,
 }
 
-/// The sort of a term: a whole number is an `int` as well as a `real`.
+/// The sort of a term: an integer literal is both an `int` and a `real`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     Is(TypeId),
     Whole,
 }
 
-/// What a small name stands for.
+/// The meaning of a lower-case name.
 #[derive(Clone)]
 pub(crate) enum Binding {
     Proc(Proc),
     Term(Term, Sort),
 }
 
-/// Who looks at memory.
+/// The process that reads memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Nobody: `init`.
+    /// None: `init` refers to memory itself.
     Memory,
-    /// Whoever is named, else nobody: `unsafe`, `invariant`.
+    /// The named process, or none: `unsafe`, `invariant`.
     Named,
-    /// This process and no other: transitions.
+    /// Only this process: transitions.
     Actor(Option<Proc>),
 }
 
-/// Which quantifiers a formula may have.
+/// The quantifiers that a formula may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allowed {
     None,
@@ -76,29 +76,29 @@ pub(crate) enum Allowed {
 pub(crate) struct Conjunct {
     pub(crate) cube: Cube,
     pub(crate) universal: Vec<Universal>,
-    /// The existential process, if there is one: its number and name.
+    /// The number and name of the existential process, if there is one.
     pub(crate) exists: Option<(u32, String)>,
 }
 
-/// What formulas are read in.
+/// The scope of a formula.
 pub(crate) struct Scope<'s, 'a> {
     pub(crate) system: &'s System,
     pub(crate) names: &'s Names<'a>,
     pub(crate) bindings: HashMap<String, Binding>,
     pub(crate) reader: Reader,
     pub(crate) allowed: Allowed,
-    /// The declared parameters are `Var(0)` to this.
+    /// Number of declared parameters, which are the first variables.
     pub(crate) declared: u32,
-    /// The next number for what is bound inside.
+    /// The next number for a bound variable.
     pub(crate) next: u32,
-    /// Whether memory was read.
+    /// True if memory was read.
     pub(crate) reads: bool,
-    /// Predicates being unfolded.
+    /// Predicates that are being expanded.
     pub(crate) unfolding: Vec<String>,
 }
 
 impl Scope<'_, '_> {
-    /// A process by its name.
+    /// Looks up a process.
     pub(crate) fn process(&self, name: &Name) -> Checked<Proc> {
         if let Some(n) = name.text.strip_prefix('#') {
             let n = n
@@ -126,7 +126,7 @@ impl Scope<'_, '_> {
             }
         }
     }
-    /// A symbol by its name.
+    /// Looks up a symbol.
     pub(crate) fn symbol(&self, name: &Name) -> Checked<SymbolId> {
         match self.names.symbols.get(name.text.as_str()) {
             Some(id) => Ok(*id),
@@ -173,7 +173,7 @@ impl Scope<'_, '_> {
         };
         Ok(Access { symbol, args, by })
     }
-    /// The process that looks at a cell of memory.
+    /// Returns the process that reads a cell of memory.
     fn looks(&mut self, name: &Name, by: Option<&Name>) -> Checked<Option<Proc>> {
         let named = by.map(|n| self.process(n)).transpose()?;
         match (self.reader, named) {
@@ -202,7 +202,7 @@ impl Scope<'_, '_> {
             }
         }
     }
-    /// A term with its sort.
+    /// Checks a term. Returns it with its sort.
     pub(crate) fn term(&mut self, t: &ast::Term) -> Checked<(Term, Sort)> {
         match t {
             ast::Term::Number(n, real, _) => {
@@ -299,7 +299,7 @@ impl Scope<'_, '_> {
             Sort::Whole => "`int`".into(),
         }
     }
-    /// A term of a sort.
+    /// Checks a term of a given sort.
     pub(crate) fn term_of(&mut self, t: &ast::Term, wanted: TypeId) -> Checked<Term> {
         let (term, sort) = self.term(t)?;
         match sort {
@@ -345,7 +345,7 @@ impl Scope<'_, '_> {
             truth,
         ))
     }
-    /// The normal form of a formula, or of its negation.
+    /// Returns the normal form of a formula, or of its negation.
     pub(crate) fn dnf(&mut self, e: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.dnf_inner(e, positive))
     }
@@ -369,7 +369,7 @@ impl Scope<'_, '_> {
                 let (a, b) = (self.dnf(a, !positive)?, self.dnf(b, positive)?);
                 if positive { either(a, b, e) } else { both(&a, &b, e) }
             }
-            // Both or neither; negated, one and not the other.
+            // Both or neither; negated, exactly one of them.
             Expr::Iff(a, b) => {
                 let with = both(&self.dnf(a, true)?, &self.dnf(b, positive)?, e)?;
                 let without = both(&self.dnf(a, false)?, &self.dnf(b, !positive)?, e)?;
@@ -490,7 +490,8 @@ impl Scope<'_, '_> {
         }
         either(out, part, body)
     }
-    /// A quantifier's body with its variable bound; quantifiers inside are refused.
+    /// Returns the normal form of a quantifier's body with its variable bound; inner quantifiers
+    /// are rejected.
     fn bound(
         &mut self,
         var: &Name,
@@ -522,7 +523,7 @@ fn t_place(a: &ast::Term, b: &ast::Term) -> Span {
     a.place().0.to(b.place().0)
 }
 
-/// The normal form of a constant.
+/// Returns the normal form of a constant.
 fn truth(value: bool) -> Vec<Conjunct> {
     if value { vec![Conjunct::default()] } else { Vec::new() }
 }
@@ -570,7 +571,7 @@ fn both(a: &[Conjunct], b: &[Conjunct], at: &Expr) -> Checked<Vec<Conjunct>> {
     Ok(out)
 }
 
-/// The sum of two sums.
+/// Returns the sum of two sums.
 fn add(a: Sum, b: Sum) -> Sum {
     let mut terms: std::collections::BTreeMap<Access, BigRational> = a.terms.into_iter().collect();
     for (cell, factor) in b.terms {
@@ -582,7 +583,7 @@ fn add(a: Sum, b: Sum) -> Sum {
     }
 }
 
-/// A multiple of a sum.
+/// Returns a multiple of a sum.
 fn scale(a: Sum, by: &BigRational) -> Sum {
     if by.is_zero() {
         return Sum::constant(BigRational::zero());
@@ -593,7 +594,7 @@ fn scale(a: Sum, by: &BigRational) -> Sum {
     }
 }
 
-/// What a comparison of constants says.
+/// Evaluates a comparison of constants; `None` if it depends on variables.
 fn constant_answer(a: &Term, op: Op, b: &Term) -> Option<bool> {
     let order = match (a, b) {
         (Term::Cons(a), Term::Cons(b)) => a.cmp(b),

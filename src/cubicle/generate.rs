@@ -1,32 +1,32 @@
-//! Random systems, small and well typed, that use the whole language: weak variables and arrays,
-//! matrices, constants, guards with quantifiers, cases, values that nothing determines, arithmetic.
-//! For random comparisons of the machine with its oracle, of the prover with the machine, of the
-//! printer with the parser. The same seed gives the same system.
+//! Generator of random, small, well-typed systems that use the whole language: weak variables and
+//! arrays, matrices, constants, guards with quantifiers, cases, undetermined values, arithmetic.
+//! For random comparisons of the machine with its oracle, of the prover with the machine, and of
+//! the printer with the parser. The system depends only on the seed.
 //!
-//! Numbers stay in `0..=3`: guards see to that, so that instances are finite.
+//! Guards restrict numbers to `0..=3`, so that instances are finite.
 
 use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value};
 use mu_base::random::Random;
 use mu_base::source::Place;
 use num_rational::BigRational;
 
-/// What a system may have.
+/// The features of a system.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Symbols in memory.
     pub weak: bool,
-    /// Numbers.
+    /// Arithmetic.
     pub arithmetic: bool,
     /// Quantifiers in guards.
     pub quantifiers: bool,
-    /// Cells that `init` leaves open, `:= .`, constants.
+    /// Cells that `init` does not determine, `:= .`, constants.
     pub open: bool,
-    /// Processes meet in memory only: variables are weak, cells of plain arrays are their
-    /// process's own.
+    /// Processes interact only through memory: variables are weak, and only the process itself
+    /// accesses its cell of a plain array.
     pub private: bool,
-    /// Claims that are assumed.
+    /// Assumptions.
     pub assumptions: bool,
-    /// Most transitions.
+    /// Largest number of transitions.
     pub transitions: usize,
 }
 
@@ -81,7 +81,7 @@ fn and(mut parts: Vec<Expr>) -> Expr {
     if parts.len() == 1 { parts.remove(0) } else { Expr::And(parts) }
 }
 
-/// A random system.
+/// Generates a random system.
 pub fn file(random: &mut Random, shape: Shape) -> File {
     let mut symbols =
         vec![Symbol { name: "Pc", arity: 1, sort: Sort::Loc, declared: Declared::Plain }];
@@ -183,13 +183,13 @@ impl Maker<'_> {
         let fixed = self.random.chance(1, 30);
         if fixed { name("#1") } else { self.random.choose(procs).clone() }
     }
-    /// Whether only a process itself accesses its cell of the array.
+    /// True if only the process itself accesses its cell of the array.
     fn is_own(&self, at: usize) -> bool {
         self.shape.private
             && self.symbols[at].arity > 0
             && self.symbols[at].declared == Declared::Plain
     }
-    /// A cell of a symbol; in claims somebody looks at memory.
+    /// Chooses a cell of a symbol. In claims, memory is read by some process.
     fn cell(&mut self, at: usize, procs: &[Name], claim: bool) -> Term {
         let own = self.is_own(at) && !claim;
         let args: Vec<_> = (0..self.symbols[at].arity)

@@ -1,17 +1,17 @@
-//! Random systems derived from the grammar of `.cub` files, as text. Every production of
+//! Generator of random systems from the grammar of `.cub` files, as text. Every production of
 //! [`crate::parse`] is generated: each kind of declaration, transitions with any number of
-//! parameters and with an acting process or without one, claims about plain cells and about memory
-//! with an observer or without one, all spellings, and constants at boundaries.
+//! parameters and with or without an acting process, claims about plain cells and about memory with
+//! or without an observer, all spellings, and constants at boundaries.
 //!
-//! Seed and [`Shape`] → [`Generated`], with the productions that were used; [`PRODUCTIONS`] lists
-//! all. Most texts are well typed: names and sorts are chosen from what is declared. Numbers that
-//! change stay near 0, so that instances are finite.
+//! Input: seed and [`Shape`]. Output: [`Generated`], with the productions that it uses;
+//! [`PRODUCTIONS`] lists all of them. Most texts are well typed, because names and sorts are chosen
+//! from the declarations. Numbers that change stay close to 0, so that instances are finite.
 
 use mu_base::random::Random;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The productions, by the names that [`Generated::used`] lists.
+/// All productions, by the names in [`Generated::used`].
 pub const PRODUCTIONS: &[&str] = &[
     "number_procs",
     "type enumeration",
@@ -97,16 +97,17 @@ pub const PRODUCTIONS: &[&str] = &[
     "comment",
 ];
 
-/// What a system may have.
+/// The features of a system.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Processes meet in memory only: transitions access plain cells of the acting process.
+    /// Processes interact only through memory: transitions access plain cells only of the acting
+    /// process.
     pub private: bool,
-    /// Most transitions.
+    /// Largest number of transitions.
     pub transitions: usize,
 }
 
-/// A system as text.
+/// A generated system.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The text.
@@ -140,14 +141,14 @@ struct Symbol {
     sort: Sort,
 }
 
-/// Who accesses memory in a formula.
+/// The process that accesses memory in a formula.
 #[derive(Clone, Copy, PartialEq)]
 enum Observer {
-    /// A claim: a process or nobody.
+    /// In a claim: any process or none.
     Any,
-    /// A transition: its acting process.
+    /// In a transition: its acting process.
     Actor(&'static str),
-    /// A transition without an acting process.
+    /// In a transition without an acting process: none.
     None,
 }
 
@@ -159,7 +160,7 @@ struct Generator<'r> {
     used: BTreeSet<&'static str>,
 }
 
-/// Numbers at which representations end.
+/// Numbers at the boundaries of representations.
 pub const BOUNDARIES: [&str; 9] = [
     "2147483647",
     "2147483648",
@@ -172,7 +173,7 @@ pub const BOUNDARIES: [&str; 9] = [
     "268435456",
 ];
 
-/// Makes a random system.
+/// Generates a random system.
 pub fn generate(random: &mut Random, shape: Shape) -> Generated {
     let mut all = vec![
         Symbol { name: "Flag", kind: Kind::Plain, arity: 1, sort: Sort::Bool },
@@ -395,7 +396,7 @@ impl Generator<'_> {
         }
         self.one(procs)
     }
-    /// The processes that may index a symbol first.
+    /// Returns the process that must be the first index of a symbol, if it is restricted.
     fn owners(&self, s: Symbol, observer: Observer) -> Option<&'static str> {
         match observer {
             Observer::Actor(actor) if self.shape.private && s.kind == Kind::Plain => Some(actor),
@@ -413,7 +414,7 @@ impl Generator<'_> {
             format!("{}[{}]", s.name, args.join(", "))
         }
     }
-    /// A cell that the formula may read.
+    /// Chooses a cell that the formula may read.
     fn cell(&mut self, s: Symbol, procs: &[&'static str], observer: Observer) -> String {
         let cell = self.indices(s, procs, observer);
         if s.kind != Kind::Weak {
@@ -470,7 +471,8 @@ impl Generator<'_> {
             Sort::Abstract => return None,
         })
     }
-    /// A term of the sort of the symbol; `None` where a sort has neither constants nor other cells.
+    /// Generates a term of the sort of the symbol; `None` if the sort has neither constants nor
+    /// other cells.
     fn term(&mut self, s: Symbol, procs: &[&'static str], observer: Observer) -> Option<String> {
         let same =
             |o: &&Symbol| o.sort == s.sort && (observer != Observer::None || o.kind != Kind::Weak);
@@ -507,7 +509,7 @@ impl Generator<'_> {
         }
         Some(term)
     }
-    /// A comparison. Without an observer it does not mention memory.
+    /// Generates a comparison. Without an observer it contains no memory.
     fn literal(&mut self, procs: &[&'static str], observer: Observer, alone: bool) -> String {
         if procs.len() > 1 && self.chance(1, 12) {
             let (a, b) = (self.process(procs), self.process(procs));
@@ -576,7 +578,7 @@ impl Generator<'_> {
             "transition of three processes",
         ];
         self.use_of(names[count]);
-        // Who acts: in brackets, the first one by accesses, or nobody.
+        // The acting process: in brackets, the first one by accesses, or none.
         let marked = count > 0 && self.chance(2, 3);
         let at = if count > 1 && self.chance(1, 4) { 1 } else { 0 };
         let observer = match (marked, count) {
@@ -672,7 +674,7 @@ impl Generator<'_> {
             self.use_of("assign any");
             self.one(&[".", "?"]).to_string()
         } else if s.sort == Sort::Int && self.chance(1, 2) {
-            // Counting up or down stays near 0.
+            // Increments and decrements stay close to 0.
             let own = match observer {
                 Observer::Actor(_) => cell.clone(),
                 _ if s.kind == Kind::Weak => return format!("{cell} := 0"),
@@ -723,7 +725,7 @@ impl Generator<'_> {
         };
         let owner = self.owners(s, observer);
         let inner: Vec<&'static str> = match owner {
-            // What the case reads and writes is of the acting process.
+            // The case reads and writes cells of the acting process.
             Some(_) => procs.to_vec(),
             None => procs.iter().chain(bound).copied().collect(),
         };

@@ -1,10 +1,10 @@
-//! Systems instantiated for a number of processes: cells are slots, transitions are ground, what
-//! processes decide is decided.
+//! Instantiation of systems for a number of processes: cells become slots, transitions become
+//! ground, and comparisons of processes are evaluated.
 //!
-//! Typed system and number → [`Layout`] and [`Ground`] transitions. Comparisons of processes are
-//! evaluated here, so that cases and universal guards lose the parts that cannot hold; transitions
-//! whose guard cannot hold are left out. Cost: the number of injective choices of parameters times
-//! the size of the transition times the cells that it updates.
+//! Input: typed system and number. Output: [`Layout`] and [`Ground`] transitions. Since comparisons
+//! of processes are evaluated here, cases and universal guards lose the parts that cannot hold, and
+//! transitions with unsatisfiable guards are dropped. Cost: the number of injective choices of
+//! parameters times the size of the transition times the number of cells that it updates.
 
 use crate::system::{
     Access, Atom, Case, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
@@ -14,7 +14,7 @@ use crate::value::Numbers;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
-/// Where the cells of symbols are.
+/// The slots of the cells.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Number of processes.
@@ -38,11 +38,11 @@ impl Layout {
         }
         Some(Layout { n, first, cells, symbol })
     }
-    /// The slot of a cell.
+    /// Returns the slot of a cell.
     pub(crate) fn slot(&self, symbol: SymbolId, args: impl Iterator<Item = u32>) -> u32 {
         self.first[symbol.index()] + args.fold(0, |at, p| at * self.n + p)
     }
-    /// The indices of a slot's cell.
+    /// Returns the indices of a slot's cell.
     pub(crate) fn args(&self, system: &System, slot: u32) -> Vec<u32> {
         let symbol = self.symbol[slot as usize];
         let mut at = slot - self.first[symbol.index()];
@@ -55,7 +55,7 @@ impl Layout {
     }
 }
 
-/// A cell and who looks; no process where memory is asked and nobody's buffer.
+/// A cell with its reading process; `None` for memory itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) slot: u32,
@@ -66,7 +66,7 @@ pub(crate) struct Cell {
 pub(crate) struct GroundSum {
     pub(crate) constant: BigRational,
     pub(crate) terms: Vec<(BigRational, Cell)>,
-    /// The same, where all numbers are small.
+    /// The same, if all numbers are small.
     pub(crate) small: Option<(i64, Vec<(i64, Cell)>)>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum GroundTerm {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GroundAtom {
-    /// Comparison of codes: `=`, `<>`; of processes also by order.
+    /// Comparison of codes: `=`, `<>`; for processes also by order.
     Codes(GroundTerm, Op, GroundTerm),
     /// Comparison of numbers.
     Numbers(GroundTerm, Op, GroundTerm),
@@ -95,7 +95,7 @@ pub(crate) enum GroundValue {
     Any,
 }
 
-/// One cell's update: the first case that fits, else the cell is left alone.
+/// The update of one cell: the first case that matches; otherwise the cell is unchanged.
 #[derive(Clone, Debug)]
 pub(crate) struct GroundUpdate {
     pub(crate) slot: u32,
@@ -108,10 +108,10 @@ pub(crate) struct GroundUpdate {
 pub(crate) struct Ground {
     /// Index in [`System::transitions`].
     pub(crate) transition: u32,
-    /// The processes, from 0, of all parameters.
+    /// The processes of all parameters, from 0.
     pub(crate) procs: Vec<u32>,
     pub(crate) guard: GroundCube,
-    /// Of each, one cube holds.
+    /// Universal guards: at least one cube of each must hold.
     pub(crate) universal: Vec<Vec<GroundCube>>,
     pub(crate) updates: Vec<GroundUpdate>,
     pub(crate) actor: Option<u32>,
@@ -120,7 +120,7 @@ pub(crate) struct Ground {
     pub(crate) shape: Vec<u32>,
 }
 
-/// All injective choices of `k` of `n` processes, in lexicographic order.
+/// Returns all injective choices of `k` of `n` processes, in lexicographic order.
 pub fn choices(n: u32, k: usize) -> Vec<Vec<u32>> {
     let mut out = vec![Vec::new()];
     for _ in 0..k {
@@ -137,7 +137,7 @@ pub fn choices(n: u32, k: usize) -> Vec<Vec<u32>> {
     out
 }
 
-/// All choices of `k` of `n` processes, equal ones included.
+/// Returns all choices of `k` of `n` processes, including equal ones.
 pub(crate) fn tuples(n: u32, k: usize) -> Vec<Vec<u32>> {
     let mut out = vec![Vec::new()];
     for _ in 0..k {
@@ -149,12 +149,12 @@ pub(crate) fn tuples(n: u32, k: usize) -> Vec<Vec<u32>> {
     out
 }
 
-/// Makes terms ground.
+/// Translator of terms to ground terms.
 pub(crate) struct Grounder<'a> {
     pub(crate) system: &'a System,
     pub(crate) layout: &'a Layout,
     pub(crate) numbers: &'a Numbers,
-    /// Whether processes look through buffers.
+    /// True if processes read through buffers.
     pub(crate) buffers: bool,
     /// The process of each variable.
     pub(crate) env: Vec<u32>,
@@ -201,7 +201,7 @@ impl Grounder<'_> {
             Term::Sum(s) => self.sum(s),
         }
     }
-    /// A cube; none if it cannot hold.
+    /// Instantiates a cube; `None` if it cannot hold.
     pub(crate) fn cube(&self, cube: &Cube) -> Option<GroundCube> {
         let mut out = Vec::new();
         for atom in cube {
@@ -228,12 +228,12 @@ impl Grounder<'_> {
         }
         Some(out)
     }
-    /// A formula in normal form: none if it always holds.
+    /// Instantiates a formula in normal form; `None` if it always holds.
     pub(crate) fn dnf(&self, dnf: &[Cube]) -> Option<Vec<GroundCube>> {
         let out: Vec<_> = dnf.iter().filter_map(|c| self.cube(c)).collect();
         (!out.iter().any(Vec::is_empty)).then_some(out)
     }
-    /// A transition for the processes in `env`; none if it cannot happen.
+    /// Instantiates a transition for the processes in `env`; `None` if it is impossible.
     pub(crate) fn transition(&mut self, index: u32, t: &Transition) -> Option<Ground> {
         let procs = self.env.clone();
         let guard = self.cube(&t.guard)?;
@@ -290,8 +290,8 @@ impl Grounder<'_> {
             }
         }
     }
-    /// The update of one cell, without the cases that cannot hold, those after one that always
-    /// does, and those at the end that change nothing.
+    /// Instantiates the update of one cell, without unsatisfiable cases, cases after one that
+    /// always holds, and final cases that change nothing.
     fn cell<'c>(
         &self,
         slot: u32,
@@ -323,7 +323,7 @@ impl Grounder<'_> {
     }
 }
 
-/// What an order says of a comparison.
+/// True if the comparison holds for values in this order.
 pub(crate) fn holds(order: std::cmp::Ordering, op: Op) -> bool {
     match op {
         Op::Eq => order.is_eq(),
@@ -333,12 +333,12 @@ pub(crate) fn holds(order: std::cmp::Ordering, op: Op) -> bool {
     }
 }
 
-/// The sort of a slot.
+/// Returns the sort of a slot.
 pub(crate) fn sort(system: &System, layout: &Layout, slot: u32) -> TypeId {
     system.symbol(layout.symbol[slot as usize]).sort
 }
 
-/// Calls a function with each cell that a cube looks at. (Buffers that it tests are none of them.)
+/// Calls a function with each cell that a cube reads, except buffers that it tests.
 pub(crate) fn looked_at(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
     for atom in cube {
         match atom {

@@ -1,8 +1,8 @@
-//! The machine as a small explicit engine of its own: successors, reachable states, replay of a
-//! run. For the prover, which asks instances of few processes what is reachable, and for tests.
-//! (Large searches go through the waist: [`crate::model`].)
+//! Small explicit engine over the machine: successors, reachable states, replay of a run. For the
+//! prover, which computes reachable states of instances with few processes, and for tests. Large
+//! searches use [`crate::model`].
 //!
-//! Open cells are split when they are asked for, so that one state here stands for many. Cost of
+//! Open cells are split only when they are read, so that one state represents many. Cost of
 //! [`Machine::reach`]: a hash of the state for each step.
 
 use crate::ground::{Ground, GroundCube};
@@ -13,37 +13,37 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::{Budget, Diagnostic, Stage};
 use std::ops::ControlFlow::{self, Break, Continue};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Reach {
     /// The states, in the order in which they were found; initial ones first.
     pub states: Vec<Box<[u32]>>,
-    /// For each state, the state before it and what was done; none for initial ones.
+    /// For each state, its predecessor and the step from it; `None` for initial states.
     pub from: Vec<Option<(u32, Act)>>,
-    /// Whether these are all: no limit came first, and no bound on buffers left steps out.
+    /// True if these are all states: no limit was reached, and no bound on buffers excluded steps.
     pub complete: bool,
-    /// The first state found where a claim holds that must not, with the claim and its processes.
+    /// The first violation: the state, the claim, and its processes.
     pub violation: Option<(u32, usize, Vec<u32>)>,
     /// Number of steps.
     pub steps: u64,
 }
 
-/// A claim for all choices of processes, ready to be asked of states.
+/// A claim, instantiated for all choices of processes.
 pub struct Asked {
     cubes: Vec<(Vec<u32>, GroundCube)>,
 }
 
-/// A run that was replayed.
+/// A replayed run.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// The first state.
+    /// The initial state.
     pub start: Vec<u32>,
-    /// What was done, flushes included, and the state after it.
+    /// The steps, including flushes, each with the state after it.
     pub steps: Vec<(Act, Vec<u32>)>,
 }
 
 impl Reach {
-    /// The run to a state.
+    /// Returns the run to a state.
     pub fn run(&self, state: u32) -> Replayed {
         let mut steps = Vec::new();
         let mut at = state;
@@ -56,24 +56,24 @@ impl Reach {
     }
 }
 
-/// A depth-first search for a run that does given acts in their order, with flushes in between.
+/// Depth-first search for a run that executes given acts in order, with flushes in between.
 struct Replay<'a, 's> {
     machine: &'a Machine<'s>,
     acts: &'a [Act],
-    /// What must hold at the end.
+    /// The claim that must hold at the end.
     claim: Asked,
-    /// Pairs of the number of acts done and a state, from which the end is not reached.
+    /// Pairs of the number of executed acts and a state from which the end is unreachable.
     visited: AHashSet<(usize, Vec<u32>)>,
     /// The steps to the current state, with the states after them.
     steps: Vec<(Act, Vec<u32>)>,
-    /// The largest number of acts done.
+    /// The largest number of executed acts.
     deepest: usize,
 }
 
 impl Replay<'_, '_> {
-    /// Returns true, with the steps left in place, if the remaining acts lead from a state to one
-    /// where the claim holds. An act comes before a flush, so that stores stay in buffers as long
-    /// as they can.
+    /// Returns true, leaving the steps in place, if the remaining acts lead from a state to one in
+    /// which the claim holds. An act is tried before a flush, so that stores stay in buffers as
+    /// long as possible.
     fn reaches_claim(&mut self, done: usize, state: &[u32]) -> Result<bool, Diagnostic> {
         if !self.visited.insert((done, state.to_vec())) {
             return Ok(false);
@@ -124,12 +124,12 @@ impl Replay<'_, '_> {
 }
 
 impl Machine<'_> {
-    /// A claim, made ready.
+    /// Instantiates a claim.
     pub fn ask(&self, claim: &Claim) -> Asked {
         Asked { cubes: self.claim_cubes(claim) }
     }
-    /// Returns the first choice of processes for which a claim holds in a state, with any values in
-    /// open cells. `None` as well if a limit comes first.
+    /// Returns the first choice of processes for which a claim may hold in a state, for some values
+    /// of open cells. `None` also if a limit is reached.
     pub fn may_hold(&self, state: &[u32], asked: &Asked) -> Option<Vec<u32>> {
         let holds = |cube: &GroundCube| match self.holds(state, cube) {
             Ok(answer) => answer,
@@ -146,8 +146,8 @@ impl Machine<'_> {
         };
         asked.cubes.iter().find(|(_, cube)| holds(cube)).map(|(procs, _)| procs.clone())
     }
-    /// Runs a function on a state; if it reads an open cell, on the state with each value of the
-    /// cell, until it breaks.
+    /// Calls a function on a state. If it reads an open cell, calls it on the state with each value
+    /// of the cell, until it breaks.
     fn split(
         &self,
         state: Vec<u32>,
@@ -172,7 +172,8 @@ impl Machine<'_> {
     /// Calls a function with each step of a state and its result.
     ///
     /// # Errors
-    /// A number is asked for that nothing determines.
+    ///
+    /// An undetermined number is read.
     pub fn successors(
         &self,
         state: &[u32],
@@ -191,7 +192,7 @@ impl Machine<'_> {
         }
         Ok(())
     }
-    /// Runs a function on each result of an instance of a transition, until it breaks.
+    /// Calls a function on each result of an instance of a transition, until it breaks.
     fn fire_split(
         &self,
         state: &[u32],
@@ -217,10 +218,11 @@ impl Machine<'_> {
         changes.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
         self.assumed(&next).then_some(next)
     }
-    /// Searches breadth first, until all is found, a limit comes first, or, if `stop_at_violation`,
-    /// a claim of [`crate::System::unsafes`] holds.
+    /// Searches breadth first until all states are found, a limit is reached, or, if
+    /// `stop_at_violation`, a claim of [`crate::System::unsafes`] holds.
     ///
     /// # Errors
+    ///
     /// As [`Machine::successors`] and [`Machine::initial_states`].
     pub fn reach(
         &self,
@@ -276,13 +278,13 @@ impl Machine<'_> {
         reach.states.push(state);
         reach.from.push(from);
     }
-    /// Replays a run of transitions from some initial state to one where a claim holds of the given
-    /// processes. Flushes need not be told: any may happen in between. The result is a run,
-    /// flushes included.
+    /// Replays transitions from some initial state to one in which a claim holds for the given
+    /// processes. Flushes may be omitted in `acts`; the result contains them.
     ///
     /// # Errors
-    /// No run does these transitions, with the first that cannot happen; or the claim does not hold
-    /// at the end of any.
+    ///
+    /// No run executes these transitions, with the first impossible one; or the claim does not hold
+    /// at the end of any run.
     pub fn replay(
         &self,
         acts: &[Act],
@@ -321,10 +323,9 @@ impl Machine<'_> {
         };
         Err(Diagnostic::new(Stage::Internal, message))
     }
-    /// A run with a value in each open cell, that of the state after it, and at the end one with
-    /// which the claim holds of the processes. Open cells are those that no step asks for
-    /// before they are written or the run ends, so any value fits that is not contradicted by an
-    /// assumption.
+    /// Chooses values for the open cells of a run, so that the claim holds for the processes at the
+    /// end. No step reads an open cell before it is written or the run ends, so any value is
+    /// possible that no assumption contradicts.
     pub fn settled(&self, run: &Replayed, claim: &Claim, procs: &[u32]) -> Option<Replayed> {
         let cube = self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs)?.1;
         let mut last: Option<Vec<u32>> = None;
@@ -336,7 +337,7 @@ impl Machine<'_> {
             }
             Ok(Continue(()))
         });
-        // Where a number has no candidates, nothing is settled.
+        // Without candidates for a number, no values are chosen.
         let _ = tried.ok()?;
         let mut after = last?;
         for slot in (0..self.layout.cells).filter(|s| after[*s as usize] == ANY).collect::<Vec<_>>()
@@ -368,7 +369,7 @@ impl Machine<'_> {
         states.reverse();
         Some(Replayed { start, steps: run.steps.iter().map(|s| s.0.clone()).zip(states).collect() })
     }
-    /// A step as text: `t1(1,2)`, `flush(1)`. Processes that the guard alone chooses are not shown.
+    /// Prints a step: `t1(1,2)`, `flush(1)`. Existential processes of the guard are omitted.
     pub fn act_text(&self, act: &Act) -> String {
         match act {
             Act::Flush(p) => format!("flush({})", p + 1),
@@ -384,7 +385,7 @@ impl Machine<'_> {
             }
         }
     }
-    /// A state as text: the cells that hold something, then the buffers that do.
+    /// Prints a state: the cells with a value, then the non-empty buffers.
     pub fn state_text(&self, state: &[u32]) -> String {
         let cells = (0..self.layout.cells)
             .map(|s| format!("{} = {}", self.cell_name(s), self.code_text(s, state[s as usize])));
@@ -399,7 +400,7 @@ impl Machine<'_> {
         let numeric = |s: u32| crate::ground::sort(self.system, &self.layout, s).is_numeric();
         (0..self.layout.cells).all(|s| state[s as usize] != ANY || !numeric(s))
     }
-    /// A slot's value as text.
+    /// Prints a slot's value.
     pub(crate) fn code_text(&self, slot: u32, code: u32) -> String {
         match self.val(slot, code) {
             crate::value::Val::Any => "?".into(),
@@ -410,7 +411,7 @@ impl Machine<'_> {
             crate::value::Val::Element(e) => format!("element {e}"),
         }
     }
-    /// A buffer as text, oldest entry first.
+    /// Prints a buffer, oldest entry first.
     pub(crate) fn buffer_text(&self, buffer: u32) -> String {
         let entries = self.buffers.get(buffer);
         let texts = entries.iter().map(|e| {

@@ -1,8 +1,8 @@
-//! Tokens of `.cub` files, each with its place. Text → tokens, in one pass.
+//! Lexer of `.cub` files, with positions, in one pass.
 //!
-//! Comments `(* .. *)` nest, as in OCaml. Names that begin with a small letter are processes,
+//! Comments `(* .. *)` nest, as in OCaml. Names that begin with a lower-case letter are processes,
 //! types, predicates and transitions; those that begin with a capital letter are variables and
-//! constructors. Keywords are small names: the parser tells them by their text.
+//! constructors. Keywords are lower-case names, which the parser recognises by their text.
 
 use mu_base::source::{SourceId, Span};
 use mu_base::words::nested_comment;
@@ -13,13 +13,13 @@ use num_rational::BigRational;
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tok {
-    /// A name with a small first letter, or a keyword.
+    /// A name that begins with a lower-case letter, or a keyword.
     Lower(String),
-    /// A name with a capital first letter.
+    /// A name that begins with a capital letter.
     Upper(String),
     /// `#n`.
     Fixed(u32),
-    /// A number, and whether it is written with a point.
+    /// A number, and true if it has a decimal point.
     Number(BigRational, bool),
     /// An operator or bracket.
     Sign(&'static str),
@@ -28,7 +28,7 @@ pub enum Tok {
 }
 
 impl Tok {
-    /// How messages call it.
+    /// Prints the token for a message.
     pub fn shown(&self) -> String {
         match self {
             Tok::Lower(s) | Tok::Upper(s) => format!("`{s}`"),
@@ -40,16 +40,17 @@ impl Tok {
     }
 }
 
-/// Longer ones first.
+/// Operators and brackets, longer ones first.
 const SIGNS: [&str; 33] = [
     "<=>", ":=", "<>", "<=", ">=", "=>", "==", "!=", "||", "&&", "<", ">", "=", "&", "|", "(", ")",
     "[", "]", "{", "}", ",", ";", ":", ".", "?", "+", "-", "*", "@", "_", "~", "!",
 ];
 
-/// The tokens of a text, the last of which is [`Tok::End`].
+/// Returns the tokens of a text, the last of which is [`Tok::End`].
 ///
 /// # Errors
-/// A character that begins no token, a comment without end, a number too large for `#n`.
+///
+/// An invalid character, an unclosed comment, a number too large for `#n`.
 pub fn tokens(source: SourceId, text: &str) -> Result<Vec<(Tok, Span)>, Diagnostic> {
     let mut out = Vec::new();
     let mut at = 0;

@@ -1,8 +1,8 @@
-//! Parameterised systems in the language of Cubicle and of its extension by memory: text, syntax
+//! Parameterised systems in the language of Cubicle and its extension by weak memory: text, syntax
 //! tree, typed system, explicit machine.
 //!
-//! [`system::System`] is the meeting point: [`parse::parse`] and [`check::check`] make it from a
-//! file. The language is told in weak-memory-arrays (Conchon, Declerck, Zaïdi 2018),
+//! [`system::System`] is the central representation: [`parse::parse`] and [`check::check`] build it
+//! from a file. The language is defined in weak-memory-arrays (Conchon, Declerck, Zaïdi 2018),
 //! tso-partial-order (the same, 2020) and x86-tso-programs (the same, 2017).
 #![warn(missing_docs)]
 

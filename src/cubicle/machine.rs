@@ -1,21 +1,21 @@
-//! The machine of a system for a fixed number of processes, under sequential consistency or total
-//! store order.
+//! Operational machine of a system for a fixed number of processes, under sequential consistency or
+//! total store order.
 //!
 //! A state is a vector of codes ([`crate::value`]): one for each cell, then, under total store
-//! order, one for each process's store buffer (a number in the table of buffers; 0 is empty). Steps
+//! order, one for each process's store buffer (an index in the table of buffers; 0 is empty). Steps
 //! follow algorithm 1 of x86-tso-programs: a transition writes memory as one entry of its actor's
-//! buffer; a locked one waits for the empty buffer and writes through; the oldest entry of a buffer
-//! may reach memory at any time.
+//! buffer; a locked one waits for the empty buffer and writes to memory directly; the oldest entry
+//! of a buffer may reach memory at any time.
 //!
-//! Cells that nothing determines hold [`ANY`]. When a step asks for one, it is told so (`Need`) and
-//! tries each value of the sort: such a state stands for all states that it can become. Numbers
-//! have no end of values; the caller lists candidates, or there are none and the step is refused by
-//! name. States that contradict an assumption (`invariant`) are not reached. So what an assumption
-//! looks at has a value wherever a step writes it (numbers excepted): an open cell would stand for
-//! values that are assumed never to be.
+//! Undetermined cells contain [`ANY`]. A step that reads one returns `Need`, and the caller tries
+//! each value of the sort; such a state represents all its completions. Numbers have infinitely
+//! many values: the caller lists candidates; without candidates the step is rejected by name.
+//! States that contradict an assumption (`invariant`) are unreachable. Therefore a cell that an
+//! assumption mentions gets a value whenever a step writes it (except numbers): an open cell would
+//! also represent excluded values.
 //!
-//! Invariant: a step's result depends on the cells that `Machine::reads` lists and nothing else.
-//! Cost of a step: its cells and cases; reading memory through a buffer is linear in the buffer.
+//! Invariant: a step's result depends only on the cells that `Machine::reads` lists. Cost of a
+//! step: its cells and cases; reading memory through a buffer is linear in the buffer.
 
 use crate::ground::{
     Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout,
@@ -39,37 +39,36 @@ pub enum Memory {
     Tso,
 }
 
-/// How a machine is made.
+/// The parameters of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// Most entries in a store buffer; steps beyond are left out, and [`Machine::was_cut`] says
-    /// so. None: no bound.
+    /// Capacity of a store buffer; steps beyond it are dropped, and [`Machine::was_cut`] reports
+    /// that. `None`: unlimited.
     pub buffer: Option<usize>,
-    /// Which numbers a cell that nothing determines may turn out to hold. Empty: asking for one is
-    /// an error.
+    /// Candidate values of undetermined numbers. Empty: reading one is an error.
     pub candidates: Vec<BigRational>,
-    /// Values at the start of whole symbols, by name, besides what `init` says.
+    /// Initial values of whole symbols, by name, in addition to `init`.
     pub given: Vec<(String, String)>,
-    /// Numbers that cells hold at the start: symbol, indices from 0, number.
+    /// Initial numbers of cells: symbol, indices from 0, number.
     pub start: Vec<(SymbolId, Vec<u32>, BigRational)>,
     /// The limits of the run, which also end the choice of values for open cells. `None`: no limit.
     pub budget: Option<Budget>,
 }
 
-/// What a step does.
+/// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Act {
-    /// A transition, by its index in [`System::transitions`], and the processes, from 0, of all its
-    /// parameters.
+    /// A transition, by its index in [`System::transitions`], with the processes, from 0, of all
+    /// its parameters.
     Fire(u32, Vec<u32>),
     /// The oldest entry of a process's buffer reaches memory.
     Flush(u32),
 }
 
-/// Why a step has no result yet.
+/// The reason why a step has no result yet.
 #[derive(Clone, Debug)]
 pub(crate) enum Need {
-    /// The value of this slot is asked for and not determined.
+    /// The value of this slot is read and undetermined.
     Slot(u32),
     /// An error.
     Fault(Diagnostic),
@@ -77,14 +76,14 @@ pub(crate) enum Need {
 
 type Asked<T> = Result<T, Need>;
 
-/// What a step stores in a cell.
+/// The value that a step stores in a cell.
 #[derive(Clone, Copy)]
 enum Stored {
     Code(u32),
     Any,
 }
 
-/// A machine. Immutable but for its tables, which threads share.
+/// A machine. Immutable except for its tables, which threads share.
 pub struct Machine<'s> {
     pub(crate) system: &'s System,
     pub(crate) memory: Memory,
@@ -92,27 +91,28 @@ pub struct Machine<'s> {
     pub(crate) numbers: Numbers,
     pub(crate) buffers: Interned<[Entry]>,
     pub(crate) setup: Setup,
-    /// The transitions for all choices of processes.
+    /// The transitions, for all choices of processes.
     pub(crate) ground: Vec<Ground>,
     /// The sets of cells that entries of buffers write.
     pub(crate) shapes: Vec<Vec<u32>>,
     pub(crate) shape_ids: HashMap<Vec<u32>, u32>,
-    /// What is assumed never to hold, for all choices of processes.
+    /// The assumptions, for all choices of processes: cubes that never hold.
     pub(crate) assumptions: Vec<GroundCube>,
-    /// Cells, no numbers, of which something is assumed: what it leaves is known only of values.
+    /// Cells, except numbers, that assumptions mention; they must have values.
     pub(crate) spoken_of: BTreeSet<u32>,
     cut: AtomicBool,
-    /// Choices of values for open cells so far.
+    /// Number of value choices for open cells so far.
     choices: AtomicU64,
-    /// A limit ended a choice of values.
+    /// True if a limit ended a choice of values.
     stopped: AtomicBool,
 }
 
 impl<'s> Machine<'s> {
-    /// The machine of a system for `n` processes.
+    /// Creates the machine of a system for `n` processes.
     ///
     /// # Errors
-    /// Fewer processes than the system speaks of, too many cells.
+    ///
+    /// Fewer processes than the system names, too many cells.
     pub fn new(
         system: &'s System,
         n: u32,
@@ -203,28 +203,29 @@ impl<'s> Machine<'s> {
             env,
         }
     }
-    /// The instances of a claim that can hold, with their processes.
+    /// Returns the satisfiable instances of a claim, with their processes.
     pub(crate) fn claim_cubes(&self, claim: &Claim) -> Vec<(Vec<u32>, GroundCube)> {
         let all = choices(self.layout.n, claim.params.len()).into_iter();
         all.filter_map(|procs| self.grounder(procs.clone()).cube(&claim.cube).map(|c| (procs, c)))
             .collect()
     }
-    /// The system.
+    /// Returns the system.
     pub fn system(&self) -> &'s System {
         self.system
     }
-    /// The number of processes.
+    /// Returns the number of processes.
     pub fn processes(&self) -> u32 {
         self.layout.n
     }
-    /// Number of slots of a state.
+    /// Returns number of slots of a state.
     pub fn width(&self) -> usize {
         self.layout.cells as usize
             + if self.memory == Memory::Tso { self.layout.n as usize } else { 0 }
     }
-    /// Counts a choice of a value, and polls the limits of the run now and then.
+    /// Counts a choice of a value, and regularly checks the limits of the run.
     ///
     /// # Errors
+    ///
     /// A limit was reached.
     pub(crate) fn count_choice(&self) -> Result<(), Diagnostic> {
         let Some(budget) = &self.setup.budget else { return Ok(()) };
@@ -237,23 +238,23 @@ impl<'s> Machine<'s> {
         }
         Ok(())
     }
-    /// True if a limit ended a choice of values, so that states or claims were left out.
+    /// True if a limit ended a choice of values, so that states or claims are missing.
     pub(crate) fn was_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
-    /// Whether a bound on buffers left steps out.
+    /// True if a bound on buffers excluded steps.
     pub fn was_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
     pub(crate) fn buffer_slot(&self, process: u32) -> usize {
         (self.layout.cells + process) as usize
     }
-    /// The value of a cell in memory.
+    /// Returns the value of a cell in memory.
     pub fn value(&self, state: &[u32], symbol: crate::system::SymbolId, args: &[u32]) -> Val {
         let slot = self.layout.slot(symbol, args.iter().copied());
         self.val(slot, state[slot as usize])
     }
-    /// What a process sees of a cell: its own buffer first.
+    /// Returns the value of a cell as a process reads it, through its buffer.
     pub fn seen(
         &self,
         state: &[u32],
@@ -267,7 +268,7 @@ impl<'s> Machine<'s> {
         let by = buffered.then_some(by);
         self.val(slot, self.read(state, Cell { slot, by }))
     }
-    /// Number of entries of a process's buffer.
+    /// Returns the number of entries of a process's buffer.
     pub fn buffered(&self, state: &[u32], process: u32) -> usize {
         if self.memory == Memory::Sc {
             0
@@ -275,7 +276,7 @@ impl<'s> Machine<'s> {
             self.buffers.get(state[self.buffer_slot(process)]).len()
         }
     }
-    /// The entries of a process's buffer, oldest first: what each writes to which cells.
+    /// Returns the entries of a process's buffer, oldest first: the cells with their values.
     pub fn buffer(
         &self,
         state: &[u32],
@@ -308,7 +309,7 @@ impl<'s> Machine<'s> {
             c => Val::Cons(crate::system::ConsId(c)),
         }
     }
-    /// The values of a slot's sort, if it has an end of them (or candidates, for numbers).
+    /// Returns the values of a slot's sort, if it is finite (or the candidates, for numbers).
     pub(crate) fn domain(&self, slot: u32) -> Option<Vec<u32>> {
         let sort = sort(self.system, &self.layout, slot);
         if sort == TypeId::PROC {
@@ -322,8 +323,8 @@ impl<'s> Machine<'s> {
         }
         let constructors = &self.system.type_of(sort).constructors;
         if constructors.is_empty() {
-            // An abstract type: as many elements as cells hold some, so that every pattern of
-            // equalities is there.
+            // An abstract type needs as many elements as there are cells of it, so that every
+            // pattern of equalities exists.
             let cells =
                 self.layout.symbol.iter().filter(|s| self.system.symbol(**s).sort == sort).count()
                     as u32;
@@ -331,7 +332,7 @@ impl<'s> Machine<'s> {
         }
         Some(constructors.iter().map(|c| c.0).collect())
     }
-    /// The name of a slot's cell, `A[#1,#2]`.
+    /// Returns the name of a slot's cell, `A[#1,#2]`.
     pub(crate) fn cell_name(&self, slot: u32) -> String {
         let name = &self.system.symbol(self.layout.symbol[slot as usize]).name;
         let args: Vec<_> =
@@ -362,7 +363,7 @@ impl<'s> Machine<'s> {
             _ if sort == TypeId::PROC => "#1".to_string(),
             _ if sort.is_numeric() => "NUMBER".to_string(),
             Some(first) => self.system.constructor(*first).name.clone(),
-            // No text stands for an element of an abstract type.
+            // Elements of an abstract type have no text.
             None => return error,
         };
         let note = format!("-D {}={value} gives it a value at the start", symbol.name);
@@ -373,7 +374,7 @@ impl<'s> Machine<'s> {
         }
     }
 
-    /// The code of a cell as `by` sees it; may be [`ANY`].
+    /// Returns the code of a cell as `by` reads it, possibly [`ANY`].
     fn read(&self, state: &[u32], cell: Cell) -> u32 {
         if let Some(by) = cell.by {
             let buffer = state[self.buffer_slot(by)];
@@ -398,7 +399,7 @@ impl<'s> Machine<'s> {
         let codes =
             sum.terms.iter().map(|(_, c)| self.asked(state, *c)).collect::<Asked<Vec<_>>>()?;
         if let Some((constant, terms)) = &sum.small {
-            // Factors and values are below 2^28, so that products are below 2^56: a hundred of them
+            // Factors and values are below 2^28, so products are below 2^56, and a hundred of them
             // do not overflow.
             let values = terms
                 .iter()
@@ -443,7 +444,7 @@ impl<'s> Machine<'s> {
             }
         })
     }
-    /// Whether a cube holds. An atom that fails decides, whatever the others ask for.
+    /// Returns whether a cube holds. A false atom decides, even if others depend on open cells.
     pub(crate) fn holds(&self, state: &[u32], cube: &GroundCube) -> Asked<bool> {
         let mut need = None;
         for atom in cube {
@@ -483,8 +484,7 @@ impl<'s> Machine<'s> {
         }
         need.map_or(Ok(true), Err)
     }
-    /// The cell and code of an equation whose one side is an open cell and whose other side has a
-    /// value.
+    /// Returns the cell and code of an equation between an open cell and a value.
     pub(crate) fn equation(&self, state: &[u32], atom: &GroundAtom) -> Option<(u32, u32)> {
         let (GroundAtom::Codes(a, Op::Eq, b) | GroundAtom::Numbers(a, Op::Eq, b)) = atom else {
             return None;
@@ -496,12 +496,12 @@ impl<'s> Machine<'s> {
             _ => None,
         };
         let (slot, code) = assigns(a, b).or_else(|| assigns(b, a))?;
-        // A fraction is no value of a cell that holds whole numbers.
+        // A fraction is not a value of an integer cell.
         let whole = sort(self.system, &self.layout, slot) != TypeId::INT
             || self.numbers.number(code).is_integer();
         whole.then_some((slot, code))
     }
-    /// What a transition stores in its cells: nothing if the guard does not hold.
+    /// Computes the values that a transition stores; `None` if the guard is false.
     fn outcome(&self, state: &[u32], g: &Ground) -> Asked<Option<Vec<Option<Stored>>>> {
         if !self.enabled(state, g)? {
             return Ok(None);
@@ -515,8 +515,7 @@ impl<'s> Machine<'s> {
                 }
                 stored = Some(match value {
                     GroundValue::Any => Stored::Any,
-                    // A number that nothing determines moves without being asked for, where there
-                    // are no candidates.
+                    // An undetermined number without candidates is copied without reading it.
                     GroundValue::Term(GroundTerm::Cell(c))
                         if self.read(state, *c) == ANY && self.domain(c.slot).is_none() =>
                     {
@@ -530,9 +529,9 @@ impl<'s> Machine<'s> {
         }
         Ok(Some(out))
     }
-    /// The results of a transition: for each, the slots that change and their codes. `eager` makes
-    /// all values of `:= .` where the sort has an end of them; else they stay open, unless
-    /// something is assumed of them.
+    /// Computes the results of a transition: for each, the changed slots and their codes. `eager`
+    /// enumerates all values of `:= .` for finite sorts; otherwise they stay open, unless an
+    /// assumption mentions them.
     pub(crate) fn fire(
         &self,
         state: &[u32],
@@ -582,8 +581,8 @@ impl<'s> Machine<'s> {
         let shape = self.shape_ids[&g.shape];
         let weak: Vec<bool> = g.updates.iter().map(|u| u.weak).collect();
         results.retain_mut(|result| {
-            // Before the entry is taken out, weak updates are all there: only plain ones are left
-            // out where no case fits.
+            // The entry contains all weak updates; only plain ones without a matching case are
+            // dropped.
             let values: Box<[u32]> = g
                 .shape
                 .iter()
@@ -603,7 +602,7 @@ impl<'s> Machine<'s> {
             true
         });
     }
-    /// What the flush of a process's oldest entry changes; none if its buffer is empty.
+    /// Returns the changes by flushing a process's oldest entry; `None` if its buffer is empty.
     pub(crate) fn flush(&self, state: &[u32], process: u32) -> Option<Vec<(u32, u32)>> {
         if self.memory == Memory::Sc {
             return None;
@@ -621,8 +620,8 @@ impl<'s> Machine<'s> {
         out.push((slot as u32, self.buffers.intern(Arc::from(rest))));
         Some(out)
     }
-    /// Whether no assumption is contradicted, whatever open cells hold: for these, those that ask
-    /// are answered later.
+    /// True if no assumption is contradicted for all values of open cells. Assumptions that depend
+    /// on open cells are checked later.
     pub(crate) fn assumed(&self, state: &[u32]) -> bool {
         !self.assumptions.iter().any(|cube| matches!(self.holds(state, cube), Ok(true)))
     }

@@ -1,18 +1,18 @@
-//! The machine as slots and transition groups, for every engine.
+//! The machine as a model of slots and transition groups, for every engine.
 //!
-//! A slot is a cell, or the buffer of a process; a group is a transition for given processes, the
-//! flush of a set of cells from a process's buffer, or the look for an unsafe state: a step
-//! labelled [`UNSAFE`] that changes nothing. Labels are `t(1,2)`, of the processes declared,
-//! `flush(1)`, `unsafe`. Where there are several initial states, one more slot and one group,
-//! labelled `init`, choose among them.
+//! A slot is a cell, or the buffer of a process. A group is a transition for given processes, the
+//! flush of a set of cells from a process's buffer, or a test for an unsafe state: a self-loop
+//! labelled [`UNSAFE`]. Labels are `t(1,2)` with the declared processes, `flush(1)`, `unsafe`. If
+//! there are several initial states, one additional slot and one group, labelled `init`, choose
+//! among them.
 //!
-//! Values that nothing determines are all there from the start where their sort has an end of them.
-//! A number that nothing determines stays open and is refused when it is asked for. Steps to states
-//! that contradict an assumption are left out.
+//! Undetermined values of finite sorts are enumerated in the initial states. An undetermined number
+//! stays open, and reading it is an error. Steps to states that contradict an assumption are
+//! dropped.
 //!
-//! Codes become dense numbers (`Dense`). Candidates for symmetries exchange neighbouring processes
-//! that the system does not name; a system that compares processes by order has none. Cost: that of
-//! `Machine::fire` for each question that the engine has not asked before.
+//! Codes are mapped to dense numbers (`Dense`). Candidate symmetries exchange neighbouring
+//! processes that the system does not name; a system that orders processes has none. Cost:
+//! `Machine::fire` for each query that the engine has not cached.
 
 use crate::ground::{
     Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, looked_at, sort, term_cells,
@@ -28,31 +28,31 @@ use mu_model::{Group, Model, PartOrigin, Slot, SlotInfo, StepPart, Steps, Symmet
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The label of the steps of unsafe states.
+/// The label of steps that report unsafe states.
 pub const UNSAFE: &str = "unsafe";
 const INIT: &str = "init";
 const FLUSH: &str = "flush";
 
-/// What a group does.
+/// The move of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// A transition: an index into the ground ones.
+    /// A transition, by its index among the ground ones.
     Fire(u32),
     /// A process's oldest entry reaches memory, if it has this shape.
     Flush(u32, u32),
-    /// A claim holds of some processes: an index into the ground claims.
+    /// A claim holds for some processes, by its index among the ground claims.
     Unsafe(u32),
     /// The choice of the initial state.
     Init,
 }
 
-/// The numbers of a slot's codes.
+/// The numbering of a slot's codes.
 enum Dense {
-    /// Codes from the first on, so many of them, and an open value after them.
+    /// Codes from the first on, with their number, followed by an open value.
     Range(u32, u32),
-    /// Numbers: as they come.
+    /// Numbers, in order of occurrence.
     Table(RwLock<(AHashMap<u32, u32>, Vec<u32>)>),
-    /// Buffers: as they are.
+    /// Buffers, unchanged.
     Same,
 }
 
@@ -102,16 +102,17 @@ pub struct SystemModel<'s> {
     claims: Vec<GroundCube>,
     /// The initial states, as codes.
     starts: Vec<Vec<u32>>,
-    /// By sort, then the buffers' one.
+    /// The numbering of each sort, followed by that of the buffers.
     dense: Vec<Dense>,
     symmetries: Vec<Symmetry>,
 }
 
 impl<'s> SystemModel<'s> {
-    /// The model of a machine.
+    /// Creates the model of a machine.
     ///
     /// # Errors
-    /// There is no initial state, or a number that `init` compares and does not determine.
+    ///
+    /// There is no initial state, or `init` compares an undetermined number.
     pub fn new(machine: Machine<'s>) -> Result<Self, Diagnostic> {
         let starts = machine.start(true)?;
         if starts.is_empty() {
@@ -132,7 +133,7 @@ impl<'s> SystemModel<'s> {
         }
         Ok(Self::of(machine, starts))
     }
-    /// The model of a machine from one initial state on, in codes of the machine.
+    /// Creates the model with a single initial state, in codes of the machine.
     pub fn started(machine: Machine<'s>, start: Vec<u32>) -> Self {
         Self::of(machine, vec![start])
     }
@@ -160,15 +161,15 @@ impl<'s> SystemModel<'s> {
         model.symmetries = model.candidates();
         model
     }
-    /// What a group does.
+    /// Returns the move of a group.
     pub fn movement(&self, group: usize) -> Move {
         self.moves[group]
     }
-    /// The state of a vector of slots, as the machine has it.
+    /// Converts a vector of slots to a state of the machine.
     pub fn state(&self, vector: &[u32]) -> Vec<u32> {
         (0..self.machine.width()).map(|s| self.dense_of(s).code(vector[s])).collect()
     }
-    /// The processes of the transition of a group: those of all parameters.
+    /// Returns the processes of the transition of a group, for all parameters.
     pub fn processes(&self, group: usize) -> Vec<u32> {
         match self.moves[group] {
             Move::Fire(g) => self.machine.ground[g as usize].procs.clone(),
@@ -184,7 +185,7 @@ impl<'s> SystemModel<'s> {
             &self.dense[last]
         }
     }
-    /// The slot that says whether the initial state is chosen.
+    /// Returns the slot that stores whether the initial state is chosen.
     fn start_slot(&self) -> Option<Slot> {
         (self.starts.len() > 1).then(|| self.machine.width() as Slot)
     }
@@ -208,7 +209,7 @@ impl<'s> SystemModel<'s> {
             self.labels.push(label);
         }
     }
-    /// Splits a guard into slots that must have a value and slots that are read.
+    /// Splits a guard into slots with required values and slots that are read.
     fn tested(&self, cube: &GroundCube, requires: &mut Vec<(Slot, u32)>, reads: &mut Vec<Slot>) {
         let plain = |c: &Cell| c.by.is_none();
         for atom in cube {
@@ -266,7 +267,7 @@ impl<'s> SystemModel<'s> {
             let buffered = u.weak && !g.locked;
             if !buffered {
                 writes.push(u.slot);
-                // A cell that no case may fit keeps what it has.
+                // A cell without a matching case keeps its value.
                 if u.cases.last().is_none_or(|(condition, _)| !condition.is_empty()) {
                     reads.push(u.slot);
                 }
@@ -298,7 +299,7 @@ impl<'s> SystemModel<'s> {
         for (p, shape) in pairs {
             let buffer = self.machine.buffer_slot(p) as Slot;
             let cells: Vec<Slot> = self.machine.shapes[shape as usize].clone();
-            // An entry may leave out cells of its shape: these keep what they have.
+            // An entry may omit cells of its shape, which then keep their values.
             let reads = [&[buffer], &cells[..]].concat();
             let writes = [&[buffer], &cells[..]].concat();
             let mut group = group(format!("{FLUSH}({})", p + 1), Vec::new(), reads, writes);
@@ -330,7 +331,7 @@ impl<'s> SystemModel<'s> {
         self.add(group(INIT.into(), vec![(start, 0)], Vec::new(), writes), Move::Init, label);
     }
 
-    /// Exchanges of neighbouring processes that the system does not name.
+    /// Returns the exchanges of neighbouring processes that the system does not name.
     fn candidates(&self) -> Vec<Symmetry> {
         let n = self.machine.layout.n;
         let named = !self.machine.setup.given.is_empty()
@@ -414,7 +415,7 @@ fn group(name: String, requires: Vec<(Slot, u32)>, reads: Vec<Slot>, writes: Vec
 fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
     let constructors = &machine.system.type_of(t).constructors;
     match constructors.first() {
-        // One more: a cell may hold the process beyond the instance.
+        // One more, because a cell may contain the process beyond the instance.
         _ if t == TypeId::PROC => Dense::Range(0, machine.layout.n + 1),
         _ if t.is_numeric() => Dense::Table(RwLock::default()),
         Some(first) => Dense::Range(first.0, constructors.len() as u32),
@@ -431,7 +432,7 @@ fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
     }
 }
 
-/// Whether processes are compared by order anywhere.
+/// True if processes are compared by order anywhere.
 fn orders_processes(system: &System) -> bool {
     let process = |t: &Term| match t {
         Term::Proc(Proc::Var(_) | Proc::Fixed(_)) => true,
@@ -455,7 +456,7 @@ fn orders_processes(system: &System) -> bool {
 
 fn slots(machine: &Machine<'_>, choice: bool) -> Vec<SlotInfo> {
     let (system, layout) = (machine.system, &machine.layout);
-    // A location: an array that most transitions test.
+    // A location array: one that most transitions test.
     let mut tests = vec![0usize; system.symbols.len()];
     for atom in system.transitions.iter().flat_map(|t| &t.guard) {
         if let Atom::Compare(Term::Cell(a), Op::Eq, Term::Cons(_)) = atom {
@@ -560,7 +561,7 @@ impl Model for SystemModel<'_> {
 
 struct SystemWorker<'m, 's> {
     model: &'m SystemModel<'s>,
-    /// As codes.
+    /// The state in codes.
     state: Vec<u32>,
     results: Vec<Vec<(u32, u32)>>,
 }
@@ -617,7 +618,7 @@ impl Worker for SystemWorker<'_, '_> {
         }
         self.results.clear();
         self.results(movement)?;
-        // Assumptions are asked of the state after, where this group may break them: their slots
+        // Check assumptions in the state after the step if this group may break them; their slots
         // are read.
         let before: Vec<u32> = self.state.clone();
         for result in std::mem::take(&mut self.results) {
@@ -671,7 +672,7 @@ impl Worker for SystemWorker<'_, '_> {
 }
 
 impl SystemModel<'_> {
-    /// Whether no assumption whose cells a group writes is contradicted.
+    /// True if no assumption about cells that a group writes is contradicted.
     fn keeps_assumptions(&self, info: &Group, state: &[u32]) -> bool {
         !self.machine.assumptions.iter().any(|cube| {
             let mut own = Vec::new();

@@ -1,8 +1,8 @@
-//! The naive interpreter of typed systems: the oracle of the machine. It shares nothing with it but
-//! the typed system: states are maps from cells to values, formulas are evaluated as they stand for
-//! each choice of processes, every open value is enumerated at the start.
+//! Naive interpreter of typed systems: the oracle of the machine, with which it shares only the
+//! typed system. States are maps from cells to values, formulas are evaluated directly for each
+//! choice of processes, and every open value is enumerated at the start.
 //!
-//! Cost: whatever it takes; for two or three processes and small systems.
+//! Cost: not optimised; for two or three processes and small systems.
 
 use crate::system::{
     Access, Atom, Claim, Cube, Kind, Op, Proc, SymbolId, System, Term, Transition, TypeId, Update,
@@ -18,7 +18,7 @@ pub type Cell = (SymbolId, Vec<u32>);
 /// A state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct State {
-    /// Memory and all else.
+    /// Memory and all other cells.
     pub cells: BTreeMap<Cell, Val>,
     /// The buffer of each process, oldest entry first; an entry writes several cells at once.
     pub buffers: Vec<VecDeque<BTreeMap<Cell, Val>>>,
@@ -30,11 +30,11 @@ pub struct Naive<'s> {
     pub system: &'s System,
     /// Number of processes.
     pub n: u32,
-    /// Whether stores are buffered.
+    /// True if stores are buffered.
     pub tso: bool,
-    /// Most entries in a buffer; steps beyond are left out.
+    /// Capacity of a buffer; steps beyond it are dropped.
     pub most: usize,
-    /// The numbers that open cells may hold.
+    /// The candidate values of open numbers.
     pub candidates: Vec<BigRational>,
 }
 
@@ -61,7 +61,7 @@ impl Naive<'_> {
     fn values(&self, sort: TypeId) -> Vec<Val> {
         self.values_to(sort, self.n)
     }
-    /// The values of a sort for a number of processes.
+    /// Returns the values of a sort for a number of processes.
     fn values_to(&self, sort: TypeId, processes: u32) -> Vec<Val> {
         match sort {
             TypeId::PROC => (0..processes).map(Val::Proc).collect(),
@@ -136,7 +136,7 @@ impl Naive<'_> {
     fn cube(&self, s: &State, env: &Env, cube: &Cube) -> bool {
         cube.iter().all(|a| self.atom(s, env, a))
     }
-    /// Whether a claim holds for some distinct processes.
+    /// True if a claim holds for some distinct processes.
     pub fn claim(&self, s: &State, claim: &Claim) -> bool {
         self.assignments(claim.params.len() as u32, true)
             .iter()
@@ -145,8 +145,8 @@ impl Naive<'_> {
     fn allowed(&self, s: &State) -> bool {
         !self.system.invariants.iter().any(|c| self.claim(s, c))
     }
-    /// The initial states. Only if there is none may cells that `init` mentions hold the process
-    /// beyond the instance.
+    /// Returns the initial states. Only if there is none may cells that `init` mentions contain the
+    /// process beyond the instance.
     pub fn initial(&self) -> Vec<State> {
         let mut states = self.satisfying(self.n);
         if states.is_empty() {
@@ -155,8 +155,8 @@ impl Naive<'_> {
         states.retain(|s| self.allowed(s));
         states
     }
-    /// True if the state satisfies `init`, with empty buffers, and no assumption is contradicted.
-    /// (Cells may hold the process beyond the instance.)
+    /// True if the state satisfies `init`, with empty buffers, and contradicts no assumption.
+    /// (Cells may contain the process beyond the instance.)
     pub fn is_initial(&self, s: &State) -> bool {
         let init = &self.system.init;
         let holds = |env: &Env| init.dnf.iter().any(|cube| self.cube(s, env, cube));
@@ -198,7 +198,7 @@ impl Naive<'_> {
                     })
                 })
                 .collect();
-            // Early, what is decided already: all cells there so far.
+            // Early filter: conditions over the cells enumerated so far.
             states.retain(|s| {
                 self.assignments(init.params.len() as u32, false).iter().all(|env| {
                     init.dnf.iter().any(|cube| {
@@ -288,7 +288,7 @@ impl Naive<'_> {
         };
         results.into_iter().filter_map(push).collect()
     }
-    /// The steps of a state, with their names as the machine gives them.
+    /// Returns the steps of a state, with the names of the machine.
     pub fn steps(&self, s: &State) -> Vec<(String, State)> {
         let mut out = Vec::new();
         for t in &self.system.transitions {
@@ -313,7 +313,7 @@ impl Naive<'_> {
         out.retain(|(_, s)| self.allowed(s));
         out
     }
-    /// All reachable states with their steps; none if there are more than `most`.
+    /// Returns all reachable states with their steps; `None` if there are more than `most`.
     pub fn reach(&self, most: usize) -> Option<BTreeMap<State, BTreeSet<(String, State)>>> {
         let mut found = BTreeMap::new();
         let mut todo = self.initial();

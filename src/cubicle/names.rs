@@ -1,10 +1,10 @@
-//! What the names of a `.cub` file mean, for editors: the spaces and scopes of names of
-//! [`crate::check`], found without checking sorts.
+//! Name resolution in `.cub` files, for editors: the namespaces and scopes of [`crate::check`],
+//! without checking sorts.
 //!
-//! In: a text. Out: a [`Naming`]. Types, predicates, and variables together with constructors are a
-//! space of names each; processes are in scope in their declaration, those of a quantifier in its
-//! formula, the index of a `case` in its cases. A declaration that cannot be parsed is left out.
-//! Cost: linear.
+//! Input: a text. Output: a [`Naming`]. Types, predicates, and variables together with constructors
+//! have separate namespaces. The scope of a process is its declaration, of a quantified one the
+//! formula, of the index of a `case` its cases. A declaration that does not parse is skipped. Cost:
+//! linear.
 
 use crate::ast::{Declared, Expr, Item, Name, Right, Term, Update, Value};
 use crate::parse::parse_all;
@@ -12,7 +12,7 @@ use mu_base::naming::{Naming, Role, line};
 use mu_base::{SourceId, Span};
 use std::collections::HashMap;
 
-/// The names of a file.
+/// Resolves the names of a file.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let items = parse_all(source, text);
     let mut walk = Walk {
@@ -56,7 +56,7 @@ impl Walk<'_> {
     fn written(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
-    /// A declaration up to its body.
+    /// Returns a declaration up to its body.
     fn head(&self, whole: Span) -> String {
         line(
             self.written(whole)
@@ -69,8 +69,8 @@ impl Walk<'_> {
         )
     }
 
-    /// What an item declares for all of the file. The first declaration of a name counts: a second
-    /// one is an error.
+    /// Records the file-wide names that an item declares. The first declaration of a name counts; a
+    /// second one is an error.
     fn declares(&mut self, item: &Item, whole: Span) {
         match item {
             Item::Type(name, constructors) => {
@@ -178,7 +178,7 @@ impl Walk<'_> {
             self.out.mention(name.place.0, *of);
         }
     }
-    /// A small name: a process, or the parameter of a predicate. `#n` is no name.
+    /// Records a lower-case name: a process, or the parameter of a predicate. `#n` is not a name.
     fn process(&mut self, name: &Name) {
         if let Some((_, of)) = self.scope.iter().rev().find(|s| s.0 == name.text) {
             self.out.mention(name.place.0, *of);

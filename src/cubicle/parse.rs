@@ -1,23 +1,22 @@
-//! The parser of `.cub` files: recursive descent over the tokens, one token ahead. Text → syntax
-//! tree.
+//! Recursive-descent parser of `.cub` files, with one token of lookahead.
 //!
-//! It reads the language of Cubicle and of its extension by memory (tso-partial-order, section 5;
-//! x86-tso-programs, section 2) and the older spellings that files in circulation have: `[p]X`,
-//! `read(p, X)`, `write(p, X, t)`, `n @ X := t`, `fence(p)`, `&`. Declarations come in any order.
+//! It accepts the language of Cubicle and its extension by memory (tso-partial-order, section 5;
+//! x86-tso-programs, section 2), and the older spellings of existing files: `[p]X`, `read(p, X)`,
+//! `write(p, X, t)`, `n @ X := t`, `fence(p)`, `&`. Declarations may be in any order.
 //!
-//! Operators, from the loosest: `=>` and `<=>` to the right, `||`, `&&`, `not`; the body of a
-//! quantifier reaches as far as it can, the last part of `if` is as short as it can be. Cost:
-//! linear in the text. Formulas may nest [`DEEPEST`] levels; more is refused.
+//! Operators from the weakest: `=>` and `<=>` (right-associative), `||`, `&&`, `not`. The body of a
+//! quantifier extends as far as possible, the last part of `if` is as short as possible. Cost:
+//! linear in the text. Formulas are nested at most [`DEEPEST`] levels.
 
 use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value};
 use crate::lexer::{Tok, tokens};
 use mu_base::source::{Place, SourceId, Span};
 use mu_base::{Diagnostic, Stage};
 
-/// How deep formulas may nest.
+/// Largest nesting depth of formulas; deeper ones are rejected.
 pub const DEEPEST: usize = 500;
 
-/// Names with a meaning of their own.
+/// Reserved words.
 pub const KEYWORDS: &[&str] = &[
     "type",
     "init",
@@ -44,7 +43,7 @@ pub const KEYWORDS: &[&str] = &[
     "false",
 ];
 
-/// Whether a name has a meaning of its own.
+/// True if a name is a reserved word.
 pub fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name)
 }
@@ -52,7 +51,8 @@ pub fn is_keyword(name: &str) -> bool {
 /// Parses a file.
 ///
 /// # Errors
-/// The first place that does not fit the grammar, with what was expected.
+///
+/// The first syntax error, with the expected input.
 pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
     let tokens = tokens(source, text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
@@ -63,7 +63,7 @@ pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
     Ok(File { items })
 }
 
-/// Words that a declaration begins with.
+/// Words that begin a declaration.
 const BEGINS: [&str; 10] = [
     "number_procs",
     "type",
@@ -76,13 +76,13 @@ const BEGINS: [&str; 10] = [
     "invariant",
     "unsafe",
 ];
-/// Most errors after which [`parse_all`] goes on.
+/// Limit on the number of errors after which [`parse_all`] continues.
 const MOST_ERRORS: usize = 50;
 
-/// Parses what can be parsed of a file, each declaration with its place: after an error it goes on
-/// with the next declaration.
+/// Parses a file with errors. Returns each declaration with its position; after an error it
+/// continues with the next declaration.
 pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
-    // What is no token is taken as a blank.
+    // Invalid characters are treated as blanks.
     let mut blanked = text.to_string();
     let mut list = tokens(source, &blanked);
     for _ in 0..MOST_ERRORS {
@@ -116,7 +116,7 @@ pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
     items
 }
 
-/// A term or a formula: which of them a parenthesis opens is known only later.
+/// A term or a formula: after an opening parenthesis the kind is known only later.
 enum Node {
     Term(Term),
     Expr(Expr),
@@ -175,7 +175,7 @@ impl Parser<'_> {
     fn expect(&mut self, sign: &str) -> Parsed<()> {
         if self.eat(sign) { Ok(()) } else { self.error(&format!("`{sign}`")) }
     }
-    /// A small name that is no keyword.
+    /// Parses a lower-case name that is not a keyword.
     fn lower(&mut self, what: &str) -> Parsed<Name> {
         match self.peek() {
             Tok::Lower(s) if !is_keyword(s) => {
@@ -198,7 +198,7 @@ impl Parser<'_> {
             _ => self.error(&format!("{what}: a name with a capital first letter")),
         }
     }
-    /// A process: a variable or `#n`.
+    /// Parses a process: a variable or `#n`.
     fn process(&mut self) -> Parsed<Name> {
         if let Tok::Fixed(n) = self.peek() {
             let text = format!("#{n}");
@@ -286,7 +286,7 @@ impl Parser<'_> {
             _ => self.error(EXPECTED),
         }
     }
-    /// `var X : t` or `array A[proc] : t`, from `var` or `array` on.
+    /// Parses `var X : t` or `array A[proc] : t`, from `var` or `array` on.
     fn symbol(&mut self, declared: Declared) -> Parsed<Item> {
         if self.eat_word("var") {
             self.declared(declared, Some(false))
@@ -612,7 +612,7 @@ impl Parser<'_> {
             _ => self.error("a term or a formula"),
         }
     }
-    /// `fence(p)`, `read(p, X)` or a predicate.
+    /// Parses `fence(p)`, `read(p, X)` or a predicate.
     fn call(&mut self, word: &str) -> Parsed<Node> {
         let name = self.lower("a predicate")?;
         self.expect("(")?;
@@ -632,7 +632,7 @@ impl Parser<'_> {
         self.expect(")")?;
         Ok(Node::Expr(Expr::Call(name, args)))
     }
-    /// A name with a capital letter, with indices if it has some.
+    /// Parses a name that begins with a capital letter, with optional indices.
     fn cell(&mut self) -> Parsed<Term> {
         let name = self.upper("a variable")?;
         if !self.eat("[") {

@@ -1,7 +1,7 @@
-//! The printer of syntax trees. Syntax tree → text that parses to an equal tree.
+//! Printer of syntax trees, as text that parses to an equal tree.
 //!
-//! Memory is accessed in one spelling (`p @ X`), conjunction is `&&`, parentheses stand where the
-//! tree needs them. Cost: linear; recursion is as deep as the parser allows
+//! Memory accesses have one spelling (`p @ X`), conjunction is `&&`, and parentheses are printed
+//! only where necessary. Cost: linear; recursion is as deep as the parser allows
 //! ([`crate::parse::DEEPEST`]).
 
 use crate::ast::{Declared, Expr, File, Item, Name, Right, Term, Update, Value};
@@ -10,7 +10,7 @@ use num_rational::BigRational;
 use num_traits::Zero;
 use std::fmt::{Display, Formatter, Result, Write};
 
-/// How tightly an operator binds; an operand that binds less needs parentheses.
+/// The binding strength of an operator; an operand that binds more weakly needs parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
     Loosest,
@@ -41,9 +41,9 @@ fn cell(f: &mut Formatter<'_>, name: &Name, args: &[Name]) -> Result {
     f.write_char(']')
 }
 
-/// A number as the lexer reads it: a whole number, or with a point if `real` or if it is no whole
-/// number. Numbers with other prime factors below the line than 2 and 5 have no such form and do
-/// not come from files.
+/// Prints a number in the form that the lexer reads: an integer, or with a decimal point if `real`
+/// or if it is not an integer. Fractions with other prime factors than 2 and 5 in the denominator
+/// have no such form and do not occur in files.
 fn number(f: &mut Formatter<'_>, value: &BigRational, real: bool) -> Result {
     let whole = value.to_integer();
     write!(f, "{whole}")?;
@@ -120,7 +120,8 @@ fn expr(f: &mut Formatter<'_>, e: &Expr, level: Level) -> Result {
         Expr::Implies(..) | Expr::Iff(..) => Level::Implication,
         Expr::Or(_) => Level::Or,
         Expr::And(_) => Level::And,
-        // `if` ends with an operand of this level; in an operand of `not` it stands as well as any.
+        // `if` ends with an operand of this level, so it needs no parentheses in an operand of
+        // `not`.
         Expr::Not(_) | Expr::If(..) => Level::Not,
         Expr::Constant(..) | Expr::Compare(..) | Expr::Fence(..) | Expr::Call(..) => Level::Factor,
     };

@@ -1,10 +1,11 @@
-//! The initial states of a machine: what `init` says for all choices of processes, solved.
+//! Initial states of a machine: the solutions of `init` for all choices of processes.
 //!
-//! Equations propagate; disjunctions and whatever else asks for an open cell split, and so do cells
-//! of which something is assumed. Another cell that nothing asks for stays open ([`ANY`]) unless
-//! the caller wants all values. If no state of the processes 1 to n satisfies `init`, a cell that
-//! `init` constrains may also hold one process beyond them: `Home <> p`, for all `p`, says that the
-//! home takes no other part. Cost: the number of states times the instances of `init`.
+//! Equations propagate. Disjunctions and other conditions on open cells split the state, and so do
+//! cells that an assumption mentions. Other unread cells stay open ([`ANY`]), unless the caller
+//! requests all values. If no state of the processes 1 to n satisfies `init`, a cell that `init`
+//! constrains may also contain one process beyond them: for example, `Home <> p` for all `p` means
+//! that the home does not participate otherwise. Cost: the number of states times the instances of
+//! `init`.
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
 use crate::machine::{Machine, Need};
@@ -14,24 +15,25 @@ use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
 use std::collections::BTreeSet;
 
-/// How many initial states are made.
+/// Limit on the number of initial states; more are an error.
 const MOST: usize = 1 << 20;
 
 struct Search<'m, 's> {
     machine: &'m Machine<'s>,
-    /// Every value of sorts that have an end of them, else open cells stay so.
+    /// True to enumerate every value of finite sorts; otherwise open cells stay open.
     eager: bool,
-    /// True if cells that `init` constrains may hold the process beyond the instance.
+    /// True if cells that `init` constrains may contain the process beyond the instance.
     beyond: bool,
     found: BTreeSet<Vec<u32>>,
 }
 
 impl Machine<'_> {
-    /// The initial states; open cells stay open.
+    /// Returns the initial states; open cells stay open.
     ///
     /// # Errors
-    /// A number that `init` compares and does not determine, where the setup has no candidates;
-    /// more than 2^20 states.
+    ///
+    /// An undetermined number that `init` compares, if the setup has no candidates; more than 2^20
+    /// states.
     pub fn initial_states(&self) -> Result<Vec<Vec<u32>>, Diagnostic> {
         self.start(false)
     }
@@ -61,7 +63,7 @@ impl Machine<'_> {
         out.retain(|s| self.assumed(s));
         Ok(out)
     }
-    /// What the setup says of cells.
+    /// Returns the initial values of the setup.
     fn given(&self) -> Result<GroundCube, Diagnostic> {
         let mut out = Vec::new();
         for (symbol, args, value) in &self.setup.start {
@@ -98,7 +100,7 @@ impl Machine<'_> {
         }
         Ok(out)
     }
-    /// The code of a value's text.
+    /// Parses the text of a value to its code.
     fn parse_value(&self, sort: TypeId, text: &str) -> Option<u32> {
         if sort == TypeId::PROC {
             return text
@@ -143,7 +145,7 @@ impl Search<'_, '_> {
         choices: &[Vec<GroundCube>],
     ) -> Result<(), Diagnostic> {
         let machine = self.machine;
-        // Propagates until nothing changes; what remains asks for an open cell.
+        // Propagate to the fixed point; the remaining atoms depend on open cells.
         let mut open;
         loop {
             let before = atoms.len();

@@ -1,51 +1,65 @@
-//! The typed system: what a `.cub` file says, names resolved, guards in disjunctive normal form.
-//! Plain data, for the prover, the explicit machine and the printer alike.
+//! Typed systems: the content of a `.cub` file with names resolved and guards in disjunctive normal
+//! form. Plain data, for the prover, the explicit machine and the printer.
 //!
-//! How each construct is represented:
+//! Representation of each construct:
 //!
-//! | in the file | here |
-//! |---|---|
-//! | `type t = A \| B`, `type t` | a [`TypeDecl`]; `proc`, `bool`, `int`, `real` are the first four ([`TypeId::PROC`] and on). A type without constructors is *abstract*: an unbounded set of which only equality is known |
-//! | `True`, `False`, constructors | [`ConsId`] in [`System::constructors`]; `False` is 0, `True` is 1 |
-//! | `var X : t`, `array A[proc] : t`, `array M[proc, proc] : t` | a [`Symbol`] of [`Kind::Plain`] and arity 0, 1, 2 (or more) |
-//! | `const N : int`, `const K[proc] : t` | a [`Symbol`] of [`Kind::Constant`]: never updated |
-//! | `weak var X`, `weak array A[proc]` | a [`Symbol`] of [`Kind::Weak`]: memory |
-//! | `z` of `init (z)`, `unsafe (z)`, `transition t (z)`, `forall_other z`, `A[z] := case` | [`Proc::Var`]; numbered in its scope, parameters first, so `params[i]` is `Var(i)`; what is bound inside comes after (its number is stored with the binder) |
-//! | `#2` | [`Proc::Fixed`]`(2)`: the second process, a constant, numbered from 1 |
-//! | `p @ X`, `[p]X`, `read(p, X)` | an [`Access`] of a weak symbol with `by: Some(p)`; in a transition with an actor `[p]` (or under `unsafe` of a system where it is left out) plain `X` is the same with the actor. In `init` memory itself: `by: None` |
-//! | `fence()`, `fence(p)` | [`Atom::Fence`]: the buffer of `p` is empty; true under sequential consistency |
-//! | arithmetic | a term of sort `int` or `real` is always [`Term::Sum`], one of another sort never |
-//! | `requires { .. }` | [`Transition::guard`], a cube. A file's transition whose guard is a disjunction becomes several here, with one name |
-//! | `exists_other j. ..` | `j` is a further parameter of the transition |
-//! | `forall_other j. ..` | [`Transition::universal`]: for every process apart from the declared parameters, one of the cubes holds |
-//! | `X := t`, `A[p, q] := t` | [`Update::Assign`] |
-//! | `X := .`, `X := ?` | [`Value::Any`]: any value of the type |
-//! | `A[j] := case \| c1 : t1 \| _ : t2`, `X := case ..` | [`Update::Cases`]: in each cell the first case whose condition holds; a cell that no case fits keeps its value |
-//! | `p @ X := t`, `X := t` in a transition of actor `[p]` | an update of a weak symbol, done by [`Transition::actor`] |
-//! | `invariant (z) { c }` | [`System::invariants`]: the *cube* `c` for distinct processes is *assumed* never to hold; states where it does are no states of the system |
-//! | `unsafe (z) { c }` | [`System::unsafes`]: the cube for distinct processes; a disjunction becomes several entries |
-//! | `predicate p(x) { .. }` | unfolded where it is used |
-//! | `number_procs 3` | [`System::processes`] |
+//! - `type t = A | B`, `type t`: a [`TypeDecl`]; `proc`, `bool`, `int`, `real` are the first four
+//!   ([`TypeId::PROC`] and following). A type without constructors is *abstract*: an unbounded set
+//!   with equality only.
+//! - `True`, `False`, constructors: [`ConsId`] in [`System::constructors`]; `False` is 0, `True` is
+//!   1.
+//! - `var X : t`, `array A[proc] : t`, `array M[proc, proc] : t`: a [`Symbol`] of [`Kind::Plain`]
+//!   and arity 0, 1, 2 (or more).
+//! - `const N : int`, `const K[proc] : t`: a [`Symbol`] of [`Kind::Constant`], which is never
+//!   updated.
+//! - `weak var X`, `weak array A[proc]`: a [`Symbol`] of [`Kind::Weak`], that is, memory.
+//! - `z` of `init (z)`, `unsafe (z)`, `transition t (z)`, `forall_other z`, `A[z] := case`:
+//!   [`Proc::Var`], numbered in its scope, parameters first, so `params[i]` is `Var(i)`. Bound
+//!   variables follow; their numbers are stored with the binder.
+//! - `#2`: [`Proc::Fixed`]`(2)`, the second process, a constant, numbered from 1.
+//! - `p @ X`, `[p]X`, `read(p, X)`: an [`Access`] of a weak symbol with `by: Some(p)`. In a
+//!   transition with an actor `[p]` (or under `unsafe` of a system where it is omitted) plain `X`
+//!   is the same with the actor. In `init` it is memory itself: `by: None`.
+//! - `fence()`, `fence(p)`: [`Atom::Fence`], the buffer of `p` is empty; true under sequential
+//!   consistency.
+//! - arithmetic: a term of sort `int` or `real` is always [`Term::Sum`], one of another sort never.
+//! - `requires { .. }`: [`Transition::guard`], a cube. A transition with a disjunction as its guard
+//!   becomes several here, with one name.
+//! - `exists_other j. ..`: `j` is an additional parameter of the transition.
+//! - `forall_other j. ..`: [`Transition::universal`]: for every process except the declared
+//!   parameters, one of the cubes holds.
+//! - `X := t`, `A[p, q] := t`: [`Update::Assign`].
+//! - `X := .`, `X := ?`: [`Value::Any`], any value of the type.
+//! - `A[j] := case | c1 : t1 | _ : t2`, `X := case ..`: [`Update::Cases`]: in each cell the first
+//!   case with a true condition; a cell without a matching case keeps its value.
+//! - `p @ X := t`, `X := t` in a transition of actor `[p]`: an update of a weak symbol by
+//!   [`Transition::actor`].
+//! - `invariant (z) { c }`: [`System::invariants`]: the *cube* `c` for distinct processes is
+//!   *assumed* never to hold; states in which it does are not states of the system.
+//! - `unsafe (z) { c }`: [`System::unsafes`]: the cube for distinct processes; a disjunction
+//!   becomes several entries.
+//! - `predicate p(x) { .. }`: expanded where it is used.
+//! - `number_procs 3`: [`System::processes`].
 //!
-//! What they mean:
+//! Semantics:
 //!
-//! - Parameters of a transition, of `unsafe` and of `invariant` stand for *distinct* processes.
-//!   `init` holds for all choices of processes, equal ones included. Where `init` says nothing, a
-//!   symbol has any value.
+//! - Parameters of a transition, of `unsafe` and of `invariant` denote *distinct* processes. `init`
+//!   holds for all choices of processes, including equal ones. A symbol that `init` does not
+//!   constrain has any value.
 //! - A transition evaluates its guard, all conditions and all right-hand sides in the state before
-//!   it, then updates all at once.
+//!   it, then performs all updates simultaneously.
 //! - All reads and writes of weak symbols in one transition are by one process, its actor. All its
 //!   writes go to the buffer as *one* entry. A transition that reads and writes memory is *locked*
-//!   ([`Transition::locked`]): its guard holds only if the actor's buffer is empty and its writes
-//!   go to memory. The other weak step is to flush the oldest entry of one process's buffer.
+//!   ([`Transition::locked`]): its guard holds only if the actor's buffer is empty, and its writes
+//!   go to memory. The other weak step flushes the oldest entry of one process's buffer.
 //!   (x86-tso-programs, algorithm 1.)
 //! - Under sequential consistency weak symbols are plain ones.
 //! - Process identifiers are totally ordered; `<` on them is that order, and `#1 < #2 < ..` come
 //!   first in it.
 //!
-//! Everything refers to places in the file by [`Place`], which does not count in comparisons.
-//! Invariant: indices are in range, sorts fit ([`fn@crate::check`] makes systems, nothing else
-//! needs to check again).
+//! All constructs refer to positions in the file by [`Place`], which comparisons ignore. Invariant:
+//! indices are in range and sorts match ([`fn@crate::check`] builds systems, so other code need not
+//! check again).
 
 use mu_base::source::Place;
 use num_rational::BigRational;
@@ -56,7 +70,7 @@ macro_rules! ids {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
         pub struct $name(pub u32);
         impl $name {
-            /// The index as `usize`, for subscripting.
+            /// Returns the index as `usize`, for subscripting.
             pub fn index(self) -> usize { self.0 as usize }
         }
     )+};
@@ -73,13 +87,13 @@ ids! {
 impl TypeId {
     /// Processes.
     pub const PROC: TypeId = TypeId(0);
-    /// Truth values: constructors [`ConsId::FALSE`] and [`ConsId::TRUE`].
+    /// Booleans: constructors [`ConsId::FALSE`] and [`ConsId::TRUE`].
     pub const BOOL: TypeId = TypeId(1);
     /// Integers.
     pub const INT: TypeId = TypeId(2);
-    /// Real numbers (all that a system can write down are rational).
+    /// Real numbers (those in systems are rational).
     pub const REAL: TypeId = TypeId(3);
-    /// Whether its terms are sums.
+    /// True if its terms are sums.
     pub fn is_numeric(self) -> bool {
         self == TypeId::INT || self == TypeId::REAL
     }
@@ -101,8 +115,8 @@ pub struct TypeDecl {
     pub constructors: Vec<ConsId>,
 }
 
-/// A constructor of an enumeration. All constructors of a type are different values and its only
-/// ones.
+/// A constructor of an enumeration. The constructors of a type are distinct and are its only
+/// values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constructor {
     /// Its name.
@@ -111,14 +125,14 @@ pub struct Constructor {
     pub of: TypeId,
 }
 
-/// What may happen to a symbol.
+/// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// It never changes.
+    /// A constant.
     Constant,
-    /// It changes at once for all.
+    /// A plain symbol: writes are visible to all processes immediately.
     Plain,
-    /// It is in memory: writes go through the buffer of the writing process.
+    /// A symbol in memory: writes go through the buffer of the writing process.
     Weak,
 }
 
@@ -127,13 +141,13 @@ pub enum Kind {
 pub struct Symbol {
     /// Its name.
     pub name: String,
-    /// What may happen to it.
+    /// Its kind.
     pub kind: Kind,
     /// Number of processes that index it: 0 for a variable.
     pub arity: usize,
     /// The type of its values.
     pub sort: TypeId,
-    /// Where it is declared.
+    /// Its position.
     pub place: Place,
 }
 
@@ -149,11 +163,11 @@ pub enum Proc {
 /// The value of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Access {
-    /// Whose cell.
+    /// The symbol.
     pub symbol: SymbolId,
     /// Its indices.
     pub args: Vec<Proc>,
-    /// For a weak symbol, the process that looks: its buffer first, then memory. None for memory
+    /// For a weak symbol, the reading process: its buffer first, then memory. `None` for memory
     /// itself (in `init`), and for all other symbols.
     pub by: Option<Proc>,
 }
@@ -161,9 +175,9 @@ pub struct Access {
 /// A linear sum: `constant + c1 * cell1 + c2 * cell2 + ..`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sum {
-    /// Without cells.
+    /// The constant part.
     pub constant: BigRational,
-    /// The cells, in ascending order, each once, no factor zero.
+    /// The cells with their factors, in ascending order, without duplicates and zeros.
     pub terms: Vec<(Access, BigRational)>,
 }
 
@@ -174,7 +188,7 @@ pub enum Term {
     Proc(Proc),
     /// A value of an enumeration.
     Cons(ConsId),
-    /// A cell of a sort that is no number.
+    /// A cell of a non-numeric sort.
     Cell(Access),
     /// A number.
     Sum(Sum),
@@ -187,47 +201,47 @@ pub enum Op {
     Eq,
     /// Different.
     Neq,
-    /// Less: of numbers and of processes.
+    /// Less, for numbers and processes.
     Lt,
-    /// Less or equal: of numbers and of processes.
+    /// Less or equal, for numbers and processes.
     Le,
 }
 
-/// An atom; there is no negation besides, comparisons have their opposites.
+/// An atom. There is no negation, because every comparison has its opposite.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Atom {
-    /// Never holds. (What always holds is left out.)
+    /// Never holds. (Atoms that always hold are removed.)
     False,
-    /// `left op right`: both of one sort. Whatever mentions variables is not evaluated, even if it
-    /// never can hold.
+    /// `left op right`, both of one sort. Comparisons with variables are not evaluated, even if
+    /// they can never hold.
     Compare(Term, Op, Term),
     /// The buffer of the process is empty.
     Fence(Proc),
 }
 
-/// A conjunction; empty: it always holds.
+/// A conjunction; the empty one always holds.
 pub type Cube = Vec<Atom>;
 
-/// What `unsafe` or `invariant` says of distinct processes.
+/// The cube of `unsafe` or `invariant`, for distinct processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The names of its process variables `Var(0)`, `Var(1)`, ..
     pub params: Vec<String>,
-    /// What holds of them.
+    /// The conditions.
     pub cube: Cube,
-    /// Where it is written.
+    /// Its position.
     pub place: Place,
 }
 
-/// The initial states: for all choices of processes for `params`, equal ones included, one of the
+/// The initial states: for all choices of processes for `params`, including equal ones, one of the
 /// cubes holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Init {
     /// The names of its process variables.
     pub params: Vec<String>,
-    /// The cubes, one of which holds. Usually it is one.
+    /// The cubes, one of which holds; usually there is one.
     pub dnf: Vec<Cube>,
-    /// Where it is written.
+    /// Its position.
     pub place: Place,
 }
 
@@ -238,11 +252,11 @@ pub struct Universal {
     pub name: String,
     /// Its number.
     pub var: u32,
-    /// Of every process apart from the declared parameters, one of these holds.
+    /// The cubes, one of which holds for every process except the declared parameters.
     pub dnf: Vec<Cube>,
 }
 
-/// What is stored.
+/// The stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A term's value before the transition.
@@ -254,36 +268,37 @@ pub enum Value {
 /// A case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// When; empty for `_`. A condition with a disjunction becomes several cases with one value.
+    /// The condition; empty for `_`. A disjunction becomes several cases with one value.
     pub condition: Cube,
-    /// What is stored.
+    /// The stored value.
     pub value: Value,
 }
 
 /// An update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// One cell.
+    /// The update of one cell.
     Assign {
-        /// Whose cell.
+        /// The symbol.
         symbol: SymbolId,
         /// Its indices.
         args: Vec<Proc>,
-        /// What is stored.
+        /// The stored value.
         value: Value,
-        /// Where it is written.
+        /// Its position.
         place: Place,
     },
-    /// All cells: the first case that fits decides; where none does, the cell keeps its value.
+    /// The update of all cells: the first matching case decides; without one the cell keeps its
+    /// value.
     Cases {
-        /// Whose cells.
+        /// The symbol.
         symbol: SymbolId,
-        /// Number and name of the bound variable of each index: `Var(number)` is any process in
-        /// the cases.
+        /// Number and name of the bound variable of each index: in the cases, `Var(number)` is any
+        /// process.
         bound: Vec<(u32, String)>,
         /// The cases, in order.
         cases: Vec<Case>,
-        /// Where it is written.
+        /// Its position.
         place: Place,
     },
 }
@@ -291,25 +306,25 @@ pub enum Update {
 /// A transition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Its name; not unique: see `exists_other` and disjunctions in the header.
+    /// Its name; not unique, because of `exists_other` and disjunctions (see the module header).
     pub name: String,
-    /// The names of its parameters `Var(0)`, ..: distinct processes.
+    /// The names of its parameters `Var(0)`, .., which are distinct processes.
     pub params: Vec<String>,
-    /// How many of them are declared; the others come from `exists` in the guard. Actions show the
-    /// declared ones, and `forall_other` speaks of all processes apart from these.
+    /// Number of declared parameters; the others come from `exists` in the guard. Actions show the
+    /// declared ones, and `forall_other` ranges over all processes except these.
     pub declared: usize,
-    /// The process that accesses memory, if any does.
+    /// The process that accesses memory, if there is one.
     pub actor: Option<Proc>,
-    /// Whether it reads and writes memory: it waits for the empty buffer of its actor, and its
-    /// writes go to memory.
+    /// True if it reads and writes memory: it waits for the empty buffer of its actor, and its
+    /// writes go to memory directly.
     pub locked: bool,
-    /// When, without the universal parts.
+    /// The guard without its universal parts.
     pub guard: Cube,
-    /// The universal parts, all of which hold.
+    /// The universal parts, all of which must hold.
     pub universal: Vec<Universal>,
-    /// The updates; no cell is in two of them.
+    /// The updates, of disjoint cells.
     pub updates: Vec<Update>,
-    /// Where it is written.
+    /// Its position.
     pub place: Place,
 }
 
@@ -322,35 +337,35 @@ pub struct System {
     pub constructors: Vec<Constructor>,
     /// The variables, arrays and constants.
     pub symbols: Vec<Symbol>,
-    /// `number_procs`: how many processes the file means, if it says so.
+    /// The value of `number_procs`, if it is given.
     pub processes: Option<u32>,
-    /// The largest `n` of a `#n`, 0 if there is none: there are at least so many processes.
+    /// The largest `n` of a `#n`, 0 if there is none: a lower bound on the number of processes.
     pub fixed: u32,
     /// The initial states.
     pub init: Init,
-    /// What is assumed never to hold.
+    /// The assumptions: claims that never hold.
     pub invariants: Vec<Claim>,
-    /// What must never hold.
+    /// The claims that must never hold.
     pub unsafes: Vec<Claim>,
     /// The transitions.
     pub transitions: Vec<Transition>,
 }
 
 impl System {
-    /// A type.
+    /// Returns a type.
     pub fn type_of(&self, id: TypeId) -> &TypeDecl {
         &self.types[id.index()]
     }
-    /// A constructor.
+    /// Returns a constructor.
     pub fn constructor(&self, id: ConsId) -> &Constructor {
         &self.constructors[id.index()]
     }
-    /// A variable, array or constant.
+    /// Returns a variable, array or constant.
     pub fn symbol(&self, id: SymbolId) -> &Symbol {
         &self.symbols[id.index()]
     }
-    /// The sort of a term. A constant sum is of sort `real` here unless it has cells; compare with
-    /// the other side if that matters.
+    /// Returns the sort of a term. A constant sum has the sort `real` here; compare with the other
+    /// side if that matters.
     pub fn sort_of(&self, term: &Term) -> TypeId {
         match term {
             Term::Proc(_) => TypeId::PROC,
@@ -361,18 +376,18 @@ impl System {
             }
         }
     }
-    /// Whether anything is in memory: else the memory models are the same.
+    /// True if any symbol is in memory; otherwise the memory models coincide.
     pub fn has_memory(&self) -> bool {
         self.symbols.iter().any(|s| s.kind == Kind::Weak)
     }
 }
 
 impl Sum {
-    /// A number.
+    /// Creates a constant sum.
     pub fn constant(constant: BigRational) -> Sum {
         Sum { constant, terms: Vec::new() }
     }
-    /// The cell itself, if the sum is nothing else.
+    /// Returns the cell, if the sum consists of it alone.
     pub fn as_cell(&self) -> Option<&Access> {
         use num_traits::{One, Zero};
         match self.terms.as_slice() {
@@ -380,14 +395,14 @@ impl Sum {
             _ => None,
         }
     }
-    /// The number itself, if there are no cells.
+    /// Returns the number, if there are no cells.
     pub fn as_constant(&self) -> Option<&BigRational> {
         self.terms.is_empty().then_some(&self.constant)
     }
 }
 
 impl Update {
-    /// Whose cells it sets.
+    /// Returns the symbol of the updated cells.
     pub fn symbol(&self) -> SymbolId {
         match self {
             Update::Assign { symbol, .. } | Update::Cases { symbol, .. } => *symbol,
@@ -403,7 +418,7 @@ impl Update {
 }
 
 impl Sum {
-    /// Applies a map to all processes; cells that become equal are joined.
+    /// Applies a map to all processes; cells that become equal are combined.
     pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
         use num_traits::Zero;
         let mut terms: std::collections::BTreeMap<Access, BigRational> =
@@ -452,7 +467,7 @@ impl Atom {
 }
 
 impl Universal {
-    /// Applies a map to all processes, the bound one as well (which must stay a variable).
+    /// Applies a map to all processes, including the bound one (which must stay a variable).
     pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
         if let Proc::Var(v) = f(Proc::Var(self.var)) {
             self.var = v;
@@ -471,7 +486,7 @@ impl Value {
 }
 
 impl Update {
-    /// Applies a map to all processes, the bound ones as well (which must stay variables).
+    /// Applies a map to all processes, including the bound ones (which must stay variables).
     pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
         match self {
             Update::Assign { args, value, .. } => {

@@ -1,10 +1,9 @@
-//! Values of cells as 32 bits, and the tables behind them: numbers that are not small, contents of
-//! store buffers.
+//! Encoding of values of cells as 32 bits, with the tables of large numbers and of store buffers.
 //!
-//! A code means something for a sort: a process is its number from 0, a value of an enumeration its
-//! [`crate::system::ConsId`], an element of an abstract type its number, a small whole number its
-//! zigzag code. Other numbers (and all fractions) are interned. Tables only grow; threads share
-//! them. Invariant: equal values have equal codes.
+//! The meaning of a code depends on the sort: a process is its number from 0, a value of an
+//! enumeration its [`crate::system::ConsId`], an element of an abstract type its number, a small
+//! integer its zigzag code. Other numbers (including all fractions) are interned. Tables only grow;
+//! threads share them. Invariant: equal values have equal codes.
 
 use ahash::AHashMap;
 use num_bigint::BigInt;
@@ -13,13 +12,13 @@ use num_traits::ToPrimitive;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A value that nobody has asked for yet: any of its sort.
+/// An undetermined value of any sort.
 pub const ANY: u32 = u32::MAX;
 /// In an entry of a buffer: this cell is not written.
 pub const NOTHING: u32 = u32::MAX - 1;
 const LARGE: u32 = 1 << 30;
 
-/// A table of values with their numbers.
+/// A table of values with their ids.
 #[derive(Debug)]
 pub(crate) struct Interned<T: ?Sized> {
     table: RwLock<(AHashMap<Arc<T>, u32>, Vec<Arc<T>>)>,
@@ -32,7 +31,7 @@ impl<T: ?Sized> Default for Interned<T> {
 }
 
 impl<T: Eq + Hash + ?Sized> Interned<T> {
-    /// The number of a value.
+    /// Returns the id of a value.
     pub(crate) fn intern(&self, value: Arc<T>) -> u32 {
         if let Some(id) = self.table.read().unwrap_or_else(PoisonError::into_inner).0.get(&value) {
             return *id;
@@ -46,7 +45,7 @@ impl<T: Eq + Hash + ?Sized> Interned<T> {
         table.0.insert(value, id);
         id
     }
-    /// The value of a number that this table gave.
+    /// Returns the value of an id of this table.
     pub(crate) fn get(&self, id: u32) -> Arc<T> {
         self.table.read().unwrap_or_else(PoisonError::into_inner).1[id as usize].clone()
     }
@@ -57,21 +56,21 @@ impl<T: Eq + Hash + ?Sized> Interned<T> {
 pub(crate) struct Numbers(Interned<BigRational>);
 
 impl Numbers {
-    /// The code of a small whole number.
+    /// Returns the code of a small integer.
     pub(crate) fn small(value: i64) -> Option<u32> {
         let zigzag = ((value << 1) ^ (value >> 63)) as u64;
         (value.unsigned_abs() < 1 << 28).then_some(zigzag as u32)
     }
-    /// The small whole number of a code.
+    /// Returns the small integer of a code.
     pub(crate) fn as_small(code: u32) -> Option<i64> {
         (code < LARGE).then(|| i64::from(code >> 1) ^ -i64::from(code & 1))
     }
-    /// The code of a number.
+    /// Returns the code of a number.
     pub(crate) fn code(&self, value: &BigRational) -> u32 {
         let small = if value.is_integer() { value.to_i64().and_then(Self::small) } else { None };
         small.unwrap_or_else(|| LARGE + self.0.intern(Arc::new(value.clone())))
     }
-    /// The number of a code.
+    /// Returns the number of a code.
     pub(crate) fn number(&self, code: u32) -> BigRational {
         match Self::as_small(code) {
             Some(value) => BigRational::from(BigInt::from(value)),
@@ -80,16 +79,16 @@ impl Numbers {
     }
 }
 
-/// What one transition wrote: a value, or [`NOTHING`], for each cell of a shape.
+/// The writes of one transition: a value, or [`NOTHING`], for each cell of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
-    /// Which cells.
+    /// The set of cells.
     pub(crate) shape: u32,
-    /// What.
+    /// Their values.
     pub(crate) values: Box<[u32]>,
 }
 
-/// A value for people and for the prover.
+/// A decoded value, for output and for the prover.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Val {
     /// A process, from 0.
@@ -100,6 +99,6 @@ pub enum Val {
     Number(BigRational),
     /// An element of an abstract type.
     Element(u32),
-    /// Any value of the sort: nothing asked for it yet.
+    /// An undetermined value.
     Any,
 }

@@ -1,5 +1,5 @@
-//! The systems of `specs/cubicle`: read, printed and read again, and what the machines of two and
-//! three processes say of them. And what is refused, with its place.
+//! Tests of the systems of `specs/cubicle`: parsing, printing, and the results of the machines of
+//! two and three processes. Also rejected inputs, with their positions.
 
 use mu_base::{Budget, SourceId, SourceMap};
 use mu_cubicle::machine::{Machine, Memory, Setup};
@@ -22,7 +22,7 @@ fn read(name: &str) -> System {
     system
 }
 
-/// Whether an unsafe state is reachable with buffers of at most two entries.
+/// Returns whether an unsafe state is reachable with buffers of at most two entries.
 fn is_unsafe(system: &System, n: u32, memory: Memory) -> bool {
     let setup = Setup { buffer: Some(2), ..Setup::default() };
     let machine = Machine::new(system, n, memory, setup).unwrap_or_else(|d| panic!("{}", d));
@@ -77,7 +77,7 @@ init (p) { X = A && P[p] = A && W = 0 }
 
 #[test]
 fn faults_are_told_with_their_places() {
-    // What follows the head, the line and column of the fault (the head has six lines), and words
+    // The text after the head, the line and column of the fault (the head has six lines), and part
     // of the message.
     let faults = [
         ("unsafe (p) { P[p] = 3 }", 7, 21, "`3` is of type `int`, expected `t`"),

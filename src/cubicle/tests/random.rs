@@ -1,4 +1,5 @@
-//! Random systems: the machine against the naive interpreter, the printer against the parser.
+//! Tests on random systems: the machine against the naive interpreter, the printer against the
+//! parser.
 
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, SourceId};
@@ -14,7 +15,7 @@ use mu_model::{Model, Steps};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn seeds() -> std::ops::Range<u64> {
-    // MU_CHECK_SEED=n replays one seed, MU_CHECK_RUNS=n makes more of them.
+    // MU_CHECK_SEED=n replays one seed, MU_CHECK_RUNS=n sets their number.
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     match number("MU_CHECK_SEED") {
         Some(seed) => seed..seed + 1,
@@ -60,7 +61,8 @@ fn printed_systems_parse_to_themselves() {
 
 type Entries = Vec<Vec<Vec<(SymbolId, Vec<u32>, Val)>>>;
 
-/// A state as the values of its cells and the entries of its buffers, open cells as all values.
+/// Expands a state to the values of its cells and the entries of its buffers, enumerating open
+/// cells.
 fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
     let system = machine.system();
     let n = machine.processes();
@@ -96,7 +98,7 @@ fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
     out.into_iter().map(|cells| (cells, buffers.clone())).collect()
 }
 
-/// The same of a state of the oracle.
+/// Converts a state of the oracle likewise.
 fn told(state: &mu_cubicle::naive::State) -> (Vec<Val>, Entries) {
     #[allow(clippy::type_complexity)]
     let entry = |e: &std::collections::BTreeMap<(SymbolId, Vec<u32>), Val>| {
@@ -108,7 +110,7 @@ fn told(state: &mu_cubicle::naive::State) -> (Vec<Val>, Entries) {
     )
 }
 
-/// All states of a model and their steps; the choice of the initial state left out.
+/// Returns all states of a model and their steps, without the choice of the initial state.
 fn explored(
     model: &SystemModel<'_>,
 ) -> Result<BTreeMap<(Vec<Val>, Entries), BTreeSet<(String, (Vec<Val>, Entries))>>, Diagnostic> {
@@ -174,7 +176,7 @@ fn machine_and_oracle_reach_the_same_of_systems_of_the_grammar() {
             .unwrap_or_else(|d| panic!("seed {seed}: {}\n{tree}", d));
         assert_eq!(again, tree, "seed {seed}\n{text}");
         let Ok(system) = check(&tree) else { continue };
-        // The oracle enumerates values, and abstract types have no end of them.
+        // The oracle enumerates values, and abstract types have infinitely many.
         let open = |t: &mu_cubicle::system::TypeDecl| t.constructors.is_empty();
         if !system.types[4..].iter().any(open) && system.fixed <= 2 {
             compared += compare(seed, &text, &system);
@@ -186,10 +188,11 @@ fn machine_and_oracle_reach_the_same_of_systems_of_the_grammar() {
     );
 }
 
-/// Compares the machine with the oracle for two and three processes; how often.
+/// Compares the machine with the oracle for two and three processes. Returns the number of
+/// comparisons.
 fn compare(seed: u64, text: &str, system: &System) -> usize {
     let mut compared = 0;
-    // The numbers that `init` gives.
+    // The initial numbers.
     let numbers = grammar::BOUNDARIES
         .iter()
         .chain(&["0", "1/2", "5/4"])

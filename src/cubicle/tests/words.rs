@@ -1,11 +1,11 @@
-//! Random x86 programs with words at their bounds: the system for any number of threads, with two
-//! and three of them, against the machine with 32 bits.
+//! Tests on random x86 programs with words at their bounds: the system for any number of threads,
+//! instantiated for two and three, against the machine with 32-bit words.
 //!
-//! A program → whether a claim holds of some state, by the machine of programs (`program::machine`)
-//! and by that of systems. In the translation in which every word wraps both agree; in the one that
-//! assumes a bound they agree unless the system reaches a place that has no counterpart.
-//! Instructions come from the instruction table, so that a new one is generated at once.
-//! `MU_CHECK_SEED=n` replays a program, `MU_CHECK_RUNS=n` makes more.
+//! For each program, both the machine of programs (`program::machine`) and that of systems compute
+//! whether a claim holds in some state. If every word wraps in the translation, both agree. If it
+//! assumes a bound, they agree unless the system reaches a place without a counterpart.
+//! Instructions come from the instruction table, so that new ones are generated automatically.
+//! `MU_CHECK_SEED=n` replays a program, `MU_CHECK_RUNS=n` sets their number.
 
 mod machine;
 
@@ -34,14 +34,14 @@ const LITERALS: [&str; 12] = [
     "1073741824",
     "259",
 ];
-/// The conditions, by one suffix each.
+/// The conditions, one suffix for each.
 const CONDITIONS: [&str; 16] =
     ["e", "ne", "s", "ns", "b", "ae", "o", "no", "be", "a", "l", "ge", "le", "g", "p", "np"];
 const REGISTERS: [&str; 3] = ["eax", "ebx", "ecx"];
-/// States of an instance; larger ones are left out.
+/// Largest number of states of an instance; larger instances are skipped.
 const MOST: usize = 4_000;
 
-/// A program, and the mnemonics in it.
+/// A program with its mnemonics.
 struct Program {
     text: String,
     used: BTreeSet<String>,
@@ -57,7 +57,7 @@ fn program(random: &mut Random) -> Program {
     let mut code = String::new();
     let count = 3 + random.below(4);
     for at in 0..count {
-        // Jumps are what makes values seen. What has no counterpart as a system is seldom.
+        // Jumps make values observable. Instructions without a counterpart are rare.
         let jump = TABLE[TABLE.len() - 3];
         let any = TABLE[random.below(TABLE.len())];
         let refused =
@@ -143,8 +143,8 @@ fn program(random: &mut Random) -> Program {
     Program { text, used }
 }
 
-/// Whether some threads reach what is unsafe, by the machine of programs with words of 32 bits;
-/// none if that has too many states.
+/// Returns whether some threads reach an unsafe state on the machine of programs with 32-bit words;
+/// `None` if it has too many states.
 fn by_words(program: &nasm::X86Program) -> Option<bool> {
     let threads = program.program.threads.len();
     let mut watched = vec![Vec::new(); threads];
@@ -160,8 +160,8 @@ fn by_words(program: &nasm::X86Program) -> Option<bool> {
     machine::reaches_unsafe(program, &machine, MOST)
 }
 
-/// Which claim of the system some processes reach: one of the program's, one of places without
-/// counterpart, none; or nothing if there are too many states.
+/// Returns the claim that some processes reach: one of the program, one of places without a
+/// counterpart, or none; outer `None` if there are too many states.
 fn by_system(translation: &Translation, processes: u32) -> Option<Option<bool>> {
     let system = mu_cubicle::check(&translation.file)
         .unwrap_or_else(|d| panic!("{}\n{}", d, translation.file));
@@ -205,7 +205,7 @@ fn programs_with_words_at_their_bounds() {
         used.extend(words);
         let threads = if text.contains("$u") { 2 } else { 1 + (seed % 2) as usize };
         let Ok(machine) = nasm::parse(SourceId(0), &text, threads) else {
-            // What the machine does not take, no proof takes.
+            // The proof supports no more than the machine.
             assert!(
                 parametric::parse(SourceId(0), &text)
                     .and_then(|p| translate(&p, Options::default()))
@@ -233,7 +233,7 @@ fn programs_with_words_at_their_bounds() {
                         continue;
                     }
                 };
-            // A claim on memory is of one more thread.
+            // A claim on memory uses an additional thread.
             let extra = u32::from(translation.file.to_string().contains("Watch"));
             let Some(found) = by_system(&translation, threads as u32 + extra) else {
                 large += usize::from(wrapping);
@@ -272,9 +272,9 @@ fn programs_with_words_at_their_bounds() {
     }
 }
 
-/// A counter beyond the number of threads, and a thread that counts twice without a reset, are
-/// places without counterpart; a lock that is set in between has none, whose proof is of as many
-/// threads as keep it in a word.
+/// A counter beyond the number of threads, and a thread that counts twice without a reset, lead to
+/// places without a counterpart. A lock that is set in between does not; its proof is limited to
+/// the number of threads for which it stays in a word.
 #[test]
 fn what_the_number_of_threads_does_not_bound() {
     let text = |data: &str, code: &str| {

@@ -1,5 +1,5 @@
-//! x86 programs for any number of threads: the columns of x86-tso-programs' table, and what the
-//! machine of two and three processes says.
+//! Tests of x86 programs for any number of threads: the columns of x86-tso-programs' table, and the
+//! results of the machine of two and three processes.
 
 mod machine;
 
@@ -27,8 +27,8 @@ fn translated(
     Ok((file, system))
 }
 
-/// The least number of transitions, flushes not counted, to an unsafe state; none if there is no
-/// way.
+/// Returns the least number of transitions, without flushes, to an unsafe state; `None` if it is
+/// unreachable.
 fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
     let setup = Setup { buffer: Some(3), ..Setup::default() };
     let machine = Machine::new(system, n, Memory::Tso, setup).unwrap_or_else(|d| panic!("{}", d));
@@ -59,9 +59,9 @@ fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
 fn the_table_of_the_paper() {
     let split = Options { split_xchg: true, ..Options::default() };
     let plain = Options::default();
-    // More than the article has: a transition for each way to wrap, ghosts and places of what is
-    // assumed. A failed `cmpxchg` without `lock` stores nothing. Program (`unlocked`: without
-    // the prefix), registers, weak variables, transitions, length of the counterexample.
+    // More transitions than in the article: one for each kind of wrap, ghosts, and places of
+    // assumptions. A failed `cmpxchg` without `lock` stores nothing. Columns: program (`unlocked`:
+    // without the prefix), registers, weak variables, transitions, length of the counterexample.
     let rows = [
         ("naive_mutex_count_lock.asm", plain, 3, 2, 15, Some(12)),
         ("naive_mutex_count.asm", plain, 3, 2, 18, Some(12)),
@@ -121,7 +121,7 @@ fn registers_may_hold_anything_at_the_start() {
     assert!(start(any));
 }
 
-/// Jumps that read open flags: a label behind up to four of them is reached if and only if some
+/// Jumps that read open flags: the code after up to four of them is reachable if and only if some
 /// flags take none of them. Some flags may have been set before.
 #[test]
 fn open_flags_have_any_value() {
@@ -156,7 +156,8 @@ fn open_flags_have_any_value() {
     assert!(seen.iter().all(|n| *n > 50), "{seen:?}");
 }
 
-/// Whether two threads reach what is unsafe, by the machine of programs with numbers of 32 bits.
+/// Returns whether two threads reach an unsafe state on the machine of programs with 32-bit
+/// numbers.
 fn reached_with_bits(text: &str) -> bool {
     let program =
         mu_program::nasm::parse(SourceId(0), text, 2).unwrap_or_else(|d| panic!("{}\n{text}", d));
@@ -167,7 +168,7 @@ fn reached_with_bits(text: &str) -> bool {
 
 #[test]
 fn parity_is_that_of_the_lowest_byte() {
-    // The lowest bytes have two ones and three, the numbers three and four.
+    // The lowest bytes have two and three ones, the numbers three and four.
     for (n, jump, taken) in [
         (259, "jp", true),
         (259, "jnp", false),
@@ -188,7 +189,7 @@ fn parity_is_that_of_the_lowest_byte() {
     }
 }
 
-/// A counter sets the flags that its word sets, for each condition, after a comparison and after a
+/// A counter sets the same flags as its word, for each condition, after a comparison and after a
 /// step.
 #[test]
 fn flags_of_counters() {
@@ -213,7 +214,7 @@ fn flags_of_counters() {
                 let text = text.replace("eip[$t] = bad", claim);
                 let (_, mut system) = translated(&text, Options::default())
                     .unwrap_or_else(|d| panic!("{}\n{text}", d));
-                // The other claims are of places where the counter leaves its range.
+                // The other claims are about places where the counter leaves its range.
                 system.unsafes.truncate(1);
                 assert_eq!(
                     steps_to_unsafe(&system, 2).is_some(),
@@ -225,7 +226,7 @@ fn flags_of_counters() {
     }
 }
 
-/// The flags before a shift by 0 modulo 32 are those after it.
+/// A shift by 0 modulo 32 preserves the flags.
 #[test]
 fn shifts_that_keep_the_flags() {
     for (shift, kept) in [

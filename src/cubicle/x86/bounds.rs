@@ -1,13 +1,13 @@
-//! Variables that the number of threads bounds: counted up and down by locked instructions, set by
-//! others.
+//! Variables that the number of threads bounds: locked instructions increment and decrement them,
+//! other instructions set them.
 //!
-//! A spinlock counts the threads that wait: each takes one away, and whoever leaves sets it again.
-//! No wrap happens there with fewer than 2^31 threads, but that is no property of the values alone.
-//! So a ghost, a weak array of truth values, is set for a thread that counts and cleared for all
-//! when the variable is set, in the same transition: both reach memory at once. A thread that
-//! counts while its ghost is set goes to a place that is unsafe. If no thread ever gets there, each
-//! has counted at most once since the variable was set, so that it is at most the number of threads
-//! times the greatest step away from the values that it is set to.
+//! For example, a spinlock counts the waiting threads: each decrements it, and the thread that
+//! leaves sets it again. With fewer than 2^31 threads it does not wrap, but value analysis cannot
+//! show that. So a ghost, a weak array of Booleans, is set for a thread that counts and cleared for
+//! all threads when the variable is set, in the same transition, so that both reach memory
+//! together. A thread that counts while its ghost is set goes to an unsafe place. If that place is
+//! unreachable, each thread has counted at most once since the variable was set. Its distance from
+//! the set value is then at most the number of threads times the largest step.
 
 use super::values::{GREATEST, LEAST};
 use super::{SELF, Translator, capital, compare, constant, name};
@@ -17,32 +17,33 @@ use mu_program::parametric::{Instruction, Number, Operand};
 use mu_program::x86::table::{Kind, Unary};
 use std::collections::BTreeMap;
 
-/// The assumption must leave room for as many threads.
+/// The least bound on the number of threads that an assumption must allow.
 const FEWEST: i64 = 1 << 20;
 
 /// The ghost of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ghost {
-    /// The array of truth values.
+    /// The array of Booleans.
     pub(super) array: String,
-    /// The variable, as the program calls it.
+    /// The name of the variable in the program.
     pub(super) variable: String,
-    /// With as many threads the variable stays in a word.
+    /// Largest number of threads for which the variable stays in a word.
     pub(super) most_threads: u64,
 }
 
-/// An access to a variable that changes it.
+/// The change of a variable by an access.
 enum Change {
-    /// Steps from the first to the second number.
+    /// A step between these two numbers.
     Step(i64, i64),
-    /// Values from the first to the second number.
+    /// Assignment of a value between these two numbers.
     Set(i64, i64),
-    /// Anything.
+    /// Any change.
     Other,
 }
 
 impl Translator<'_> {
-    /// The variables that may wrap unless the number of threads bounds them, with their ghosts.
+    /// Returns the variables that may wrap unless the number of threads bounds them, with their
+    /// ghosts.
     pub(super) fn bounded(&self) -> BTreeMap<String, Ghost> {
         let shared = self.source.variables.iter().filter(|v| !v.per_thread && !v.counter);
         let mut found = BTreeMap::new();
@@ -63,7 +64,7 @@ impl Translator<'_> {
         }
         found
     }
-    /// The most threads with which a variable stays in a word, if it may leave it and each thread
+    /// Returns the largest number of threads for which a variable stays in a word if each thread
     /// counts at most once.
     fn most_threads(&self, variable: &str, initial: i64) -> Option<i64> {
         let (mut least, mut greatest) = (initial, initial);
@@ -85,7 +86,7 @@ impl Translator<'_> {
         (!inside && (down > 0 || up > 0))
             .then(|| of(least - LEAST, down).min(of(GREATEST - greatest, up)))
     }
-    /// What an instruction does to a variable.
+    /// Returns the changes of a variable by an instruction.
     fn changes(&self, at: usize, i: &Instruction, variable: &str) -> Vec<Change> {
         let is = |o: &Operand| matches!(o, Operand::Memory(v, _) if v == variable);
         let ends = |o: &Operand| self.analysis.operand(at, o).ends();
@@ -112,18 +113,18 @@ impl Translator<'_> {
             _ => Vec::new(),
         }
     }
-    /// The ghost of the variable that an instruction counts.
+    /// Returns the ghost of the variable that an instruction counts.
     pub(super) fn bound(&self, i: &Instruction) -> Option<&Ghost> {
         match i.operands.first() {
             Some(Operand::Memory(v, _)) if i.lock => self.bounds.get(v),
             _ => None,
         }
     }
-    /// True if the number of threads keeps the result of an instruction in a word.
+    /// True if the number of threads bounds the result of an instruction to a word.
     pub(super) fn is_bounded(&self, i: &Instruction) -> bool {
         self.bound(i).is_some()
     }
-    /// The condition that the acting thread has counted, or not.
+    /// Builds the condition that the acting thread has counted, or has not.
     pub(super) fn is_marked(&self, ghost: &Ghost, marked: bool) -> Expr {
         compare(
             Term::Cell(name(&ghost.array), vec![name(SELF)]),
@@ -131,17 +132,17 @@ impl Translator<'_> {
             constant(if marked { "True" } else { "False" }),
         )
     }
-    /// The update by which the acting thread counts.
+    /// Builds the update that marks the acting thread.
     pub(super) fn mark(&self, ghost: &Ghost) -> Update {
         let right = Right::Value(Value::Term(constant("True")));
         Update { by: None, name: name(&ghost.array), args: vec![name(SELF)], right }
     }
-    /// The update by which no thread has counted.
+    /// Builds the update that unmarks all threads.
     pub(super) fn unmark(&self, ghost: &Ghost) -> Update {
         let right = Right::Cases(vec![(None, Value::Term(constant("False")))]);
         Update { by: None, name: name(&ghost.array), args: vec![name("k")], right }
     }
-    /// True if some comparison or some sum may leave the words, so that sign and order differ.
+    /// True if some comparison or some sum may overflow, so that sign and order differ.
     pub(super) fn overflows(&self) -> bool {
         self.source.code.iter().enumerate().any(|(at, i)| {
             if self.analysis.at[at].is_none() || self.is_bounded(i) {

@@ -1,5 +1,5 @@
-//! Instructions on counters of threads as transitions: one cell for each thread, `True` in as many
-//! as the counter counts. See the head of [`super`].
+//! Translation of instructions on counters of threads: one cell for each thread, and the value is
+//! the number of cells with the value `True`.
 
 use super::flags::Flags;
 use super::{OTHER, SELF, Translator, capital, compare, constant, name, own, unsupported};
@@ -10,7 +10,7 @@ use mu_program::expr::BinOp;
 use mu_program::parametric::{Declaration, Instruction, Number, Operand};
 use mu_program::x86::table::{Kind, Unary};
 
-/// `cell = value` of the own thread's, the named other's cell of a counter.
+/// Builds `cell = value` for the acting thread's cell of a counter.
 fn mine(counter: &str, value: &str) -> Expr {
     compare(own(counter), Cmp::Eq, constant(value))
 }
@@ -19,7 +19,7 @@ fn others(counter: &str, thread: &str, value: &str) -> Expr {
     compare(Term::Cell(name(counter), vec![name(thread)]), Cmp::Eq, constant(value))
 }
 
-/// The same of all threads that are no parameters.
+/// Builds the same for all threads that are not parameters.
 fn all_others(counter: &str, value: &str) -> Expr {
     let q = Quantifier { all: true, other: true };
     Expr::Quantified(q, vec![name("u")], Box::new(others(counter, "u", value)))
@@ -36,7 +36,7 @@ fn write(counter: &str, thread: &str, value: &str) -> Update {
 }
 
 impl Translator<'_> {
-    /// An instruction whose first operand is a counter.
+    /// Translates an instruction with a counter as its first operand.
     pub(super) fn on_counter(
         &mut self,
         at: usize,
@@ -64,9 +64,9 @@ impl Translator<'_> {
                 Some(Kind::Compare(BinOp::Sub)),
                 [Operand::Immediate(n @ (Number::Literal(0) | Number::Threads), _)],
             ) => {
-                // All cells alike: the counter is 0 or N; else it is above or below that. Both are
-                // words without the sign bit, so the sign of the difference is that
-                // of the word, it is the carry, and nothing overflows.
+                // If all cells are equal, the counter is 0 or N; otherwise it is between. Both are
+                // words without the sign bit, so the sign of the difference is that of the word and
+                // the carry, and nothing overflows.
                 let (all, one, sign) = if *n == Number::Threads {
                     ("True", "False", -1)
                 } else {
@@ -124,8 +124,8 @@ impl Translator<'_> {
             ),
         }
     }
-    /// A locked step of a counter: each way has a guard, the flags' value, and whether the cell is
-    /// another thread's.
+    /// Adds the transitions of a locked step of a counter: each has a guard, the flags' value, and
+    /// true if it changes another thread's cell.
     fn count(
         &mut self,
         at: usize,
@@ -149,7 +149,7 @@ impl Translator<'_> {
                 [stored, self.flag_updates(&Flags::counted(flag)), vec![self.goes(&to)]].concat();
             self.add(format!("lock_{}{at}_{n}", i.word), &from, guard, updates, other);
         }
-        // A count of more threads than there are, or of less than none, has no cells.
+        // A count beyond the number of threads, or below zero, is not representable.
         let out =
             self.out(format!("the counter `{}` may leave the range from 0 to N", declared), i.span);
         let guard = vec![
@@ -169,9 +169,9 @@ fn decrements_without_flags(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
     ]
 }
 
-/// Whose cell is cleared, and whether all are clear then. The own one if it is set: which cells are
-/// set means nothing, so that the choice is free, and this one lets a proof say that a thread that
-/// has not counted down yet is still counted.
+/// Returns the cells that a decrement may clear, with the result that all are then clear. The
+/// thread's own cell is preferred if it is set. The choice is free, since the set of cells has no
+/// meaning, and this choice helps proofs: a thread that has not decremented is still counted.
 fn decrements(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
     vec![
         (vec![mine(counter, "True"), all_others(counter, "False")], 0, false),

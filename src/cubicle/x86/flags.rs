@@ -1,11 +1,12 @@
-//! Flags of instructions: which ones jumps read, how an operator sets them, when a jump is taken.
+//! Flags of instructions: flags that jumps read, the effect of operators on them, conditions of
+//! jumps.
 //!
-//! `ZF` holds a result, which is 0 where the zero flag is set. `SF` is negative where the sign flag
-//! is set; `LF` where sign and overflow differ, as the sum without a bound is: both are one array
-//! unless some result may overflow and jumps read both. If flags are open at the start and jumps
-//! read both, there is no `LF`: the tests compare `SF` with `OF`. `CF` is negative where the carry is set,
-//! `OF` is not 0 where the overflow is. Only flags that some jump reads are kept. Words have 32
-//! bits: an operator whose result may leave them has a case for each way to wrap.
+//! `ZF` contains a result that is 0 if the zero flag is set. `SF` is negative if the sign flag is
+//! set. `LF` is negative if sign and overflow differ, as for the unbounded sum. Both are one array
+//! unless some result may overflow and jumps read both. If flags are initially open and jumps read
+//! both, there is no `LF`, and tests compare `SF` with `OF`. `CF` is negative if the carry is set;
+//! `OF` is not 0 if the overflow is set. Only flags that some jump reads are represented. Words
+//! have 32 bits: an operator with a result that may leave them has a case for each kind of wrap.
 
 use super::values::{GREATEST, LEAST, Values, apply};
 use super::{Translator, compare, minus, number, own, plus, unsupported};
@@ -15,12 +16,13 @@ use mu_program::expr::{BinOp, Test, TestKind, Width, flags};
 use mu_program::parametric::Source;
 use mu_program::x86::table::Kind;
 
-/// The number of words.
+/// Number of words.
 const WORDS: i64 = 1 << 32;
-/// How many pairs of values of two operands may be told apart by cases.
+/// Limit on the pairs of operand values that are distinguished by cases; beyond it the operator is
+/// unsupported.
 const MOST_PAIRS: usize = 256;
 
-/// Flags that jumps and conditional moves read.
+/// The flags that jumps and conditional moves read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     pub(super) zero: bool,
@@ -29,7 +31,7 @@ pub(super) struct Needs {
     pub(super) carry: bool,
     pub(super) overflow: bool,
     pub(super) parity: bool,
-    /// True if `LF` is an array of its own.
+    /// True if `LF` is a separate array.
     pub(super) apart: bool,
     /// True if tests for "less" compare `SF` with `OF`.
     pub(super) compared: bool,
@@ -55,7 +57,7 @@ impl Needs {
         }
         needs
     }
-    /// The arrays, each with its value at the start: all flags are clear.
+    /// Returns the arrays with their initial values: all flags are clear.
     pub(super) fn arrays(self) -> Vec<(&'static str, i64)> {
         let all = [
             ("ZF", self.zero, 1),
@@ -71,36 +73,36 @@ impl Needs {
 /// One case of an operator.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    /// When it applies.
+    /// The condition under which it applies.
     pub(super) guard: Vec<Expr>,
     /// The result.
     pub(super) result: Term,
-    /// The flags; none: they stay as they are.
+    /// The flags; `None`: unchanged.
     pub(super) flags: Option<Flags>,
 }
 
 /// Flags of a case.
 #[derive(Clone, Debug)]
 pub(super) struct Flags {
-    /// The result, or what is 0 where it is 0.
+    /// The result, or a term that is 0 if the result is 0.
     result: Term,
     /// Negative where sign and overflow differ.
     less: Term,
-    /// Negative where the carry is set; none: as before.
+    /// Negative if the carry is set; `None`: unchanged.
     carry: Option<Term>,
     overflow: bool,
 }
 
 impl Flags {
-    /// Those of a result that neither overflows nor carries.
+    /// Returns the flags of a result without overflow and carry.
     pub(super) fn logical(result: Term) -> Self {
         Flags { less: result.clone(), result, carry: Some(number(0)), overflow: false }
     }
-    /// Those of a result of `inc` or `dec` that is 0 or greater; the carry stays.
+    /// Returns the flags of a non-negative result of `inc` or `dec`; the carry is unchanged.
     pub(super) fn counted(result: i64) -> Self {
         Flags { result: number(result), less: number(result), carry: None, overflow: false }
     }
-    /// Those of a difference of two words without the sign bit, of which the sign is known.
+    /// Returns the flags of a difference of two words without the sign bit, from its sign.
     pub(super) fn compared(sign: i64) -> Self {
         Flags {
             result: number(sign),
@@ -111,7 +113,7 @@ impl Flags {
     }
 }
 
-/// Operands of an operator: terms, and what they may hold.
+/// Operands of an operator, with their possible values.
 pub(super) struct Pair {
     pub(super) a: Term,
     pub(super) b: Term,
@@ -122,7 +124,7 @@ pub(super) struct Pair {
 }
 
 impl Translator<'_> {
-    /// The updates of the flags that are kept.
+    /// Returns the updates of the represented flags.
     pub(super) fn flag_updates(&self, flags: &Flags) -> Vec<Update> {
         let needs = self.needs;
         let mut out = Vec::new();
@@ -148,8 +150,8 @@ impl Translator<'_> {
         out
     }
 
-    /// The cases of an operator. `stores`: its result is stored, not only its flags. `bounded`: the
-    /// number of threads keeps it in a word.
+    /// Returns the cases of an operator. `stores`: its result is stored. `bounded`: the number of
+    /// threads bounds it to a word.
     pub(super) fn cases(
         &mut self,
         op: BinOp,
@@ -172,7 +174,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The cases of a sum or a difference.
+    /// Returns the cases of a sum or a difference.
     fn sums(
         &mut self,
         op: BinOp,
@@ -240,7 +242,8 @@ impl Translator<'_> {
         out
     }
 
-    /// The cases of an operator that is no sum: one for each pair of values, where these are few.
+    /// Returns the cases of an operator that is not a sum: one for each pair of values, if these
+    /// are few.
     fn listed(&self, op: BinOp, pair: &Pair, span: Span) -> Result<Vec<Case>, Diagnostic> {
         let few = pair.av.few().zip(pair.bv.few()).filter(|(x, y)| x.len() * y.len() <= MOST_PAIRS);
         let Some((x, y)) = few else {
@@ -261,7 +264,7 @@ impl Translator<'_> {
                 .map(|(term, _, n)| compare(term.clone(), Cmp::Eq, number(n)))
                 .collect();
             let bits = |n: i64| n as u64 & Width::W32.mask();
-            // A count of zero keeps all flags.
+            // A count of zero preserves all flags.
             let kept = op.flags(Width::W32, bits(v), bits(w), flags::CF) == flags::CF
                 && matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar)
                 && w & 31 == 0;
@@ -281,7 +284,7 @@ impl Translator<'_> {
         Ok(out)
     }
 
-    /// When a test of the flags passes, and when not; none: never.
+    /// Returns the conditions under which a test of the flags passes and fails; `None`: never.
     pub(super) fn condition(
         &self,
         at: usize,
@@ -322,9 +325,10 @@ impl Translator<'_> {
         Ok(if test.negated { (Some(no), Some(yes)) } else { (Some(yes), Some(no)) })
     }
 
-    /// When the lowest byte of the last result has an even number of ones, and when an odd one.
+    /// Returns the conditions for an even and an odd number of ones in the lowest byte of the last
+    /// result.
     fn parity(&self, at: usize, span: Span) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
-        // Where control never is, nothing happens.
+        // Unreachable code has no steps.
         let Some(facts) = &self.analysis.at[at] else { return Ok((None, None)) };
         let Some(results) = facts.results.few() else {
             let word = &self.source.code[at].word;
@@ -346,8 +350,8 @@ impl Translator<'_> {
     }
 }
 
-/// The carry of a sum or a difference, by the signs of the operands: what is negative where it is
-/// set; none if it stays as it was.
+/// Returns the carry of a sum or a difference by the signs of the operands: a term that is negative
+/// if it is set; `None` if it is unchanged.
 fn carries(op: BinOp, pair: &Pair, exact: &Term) -> Vec<(Vec<Expr>, Option<Term>)> {
     if matches!(op, BinOp::Inc | BinOp::Dec) {
         return vec![(Vec::new(), None)];
@@ -364,7 +368,7 @@ fn carries(op: BinOp, pair: &Pair, exact: &Term) -> Vec<(Vec<Expr>, Option<Term>
     let mut out = Vec::new();
     for (x, y) in sa.iter().flat_map(|x| sb.iter().map(move |y| (*x, *y))) {
         let carry = match (op, x, y) {
-            // A word with the sign bit is the greater one without signs.
+            // A word with the sign bit is greater in the unsigned order.
             (BinOp::Sub, true, false) | (BinOp::Add, false, false) => number(0),
             (BinOp::Sub, false, true) | (BinOp::Add, true, true) => number(-1),
             (BinOp::Sub, ..) => exact.clone(),

@@ -1,4 +1,4 @@
-//! Instructions on registers, shared data and thread data as transitions. See the head of
+//! Translation of instructions on registers, shared data and thread data to transitions. See
 //! [`super`].
 
 use super::flags::{Case, Flags, Pair};
@@ -12,7 +12,7 @@ use mu_program::parametric::{Instruction, Operand};
 use mu_program::x86::table::Kind;
 
 impl Translator<'_> {
-    /// An instruction whose first operand is no counter.
+    /// Translates an instruction with a first operand that is not a counter.
     pub(super) fn plain(&mut self, at: usize, i: &Instruction) -> Result<(), Diagnostic> {
         let Some(entry) = i.entry else { return Ok(()) };
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
@@ -76,7 +76,7 @@ impl Translator<'_> {
             (Kind::ExchangeAdd, [target, source @ Operand::Register(r, _)]) => {
                 let pair = self.pair(at, target, source)?;
                 let old = pair.a.clone();
-                // Of one register the sum is what stays.
+                // With one register as both operands, the sum remains.
                 let back = (!pair.same).then(|| Self::set(&self.register(r), old));
                 let cases = self.cases(
                     BinOp::Add,
@@ -108,8 +108,8 @@ impl Translator<'_> {
             ),
         }
     }
-    /// Two transitions: one with the updates where the flags pass a test, one that goes on where
-    /// they do not.
+    /// Adds two transitions: one with the updates if the flags pass a test, one without if they do
+    /// not.
     fn either(
         &mut self,
         at: usize,
@@ -129,7 +129,7 @@ impl Translator<'_> {
         }
         Ok(())
     }
-    /// The operands of an operator.
+    /// Returns the operands of an operator.
     fn pair(&mut self, at: usize, a: &Operand, b: &Operand) -> Result<Pair, Diagnostic> {
         let (av, bv) = (self.analysis.operand(at, a), self.analysis.operand(at, b));
         Ok(Pair { a: self.value(a)?, b: self.value(b)?, av, bv, same: same(a, b) })
@@ -146,7 +146,8 @@ impl Translator<'_> {
         }
         Ok(())
     }
-    /// Stores the results of the cases of an instruction; `more` happens when the operand is read.
+    /// Adds the transitions that store the results of an instruction's cases; `more` is an
+    /// additional update when the operand is read.
     fn modify(
         &mut self,
         at: usize,
@@ -280,7 +281,7 @@ impl Translator<'_> {
         let same = compare(x.clone(), Cmp::Eq, pair.a.clone());
         let differs = compare(x.clone(), Cmp::Neq, pair.a.clone());
         let equal = self.flag_updates(&Flags::logical(number(0)));
-        // Nothing is stored where they differ.
+        // If they differ, nothing is stored.
         let unequal = if pair.same {
             Vec::new()
         } else {
@@ -326,7 +327,7 @@ impl Translator<'_> {
     }
 }
 
-/// The name of the transition of a case: numbered from the second one on.
+/// Returns the name of the transition of a case, numbered from the second one on.
 fn numbered(word: &str, at: usize, case: usize) -> String {
     if case == 0 { format!("{word}{at}") } else { format!("{word}{at}_{case}") }
 }

@@ -1,28 +1,27 @@
-//! x86 programs for any number of threads as systems: x86-tso-programs (Conchon, Declerck, Zaïdi
-//! 2017), section 4.
+//! Translation of x86 programs for any number of threads to systems: x86-tso-programs (Conchon,
+//! Declerck, Zaïdi 2017), section 4.
 //!
-//! [`Source`] → syntax tree of a system. Places in the code are an enumeration, `PC` is where a
-//! thread is; a register is an array of numbers; shared data is a weak variable, thread data a weak
-//! array, a counter a weak array of truth values of which as many are `True` as it counts. An
-//! instruction is one transition; one that reads and writes memory without `lock` is two, with the
-//! value between them in `T`; a conditional jump is two.
+//! Input: [`Source`]. Output: the syntax tree of a system. Places in the code are an enumeration,
+//! and `PC` is the place of a thread; a register is an array of numbers; shared data is a weak
+//! variable, thread data a weak array, a counter a weak array of Booleans, and its value is the
+//! number of `True` cells. An instruction is one transition; one that reads and writes memory
+//! without `lock` is two, with the value between them in `T`; a conditional jump is two.
 //!
-//! Words have 32 bits. A number of the system is the number with a sign that has the bits of a
-//! word; where a result may leave the words ([`values`]), an instruction has a transition for each
-//! way to wrap ([`flags`]). A variable that locked instructions count up and down is followed by a
-//! ghost that marks which threads have done so since it was set ([`bounds`]): if none does so
-//! twice, the number of threads bounds it, and it does not wrap for as many threads as
-//! [`Translation::most_threads`] says. A counter that leaves the range from 0 to the number of
-//! threads, and a thread that counts twice, lead to places that are unsafe; what is found there is
-//! no answer about the program.
+//! Words have 32 bits. A number of the system is the signed value of a word. If a result may leave
+//! the words ([`values`]), an instruction has a transition for each kind of wrap ([`flags`]). A
+//! variable that locked instructions increment and decrement has a ghost that marks the threads
+//! that have done so since it was set ([`bounds`]). If no thread does so twice, the number of
+//! threads bounds the variable, and it does not wrap for up to [`Translation::most_threads`]
+//! threads. A counter that leaves the range from 0 to the number of threads, and a thread that
+//! counts twice, lead to unsafe places; reaching them is no answer about the program.
 //!
-//! What is in memory is what a thread sees that never does anything: a claim on memory is of one
-//! more thread.
+//! The content of memory is what a thread reads that never does anything, so a claim on memory has
+//! one additional thread.
 //!
-//! Where this departs from the paper: all that; a locked compare-and-exchange that fails waits for
-//! the empty buffer as well, as x86 does; a counter's decrement sets the flags. What has no
-//! counterpart is refused by name: parts of registers, computed addresses, bit operations on words
-//! that may have many values, steps of counters without `lock`.
+//! These are the differences from the paper, with two more: a locked compare-and-exchange that
+//! fails also waits for the empty buffer, as on x86; and a counter's decrement sets the flags.
+//! Constructs without a counterpart are rejected by name: parts of registers, computed addresses,
+//! bit operations on words with many possible values, steps of counters without `lock`.
 
 mod bounds;
 mod counters;
@@ -39,47 +38,48 @@ use mu_program::x86::table::Kind;
 use num_rational::BigRational;
 use std::collections::BTreeMap;
 
-/// How programs are read.
+/// Options of the translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Registers and flags hold anything at the start, instead of zero.
+    /// True if registers and flags have any initial value, instead of zero.
     pub any_registers: bool,
-    /// `xchg` with memory is atomic with the prefix `lock` only (x86 locks it anyway).
+    /// True if `xchg` with memory is atomic only with the prefix `lock` (x86 always locks it).
     pub split_xchg: bool,
-    /// Every word may wrap; no number of threads is assumed to bound a variable.
+    /// True if every word may wrap, so that no number of threads is assumed to bound a variable.
     pub wrapping: bool,
 }
 
-/// A program as a system, and what an answer about the system says of the program.
+/// A system with the data that relate its answers to the program.
 #[derive(Clone, Debug)]
 pub struct Translation {
     /// The system.
     pub file: File,
-    /// How many of its claims are the program's. The others are of places where the system has no
-    /// counterpart of what the program does.
+    /// Number of claims of the program. The other claims are about places without a counterpart of
+    /// the program's behaviour.
     pub claims: usize,
     /// The reasons of the other claims, in order, with the instruction.
     pub limits: Vec<(String, Span)>,
-    /// The most threads for which a proof of the system is one of the program; none: any number.
+    /// Largest number of threads for which a proof of the system is one of the program; `None`: any
+    /// number.
     pub most_threads: Option<u64>,
     /// True if a variable is assumed to be bounded by the number of threads.
     pub bounded: bool,
-    /// Instructions whose results may wrap.
+    /// Instructions with results that may wrap.
     pub wraps: Vec<Span>,
 }
 
-/// How large a system is, counted as x86-tso-programs does.
+/// The size of a system, with the columns of x86-tso-programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Arrays that are not in memory: places, flags, registers.
+    /// Number of arrays that are not in memory: places, flags, registers.
     pub registers: usize,
-    /// Symbols in memory.
+    /// Number of symbols in memory.
     pub weak: usize,
-    /// Transitions as written.
+    /// Number of transitions in the text.
     pub transitions: usize,
 }
 
-/// The columns of a system.
+/// Computes the columns of a system.
 pub fn columns(file: &File) -> Columns {
     let count = |test: fn(&Item) -> bool| file.items.iter().filter(|i| test(i)).count();
     Columns {
@@ -92,7 +92,8 @@ pub fn columns(file: &File) -> Columns {
 /// Translates a program.
 ///
 /// # Errors
-/// Instructions and operands that have no counterpart, with their places; unknown labels.
+///
+/// Instructions and operands without a counterpart, with their positions; unknown labels.
 pub fn translate(source: &Source, options: Options) -> Result<Translation, Diagnostic> {
     let mut translator = Translator::new(source, options)?;
     for at in 0..source.code.len() {
@@ -118,23 +119,23 @@ pub fn translate(source: &Source, options: Options) -> Result<Translation, Diagn
     })
 }
 
-/// The claim that some thread is at a place.
+/// Builds the claim that some thread is at a place.
 fn at_place(place: &str) -> Item {
     let at = compare(own("PC"), Cmp::Eq, constant(place));
     Item::Unsafe(vec![name(SELF)], at, Place::default())
 }
 
-/// Names of the system that no variable may have.
+/// Names that the system uses itself.
 const RESERVED: [&str; 9] = ["PC", "ZF", "SF", "LF", "CF", "OF", "T", "True", "False"];
 
-/// The thread that acts, and another one.
+/// The names of the acting thread and of another one.
 const SELF: &str = "t";
 const OTHER: &str = "o";
 
 struct Translator<'a> {
     source: &'a Source,
     options: Options,
-    /// The name of the place of each instruction, and of the end.
+    /// The place of each instruction, and of the end.
     points: Vec<String>,
     /// Places inside instructions.
     inner: Vec<String>,
@@ -142,19 +143,18 @@ struct Translator<'a> {
     needs: flags::Needs,
     /// Registers in use, in order.
     registers: Vec<String>,
-    /// Whether a value is carried from a read to a write.
+    /// True if a value is passed from a read to a write.
     carries: bool,
     transitions: Vec<Item>,
-    /// What words may hold.
+    /// The possible values of words.
     analysis: values::Analysis<'a>,
     /// Variables that the number of threads bounds, by name.
     bounds: BTreeMap<String, bounds::Ghost>,
-    /// Places where the system has no counterpart of what the program does: their names, the
-    /// reasons, the instructions.
+    /// Places without a counterpart of the program's behaviour: names, reasons, instructions.
     limits: Vec<(String, String, Span)>,
-    /// Instructions whose results may wrap.
+    /// Instructions with results that may wrap.
     wraps: Vec<Span>,
-    /// The place of the thread that sees what is in memory, if a claim needs it.
+    /// The place of the thread that reads memory, if a claim needs it.
     watch: Option<String>,
 }
 
@@ -180,7 +180,7 @@ fn compare(a: Term, cmp: Cmp, b: Term) -> Expr {
     Expr::Compare(a, cmp, b)
 }
 
-/// `a + b`, with what is simpler where one is a number.
+/// Builds `a + b`, simplified if one is a number.
 fn plus(a: Term, b: Term) -> Term {
     match (&a, &b) {
         (_, Term::Neg(n)) => Term::Sub(Box::new(a), n.clone()),
@@ -201,7 +201,7 @@ fn unsupported<T>(span: Span, message: impl Into<String>) -> Result<T, Diagnosti
     Err(Diagnostic::at(Stage::Unsupported, span, message))
 }
 
-/// A name with a capital first letter and no signs.
+/// Returns a name that begins with a capital letter and has only letters and digits.
 fn capital(text: &str) -> String {
     let clean: String =
         text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -231,8 +231,7 @@ impl<'a> Translator<'a> {
         }
         let end = if taken.iter().any(|t| t == "End") { "End_" } else { "End" };
         points.push(end.into());
-        // A place without an instruction is that of the next one, under the name of the first that
-        // has a label.
+        // A place without an instruction is the place of the next one, named after the first label.
         for i in (0..source.code.len()).rev() {
             if source.code[i].word.is_empty() {
                 let labelled = !source.code[i].labels.is_empty()
@@ -243,7 +242,7 @@ impl<'a> Translator<'a> {
                 points[i] = points[i + 1].clone();
             }
         }
-        // Names given to what comes later reach back.
+        // Names are propagated backwards.
         for i in (0..source.code.len()).rev() {
             if source.code[i].word.is_empty() {
                 points[i] = points[i + 1].clone();
@@ -269,7 +268,7 @@ impl<'a> Translator<'a> {
             translator.bounds = translator.bounded();
         }
         if translator.needs.sign && translator.needs.less {
-            // Open flags have any sign and any overflow, so neither follows from the other.
+            // Open flags have any sign and any overflow, so neither determines the other.
             translator.needs.compared = options.any_registers;
             translator.needs.overflow |= options.any_registers;
             translator.needs.apart = !options.any_registers && translator.overflows();
@@ -277,7 +276,7 @@ impl<'a> Translator<'a> {
         translator.name_clash()?;
         Ok(translator)
     }
-    /// Variables whose names, as names of the system, are those of others.
+    /// Rejects variables that would have the same name in the system.
     fn name_clash(&self) -> Result<(), Diagnostic> {
         let registers = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP"];
         for (i, v) in self.source.variables.iter().enumerate() {
@@ -313,7 +312,7 @@ impl<'a> Translator<'a> {
         }
         own
     }
-    /// The cell of memory of an operand: its name and indices.
+    /// Returns the memory cell of an operand: its name and indices.
     fn memory(&self, operand: &Operand) -> Option<(Name, Vec<Name>)> {
         match operand {
             Operand::Memory(v, _) if self.variable(v).is_some_and(|v| v.per_thread) => {
@@ -326,7 +325,7 @@ impl<'a> Translator<'a> {
             _ => None,
         }
     }
-    /// The value of an operand.
+    /// Returns the value of an operand.
     fn value(&mut self, operand: &Operand) -> Result<Term, Diagnostic> {
         if self.is_counter(operand).is_some() {
             let message = "a counter can be moved to 0 or N, incremented, decremented, and compared with 0 or N; its value cannot be read";
@@ -350,7 +349,7 @@ impl<'a> Translator<'a> {
             }
         }
     }
-    /// An update of an operand.
+    /// Builds an update of an operand.
     fn store(&mut self, operand: &Operand, value: Term) -> Result<Update, Diagnostic> {
         let (target, args) = match (self.memory(operand), operand) {
             (Some(cell), _) => cell,
@@ -364,7 +363,7 @@ impl<'a> Translator<'a> {
         };
         Ok(Update { by: None, name: target, args, right: Right::Value(Value::Term(value)) })
     }
-    /// The updates of an operand: a variable that the number of threads bounds is set anew.
+    /// Builds the updates of an operand, including the reset of ghosts.
     fn stores(&mut self, operand: &Operand, value: Term) -> Result<Vec<Update>, Diagnostic> {
         let mut out = vec![self.store(operand, value)?];
         if let Operand::Memory(v, _) = operand
@@ -385,7 +384,7 @@ impl<'a> Translator<'a> {
     fn goes(&self, to: &str) -> Update {
         Self::set("PC", constant(to))
     }
-    /// A place inside an instruction.
+    /// Returns a place inside an instruction.
     fn inside(&mut self, at: usize, letter: char) -> String {
         let mut own = format!("{}{letter}", self.points[at]);
         while self.points.contains(&own) {
@@ -396,13 +395,13 @@ impl<'a> Translator<'a> {
         }
         own
     }
-    /// A place where the system has no counterpart of what the program does.
+    /// Returns a place without a counterpart of the program's behaviour.
     fn out(&mut self, why: String, span: Span) -> String {
         let place = self.fresh("Out");
         self.limits.push((place.clone(), why, span));
         place
     }
-    /// A place with a name that nothing has.
+    /// Returns a place with a new name.
     fn fresh(&mut self, text: &str) -> String {
         let mut own = text.to_string();
         while self.points.contains(&own)
@@ -414,7 +413,7 @@ impl<'a> Translator<'a> {
         self.inner.push(own.clone());
         own
     }
-    /// Adds a transition from a place; `other` if it speaks of another thread.
+    /// Adds a transition from a place; `other` if it uses another thread.
     fn add(
         &mut self,
         called: String,
@@ -487,7 +486,7 @@ impl<'a> Translator<'a> {
         let body = if atoms.len() == 1 { atoms.remove(0) } else { Expr::And(atoms) };
         Ok(Item::Unsafe(threads, body, Place::default()))
     }
-    /// The place of a thread that does nothing, so that it sees what is in memory.
+    /// Returns the place of a thread that does nothing, so that it reads memory.
     fn watch(&mut self) -> String {
         if let Some(place) = &self.watch {
             return place.clone();
@@ -615,7 +614,7 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// The name of a thread of unsafe states as a process variable.
+/// Returns the process variable of a thread in unsafe states.
 fn thread_name(text: &str) -> String {
     let clean: String = text
         .chars()
@@ -626,7 +625,7 @@ fn thread_name(text: &str) -> String {
     if fits { clean } else { format!("t_{clean}") }
 }
 
-/// Refuses initial values that a counter cannot have, or that have no number.
+/// Rejects initial values that a counter cannot have, or that are not numbers.
 fn initial_values(source: &Source) -> Result<(), Diagnostic> {
     for v in &source.variables {
         match (v.counter, v.per_thread, v.initial) {
@@ -666,7 +665,8 @@ impl Translator<'_> {
         }
         self.plain(at, instruction)
     }
-    /// `lock` is for what reads and writes memory: its destination, for `xchg` either operand.
+    /// Checks that `lock` is on an instruction that reads and writes memory: its destination or,
+    /// for `xchg`, either operand.
     fn check_lock(&self, instruction: &Instruction) -> Result<(), Diagnostic> {
         let either = instruction.entry.is_some_and(|e| e.kind == Kind::Exchange);
         let targets = instruction.operands.iter().take(if either { 2 } else { 1 });

@@ -1,12 +1,12 @@
-//! Which values words may have: sets of a few, else ranges.
+//! Value analysis of words: small sets, otherwise ranges.
 //!
-//! A program for any number of threads → for each instruction what its registers and flags may
-//! hold, for each variable what is ever stored. Words have 32 bits and wrap; a word is the number
-//! with a sign that has its bits. All threads run one code, so memory has one set of values a
-//! variable, whoever writes and whenever; registers have one at each instruction. A set of more
-//! than [`MOST`] values becomes a range, and a range that grows ends at the bounds of a word, so
-//! that the fixed point is there after few rounds. Cost: rounds times instructions times pairs of
-//! values of two operands.
+//! Input: a program for any number of threads. Output: for each instruction the possible values of
+//! registers and flags, for each variable the values that are ever stored. Words have 32 bits and
+//! wrap; a word is represented by its signed value. All threads run one code, so memory has one set
+//! of values for each variable, independent of thread and time; registers have one at each
+//! instruction. A set of more than [`MOST`] values becomes a range, and a growing range is widened
+//! to the bounds of a word, so that the fixed point is reached after few rounds. Cost: rounds times
+//! instructions times pairs of values of two operands.
 
 use super::Options;
 use mu_program::expr::{BinOp, Width};
@@ -14,7 +14,7 @@ use mu_program::parametric::{Instruction, Number, Operand, Source};
 use mu_program::x86::table::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many values a set may have.
+/// Largest size of a set.
 const MOST: usize = 64;
 /// The least word.
 pub(super) const LEAST: i64 = i32::MIN as i64;
@@ -24,9 +24,9 @@ pub(super) const GREATEST: i64 = i32::MAX as i64;
 /// Values of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Values {
-    /// These.
+    /// One of these.
     Set(BTreeSet<i64>),
-    /// From the first to the second.
+    /// Between the first and the second.
     Range(i64, i64),
 }
 
@@ -36,14 +36,14 @@ impl Values {
     pub(super) fn one(n: i64) -> Self {
         Values::Set(BTreeSet::from([n]))
     }
-    /// The least and the greatest value.
+    /// Returns the least and the greatest value.
     pub(super) fn ends(&self) -> (i64, i64) {
         match self {
             Values::Set(s) => (s.first().copied().unwrap_or(0), s.last().copied().unwrap_or(0)),
             Values::Range(a, b) => (*a, *b),
         }
     }
-    /// The values, if they are few.
+    /// Returns the values, if they are few.
     pub(super) fn few(&self) -> Option<&BTreeSet<i64>> {
         if let Values::Set(s) = self { Some(s) } else { None }
     }
@@ -51,7 +51,7 @@ impl Values {
         let range = || (set.first().copied().unwrap_or(0), set.last().copied().unwrap_or(0));
         if set.len() <= MOST { Values::Set(set) } else { Values::Range(range().0, range().1) }
     }
-    /// Joins old values with new ones; a range that grows ends at the bounds of a word.
+    /// Joins two sets of values; a growing range is widened to the bounds of a word.
     fn join(&self, more: &Values) -> Values {
         if let (Values::Set(a), Values::Set(b)) = (self, more) {
             let all: BTreeSet<i64> = a.union(b).copied().collect();
@@ -62,7 +62,7 @@ impl Values {
         let (a, b) = (self.ends(), more.ends());
         Values::Range(if b.0 < a.0 { LEAST } else { a.0 }, if b.1 > a.1 { GREATEST } else { a.1 })
     }
-    /// The results of an operator before they wrap; `None` if it is no sum.
+    /// Returns the range of an operator's results before wrapping; `None` if it is not a sum.
     pub(super) fn exact(op: BinOp, a: &Values, b: &Values) -> Option<(i64, i64)> {
         let ((a, c), (b, d)) = (a.ends(), b.ends());
         match op {
@@ -71,7 +71,7 @@ impl Values {
             _ => None,
         }
     }
-    /// The results of an operator.
+    /// Returns the results of an operator.
     pub(super) fn apply(op: BinOp, a: &Values, b: &Values) -> Values {
         if let (Some(x), Some(y)) = (a.few(), b.few())
             && x.len() * y.len() <= MOST * MOST
@@ -82,7 +82,7 @@ impl Values {
         }
         match Values::exact(op, a, b) {
             Some((low, high)) if LEAST <= low && high <= GREATEST => Values::Range(low, high),
-            // The complement turns the range round.
+            // The complement reverses the range.
             None if op == BinOp::Xor && *b == Values::one(-1) => {
                 Values::Range(-1 - a.ends().1, -1 - a.ends().0)
             }
@@ -91,7 +91,7 @@ impl Values {
     }
 }
 
-/// The result of an operator on words.
+/// Returns the result of an operator on words.
 pub(super) fn apply(op: BinOp, a: i64, b: i64) -> i64 {
     Width::W32.signed(op.apply(
         Width::W32,
@@ -100,26 +100,26 @@ pub(super) fn apply(op: BinOp, a: i64, b: i64) -> i64 {
     ))
 }
 
-/// What is known before an instruction.
+/// The facts before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     registers: BTreeMap<String, Values>,
-    /// Results that the flags may come from.
+    /// The possible results that determine the flags.
     pub(super) results: Values,
 }
 
-/// What is known of a program.
+/// The facts about a program.
 pub(super) struct Analysis<'a> {
     source: &'a Source,
     options: Options,
-    /// What each variable may hold.
+    /// The possible values of each variable.
     pub(super) memory: BTreeMap<String, Values>,
-    /// Before each instruction; none where control never is.
+    /// The facts before each instruction; `None` if it is unreachable.
     pub(super) at: Vec<Option<Facts>>,
 }
 
 impl<'a> Analysis<'a> {
-    /// Analyses a program. Variables in `given` hold what is given, whatever is stored.
+    /// Analyses a program. Variables in `given` have the given values, independent of stores.
     pub(super) fn new(source: &'a Source, options: Options) -> Self {
         let mut analysis = Analysis {
             source,
@@ -139,7 +139,7 @@ impl<'a> Analysis<'a> {
         while analysis.round() {}
         analysis
     }
-    /// Goes through the code once. Returns true if something is new.
+    /// Analyses the code once. Returns true if something is new.
     fn round(&mut self) -> bool {
         let before = (self.at.clone(), self.memory.clone());
         for at in 0..self.source.code.len() {
@@ -188,7 +188,7 @@ impl<'a> Analysis<'a> {
             Operand::Immediate(Number::Threads, _) | Operand::Label(..) => Values::ALL,
         }
     }
-    /// What an operand of an instruction may hold.
+    /// Returns the possible values of an operand of an instruction.
     pub(super) fn operand(&self, at: usize, operand: &Operand) -> Values {
         self.at[at].as_ref().map_or(Values::ALL, |facts| self.value(facts, operand))
     }
@@ -205,7 +205,7 @@ impl<'a> Analysis<'a> {
             Operand::Immediate(..) | Operand::Label(..) => {}
         }
     }
-    /// What is known after an instruction.
+    /// Returns the facts after an instruction.
     fn step(&mut self, i: &Instruction, mut facts: Facts) -> Facts {
         let counter = |o: &Operand| matches!(o, Operand::Memory(v, _) if self.source.variables.iter().any(|d| d.counter && d.name == *v));
         let Some(kind) = i.entry.map(|e| e.kind) else { return facts };
@@ -231,7 +231,7 @@ impl<'a> Analysis<'a> {
                     _ => BinOp::Add,
                 };
                 let result = results(op, &a, &b, target == source || same(target, source));
-                // A shift whose count is 0 modulo 32 keeps the flags.
+                // A shift by 0 modulo 32 preserves the flags.
                 let keeps = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar)
                     && b.few().is_none_or(|counts| counts.iter().any(|n| n & 31 == 0));
                 facts.results = if keeps { facts.results.join(&result) } else { result.clone() };
@@ -266,7 +266,7 @@ impl<'a> Analysis<'a> {
                 facts.registers.insert("eax".into(), eax.join(&x));
                 self.store(&mut facts, target, stored);
             }
-            // Others have no counterpart in a system, which says so.
+            // Others have no counterpart in a system; the translation reports that.
             _ => {}
         }
         facts
@@ -278,7 +278,7 @@ pub(super) fn same(a: &Operand, b: &Operand) -> bool {
     matches!((a, b), (Operand::Register(x, _), Operand::Register(y, _)) if x == y)
 }
 
-/// The results of an operator, of one register with itself if `same`.
+/// Returns the results of an operator, of one register with itself if `same`.
 fn results(op: BinOp, a: &Values, b: &Values, same: bool) -> Values {
     match op {
         BinOp::Xor | BinOp::Sub if same => Values::one(0),

@@ -1,10 +1,10 @@
-//! Search of the machine of programs with store buffers, for tests that compare systems with it.
+//! Search on the machine of programs with store buffers, for tests that compare systems with it.
 
 use mu_program::machine::Machine;
 use mu_program::nasm::X86Program;
 use std::collections::HashSet;
 
-/// True if the machine reaches a state that the program calls unsafe; `None` if it has more than
+/// Returns whether the machine reaches an unsafe state of the program; `None` if it has more than
 /// `most` states.
 pub fn reaches_unsafe(program: &X86Program, machine: &Machine, most: usize) -> Option<bool> {
     let (mut seen, mut todo) = (HashSet::new(), vec![machine.initial()]);
