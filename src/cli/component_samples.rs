@@ -14,11 +14,11 @@ use mu_base::random::Random;
 use mu_base::source::SourceMap;
 use mu_base::{Diagnostic, Stage};
 use mu_process::linearise;
-use mu_regions::audit::Wanted;
-use mu_regions::counted;
-use mu_regions::crowd::Member;
+use mu_regions::audit::AuditRequest;
+use mu_regions::constant_counts;
+use mu_regions::thread_modular::LocalState;
 use mu_regions::sizes::SIZE;
-use mu_regions::{Audit, Case, Components, Crowd, Family, Instance, Study, audit_components};
+use mu_regions::{Audit, Case, Components, ThreadModularAbstraction, Family, Instance, Study, audit_components};
 use mu_syntax::template;
 use std::time::Duration;
 
@@ -66,12 +66,12 @@ impl ComponentText {
             mu_syntax::parse_specification(expanded.source, &expanded.text)
         };
         let (tree, above) = (parse(size)?, parse(size + 1)?);
-        let depends = |d: counted::Depends| {
+        let depends = |d: constant_counts::ValueDependence| {
             Diagnostic::new(Stage::Unsupported, format!("{} depends on `{}`", d.what, self.size))
         };
-        let names = counted::constants(size, &tree, &above).map_err(depends)?.names;
+        let names = constant_counts::constants(size, &tree, &above).map_err(depends)?.names;
         let spec = mu_process::typecheck::check_specification(&tree)?;
-        let process = session.linearise(&spec, &linearise::Options::of_any_number())?;
+        let process = session.linearise(&spec, &linearise::Options::unbounded_specification())?;
         Ok(Instance { process, names })
     }
 }
@@ -82,7 +82,7 @@ pub(super) struct ComponentAudit<'s, 'a> {
     pub model: &'a Abstract,
     pub studies: &'a [(&'s FormulaInstance, &'s Study<'s>)],
     /// By case: the local states of untracked components.
-    pub members: &'a [Vec<Member>],
+    pub members: &'a [Vec<LocalState>],
     pub samples: usize,
     pub seed: u64,
     /// The time for all samples.
@@ -174,7 +174,7 @@ impl ComponentAudit<'_, '_> {
     fn case(
         &self,
         (formula, study, case): (&FormulaInstance, &Study, &Case),
-        members: &[Member],
+        members: &[LocalState],
         instance: &Instance,
         (samples, seed): (usize, u64),
         enough: &dyn Fn() -> bool,
@@ -186,9 +186,9 @@ impl ComponentAudit<'_, '_> {
             self.model.families.iter().zip(formula.tracked.iter().copied()).collect();
         let regions = study.model(case)?;
         merged(&regions, &families, &mut |base| {
-            let crowd = Crowd::new(base, replicas, &order, members)?;
+            let crowd = ThreadModularAbstraction::new(base, replicas, &order, members)?;
             let process = &self.model.process;
-            let wanted = Wanted { study, case, base: &crowd, process, samples, seed, enough };
+            let wanted = AuditRequest { study, case, base: &crowd, process, samples, seed, enough };
             audit_components(&wanted, &Components { crowd: &crowd, members, instance })
         })
     }

@@ -289,7 +289,7 @@ impl Instances<'_> {
         cases: &[Vec<usize>],
         complete: Option<usize>,
     ) -> Result<Vec<Vec<usize>>, Diagnostic> {
-        let counting = mu_regions::counted::counting(&self.session.read(&self.args.model)?);
+        let counting = mu_regions::constant_counts::counting(&self.session.read(&self.args.model)?);
         let most =
             if self.names.iter().any(|n| counting.contains(n)) { MOST_LITERAL } else { usize::MAX };
         let numbers = self.literals.iter().copied().chain(numbers_in(&self.text.0.text));

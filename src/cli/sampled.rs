@@ -10,8 +10,8 @@ use super::pipeline::Session;
 use super::unbounded::{Abstract, Instance, merged};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
-use mu_regions::audit::Wanted;
-use mu_regions::crowd::Member;
+use mu_regions::audit::AuditRequest;
+use mu_regions::thread_modular::LocalState;
 use mu_regions::{Audit, Family, Study, audit};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub(super) fn check<'s>(
     model: &Abstract,
     (studies, members): (
         impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone,
-        &[Vec<Member>],
+        &[Vec<LocalState>],
     ),
     took: Duration,
 ) -> Result<Checked, Diagnostic> {
@@ -94,7 +94,7 @@ pub(super) fn check<'s>(
             let until = limit * seen / cases as u32;
             let regions = study.model(case)?;
             let found = merged(&regions, &families, &mut |base| {
-                audit(&Wanted {
+                audit(&AuditRequest {
                     study,
                     case,
                     base,

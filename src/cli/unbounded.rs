@@ -8,10 +8,10 @@
 //! cases that are true.
 //!
 //! For formulas with least fixed points, a proof that all runs terminate helps: see
-//! [`mu_regions::measure`], and [`mu_regions::ends`] for any number of components. A parameter that
-//! is the size of a sort ([`mu_regions::counted`]) gets a value that represents all values, and
+//! [`mu_regions::measure`], and [`mu_regions::termination`] for any number of components. A parameter that
+//! is the size of a sort ([`mu_regions::constant_counts`]) gets a value that represents all values, and
 //! constants that the formula does not distinguish are merged ([`mu_regions::sizes`]). If there are
-//! components for each constant, the distinguished ones are tracked ([`mu_regions::crowd`]).
+//! components for each constant, the distinguished ones are tracked ([`mu_regions::thread_modular`]).
 
 use super::args::{CheckArgs, Counting};
 use super::check::{prints_lines, publish, report_rejection, with_text, write_junit_of};
@@ -36,13 +36,13 @@ use mu_pbes::{Answer, Options, Verdict, check};
 use mu_process::linear::{LinearProcess, ParamRole};
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
-use mu_regions::counted::{self, Counted};
-use mu_regions::crowd::Member;
-use mu_regions::replicas::{MORE, with_list};
+use mu_regions::constant_counts::{self, ConstantCount};
+use mu_regions::thread_modular::LocalState;
+use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
 use mu_regions::sizes::SIZE;
 use mu_regions::{
-    Base, Crowd, Defined, Endless, Family, Least, Levels, Measure, Merged, Replicas, Study,
-    endless, least, measures, overloaded, with_parameters,
+    AbstractableModel, ThreadModularAbstraction, SymbolicConstants, TerminationResult, Family, Least, Levels, Measure, MergedConstants, Replicas, Study,
+    prove_termination, least, measures, overloaded, with_parameters,
 };
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
@@ -68,7 +68,7 @@ pub(super) struct Abstract {
     compiled: Compiled,
     /// The process before constants without a value became parameters, for checks of answers.
     pub process: LinearProcess,
-    defined: Defined,
+    defined: SymbolicConstants,
     /// Sorts of any size.
     pub families: Vec<Family>,
     /// A sort of any size that has components for each constant.
@@ -206,7 +206,7 @@ pub(super) fn run(
     if args.game.is_some() {
         return excludes("`--game`");
     }
-    if args.count != Counting::Merged {
+    if args.count != Counting::MergedConstants {
         return excludes("`--count`");
     }
     if args.checkpoints.folder().is_some() {
@@ -329,7 +329,7 @@ fn abstracted(
     names: &[String],
 ) -> Result<Abstract, Diagnostic> {
     let text = session.read(&args.model)?;
-    let can = counted::counting(&text);
+    let can = constant_counts::counting(&text);
     let sizes: Vec<String> = names.iter().filter(|n| can.contains(n)).cloned().collect();
     let expand = |session: &mut Session, more: Option<&String>| {
         let value = |name: &str, written: &str| match sizes.iter().find(|s| *s == name) {
@@ -356,7 +356,7 @@ fn abstracted(
     let (mut counted, mut crowd, mut text_of_crowd) = (Vec::new(), None, None);
     for name in &sizes {
         let above = parse(&expand(session, Some(name))?)?;
-        let found = counted::constants(SIZE, &tree, &above).map_err(|depends| {
+        let found = constant_counts::constants(SIZE, &tree, &above).map_err(|depends| {
             let text = format!(
                 "{} depends on `{name}`, which may only be the number of constants of one sort",
                 depends.what
@@ -364,7 +364,7 @@ fn abstracted(
             let error = Diagnostic::new(Stage::Unsupported, text);
             depends.span.map_or(error.clone(), |span| error.or_span(span))
         })?;
-        if !found.is_crowd() {
+        if !found.counts_components() {
             counted.push(found);
         } else if crowd.is_some() {
             let text = format!(
@@ -423,7 +423,7 @@ struct Linear {
     /// The process before constants without a value became parameters.
     plain: LinearProcess,
     process: LinearProcess,
-    defined: Defined,
+    defined: SymbolicConstants,
     /// The constants with a component each, and letters of lists.
     names: Vec<String>,
 }
@@ -435,13 +435,13 @@ impl Linear {
         session: &Session,
         tree: &Specification,
         constants: &[(String, String)],
-        crowd: Option<&Counted>,
+        crowd: Option<&ConstantCount>,
     ) -> Result<Self, Diagnostic> {
-        let larger = crowd.map(|counted| counted::of_any_number(tree, counted, MORE));
+        let larger = crowd.map(|counted| constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS));
         let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
         let spec = mu_process::typecheck::check_specification(tree)?;
         let options = if crowd.is_some() {
-            linearise::Options::of_any_number()
+            linearise::Options::unbounded_specification()
         } else {
             linearise::Options::of_any_size()
         };
@@ -463,14 +463,14 @@ impl Linear {
 /// Applies `then` to the model in which the constants of each sort beyond the tracked ones are
 /// merged.
 pub(super) fn merged<T>(
-    base: &dyn Base,
+    base: &dyn AbstractableModel,
     families: &[(&Family, usize)],
-    then: &mut dyn FnMut(&dyn Base) -> Result<T, Diagnostic>,
+    then: &mut dyn FnMut(&dyn AbstractableModel) -> Result<T, Diagnostic>,
 ) -> Result<T, Diagnostic> {
     match families.split_first() {
         None => then(base),
         Some(((family, tracked), rest)) => {
-            merged(&Merged::new(base, family, *tracked)?, rest, then)
+            merged(&MergedConstants::new(base, family, *tracked)?, rest, then)
         }
     }
 }
@@ -614,7 +614,7 @@ fn at_level(
                 .join(", ");
             let mut open = None;
             let found = merged(&regions, &families, &mut |base| {
-                let mut judge = |base: &dyn Base| {
+                let mut judge = |base: &dyn AbstractableModel| {
                     let start = Instant::now();
                     let answer =
                         verdict(session, args, base, &own, ends.proved, figures.symbolic_time)?;
@@ -674,16 +674,16 @@ fn valuation(session: &Session, values: &[(String, usize)]) -> Vec<usize> {
 /// list of all. Appends the local states of untracked components to `local_states`.
 fn for_each_order(
     session: &Session,
-    base: &dyn Base,
+    base: &dyn AbstractableModel,
     replicas: &Replicas,
     orders: &[Vec<usize>],
-    local_states: &mut Vec<Vec<Member>>,
-    judge: &mut dyn FnMut(&dyn Base) -> Result<bool, Diagnostic>,
+    local_states: &mut Vec<Vec<LocalState>>,
+    judge: &mut dyn FnMut(&dyn AbstractableModel) -> Result<bool, Diagnostic>,
 ) -> Result<bool, Diagnostic> {
-    let members = mu_regions::others(base, replicas)?;
+    let members = mu_regions::reachable_local_states(base, replicas)?;
     session.log(format!("components of any number: {} local states", members.len()));
     let Some(first) = orders.first() else { return Ok(true) };
-    let mut crowd = Crowd::new(base, replicas, first, &members)?;
+    let mut crowd = ThreadModularAbstraction::new(base, replicas, first, &members)?;
     for order in orders {
         crowd.arrange(order)?;
         if !judge(&crowd)? {
@@ -700,7 +700,7 @@ fn for_each_order(
 fn verdict(
     session: &Session,
     args: &CheckArgs,
-    base: &dyn Base,
+    base: &dyn AbstractableModel,
     formula: &TypedFormula,
     ends: bool,
     before: Option<Duration>,
@@ -760,7 +760,7 @@ fn runs_end(
         .map(|g| model.measures.iter().any(|m| m.summands.contains(&model.compiled.summand_of(g))))
         .collect();
     let mut ends = Termination::default();
-    let mut steps = Endless::default();
+    let mut steps = TerminationResult::default();
     if let Ok(study) = Study::new(&model.compiled, &model.defined, &formula, Levels::Coarse) {
         ends.proved = true;
         for case in study.cases() {
@@ -768,7 +768,7 @@ fn runs_end(
             let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
             let found = merged(&regions, &families, &mut |base| match &model.replicas {
                 Some(replicas) => {
-                    endless(base, replicas, &model.defined.rigid).map(|found| steps.with(found))
+                    prove_termination(base, replicas, &model.defined.rigid).map(|found| steps.with(found))
                 }
                 None => {
                     let options = session.explore_options(base, &args.without);
@@ -843,7 +843,7 @@ fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
 }
 
 /// Returns the lists that get shorter, as JSON.
-fn lists_as_json(model: &Abstract, steps: &Endless) -> Vec<Value> {
+fn lists_as_json(model: &Abstract, steps: &TerminationResult) -> Vec<Value> {
     let of = |at: &usize| {
         let (list, component) = parameter(model.compiled.process(), *at);
         json!({ "list": list, "component": component })

@@ -12,11 +12,11 @@
 //! Cost: one evaluation per sample for each query. There are few queries, because engines cache the
 //! answers.
 
-use crate::apart::Rooms;
-use crate::base::as_inside;
+use crate::separation::Capacities;
+use crate::base::delegate_to_inner;
 use crate::cuts::{Case, Grain, Line};
 use crate::numbers::{Layout, Layouts, has_bag};
-use crate::sample::{Sample, Wanted, samples};
+use crate::sample::{Sample, SampleRequest, samples};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, LabelId, OpId, VarId};
 use mu_base::{Diagnostic, Stage};
@@ -34,7 +34,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A symbolic parameter, by the number of its base.
-    Base(usize),
+    Parameter(usize),
     /// A value with the positions of its counters, if any.
     Value(Layout),
 }
@@ -50,7 +50,7 @@ pub struct GroupFacts {
     /// Literals that counters are compared with.
     pub literals: Vec<i64>,
     /// True if one of its expressions may use a symbolic parameter.
-    pub speaks: bool,
+    pub uses_symbolic: bool,
 }
 
 /// Results of the analysis for a compiled process.
@@ -110,9 +110,9 @@ impl<'a> Regions<'a> {
             reads.sort_unstable();
             reads.dedup();
             let own = &facts.groups[groups.len()];
-            let plain = !own.speaks && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
+            let plain = !own.uses_symbolic && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
             let reads_base =
-                |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Base(_));
+                |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Parameter(_));
             apart.push(plain && here.is_empty() && !reads.iter().any(reads_base));
             groups.push(Group {
                 requires: rest,
@@ -130,9 +130,9 @@ impl<'a> Regions<'a> {
     }
 
     fn start(&self) -> Result<Vec<u32>, Diagnostic> {
-        let mut thread = Thread::new(self);
+        let mut thread = Evaluator::new(self);
         let bound = self.line.reach().max(self.facts.start.growth) + 1;
-        let wanted = Wanted {
+        let wanted = SampleRequest {
             line: self.line,
             case: self.case,
             numbers: &[],
@@ -188,14 +188,14 @@ impl<'a> Regions<'a> {
 
     fn layout(&self, slot: Slot) -> &Layout {
         match &self.facts.contents[slot as usize] {
-            Content::Base(_) => &Layout::Counter,
+            Content::Parameter(_) => &Layout::Counter,
             Content::Value(layout) => layout,
         }
     }
 }
 
 impl Model for Regions<'_> {
-    as_inside!();
+    delegate_to_inner!();
     fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -203,7 +203,7 @@ impl Model for Regions<'_> {
         self.initial.clone()
     }
     fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(Thread::new(self))
+        Box::new(Evaluator::new(self))
     }
     fn symmetries(&self) -> &[Symmetry] {
         self.inner.symmetries()
@@ -225,7 +225,7 @@ type Samples = Rc<Vec<(Sample, Sample)>>;
 type SamplesKey = (Vec<(Grain, i64)>, Vec<i64>, i64);
 
 /// The evaluator of one thread.
-struct Thread<'m> {
+struct Evaluator<'m> {
     regions: &'m Regions<'m>,
     inner: Box<dyn Worker + 'm>,
     engine: Engine,
@@ -233,13 +233,13 @@ struct Thread<'m> {
     concrete: AHashMap<(Slot, u32, Vec<i64>), u32>,
     samples: AHashMap<SamplesKey, Samples>,
     /// Interval capacities, by the number of numbers.
-    rooms: AHashMap<usize, Option<Rooms>>,
+    rooms: AHashMap<usize, Option<Capacities>>,
     valuations: AHashMap<Vec<i64>, u32>,
     images: AHashMap<(Slot, u32, u32), u32>,
     labels: AHashMap<(LabelId, u32), LabelId>,
 }
 
-impl<'m> Thread<'m> {
+impl<'m> Evaluator<'m> {
     fn new(regions: &'m Regions<'m>) -> Self {
         Self {
             regions,
@@ -318,7 +318,7 @@ impl<'m> Thread<'m> {
         let regions = self.regions;
         match &regions.facts.contents[slot as usize] {
             Content::Value(Layout::None) => return Ok(value),
-            Content::Base(base) => {
+            Content::Parameter(base) => {
                 let sort = regions.signature().var(regions.facts.parameters[base - 1]).sort;
                 return Ok(regions
                     .inner
@@ -391,10 +391,10 @@ impl<'m> Thread<'m> {
             let rooms = self
                 .rooms
                 .entry(key.0.len())
-                .or_insert_with(|| Rooms::new(regions.line, regions.case, key.0.len()));
+                .or_insert_with(|| Capacities::new(regions.line, regions.case, key.0.len()));
             rooms.as_ref().and_then(|rooms| rooms.samples(regions.case, &key.0))
         } else {
-            samples(&Wanted {
+            samples(&SampleRequest {
                 line: regions.line,
                 case: regions.case,
                 numbers: &key.0,
@@ -430,7 +430,7 @@ impl<'m> Thread<'m> {
             let (own, rest) = left.split_at(counts[i]);
             left = rest;
             let concrete = match &regions.facts.contents[slot as usize] {
-                Content::Base(base) => {
+                Content::Parameter(base) => {
                     self.with_numbers(slot, value, &[sample.valuation[*base]])?
                 }
                 Content::Value(Layout::None) => value,
@@ -460,12 +460,12 @@ impl<'m> Thread<'m> {
     }
 }
 
-impl Worker for Thread<'_> {
+impl Worker for Evaluator<'_> {
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
         let regions = self.regions;
         let (mut numbers, mut counts) = (Vec::new(), Vec::new());
         for (&slot, &value) in regions.groups[group].reads.iter().zip(reads) {
-            if matches!(regions.facts.contents[slot as usize], Content::Base(_)) {
+            if matches!(regions.facts.contents[slot as usize], Content::Parameter(_)) {
                 counts.push(0);
                 continue;
             }

@@ -2,7 +2,7 @@
 //!
 //! All of them number states, groups and labels identically, and values are normal forms of one
 //! table, so abstractions can be stacked: counters to regions ([`crate::Regions`]), constants of a
-//! sort of any size merged ([`crate::Merged`]).
+//! sort of any size merged ([`crate::MergedConstants`]).
 
 use crate::abstraction::Regions;
 use ahash::AHashMap;
@@ -18,7 +18,7 @@ use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 
 /// A model that an abstraction can build on.
-pub trait Base: Model + ActionLabels + crate::audit::cover::Concretise {
+pub trait AbstractableModel: Model + ActionLabels + crate::audit::cover::Concretise {
     /// Returns the compiled process at the bottom.
     fn compiled(&self) -> &Compiled;
     /// Returns the constants of a sort that occur in its values.
@@ -53,7 +53,7 @@ pub trait Base: Model + ActionLabels + crate::audit::cover::Concretise {
 
 /// Functions that an abstraction delegates to the model `inner` under it: slots, labels, values,
 /// components.
-macro_rules! as_inside {
+macro_rules! delegate_to_inner {
     () => {
         fn slots(&self) -> &[mu_model::SlotInfo] {
             self.inner.slots()
@@ -75,7 +75,7 @@ macro_rules! as_inside {
         }
     };
 }
-pub(crate) use as_inside;
+pub(crate) use delegate_to_inner;
 
 /// Returns the constructors without arguments, in the order of their declaration.
 pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
@@ -83,13 +83,13 @@ pub fn constants(signature: &Signature, sort: SortId) -> Vec<OpId> {
     all.iter().copied().filter(|op| signature.op(*op).sort == sort).collect()
 }
 
-impl Base for Compiled {
+impl AbstractableModel for Compiled {
     fn compiled(&self) -> &Compiled {
         self
     }
 }
 
-impl Base for Regions<'_> {
+impl AbstractableModel for Regions<'_> {
     fn compiled(&self) -> &Compiled {
         self.inner()
     }
@@ -104,16 +104,16 @@ pub(crate) fn packed(numbers: &[usize]) -> Option<u64> {
 
 /// Evaluator of the inner model with a cache. Concretisations of different queries often coincide,
 /// especially for a state and its symmetric images.
-pub(crate) struct Inside<'m> {
+pub(crate) struct CachedInner<'m> {
     pub worker: Box<dyn Worker + 'm>,
     known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
 }
 
 /// Limit on the number of cached answers; beyond it the cache is cleared.
-const MOST_KNOWN: usize = 400_000;
+const MAX_CACHED: usize = 400_000;
 
-impl<'m> Inside<'m> {
-    pub fn new(base: &'m dyn Base) -> Self {
+impl<'m> CachedInner<'m> {
+    pub fn new(base: &'m dyn AbstractableModel) -> Self {
         Self { worker: base.worker(), known: AHashMap::new() }
     }
 
@@ -126,7 +126,7 @@ impl<'m> Inside<'m> {
         let mut steps = Steps::default();
         self.worker.steps(group, &key.1, &mut steps)?;
         let steps = Rc::new(steps);
-        if self.known.len() >= MOST_KNOWN {
+        if self.known.len() >= MAX_CACHED {
             self.known.clear();
         }
         self.known.insert(key, steps.clone());

@@ -62,7 +62,7 @@ impl Test {
 
 /// A test with the outcomes that are distinguished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct Distinction {
     /// The test.
     pub test: Test,
     /// True if less and equal are distinguished.
@@ -71,7 +71,7 @@ pub struct Asked {
     pub greater: bool,
 }
 
-impl Asked {
+impl Distinction {
     /// Distinguishes all orders of two terms.
     pub fn order(a: Term, b: Term) -> Self {
         Self { test: Test(a, b), less: true, greater: true }
@@ -131,7 +131,7 @@ pub struct Line {
     /// The cuts, ascending as terms.
     pub cuts: Vec<Term>,
     /// Further tests on which valuations of one case agree.
-    pub tests: Vec<Asked>,
+    pub tests: Vec<Distinction>,
     /// Predicates that distinguish numbers of labels and of unordered slots.
     pub predicates: Vec<Predicate>,
 }
@@ -182,17 +182,17 @@ impl Line {
     /// Returns all tests on which valuations of one case agree, including joined cases, ascending:
     /// the requested tests, and the comparison of each cut with zero, because a number is never
     /// below zero.
-    fn asked(&self) -> BTreeMap<Test, Asked> {
-        let at_zero = self.cuts.iter().map(|c| Asked::side(*c, Term::literal(0)));
+    fn asked(&self) -> BTreeMap<Test, Distinction> {
+        let at_zero = self.cuts.iter().map(|c| Distinction::side(*c, Term::literal(0)));
         let cuts = self
             .cuts
             .iter()
             .enumerate()
             .flat_map(|(i, a)| self.cuts[i + 1..].iter().map(move |b| Test(*a, *b)));
-        let cuts = cuts.map(|test| Asked { test, less: false, greater: false });
-        let mut all: BTreeMap<Test, Asked> = BTreeMap::new();
+        let cuts = cuts.map(|test| Distinction { test, less: false, greater: false });
+        let mut all: BTreeMap<Test, Distinction> = BTreeMap::new();
         for asked in
-            self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Asked::ordered)
+            self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Distinction::ordered)
         {
             let known = all.entry(asked.test).or_insert(asked);
             known.less |= asked.less;
@@ -259,7 +259,7 @@ impl Line {
     /// Computes cases that cover all valuations, each with as few coinciding cuts as possible. It
     /// includes the others, with empty intervals.
     pub fn joined(&self) -> Vec<Case> {
-        let asked: Vec<Asked> = self.asked().into_values().collect();
+        let asked: Vec<Distinction> = self.asked().into_values().collect();
         let equal = |case: &Case| case.outcome.iter().filter(|o| o.allows(Ordering::Equal)).count();
         let mut cases = self.cases();
         cases.sort_by_key(equal);

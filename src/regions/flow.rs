@@ -97,7 +97,7 @@ pub struct Flow<'a> {
     /// without a common meaning.
     pub(crate) own: Vec<Vec<(VarId, Type)>>,
     /// Operations that may use a symbolic constant in their evaluation.
-    speaks: AHashSet<OpId>,
+    uses_symbolic: AHashSet<OpId>,
     /// Constants that one equation defines as a literal.
     constants: AHashMap<OpId, i64>,
     calls: Calls,
@@ -125,7 +125,7 @@ impl<'a> Flow<'a> {
             rigid: rigid.iter().copied().collect(),
             grows: AHashMap::new(),
             own: Vec::new(),
-            speaks: rigid.iter().copied().collect(),
+            uses_symbolic: rigid.iter().copied().collect(),
             constants: AHashMap::new(),
             calls: Calls::default(),
             inside: AHashMap::new(),
@@ -155,17 +155,17 @@ impl<'a> Flow<'a> {
         }
         flow.equation = None;
         loop {
-            let before = flow.speaks.len();
+            let before = flow.uses_symbolic.len();
             for equation in &data.equations {
                 let mut found = false;
-                let mut see = |op| found |= flow.speaks.contains(&op);
+                let mut see = |op| found |= flow.uses_symbolic.contains(&op);
                 equation.rhs.each_op(&mut see);
                 equation.condition.iter().for_each(|c| c.each_op(&mut see));
                 if found {
-                    flow.speaks.extend(equation.lhs.head());
+                    flow.uses_symbolic.extend(equation.lhs.head());
                 }
             }
-            if flow.speaks.len() == before {
+            if flow.uses_symbolic.len() == before {
                 return flow;
             }
         }
@@ -249,15 +249,15 @@ impl<'a> Flow<'a> {
     }
 
     /// True if the evaluation of an expression may use a symbolic constant.
-    pub fn speaks(&self, e: &Expr) -> bool {
+    pub fn uses_symbolic(&self, e: &Expr) -> bool {
         let mut found = false;
-        e.each_op(&mut |op| found |= self.speaks.contains(&op));
+        e.each_op(&mut |op| found |= self.uses_symbolic.contains(&op));
         found
     }
 
     /// True if an operation is a symbolic parameter, or is defined through one.
-    pub fn speaks_of(&self, op: OpId) -> bool {
-        self.speaks.contains(&op)
+    pub fn is_symbolic(&self, op: OpId) -> bool {
+        self.uses_symbolic.contains(&op)
     }
 
     fn equation(&mut self, equation: &mu_data::expr::Equation) {

@@ -7,38 +7,38 @@
 //! If it is false in one, nothing follows, because the abstract model may have steps that no
 //! instance has. docs/unbounded.md contains the proof, with the literature.
 //!
-//! Pipeline: [`overloads`] rejects names with a meaning that depends on a value; [`rigid`] converts
+//! Pipeline: [`overloads`] rejects names with a meaning that depends on a value; [`symbolic_constants`] converts
 //! the constants to parameters of the process; [`flow`] finds the numbers that flow together with
 //! them, and checks that these are only copied, compared and increased by literals; [`rewrite`] and
-//! [`ask`] find the numbers that the formula distinguishes; [`cuts`] cuts the number line there;
-//! [`sample`] finds enough concrete numbers for each query, or [`apart`] fewer if possible;
+//! [`formula_constants`] find the numbers that the formula distinguishes; [`cuts`] cuts the number line there;
+//! [`sample`] finds enough concrete numbers for each query, or [`separation`] fewer if possible;
 //! [`abstraction`] unites the concrete answers, and tests that they are enough; [`measure`] finds
 //! steps that no run takes infinitely often. For sorts with any number of constants, [`sizes`]
-//! finds the constants that a formula distinguishes, and [`merged`] merges the others. If each such
-//! constant has components, [`replicas`] finds them, [`crowd`] tracks some of them and represents
-//! the rest by the local states of [`others`], with [`words`] for lists; [`ends`] proves that all
+//! finds the constants that a formula distinguishes, and [`merged_constants`] merges the others. If each such
+//! constant has components, [`replicas`] finds them, [`thread_modular`] tracks some of them and represents
+//! the rest by the local states of [`local_states`], with [`words`] for lists; [`termination`] proves that all
 //! runs terminate. The abstractions can be stacked ([`base`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;
-pub mod apart;
-pub mod ask;
+pub mod separation;
+pub mod formula_constants;
 pub mod audit;
 pub mod base;
-pub mod counted;
-pub mod crowd;
+pub mod constant_counts;
+pub mod thread_modular;
 pub mod cuts;
-pub mod ends;
+pub mod termination;
 pub mod flow;
 pub mod growth;
 pub mod measure;
-pub mod merged;
+pub mod merged_constants;
 pub mod numbers;
-pub mod others;
+pub mod local_states;
 pub mod overloads;
 pub mod replicas;
 pub mod rewrite;
-pub mod rigid;
+pub mod symbolic_constants;
 pub mod sample;
 pub mod sizes;
 pub mod study;
@@ -47,15 +47,15 @@ pub mod words;
 pub use abstraction::Regions;
 pub use audit::components::{Components, Instance, audit_components};
 pub use audit::{Audit, audit};
-pub use base::Base;
-pub use crowd::Crowd;
+pub use base::AbstractableModel;
+pub use thread_modular::ThreadModularAbstraction;
 pub use cuts::Case;
-pub use ends::{Endless, Least, endless, least};
+pub use termination::{TerminationResult, Least, prove_termination, least};
 pub use measure::{Measure, measures};
-pub use merged::Merged;
-pub use others::others;
+pub use merged_constants::MergedConstants;
+pub use local_states::reachable_local_states;
 pub use overloads::overloaded;
 pub use replicas::Replicas;
-pub use rigid::{Defined, Rigid, with_parameters};
+pub use symbolic_constants::{SymbolicConstants, SymbolicConstant, with_parameters};
 pub use sizes::{Assigned, Family};
 pub use study::{Levels, Study};

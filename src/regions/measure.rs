@@ -11,7 +11,7 @@
 //! Invariant: each infinite run of the process, for each value of the constants, has a suffix
 //! without steps of the summands of a measure.
 
-use crate::rigid::Rigid;
+use crate::symbolic_constants::SymbolicConstant;
 use ahash::AHashMap;
 use mu_base::ids::VarId;
 use mu_data::expr::{Expr, ExprKind};
@@ -62,7 +62,7 @@ fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
 }
 
 /// True if an expression consists of literals and symbolic constants.
-fn is_bound(e: &Expr, rigid: &[Rigid]) -> bool {
+fn is_bound(e: &Expr, rigid: &[SymbolicConstant]) -> bool {
     let mut free = Vec::new();
     e.free_vars(&mut free);
     free.iter().all(|v| rigid.iter().any(|r| r.var == *v))
@@ -70,7 +70,7 @@ fn is_bound(e: &Expr, rigid: &[Rigid]) -> bool {
 
 /// Returns the bound that a condition implies for a parameter (below, or not above), if there is
 /// one.
-fn bound(signature: &Signature, guard: &Expr, var: VarId, rigid: &[Rigid]) -> Option<Expr> {
+fn bound(signature: &Signature, guard: &Expr, var: VarId, rigid: &[SymbolicConstant]) -> Option<Expr> {
     guard.conjuncts(signature).iter().find_map(|c| {
         let (builtin, args) = c.as_builtin(signature)?;
         let (low, high) = match (builtin, args) {
@@ -118,7 +118,7 @@ pub(crate) enum Change {
 /// Returns the effect of a summand on a parameter.
 pub(crate) fn change(
     process: &LinearProcess,
-    rigid: &[Rigid],
+    rigid: &[SymbolicConstant],
     summand: usize,
     param: usize,
 ) -> Change {
@@ -133,7 +133,7 @@ pub(crate) fn change(
 }
 
 /// Computes all measures.
-pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
+pub fn measures(process: &LinearProcess, rigid: &[SymbolicConstant]) -> Vec<Measure> {
     let mut found = Vec::new();
     for p in 0..process.params.len() {
         if rigid.iter().any(|r| r.param == p) {

@@ -1,7 +1,7 @@
 //! Replicated components: one or several for each constant of a sort of any size.
 //!
-//! Input: a compiled process with [`SIZE`] such constants that have components and [`MORE`] that
-//! have none ([`crate::counted`]), the specification, the process for one more constant. Output:
+//! Input: a compiled process with [`SIZE`] such constants that have components and [`EXTRA_CONSTANTS`] that
+//! have none ([`crate::constant_counts`]), the specification, the process for one more constant. Output:
 //! [`Replicas`]: the owner of each slot and summand, the number of identities that participate in
 //! one step, and the operations of steps on lists of identities ([`crate::words`]).
 //!
@@ -13,7 +13,7 @@
 //! traversed. So the process for any number of identities has these summands, once for each choice
 //! of identities. Cost: the text of the summands, for each identity.
 
-use crate::rigid::replace;
+use crate::symbolic_constants::replace;
 use crate::sizes::{Family, SIZE};
 use crate::study::is_read;
 use crate::words::{Lists, Uses};
@@ -31,7 +31,7 @@ use mu_process::spec::ProcSpec;
 use std::collections::BTreeSet;
 
 /// Number of additional constants without components: letters of lists.
-pub const MORE: usize = 40;
+pub const EXTRA_CONSTANTS: usize = 40;
 
 /// The replicated components of a process.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct Replicas {
     /// The slot of the list of all identities, if there is one.
     pub all: Option<Slot>,
     /// The uses of identities by each group.
-    pub groups: Vec<Joint>,
+    pub groups: Vec<GroupIdentities>,
     /// Largest number of identities that participate in a step.
     pub most: usize,
     /// The constructors of lists of identities: empty list, and cons.
@@ -56,7 +56,7 @@ pub struct Replicas {
 
 /// Uses of identities by a group.
 #[derive(Clone, Debug, Default)]
-pub struct Joint {
+pub struct GroupIdentities {
     /// The identities with participating components.
     pub identities: Vec<usize>,
     /// Its operations on lists.
@@ -294,9 +294,9 @@ impl Replicas {
                 return refused(text, summand.span());
             }
             let sums = summand.sum_vars.iter().filter(over).count();
-            let mut joint = Joint {
+            let mut joint = GroupIdentities {
                 identities: shape.identities(at).into_iter().collect(),
-                ..Joint::default()
+                ..GroupIdentities::default()
             };
             let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
             let mut looked = AHashSet::new();
@@ -580,14 +580,14 @@ impl<'p> Shape<'p> {
     fn summand(&self, at: usize, rename: &dyn Fn(usize) -> usize) -> String {
         let summand = &self.process.summands[at];
         let signature = &self.process.data.signature;
-        let mut bare = Writer { shape: self, rename, vars: None };
+        let mut bare = CanonicalPrinter { shape: self, rename, vars: None };
         let mut conjuncts: Vec<(String, Expr)> =
             summand.guard.conjuncts(signature).into_iter().map(|e| (bare.text(&e), e)).collect();
         conjuncts.sort_by(|a, b| a.0.cmp(&b.0));
         let mut updates: Vec<(String, &Expr)> =
             summand.updates.iter().map(|u| (self.param(u.0, rename), &u.1)).collect();
         updates.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut writer = Writer { shape: self, rename, vars: Some(Vec::new()) };
+        let mut writer = CanonicalPrinter { shape: self, rename, vars: Some(Vec::new()) };
         let mut text: Vec<String> = conjuncts.iter().map(|c| writer.text(&c.1)).collect();
         for act in &summand.actions {
             let args: Vec<String> = act.args.iter().map(|e| writer.text(e)).collect();
@@ -606,7 +606,7 @@ impl<'p> Shape<'p> {
 
     /// Returns the initial values by parameter.
     fn initial(&self, rename: &dyn Fn(usize) -> usize) -> Vec<(String, String)> {
-        let mut writer = Writer { shape: self, rename, vars: None };
+        let mut writer = CanonicalPrinter { shape: self, rename, vars: None };
         let last = self.process.params.iter().enumerate();
         let own = last.filter(|(_, p)| {
             let (ParamRole::Control(c) | ParamRole::Data(c)) = p.role;
@@ -715,14 +715,14 @@ impl<'p> Shape<'p> {
 }
 
 /// Printer of expressions in a form that is comparable between processes.
-struct Writer<'s, 'p> {
+struct CanonicalPrinter<'s, 'p> {
     shape: &'s Shape<'p>,
     rename: &'s dyn Fn(usize) -> usize,
     /// The other variables, in order of occurrence; if `None`, all of one name are identified.
     vars: Option<Vec<VarId>>,
 }
 
-impl Writer<'_, '_> {
+impl CanonicalPrinter<'_, '_> {
     fn variable(&mut self, v: VarId) -> String {
         let signature = &self.shape.process.data.signature;
         let name = &signature.var(v).name;
@@ -758,7 +758,7 @@ impl Writer<'_, '_> {
                 let mut args: Vec<(String, &Expr)> =
                     args.iter().map(|a| (String::new(), a)).collect();
                 if let Some((Builtin::Equal, _)) = e.as_builtin(signature) {
-                    let mut bare = Writer { shape: self.shape, rename: self.rename, vars: None };
+                    let mut bare = CanonicalPrinter { shape: self.shape, rename: self.rename, vars: None };
                     args.iter_mut().for_each(|a| a.0 = bare.text(a.1));
                     args.sort_by(|a, b| a.0.cmp(&b.0));
                 }

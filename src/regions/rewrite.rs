@@ -15,7 +15,7 @@
 //! are only propagated, each independently, and those of different numbers do not interact
 //! (docs/unbounded.md). Cost: linear, times nesting depth.
 
-use crate::ask::binds;
+use crate::formula_constants::binds;
 use crate::flow::{Flow, Type};
 use mu_base::ids::{FixId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};

@@ -24,7 +24,7 @@ pub struct Sample {
 }
 
 /// A request for samples.
-pub struct Wanted<'a> {
+pub struct SampleRequest<'a> {
     /// The cuts.
     pub line: &'a Line,
     /// The case.
@@ -38,10 +38,10 @@ pub struct Wanted<'a> {
 }
 
 /// Limit on the number of samples; beyond it none are returned.
-pub const MOST: usize = 200_000;
+pub const MAX_SAMPLES: usize = 200_000;
 
 struct Chain<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a SampleRequest<'a>,
     tests: Vec<crate::cuts::Test>,
     /// The positions of the bases without zero, then of the numbers.
     places: Vec<Option<i64>>,
@@ -52,7 +52,7 @@ struct Chain<'a> {
 }
 
 /// Returns all samples, each with its twin; `None` if there are too many.
-pub fn samples(wanted: &Wanted) -> Option<Vec<(Sample, Sample)>> {
+pub fn samples(wanted: &SampleRequest) -> Option<Vec<(Sample, Sample)>> {
     let count = wanted.line.least.len() - 1 + wanted.numbers.len();
     let mut chain = Chain {
         wanted,
@@ -175,7 +175,7 @@ impl Chain<'_> {
     }
 
     fn finish(&mut self) {
-        if self.out.len() >= MOST {
+        if self.out.len() >= MAX_SAMPLES {
             self.full = true;
             return;
         }

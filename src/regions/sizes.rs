@@ -1,12 +1,12 @@
 //! Data independence: sorts with any number of constants, such as values and addresses that are
 //! only copied and compared for equality.
 //!
-//! Input: a compiled process with [`SIZE`] constants of such a sort ([`crate::counted`]), a
+//! Input: a compiled process with [`SIZE`] constants of such a sort ([`crate::constant_counts`]), a
 //! formula. Output: a [`Family`], after the check that nothing depends on the identity or number of
 //! the constants: none is named, none is ordered, no quantifier, set or function of the data ranges
 //! over them except arrays and sums; and [`Assigned`] formulas, one for each partition of the
 //! variables that the formula quantifies over, each with the number of constants that it
-//! distinguishes. [`crate::Merged`] then has a step if some size has one. The formula may compare
+//! distinguishes. [`crate::MergedConstants`] then has a step if some size has one. The formula may compare
 //! constants in labels only with those.
 //!
 //! Correctness for all sizes: a renaming of constants commutes with evaluation, since nothing names
@@ -15,10 +15,10 @@
 //! contains the proof; after Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004).
 //! Cost: linear in process and formula.
 
-use crate::ask::binds;
+use crate::formula_constants::binds;
 use crate::base::constants;
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
-use crate::rigid::replace;
+use crate::symbolic_constants::replace;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -419,7 +419,7 @@ impl Family {
         let mut rewriter = Rewriter { picks, signature: &mut signature, fixed: Vec::new() };
         let rewritten = rewriter.formula(&plain)?;
         let fixed = rewriter.fixed;
-        Question { family: self, signature: &signature, labels: Vec::new() }.state(&rewritten)?;
+        LabelCheck { family: self, signature: &signature, labels: Vec::new() }.state(&rewritten)?;
         let others: Vec<OpId> = constants(&signature, self.sort)
             .into_iter()
             .filter(|op| !self.constants.contains(op))
@@ -495,7 +495,7 @@ pub struct Assigned {
 }
 
 /// Check that a formula compares constants in labels only with those that it quantifies over.
-struct Question<'f> {
+struct LabelCheck<'f> {
     family: &'f Family,
     signature: &'f Signature,
     /// Variables that a label determines. For each multi-action, by its names: the action and the
@@ -503,7 +503,7 @@ struct Question<'f> {
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
 }
 
-impl Question<'_> {
+impl LabelCheck<'_> {
     fn state(&mut self, f: &State) -> Result<(), Diagnostic> {
         deep(|| match &f.kind {
             StateKind::True | StateKind::False => Ok(()),
@@ -621,17 +621,17 @@ impl Question<'_> {
     /// Checks a test: constants of labels are compared with others one by one.
     fn test(&self, e: &Expr) -> Result<(), Diagnostic> {
         self.family.expr(self.signature, e)?;
-        self.told(e)
+        self.check_label_uses(e)
     }
 
-    fn told(&self, e: &Expr) -> Result<(), Diagnostic> {
+    fn check_label_uses(&self, e: &Expr) -> Result<(), Diagnostic> {
         deep(|| {
             if !self.of_label(e) {
                 return Ok(());
             }
             match e.as_builtin(self.signature) {
                 Some((Builtin::Not | Builtin::And | Builtin::Or | Builtin::Implies, parts)) => {
-                    parts.iter().try_for_each(|p| self.told(p))
+                    parts.iter().try_for_each(|p| self.check_label_uses(p))
                 }
                 Some((Builtin::Equal | Builtin::NotEqual, [a, b]))
                     if [(a, b), (b, a)]

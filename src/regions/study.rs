@@ -8,14 +8,14 @@
 //! the process compares with are cuts as well. Cost: two passes over process and formula.
 
 use crate::abstraction::{Content, Facts, GroupFacts, Regions};
-use crate::ask::Asker;
+use crate::formula_constants::ConstantCollector;
 use crate::audit::draw::{Draw, literals_of};
 use crate::audit::view::View;
-use crate::cuts::{Asked, Case, Grain, Line, Predicate, Term, Test};
+use crate::cuts::{Distinction, Case, Grain, Line, Predicate, Term, Test};
 use crate::flow::{Flow, Type};
 use crate::numbers::{Layout, Layouts};
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
-use crate::rigid::Defined;
+use crate::symbolic_constants::SymbolicConstants;
 use ahash::AHashMap;
 use mu_base::ids::{OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -48,12 +48,12 @@ impl Levels {
 
 /// Limit on the number of valuations that are enumerated for cases; beyond it the study is an
 /// error.
-const MOST_VALUATIONS: u64 = 5_000_000;
+const MAX_VALUATIONS: u64 = 5_000_000;
 
 /// A formula with its cases and abstract models.
 pub struct Study<'a> {
     compiled: &'a Compiled,
-    defined: &'a Defined,
+    defined: &'a SymbolicConstants,
     formula: TypedFormula,
     /// The numbers that the formula quantifies over.
     fixed: Vec<VarId>,
@@ -68,7 +68,7 @@ impl<'a> Study<'a> {
     /// its position.
     pub fn new(
         compiled: &'a Compiled,
-        defined: &'a Defined,
+        defined: &'a SymbolicConstants,
         formula: &TypedFormula,
         level: Levels,
     ) -> Result<Self, Diagnostic> {
@@ -108,10 +108,10 @@ impl<'a> Study<'a> {
             .iter()
             .filter_map(|(op, e)| plain_term(&flow, &signature, &terms, e).map(|t| (*op, t)))
             .collect();
-        let mut asker = Asker::new(&mut flow, &signature, terms.clone(), constants, least.len());
-        asker.state(&rewritten)?;
-        let mut tests = asker.tests();
-        let mut predicates = asker.predicates;
+        let mut collector = ConstantCollector::new(&mut flow, &signature, terms.clone(), constants, least.len());
+        collector.state(&rewritten)?;
+        let mut tests = collector.tests();
+        let mut predicates = collector.predicates;
         let mut facts = facts(compiled, defined, &mut flow, &signature)?;
         if facts.layouts.positive {
             // Separate zero from the numbers of sort Pos.
@@ -134,11 +134,11 @@ impl<'a> Study<'a> {
         literals.extend(initial_numbers(compiled, &facts, &signature)?);
         for cut in &cuts {
             // Determine the interval of each number of the initial state.
-            tests.extend(literals.iter().map(|l| Asked::side(*cut, Term::literal(*l))));
+            tests.extend(literals.iter().map(|l| Distinction::side(*cut, Term::literal(*l))));
             tests.extend(
                 (1..=defined.rigid.len())
                     .filter(|_| !defined.initial.is_empty())
-                    .map(|b| Asked::side(*cut, Term::of(b))),
+                    .map(|b| Distinction::side(*cut, Term::of(b))),
             );
         }
         let grains = if level <= Levels::Coarse {
@@ -147,7 +147,7 @@ impl<'a> Study<'a> {
             vec![Grain::Intervals; facts.contents.len()]
         };
         let line = Line { least, cuts, tests, predicates };
-        if line.valuations().is_none_or(|n| n > MOST_VALUATIONS) {
+        if line.valuations().is_none_or(|n| n > MAX_VALUATIONS) {
             let text = "the constants and literals that the formula and the process compare have too many orders";
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
@@ -439,7 +439,7 @@ fn initial_numbers(
 /// Computes the results of the analysis for slots, labels and groups.
 fn facts(
     compiled: &Compiled,
-    defined: &Defined,
+    defined: &SymbolicConstants,
     flow: &mut Flow,
     signature: &Signature,
 ) -> Result<Facts, Diagnostic> {
@@ -448,7 +448,7 @@ fn facts(
     let mut contents = Vec::new();
     for (i, param) in process.params.iter().enumerate() {
         if let Some(base) = defined.rigid.iter().position(|r| r.param == i) {
-            contents.push(Content::Base(base + 1));
+            contents.push(Content::Parameter(base + 1));
             continue;
         }
         let var = signature.var(param.var);
@@ -499,8 +499,8 @@ fn facts(
             };
             sums += count as i64;
         }
-        let speaks = results.iter().copied().chain([&summand.guard]).any(|e| flow.speaks(e));
-        groups.push(GroupFacts { growth, sums, literals, speaks });
+        let uses_symbolic = results.iter().copied().chain([&summand.guard]).any(|e| flow.uses_symbolic(e));
+        groups.push(GroupFacts { growth, sums, literals, uses_symbolic });
     }
     let initial = || defined.initial.iter().map(|i| &i.1);
     let literals = all_compared(flow, signature, initial());

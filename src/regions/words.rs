@@ -330,7 +330,7 @@ pub enum Letter {
 
 /// A request for words.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct WordRequest {
     /// Number of untracked identities that occur elsewhere.
     pub names: usize,
     /// True if all of these are in the word; false if only some are.
@@ -344,7 +344,7 @@ pub struct Wanted {
 }
 
 /// Returns the words that represent an abstract word; `None` if there are more than `most`.
-pub fn words(word: &[Part], wanted: &Wanted, most: usize) -> Option<Vec<Vec<Letter>>> {
+pub fn words(word: &[Part], wanted: &WordRequest, most: usize) -> Option<Vec<Vec<Letter>>> {
     let mut maker = Maker {
         word,
         wanted,
@@ -360,7 +360,7 @@ pub fn words(word: &[Part], wanted: &Wanted, most: usize) -> Option<Vec<Vec<Lett
 
 struct Maker<'w> {
     word: &'w [Part],
-    wanted: &'w Wanted,
+    wanted: &'w WordRequest,
     most: usize,
     used: Vec<bool>,
     letters: Vec<Letter>,

@@ -1,7 +1,7 @@
 //! Audit of the thread-modular abstraction by sampling: concrete instances with few components, and
 //! with more than the abstraction tracks.
 //!
-//! Input: the abstract model of a case ([`Crowd`]), the local states of untracked components, the
+//! Input: the abstract model of a case ([`ThreadModularAbstraction`]), the local states of untracked components, the
 //! linear process of an instance with its components expanded. Output: the number of sampled
 //! states; an internal error if an instance has a step that the abstract model lacks. A concrete
 //! state is a state of a random run, or is drawn as follows: a reachable abstract state, a random
@@ -20,11 +20,11 @@
 use super::draw::{count, in_sort, is_number, parts};
 use super::steps::{DirectSteps, Step, label_text, state_text, with_constants};
 use super::translate::Translation;
-use super::view::{Eye, View};
-use super::{Audit, Check, Explored, Wanted, ordered};
-use crate::base::Base;
-use crate::crowd::{Crowd, Member};
-use crate::merged::mapped;
+use super::view::{FormulaEvaluator, FormulaView};
+use super::{Audit, Check, Explored, AuditRequest, ordered};
+use crate::base::AbstractableModel;
+use crate::thread_modular::{ThreadModularAbstraction, LocalState};
+use crate::merged_constants::mapped;
 use crate::replicas::{Replicas, owners};
 use crate::sizes::SIZE;
 use ahash::{AHashMap, AHashSet};
@@ -44,7 +44,7 @@ const LENGTH: usize = 12;
 /// Number of drawn states for each state of a run.
 const DRAWN: usize = 4;
 /// Largest number of values tried for a summed variable.
-const MOST_VALUES: usize = 24;
+const MAX_VALUES: usize = 24;
 
 /// An instance with its components expanded.
 pub struct Instance {
@@ -54,23 +54,23 @@ pub struct Instance {
     pub names: Vec<String>,
 }
 
-/// Input of the audit in addition to [`Wanted`], in which `base` is the abstract model.
+/// Input of the audit in addition to [`AuditRequest`], in which `base` is the abstract model.
 pub struct Components<'a> {
     /// The abstract model.
-    pub crowd: &'a Crowd<'a>,
+    pub crowd: &'a ThreadModularAbstraction<'a>,
     /// The local states of untracked components.
-    pub members: &'a [Member],
+    pub members: &'a [LocalState],
     /// An instance.
     pub instance: &'a Instance,
 }
 
 /// The embedding of an instance into the model with [`SIZE`] components.
 struct Embedding<'a> {
-    inner: &'a dyn Base,
+    inner: &'a dyn AbstractableModel,
     replicas: &'a Replicas,
     tracked: usize,
-    members: AHashSet<Member>,
-    list: &'a [Member],
+    members: AHashSet<LocalState>,
+    list: &'a [LocalState],
     process: &'a LinearProcess,
     /// Number of identities.
     size: usize,
@@ -92,7 +92,7 @@ struct Embedding<'a> {
     there: Translation,
     back: Translation,
     /// Local states of values in this round.
-    known: AHashMap<(usize, Vec<Expr>), Option<Member>>,
+    known: AHashMap<(usize, Vec<Expr>), Option<LocalState>>,
 }
 
 /// Audits an instance against the abstract model.
@@ -101,7 +101,7 @@ struct Embedding<'a> {
 ///
 /// Internal: the abstract model does not cover a step of the instance. Others from the abstract
 /// model.
-pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audit, Diagnostic> {
+pub fn audit_components(wanted: &AuditRequest, components: &Components) -> Result<Audit, Diagnostic> {
     let process = &components.instance.process;
     if process.is_probabilistic() || process.is_timed() || !process.globals.is_empty() {
         return Ok(Audit {
@@ -111,7 +111,7 @@ pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audi
     }
     let mut literals = super::draw::literals_of(process, &process.data);
     literals.extend(super::draw::literals_of(wanted.process, &wanted.study.rewritten().data));
-    let view = View::new(&wanted.study.rewritten().formula);
+    let view = FormulaView::new(&wanted.study.rewritten().formula);
     literals.extend(view.literals());
     let draw = super::draw::Draw::new(wanted.seed, &literals, wanted.base.engine());
     let mut check = Check {
@@ -294,7 +294,7 @@ impl<'a> Embedding<'a> {
 impl Check<'_> {
     /// Samples a random run and states drawn along it, for one choice of tracked identities and
     /// parameters.
-    fn turn(&mut self, embedding: &mut Embedding, two: &mut Eye) -> Result<(), Diagnostic> {
+    fn turn(&mut self, embedding: &mut Embedding, two: &mut FormulaEvaluator) -> Result<(), Diagnostic> {
         let (study, case) = (self.wanted.study, self.wanted.case);
         if !self.draw.valuate(&study.sorts(), |v| case.has(&self.tests, v)) {
             self.draw.valuation.clone_from(&case.valuation);
@@ -307,7 +307,7 @@ impl Check<'_> {
         let data: DataSpec = with_constants(&embedding.process.data, signature, &constants);
         let mut direct = DirectSteps::new(embedding.process, data);
         let mut one = self.eye(&valuation);
-        self.draw.fresh();
+        self.draw.start_state();
         let Some(mut state) = direct.initial() else {
             self.audit.undecided += 1;
             return Ok(());
@@ -341,7 +341,7 @@ impl Check<'_> {
                 if self.audit.samples >= self.wanted.samples || (self.wanted.enough)() {
                     break;
                 }
-                self.draw.fresh();
+                self.draw.start_state();
                 // Most samples are of abstract states with known steps.
                 let from = match self.draw.random.chance(3, 4) && !self.explored.expanded.is_empty()
                 {
@@ -386,9 +386,9 @@ impl Check<'_> {
         at: usize,
         state: &[Expr],
         direct: &mut DirectSteps,
-        (one, two): (&mut Eye, &mut Eye),
+        (one, two): (&mut FormulaEvaluator, &mut FormulaEvaluator),
     ) -> Result<Vec<Step>, Diagnostic> {
-        state.iter().for_each(|e| self.draw.see(e));
+        state.iter().for_each(|e| self.draw.record_numbers(e));
         let draw = &mut self.draw;
         let steps = direct.steps(state, &mut |sort, naive, state| values(draw, sort, naive, state));
         let Some(successors) = self.explored.successors(at, self.wanted.enough)? else {
@@ -459,7 +459,7 @@ impl Check<'_> {
         embedding: &mut Embedding,
         state: &[Expr],
         identity: usize,
-    ) -> Option<Member> {
+    ) -> Option<LocalState> {
         let key = (
             identity,
             embedding.local[identity].iter().map(|p| state[*p].clone()).collect::<Vec<_>>(),
@@ -477,12 +477,12 @@ impl Check<'_> {
         embedding: &Embedding,
         state: &[Expr],
         identity: usize,
-    ) -> Option<Member> {
+    ) -> Option<LocalState> {
         let own = SIZE - 1;
         let image = embedding
             .inner
             .image(&embedding.whole(state, &self.parameters(), identity)?, &mut self.draw)?;
-        let mut out = Member::new();
+        let mut out = LocalState::new();
         for slot in &embedding.replicas.local[own] {
             let mut e = image[*slot as usize].clone();
             if embedding.replicas.family.slots[*slot as usize] {
@@ -683,6 +683,6 @@ fn values(
     }
     let mut seen = AHashSet::new();
     out.retain(|e| seen.insert(e.clone()));
-    out.truncate(MOST_VALUES);
+    out.truncate(MAX_VALUES);
     out
 }

@@ -10,9 +10,9 @@
 
 use super::draw::Draw;
 use crate::abstraction::{Content, Facts, Regions};
-use crate::base::Base;
+use crate::base::AbstractableModel;
 use crate::cuts::Grain;
-use crate::merged::{Merged, mapped};
+use crate::merged_constants::{MergedConstants, mapped};
 use crate::numbers::Layout;
 use crate::sizes::Family;
 use mu_base::Span;
@@ -64,7 +64,7 @@ impl Concretise for Regions<'_> {
         let mut out = Vec::with_capacity(state.len());
         for (slot, e) in state.iter().enumerate() {
             out.push(match &facts.contents[slot] {
-                Content::Base(base) => Expr::number(valuation[*base], e.sort),
+                Content::Parameter(base) => Expr::number(valuation[*base], e.sort),
                 Content::Value(Layout::None) => e.clone(),
                 Content::Value(layout) => {
                     let mut all = true;
@@ -87,7 +87,7 @@ impl Concretise for Regions<'_> {
         let state = self.inner().image(state, draw)?;
         let (facts, case, grains) = self.meaning();
         let image = |(slot, e): (usize, &Expr)| match &facts.contents[slot] {
-            Content::Base(base) => Some(Expr::number(case.valuation[*base], e.sort)),
+            Content::Parameter(base) => Some(Expr::number(case.valuation[*base], e.sort)),
             Content::Value(layout) => self.region(facts, layout, grains[slot], e, draw),
         };
         state.iter().enumerate().map(image).collect()
@@ -131,7 +131,7 @@ impl Regions<'_> {
     }
 }
 
-impl Concretise for Merged<'_> {
+impl Concretise for MergedConstants<'_> {
     fn draw(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>> {
         let (inner, family, tracked) = self.meaning();
         let mut out = Vec::with_capacity(state.len());
@@ -188,7 +188,7 @@ impl Concretise for Merged<'_> {
 
 /// Adds entries to an array at some of the merged constants.
 fn filled(
-    inner: &dyn Base,
+    inner: &dyn AbstractableModel,
     family: &Family,
     tracked: usize,
     array: Expr,

@@ -29,7 +29,7 @@ pub struct Draw {
     /// Literals, their neighbours, sums of two, and large numbers.
     pool: Vec<i64>,
     /// Numbers drawn for the current state.
-    near: Vec<i64>,
+    current_numbers: Vec<i64>,
     signature: Arc<Signature>,
     /// Normalises values; it evaluates only values.
     engine: Engine,
@@ -95,23 +95,23 @@ impl Draw {
             valuation: Vec::new(),
             literals,
             pool,
-            near: Vec::new(),
+            current_numbers: Vec::new(),
             signature,
             engine,
         }
     }
 
     /// Starts a new state.
-    pub fn fresh(&mut self) {
-        self.near.clear();
-        self.near.extend(&self.valuation);
+    pub fn start_state(&mut self) {
+        self.current_numbers.clear();
+        self.current_numbers.extend(&self.valuation);
     }
 
     /// Records the numbers of the current state, for drawing numbers close to them.
-    pub fn see(&mut self, e: &Expr) {
+    pub fn record_numbers(&mut self, e: &Expr) {
         let mut found = BTreeSet::new();
         collect(e, &mut found);
-        self.near.extend(found);
+        self.current_numbers.extend(found);
     }
 
     /// Draws any number.
@@ -119,14 +119,14 @@ impl Draw {
         match self.random.below(6) {
             0 => *self.random.choose(&self.pool),
             1 => self.random.below(24) as i64,
-            2 => self.beside(1),
+            2 => self.near_boundary(1),
             3 => {
                 let offset = *self.random.choose(&self.literals);
-                self.beside(offset)
+                self.near_boundary(offset)
             }
             4 => {
                 let offset = self.random.below(21) as i64;
-                self.beside(offset)
+                self.near_boundary(offset)
             }
             _ => {
                 let bits = self.random.below(40);
@@ -136,12 +136,12 @@ impl Draw {
         }
     }
 
-    fn beside(&mut self, offset: i64) -> i64 {
-        let near = if self.near.is_empty() { 0 } else { *self.random.choose(&self.near) };
+    fn near_boundary(&mut self, offset: i64) -> i64 {
+        let current_numbers = if self.current_numbers.is_empty() { 0 } else { *self.random.choose(&self.current_numbers) };
         match self.random.below(4) {
-            0 => near,
-            1 => near.saturating_sub(offset),
-            _ => near.saturating_add(offset),
+            0 => current_numbers,
+            1 => current_numbers.saturating_sub(offset),
+            _ => current_numbers.saturating_add(offset),
         }
     }
 
@@ -150,7 +150,7 @@ impl Draw {
         for _ in 0..48 {
             let n = self.any();
             if accept(n) {
-                self.near.push(n);
+                self.current_numbers.push(n);
                 return Some(n);
             }
         }
@@ -160,7 +160,7 @@ impl Draw {
             .chain(starts.iter().copied());
         let fitting: Vec<i64> = more.filter(|n| accept(*n)).collect();
         let found = (!fitting.is_empty()).then(|| *self.random.choose(&fitting));
-        self.near.extend(found);
+        self.current_numbers.extend(found);
         found
     }
 
@@ -168,7 +168,7 @@ impl Draw {
     /// `accept` rejects all attempts.
     pub fn valuate(&mut self, sorts: &[SortId], accept: impl Fn(&[i64]) -> bool) -> bool {
         for _ in 0..400 {
-            self.near = vec![0];
+            self.current_numbers = vec![0];
             self.valuation = vec![0];
             for sort in sorts {
                 let n = loop {
@@ -177,7 +177,7 @@ impl Draw {
                         break n;
                     }
                 };
-                self.near.push(n);
+                self.current_numbers.push(n);
                 self.valuation.push(n);
             }
             if accept(&self.valuation) {
@@ -278,10 +278,10 @@ pub fn in_sort(n: i64, sort: SortId) -> bool {
     }
 }
 
-fn numbers(e: &Expr, see: &mut dyn FnMut(&num_bigint::BigInt, SortId)) {
+fn numbers(e: &Expr, record_numbers: &mut dyn FnMut(&num_bigint::BigInt, SortId)) {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
-        ExprKind::Number(n) => see(n, e.sort),
-        ExprKind::Apply(_, args) => args.iter().for_each(|a| numbers(a, see)),
+        ExprKind::Number(n) => record_numbers(n, e.sort),
+        ExprKind::Apply(_, args) => args.iter().for_each(|a| numbers(a, record_numbers)),
         _ => {}
     });
 }

@@ -21,7 +21,7 @@ pub mod steps;
 pub mod translate;
 pub mod view;
 
-use crate::base::Base;
+use crate::base::AbstractableModel;
 use crate::cuts::{Case, Test};
 use crate::study::Study;
 use ahash::{AHashMap, AHashSet};
@@ -34,21 +34,21 @@ use mu_model::{Steps, Worker};
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 use steps::{DirectSteps, Step, label_text, state_text, with_constants};
-use view::{Eye, View};
+use view::{FormulaEvaluator, FormulaView};
 
 /// Number of samples for one valuation of the parameters.
 const PER_VALUATION: usize = 30;
 /// Largest number of stored abstract states to sample from.
-const MOST_STATES: usize = 50_000;
+const MAX_STATES: usize = 50_000;
 
 /// Input of the audit.
-pub struct Wanted<'a> {
+pub struct AuditRequest<'a> {
     /// The study of the formula.
     pub study: &'a Study<'a>,
     /// The case.
     pub case: &'a Case,
     /// The abstract model of the case.
-    pub base: &'a dyn Base,
+    pub base: &'a dyn AbstractableModel,
     /// The process before symbolic constants became parameters.
     pub process: &'a LinearProcess,
     /// Number of samples.
@@ -84,7 +84,7 @@ impl Audit {
 
 /// Reachable abstract states found so far, with their steps.
 struct Explored<'a> {
-    base: &'a dyn Base,
+    base: &'a dyn AbstractableModel,
     worker: Box<dyn Worker + 'a>,
     states: Vec<Rc<[u32]>>,
     known: AHashSet<Rc<[u32]>>,
@@ -99,7 +99,7 @@ struct Explored<'a> {
 type Successors = AHashSet<(MultiAction, Rc<[u32]>)>;
 
 impl<'a> Explored<'a> {
-    fn new(base: &'a dyn Base) -> Self {
+    fn new(base: &'a dyn AbstractableModel) -> Self {
         let first: Rc<[u32]> = base.initial().into();
         Self {
             base,
@@ -164,7 +164,7 @@ impl<'a> Explored<'a> {
                     .or_insert_with(|| ordered(&base.multi_action(*label)))
                     .clone();
                 let next: Rc<[u32]> = next.into();
-                if self.states.len() < MOST_STATES && self.known.insert(next.clone()) {
+                if self.states.len() < MAX_STATES && self.known.insert(next.clone()) {
                     self.states.push(next.clone());
                 }
                 out.insert((label, next));
@@ -188,10 +188,10 @@ fn ordered(label: &MultiAction) -> MultiAction {
 
 /// The audit of one case.
 struct Check<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a AuditRequest<'a>,
     draw: Draw,
     explored: Explored<'a>,
-    view: View,
+    view: FormulaView,
     /// The tests with a fixed outcome in the case.
     tests: Vec<Test>,
     audit: Audit,
@@ -203,7 +203,7 @@ struct Check<'a> {
 ///
 /// Internal: the abstract model does not cover a step of an instance. Others from the abstract
 /// model.
-pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
+pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
     if wanted.samples == 0 {
         return Ok(Audit::default());
     }
@@ -221,7 +221,7 @@ pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
     }
     let mut literals = literals_of(wanted.process, data);
     literals.extend(literals_of(wanted.process, &wanted.study.rewritten().data));
-    let view = View::new(&wanted.study.rewritten().formula);
+    let view = FormulaView::new(&wanted.study.rewritten().formula);
     literals.extend(view.literals());
     let draw = Draw::new(wanted.seed, &literals, wanted.base.engine());
     let mut check = Check {
@@ -241,7 +241,7 @@ pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
 
 impl<'a> Check<'a> {
     /// Audits samples for one valuation.
-    fn valuation(&mut self, two: &mut Eye) -> Result<(), Diagnostic> {
+    fn valuation(&mut self, two: &mut FormulaEvaluator) -> Result<(), Diagnostic> {
         let wanted = self.wanted;
         let (study, case) = (wanted.study, wanted.case);
         if !self.draw.valuate(&study.sorts(), |v| case.has(&self.tests, v)) {
@@ -260,7 +260,7 @@ impl<'a> Check<'a> {
                 &[("test", mu_data::print::expression(&study.rewritten().data.signature, &test))],
             ));
         }
-        self.draw.fresh();
+        self.draw.start_state();
         if let Some(state) = direct.initial() {
             self.audit.samples += 1;
             let first = self.image(&state).map(|image| *image == *self.explored.states[0]);
@@ -283,7 +283,7 @@ impl<'a> Check<'a> {
             } else {
                 self.draw.random.below(count)
             };
-            self.draw.fresh();
+            self.draw.start_state();
             let state: Vec<Expr> = self.explored.states[at]
                 .iter()
                 .enumerate()
@@ -307,10 +307,10 @@ impl<'a> Check<'a> {
         at: usize,
         state: &[Expr],
         direct: &mut DirectSteps,
-        one: &mut Eye,
-        two: &mut Eye,
+        one: &mut FormulaEvaluator,
+        two: &mut FormulaEvaluator,
     ) -> Result<(), Diagnostic> {
-        state.iter().for_each(|e| self.draw.see(e));
+        state.iter().for_each(|e| self.draw.record_numbers(e));
         let draw = &mut self.draw;
         let steps = direct.steps(state, &mut |sort, naive, state| draw.values(sort, naive, state));
         let Some(successors) = self.explored.successors(at, self.wanted.enough)? else {
@@ -344,13 +344,13 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    fn eye(&self, valuation: &[i64]) -> Eye {
+    fn eye(&self, valuation: &[i64]) -> FormulaEvaluator {
         let study = self.wanted.study;
         let formula = study.rewritten();
         let signature = &formula.data.signature;
         let data = with_constants(&formula.data, signature, &study.constants(valuation));
         let by: Substitution = study.fixed_values(valuation);
-        Eye::new(data, by, valuation)
+        FormulaEvaluator::new(data, by, valuation)
     }
 
     /// Returns the abstract state that covers a concrete one.

@@ -5,7 +5,7 @@
 //! variables. Output: steps of the process. Each conjunct of a condition is tested as soon as its
 //! variables have values; `x == e` determines the value of `x`. Evaluations that the rewriter does
 //! not decide are counted and skipped. This shares no code with the engine, the compiler, or the
-//! abstractions. Cost: conditions times values of sums, up to [`MOST_TESTS`] for each summand.
+//! abstractions. Cost: conditions times values of sums, up to [`MAX_TESTS`] for each summand.
 
 use ahash::AHashSet;
 use mu_base::Span;
@@ -17,9 +17,9 @@ use mu_labels::MultiAction;
 use mu_process::linear::LinearProcess;
 
 /// Limit on the rewrite steps for one state; beyond it an evaluation is undecided.
-const PATIENCE: u64 = 200_000;
+const STEP_LIMIT: u64 = 200_000;
 /// Limit on the conditions tested for one summand and state; beyond it further values are skipped.
-const MOST_TESTS: usize = 400;
+const MAX_TESTS: usize = 400;
 
 /// A step of a concrete state.
 pub struct Step {
@@ -91,12 +91,12 @@ impl<'a> DirectSteps<'a> {
         data.equations.iter().filter_map(|e| e.lhs.head()).for_each(|op| {
             opaque.remove(&op);
         });
-        Self { process, naive: Naive::of(data, PATIENCE), conditions, opaque, undecided: 0 }
+        Self { process, naive: Naive::of(data, STEP_LIMIT), conditions, opaque, undecided: 0 }
     }
 
     /// Returns the initial state; `None` if it is not decided.
     pub fn initial(&mut self) -> Option<Vec<Expr>> {
-        self.naive.allow(PATIENCE);
+        self.naive.allow(STEP_LIMIT);
         let process = self.process;
         process.params.iter().map(|p| self.value(&p.init, &Substitution::new())).collect()
     }
@@ -108,7 +108,7 @@ impl<'a> DirectSteps<'a> {
             process.params.iter().zip(state).map(|(p, e)| (p.var, e.clone())).collect();
         let mut out = Vec::new();
         for summand in 0..process.summands.len() {
-            self.naive.allow(PATIENCE);
+            self.naive.allow(STEP_LIMIT);
             let closed = |this: &mut Self, i: usize| this.holds(summand, i, &by);
             let first: Vec<usize> = (0..self.conditions[summand].len())
                 .filter(|i| self.conditions[summand][*i].1.is_empty())
@@ -116,7 +116,7 @@ impl<'a> DirectSteps<'a> {
             if first.into_iter().any(|i| closed(self, i) != Some(true)) {
                 continue;
             }
-            let mut tests = MOST_TESTS;
+            let mut tests = MAX_TESTS;
             self.assign(summand, 0, &mut by.clone(), state, source, &mut tests, &mut out);
         }
         out

@@ -18,34 +18,34 @@ use num_traits::ToPrimitive;
 use std::collections::BTreeSet;
 
 /// Limit on the rewrite steps for one label; beyond it the evaluation is undecided.
-const PATIENCE: u64 = 100_000;
+const STEP_LIMIT: u64 = 100_000;
 /// Limit on the numbers tried for a variable; with more the formula is undecided.
-const MOST_NUMBERS: usize = 200;
+const MAX_NUMBERS: usize = 200;
 
 /// The tests and the action formulas of a formula.
 #[derive(Default)]
-pub struct View {
+pub struct FormulaView {
     tests: Vec<Expr>,
     actions: Vec<Action>,
     literals: BTreeSet<i64>,
 }
 
 /// The evaluator for one valuation.
-pub struct Eye {
+pub struct FormulaEvaluator {
     naive: Naive,
     by: Substitution,
     constants: Vec<i64>,
 }
 
-impl Eye {
+impl FormulaEvaluator {
     /// Creates the evaluator. `data`: the formula's, with values of the constants; `by`: values of
     /// the numbers that the formula quantifies over.
     pub fn new(data: DataSpec, by: Substitution, valuation: &[i64]) -> Self {
-        Self { naive: Naive::of(data, PATIENCE), by, constants: valuation.to_vec() }
+        Self { naive: Naive::of(data, STEP_LIMIT), by, constants: valuation.to_vec() }
     }
 }
 
-impl View {
+impl FormulaView {
     /// Collects the tests and action formulas of a formula.
     pub fn new(formula: &State) -> Self {
         let mut view = Self::default();
@@ -92,7 +92,7 @@ impl View {
     }
 
     /// Returns a closed test of the formula that differs between two valuations.
-    pub fn test_that_differs(&self, one: &mut Eye, two: &mut Eye) -> Option<Expr> {
+    pub fn test_that_differs(&self, one: &mut FormulaEvaluator, two: &mut FormulaEvaluator) -> Option<Expr> {
         self.tests
             .iter()
             .find(|e| matches!((decided(e, one), decided(e, two)), (Some(a), Some(b)) if a != b))
@@ -102,12 +102,12 @@ impl View {
     /// True if some action formula matches exactly one of the labels.
     pub fn differs(
         &self,
-        (one, concrete): (&mut Eye, &MultiAction),
-        (two, image): (&mut Eye, &MultiAction),
+        (one, concrete): (&mut FormulaEvaluator, &MultiAction),
+        (two, image): (&mut FormulaEvaluator, &MultiAction),
     ) -> bool {
         self.actions.iter().any(|a| {
-            let of = |eye: &mut Eye, label| {
-                eye.naive.allow(PATIENCE);
+            let of = |eye: &mut FormulaEvaluator, label| {
+                eye.naive.allow(STEP_LIMIT);
                 let mut by = eye.by.clone();
                 matches(a, label, &mut by, &self.literals, eye)
             };
@@ -117,12 +117,12 @@ impl View {
 }
 
 /// Evaluates a test that is closed except for the numbers of the valuation.
-fn decided(e: &Expr, eye: &mut Eye) -> Option<bool> {
+fn decided(e: &Expr, eye: &mut FormulaEvaluator) -> Option<bool> {
     let closed = e.substitute(&eye.by);
     if !closed.is_closed() {
         return None;
     }
-    eye.naive.allow(PATIENCE);
+    eye.naive.allow(STEP_LIMIT);
     let normal = eye.naive.normal(&closed)?;
     normal.as_bool(eye.naive.signature())
 }
@@ -146,7 +146,7 @@ fn matches(
     label: &MultiAction,
     by: &mut Substitution,
     literals: &BTreeSet<i64>,
-    eye: &mut Eye,
+    eye: &mut FormulaEvaluator,
 ) -> Option<bool> {
     Some(match a {
         Action::True => true,
@@ -181,7 +181,7 @@ fn quantified(
     label: &MultiAction,
     by: &mut Substitution,
     literals: &BTreeSet<i64>,
-    eye: &mut Eye,
+    eye: &mut FormulaEvaluator,
 ) -> Option<bool> {
     let Some((var, rest)) = vars.split_first() else {
         return Some(matches(body, label, by, literals, eye)? == wanted).map(|b| b == wanted);
@@ -219,7 +219,7 @@ fn candidates(
     label: &MultiAction,
     by: &Substitution,
     literals: &BTreeSet<i64>,
-    eye: &Eye,
+    eye: &FormulaEvaluator,
 ) -> BTreeSet<i64> {
     let mut at: BTreeSet<i64> = super::draw::literals(label.iter().flat_map(|a| &a.1));
     at.extend(eye.constants.iter().copied());
@@ -229,7 +229,7 @@ fn candidates(
     );
     at.extend(literals);
     let mut out = BTreeSet::from([0, 1, 1 << 50]);
-    for n in at.into_iter().take(MOST_NUMBERS) {
+    for n in at.into_iter().take(MAX_NUMBERS) {
         for l in literals.iter().copied().chain([0]).take(20) {
             for sum in [n.saturating_add(l), n.saturating_sub(l)] {
                 out.extend([sum.saturating_sub(1), sum, sum.saturating_add(1)]);
@@ -262,7 +262,7 @@ fn is_multi(
     acts: &[(mu_base::ids::ActId, Vec<Expr>)],
     label: &MultiAction,
     by: &Substitution,
-    eye: &mut Eye,
+    eye: &mut FormulaEvaluator,
 ) -> Option<bool> {
     if acts.len() != label.len() {
         return Some(false);

@@ -3,7 +3,7 @@
 use super::{formula, process};
 use mu_base::Diagnostic;
 use mu_compile::{Compiled, Confluence};
-use mu_regions::audit::Wanted;
+use mu_regions::audit::AuditRequest;
 use mu_regions::{Audit, Levels, Study, audit, with_parameters};
 
 /// Audits the abstraction of a process with counters against another process of the same shape.
@@ -16,7 +16,7 @@ fn checked(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagno
     let mut all = Audit::default();
     for case in study.cases() {
         let base = &study.model(case)?;
-        let wanted = Wanted {
+        let wanted = AuditRequest {
             study: &study,
             case,
             base,

@@ -3,22 +3,22 @@
 //!
 //! A failure prints the seed; `CROWD_SEED=n` replays one, `CROWD_CASES=n` sets the number of cases.
 
-use crate::crowd::{plain, random_property, random_text, unbounded};
+use crate::thread_modular::{plain, random_property, random_text, unbounded};
 use crate::formula;
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_process::linearise::{self, linearise};
-use mu_regions::audit::Wanted;
-use mu_regions::counted;
+use mu_regions::audit::AuditRequest;
+use mu_regions::constant_counts;
 use mu_regions::sizes::SIZE;
-use mu_regions::{Audit, Components, Crowd, Instance, Levels, Study, audit_components, others};
+use mu_regions::{Audit, Components, ThreadModularAbstraction, Instance, Levels, Study, audit_components, reachable_local_states};
 
 /// Builds the instance of a text for `n` components.
 fn instance(text: &str, n: usize) -> Instance {
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
-    let names = counted::constants(n, &tree(n), &tree(n + 1)).unwrap().names;
+    let names = constant_counts::constants(n, &tree(n), &tree(n + 1)).unwrap().names;
     let spec = mu_process::typecheck::check_specification(&tree(n)).unwrap();
-    Instance { process: linearise(&spec, &linearise::Options::of_any_number()).unwrap(), names }
+    Instance { process: linearise(&spec, &linearise::Options::unbounded_specification()).unwrap(), names }
 }
 
 /// Audits samples of all cases against instances. `without`: the index of a local state to remove.
@@ -37,14 +37,14 @@ fn sampled(
         let order: Vec<usize> = (0..assigned.tracked).collect();
         for case in study.cases() {
             let regions = study.model(case)?;
-            let mut members = others(&regions, &model.replicas)?;
+            let mut members = reachable_local_states(&regions, &model.replicas)?;
             if let Some(at) = without.filter(|at| *at < members.len()) {
                 members.remove(at);
             }
-            let crowd = Crowd::new(&regions, &model.replicas, &order, &members)?;
+            let crowd = ThreadModularAbstraction::new(&regions, &model.replicas, &order, &members)?;
             for instance in instances.iter().filter(|i| i.names.len() >= assigned.tracked) {
                 let process = model.model.process();
-                let wanted = Wanted {
+                let wanted = AuditRequest {
                     study: &study,
                     case,
                     base: &crowd,
@@ -111,7 +111,7 @@ fn others_of(text: &str) -> usize {
     let assigned = model.replicas.family.assigned(&formula(ORDER, &model.model).unwrap()).unwrap();
     let study =
         Study::new(&model.model, &model.defined, &assigned[0].formula, Levels::Coarse).unwrap();
-    others(&study.model(&study.cases()[0]).unwrap(), &model.replicas).unwrap().len()
+    reachable_local_states(&study.model(&study.cases()[0]).unwrap(), &model.replicas).unwrap().len()
 }
 
 #[test]

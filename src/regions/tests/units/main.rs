@@ -3,8 +3,8 @@
 
 mod audit;
 mod components;
-mod crowd;
-mod ends;
+mod thread_modular;
+mod termination;
 mod richer;
 mod rows;
 mod sample;
@@ -56,7 +56,7 @@ fn concrete(specification: &str, text: &str, n: usize) -> Result<Verdict, Diagno
 /// Returns whether regions prove that all runs terminate.
 fn runs_end(
     model: &Compiled,
-    defined: &mu_regions::Defined,
+    defined: &mu_regions::SymbolicConstants,
     found: &[mu_regions::Measure],
 ) -> bool {
     let process = model.process();

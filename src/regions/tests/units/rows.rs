@@ -1,6 +1,6 @@
 //! Tests of the rows of values for sums.
 
-use mu_regions::merged::covers;
+use mu_regions::merged_constants::covers;
 
 /// Any contents of the summed constants occur in one row.
 #[test]

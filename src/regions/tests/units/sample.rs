@@ -2,9 +2,9 @@
 //! some sample, and each sample to its twin.
 
 use mu_base::random::Random;
-use mu_regions::apart::Rooms;
-use mu_regions::cuts::{Asked, Case, Grain, Line, Predicate, Term};
-use mu_regions::sample::{Sample, Wanted, samples};
+use mu_regions::separation::Capacities;
+use mu_regions::cuts::{Distinction, Case, Grain, Line, Predicate, Term};
+use mu_regions::sample::{Sample, SampleRequest, samples};
 use std::collections::BTreeSet;
 
 /// Computes all differences of zero, literals, constants and numbers, truncated at the bound.
@@ -24,9 +24,9 @@ fn random_line(r: &mut Random) -> Line {
     cuts.sort_unstable();
     cuts.dedup();
     let tests = (0..r.below(3)).map(|_| match r.below(3) {
-        0 => Asked::order(term(r), term(r)),
-        1 => Asked::less(term(r), term(r)),
-        _ => Asked::side(term(r), term(r)),
+        0 => Distinction::order(term(r), term(r)),
+        1 => Distinction::less(term(r), term(r)),
+        _ => Distinction::side(term(r), term(r)),
     });
     let tests = tests.collect();
     Line {
@@ -105,7 +105,7 @@ fn every_choice_has_the_order_of_a_sample() {
         let count = if bases == 2 { 2 } else { 2 + r.below(2) };
         let cases: Vec<Case> = line.cases().into_iter().chain(line.joined()).collect();
         for case in &cases {
-            let rooms = Rooms::new(&line, case, count).unwrap();
+            let rooms = Capacities::new(&line, case, count).unwrap();
             let grains: Vec<Grain> = (0..count)
                 .map(|_| if r.chance(1, 2) { Grain::Intervals } else { Grain::Predicates })
                 .collect();
@@ -206,7 +206,7 @@ fn choices_are_like_samples(
                 assert!(alike, "seed {seed}: {n} under {valuation:?} is {block} in {case:?}");
             }
             let at = known.iter().position(|k| k.0 == blocks).unwrap_or_else(|| {
-                let wanted = Wanted { line, case, numbers: &blocks, literals, bound };
+                let wanted = SampleRequest { line, case, numbers: &blocks, literals, bound };
                 let found = samples(&wanted).unwrap();
                 for (sample, twin) in &found {
                     assert_eq!(

@@ -7,7 +7,7 @@ use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
 use mu_pbes::{Options, Verdict, check};
 use mu_regions::sizes::SIZE;
-use mu_regions::{Base, Family, Levels, Merged, Study, counted, with_parameters};
+use mu_regions::{AbstractableModel, Family, Levels, MergedConstants, Study, constant_counts, with_parameters};
 use mu_syntax::template;
 
 /// Expands the text for these sizes.
@@ -26,21 +26,21 @@ fn concrete(text: &str, property: &str, sizes: &[(&str, usize)]) -> Verdict {
 }
 
 fn merged<T>(
-    base: &dyn Base,
+    base: &dyn AbstractableModel,
     families: &[(&Family, usize)],
-    then: &mut dyn FnMut(&dyn Base) -> T,
+    then: &mut dyn FnMut(&dyn AbstractableModel) -> T,
 ) -> Result<T, Diagnostic> {
     match families.split_first() {
         None => Ok(then(base)),
         Some(((family, tracked), rest)) => {
-            merged(&Merged::new(base, family, *tracked)?, rest, then)
+            merged(&MergedConstants::new(base, family, *tracked)?, rest, then)
         }
     }
 }
 
 /// Returns whether a formula is proved for every value of these parameters.
 fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
-    assert_eq!(counted::counting(text), names);
+    assert_eq!(constant_counts::counting(text), names);
     let tree = |sizes: &[(&str, usize)]| {
         mu_syntax::parse_specification(SourceId(0), &plain(text, sizes)).unwrap()
     };
@@ -56,7 +56,7 @@ fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic
         families.push(Family::new(
             &model,
             &spec,
-            &counted::constants(SIZE, &small, &tree(&above)).unwrap().names,
+            &constant_counts::constants(SIZE, &small, &tree(&above)).unwrap().names,
         )?);
     }
     families = Family::ordered(families)?;
@@ -142,7 +142,7 @@ fn a_memory_of_any_size() {
 fn what_depends_on_the_size_is_refused_by_name() {
     let text = MEMORY.replace("{ a${i} };", "{ a${i} } | a0';");
     let refused = |text: &str, property: &str| {
-        let names = counted::counting(text);
+        let names = constant_counts::counting(text);
         let answer = proved(text, property, &names.iter().map(String::as_str).collect::<Vec<_>>());
         answer.expect_err(&format!("{property}\n{text}")).message
     };
@@ -187,11 +187,11 @@ fn what_depends_on_the_size_is_refused_by_name() {
         refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)").contains("is no data")
     );
     assert_eq!(
-        counted::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"),
+        constant_counts::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"),
         Vec::<String>::new()
     );
     assert_eq!(
-        counted::counting(
+        constant_counts::counting(
             "$param n: Nat = 2;\nsort S = struct $for i in 0 .. n join \"|\" { $if i > 3 { a } b${i} };"
         ),
         Vec::<String>::new()

@@ -7,11 +7,11 @@ use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
 use mu_pbes::{Options, Verdict, check};
 use mu_process::linearise::{self, linearise};
-use mu_regions::counted::{self, Counted};
-use mu_regions::replicas::{MORE, with_list};
+use mu_regions::constant_counts::{self, ConstantCount};
+use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
 use mu_regions::sizes::SIZE;
-use mu_regions::words::{Letter, Part, Wanted, abstracted, longer, words};
-use mu_regions::{Crowd, Defined, Levels, Replicas, Study, others, with_parameters};
+use mu_regions::words::{Letter, Part, WordRequest, abstracted, longer, words};
+use mu_regions::{ThreadModularAbstraction, SymbolicConstants, Levels, Replicas, Study, reachable_local_states, with_parameters};
 use mu_syntax::template;
 
 pub(crate) fn plain(text: &str, n: usize) -> String {
@@ -37,24 +37,24 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
 pub(crate) struct Unbounded {
     pub model: Compiled,
     pub replicas: Replicas,
-    pub defined: Defined,
+    pub defined: SymbolicConstants,
 }
 
 /// Builds that model from a text with the parameter `n` and these constants.
 pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, Diagnostic> {
-    assert_eq!(counted::counting(text), ["n"], "{text}");
+    assert_eq!(constant_counts::counting(text), ["n"], "{text}");
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
-    let found = counted::constants(SIZE, &at, &above);
+    let found = constant_counts::constants(SIZE, &at, &above);
     let found = found.map_err(|d| {
         Diagnostic::new(mu_base::Stage::Unsupported, format!("{} depends on n", d.what))
     })?;
-    assert!(found.is_crowd());
-    let linear = |tree, counted: &Counted| {
-        let (tree, names) = counted::of_any_number(tree, counted, MORE);
+    assert!(found.counts_components());
+    let linear = |tree, counted: &ConstantCount| {
+        let (tree, names) = constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS);
         let spec = mu_process::typecheck::check_specification(&tree)?;
         let process = with_list(
-            linearise(&spec, &linearise::Options::of_any_number())?,
+            linearise(&spec, &linearise::Options::unbounded_specification())?,
             counted.list.as_deref(),
         )?;
         let (process, defined) = with_parameters(process, constants)?;
@@ -76,9 +76,9 @@ pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
         let study = Study::new(&model, &defined, &assigned.formula, Levels::Coarse)?;
         for case in study.cases() {
             let (regions, own) = (study.model(case)?, study.formula(case)?);
-            let members = others(&regions, &replicas)?;
+            let members = reachable_local_states(&regions, &replicas)?;
             for order in orders(assigned.tracked) {
-                let crowd = Crowd::new(&regions, &replicas, &order, &members)?;
+                let crowd = ThreadModularAbstraction::new(&regions, &replicas, &order, &members)?;
                 let chosen = Options { evidence: false, ..Options::new(&options) };
                 if check(&crowd, &crowd, &own, chosen, &budget())?.verdict != Verdict::True {
                     return Ok(false);
@@ -232,7 +232,7 @@ init allow({c, e, bad}, comm({put | get -> c}, $for i in 0 .. n join \"\" { P(i$
 #[test]
 fn words_stand_for_longer_ones() {
     let word = [Part::Block, Part::Tracked(0)];
-    let wanted = Wanted { names: 1, all: false, empty: false, longest: 2, front: None };
+    let wanted = WordRequest { names: 1, all: false, empty: false, longest: 2, front: None };
     let found = words(&word, &wanted, 1000).unwrap();
     // One or two unnamed letters, or the named one with up to two such letters on each side.
     assert_eq!(found.len(), 2 + 9);
@@ -241,7 +241,7 @@ fn words_stand_for_longer_ones() {
         assert_eq!(abstracted(w.iter().map(letter)), word);
         assert_eq!(abstracted(longer(w, 2).iter().map(letter)), word);
     }
-    let all = Wanted { all: true, empty: true, ..wanted };
+    let all = WordRequest { all: true, empty: true, ..wanted };
     assert!(
         words(&[Part::Block, Part::Tracked(0), Part::Block], &all, 1000)
             .unwrap()

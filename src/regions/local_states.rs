@@ -2,78 +2,78 @@
 //!
 //! Input: a model with enough components ([`crate::replicas`]). Output: a set of local states that
 //! contains the initial one and is closed under the steps of the abstraction without tracked
-//! identities ([`crate::Crowd`]), in which all participants have local states of the set. By
+//! identities ([`crate::ThreadModularAbstraction`]), in which all participants have local states of the set. By
 //! induction over runs, each component of each instance is always in one of them. This also holds
 //! with tracked identities, since these are untracked in that abstraction. Cost: the shared states
 //! times the groups, in rounds up to the fixed point. The computation respects the limits of the
-//! run, and gives up above [`MOST`] states.
+//! run, and gives up above [`MAX_STATES`] states.
 
-use crate::base::Base;
-use crate::crowd::{Answer, Crowd, Member, Thread, choices};
+use crate::base::AbstractableModel;
+use crate::thread_modular::{AbstractStep, ThreadModularAbstraction, LocalState, Evaluator, choices};
 use crate::replicas::Replicas;
 use ahash::{AHashMap, AHashSet};
 use mu_base::{Diagnostic, Stage};
 use mu_model::Model;
 
 /// Limit on the number of shared or local states; beyond it the computation gives up.
-const MOST: usize = 300_000;
+const MAX_STATES: usize = 300_000;
 
 /// Number of evaluations between two checks of the limits.
-const PATIENCE: u32 = 1 << 8;
+const CHECK_INTERVAL: u32 = 1 << 8;
 
 /// The effects of a group's steps on a participant, by its view.
 type Effects = AHashMap<(usize, usize, Vec<u32>), AHashSet<Vec<u32>>>;
 
 /// Computes the reachable local states.
-pub fn others(base: &dyn Base, replicas: &Replicas) -> Result<Vec<Member>, Diagnostic> {
-    let crowd = Crowd::new(base, replicas, &[], &[])?;
+pub fn reachable_local_states(base: &dyn AbstractableModel, replicas: &Replicas) -> Result<Vec<LocalState>, Diagnostic> {
+    let crowd = ThreadModularAbstraction::new(base, replicas, &[], &[])?;
     if replicas.local.iter().all(Vec::is_empty) && replicas.most == 0 {
         return Ok(Vec::new());
     }
-    let mut search = Search::new(&crowd, None)?;
+    let mut search = LocalStateSearch::new(&crowd, None)?;
     search.run()?;
     Ok(search.members)
 }
 
 /// A step of the abstraction.
-pub(crate) struct Found {
+pub(crate) struct AbstractTransition {
     pub group: usize,
     pub reads: Vec<u32>,
     /// The views of the participants.
     pub views: Vec<Vec<u32>>,
-    pub answer: Answer,
+    pub answer: AbstractStep,
 }
 
 /// Checks the limits of the run at intervals.
-fn look(crowd: &Crowd, patience: &mut u32) -> Result<(), Diagnostic> {
+fn check_limits(crowd: &ThreadModularAbstraction, patience: &mut u32) -> Result<(), Diagnostic> {
     if *patience > 0 {
         *patience -= 1;
         return Ok(());
     }
-    *patience = PATIENCE;
+    *patience = CHECK_INTERVAL;
     let budget = crowd.compiled().budget();
     budget.check(0).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)
 }
 
 /// Search for all local states, and all states of the shared data.
-pub(crate) struct Search<'c> {
-    crowd: &'c Crowd<'c>,
-    pub members: Vec<Member>,
-    known: AHashSet<Member>,
+pub(crate) struct LocalStateSearch<'c> {
+    crowd: &'c ThreadModularAbstraction<'c>,
+    pub members: Vec<LocalState>,
+    known: AHashSet<LocalState>,
     pub states: Vec<Vec<u32>>,
     seen: AHashSet<Vec<u32>>,
     /// Evaluated queries of each group, with the targets.
-    asked: AHashMap<(usize, Vec<u32>), (AHashSet<Vec<Vec<u32>>>, AHashSet<Vec<u32>>)>,
+    evaluated: AHashMap<(usize, Vec<u32>), (AHashSet<Vec<Vec<u32>>>, AHashSet<Vec<u32>>)>,
     effects: Effects,
     /// All steps, if requested.
-    pub found: Option<Vec<Found>>,
+    pub found: Option<Vec<AbstractTransition>>,
     /// Number of evaluations until the next check of the limits.
     patience: u32,
 }
 
-impl<'c> Search<'c> {
+impl<'c> LocalStateSearch<'c> {
     /// Creates a search from the initial states, which stores steps in `found` if it is given.
-    pub fn new(crowd: &'c Crowd<'c>, found: Option<Vec<Found>>) -> Result<Self, Diagnostic> {
+    pub fn new(crowd: &'c ThreadModularAbstraction<'c>, found: Option<Vec<AbstractTransition>>) -> Result<Self, Diagnostic> {
         let (members, states) = (vec![crowd.first()?], vec![crowd.initial()]);
         let (known, seen) = (members.iter().cloned().collect(), states.iter().cloned().collect());
         Ok(Self {
@@ -82,7 +82,7 @@ impl<'c> Search<'c> {
             known,
             states,
             seen,
-            asked: AHashMap::new(),
+            evaluated: AHashMap::new(),
             effects: AHashMap::new(),
             found,
             patience: 0,
@@ -91,17 +91,17 @@ impl<'c> Search<'c> {
 
     /// Repeats rounds up to the fixed point.
     pub fn run(&mut self) -> Result<(), Diagnostic> {
-        let mut thread = Thread::new(self.crowd);
+        let mut thread = Evaluator::new(self.crowd);
         while self.round(&mut thread)? {}
         Ok(())
     }
 
     /// Gives up above the limit.
     fn bounded(&self) -> Result<(), Diagnostic> {
-        if self.states.len() <= MOST && self.members.len() <= MOST {
+        if self.states.len() <= MAX_STATES && self.members.len() <= MAX_STATES {
             return Ok(());
         }
-        let (what, count) = if self.members.len() > MOST {
+        let (what, count) = if self.members.len() > MAX_STATES {
             ("local states of the components", self.members.len())
         } else {
             ("states of what the components share", self.states.len())
@@ -115,9 +115,9 @@ impl<'c> Search<'c> {
     }
 
     /// Evaluates all steps of the known states. Returns true if something new was found.
-    fn round(&mut self, thread: &mut Thread) -> Result<bool, Diagnostic> {
+    fn round(&mut self, thread: &mut Evaluator) -> Result<bool, Diagnostic> {
         self.patience = 0;
-        look(self.crowd, &mut self.patience)?;
+        check_limits(self.crowd, &mut self.patience)?;
         let (before, members) = (self.states.len(), self.members.len());
         for (g, group) in self.crowd.groups().iter().enumerate() {
             let others = &self.crowd.shares[g].others;
@@ -135,10 +135,10 @@ impl<'c> Search<'c> {
                 }
                 let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
                 if done.insert(reads.clone()) {
-                    self.ask(thread, g, &reads, &views)?;
+                    self.evaluate(thread, g, &reads, &views)?;
                     self.bounded()?;
                 }
-                let targets: Vec<Vec<u32>> = self.asked[&(g, reads)].1.iter().cloned().collect();
+                let targets: Vec<Vec<u32>> = self.evaluated[&(g, reads)].1.iter().cloned().collect();
                 for target in targets {
                     let mut next = state.clone();
                     group
@@ -162,25 +162,25 @@ impl<'c> Search<'c> {
     }
 
     /// Evaluates a group for new views.
-    fn ask(
+    fn evaluate(
         &mut self,
-        thread: &mut Thread,
+        thread: &mut Evaluator,
         group: usize,
         reads: &[u32],
         views: &[AHashSet<Vec<u32>>],
     ) -> Result<(), Diagnostic> {
         let others = &self.crowd.shares[group].others;
-        let (asked, targets) = self.asked.entry((group, reads.to_vec())).or_default();
+        let (evaluated, targets) = self.evaluated.entry((group, reads.to_vec())).or_default();
         let fitting: Vec<Vec<&[u32]>> = others
             .iter()
             .zip(views)
             .map(|(o, all)| all.iter().filter(|v| o.fits(v, reads)).map(Vec::as_slice).collect())
             .collect();
         for chosen in choices(&fitting) {
-            if !asked.insert(chosen.iter().map(|v| v.to_vec()).collect()) {
+            if !evaluated.insert(chosen.iter().map(|v| v.to_vec()).collect()) {
                 continue;
             }
-            look(self.crowd, &mut self.patience)?;
+            check_limits(self.crowd, &mut self.patience)?;
             for answer in thread.answers(group, reads, &chosen)? {
                 targets.insert(answer.target.clone());
                 for (j, change) in answer.changes.iter().enumerate() {
@@ -191,7 +191,7 @@ impl<'c> Search<'c> {
                 }
                 if let Some(found) = &mut self.found {
                     let views = chosen.iter().map(|v| v.to_vec()).collect();
-                    found.push(Found { group, reads: reads.to_vec(), views, answer });
+                    found.push(AbstractTransition { group, reads: reads.to_vec(), views, answer });
                 }
             }
         }

@@ -13,7 +13,7 @@
 //! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times contents of arrays;
 //! engines cache the answers.
 
-use crate::base::{Base, Inside, as_inside, packed};
+use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, packed};
 use crate::sizes::Family;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId};
@@ -30,13 +30,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Limit on the evaluations for one query; beyond it the query is an error.
-const MOST: usize = 50_000;
+const MAX_EVALUATIONS: usize = 50_000;
 /// Limit on the number of cached values.
-const MOST_KNOWN: usize = 200_000;
+const MAX_CACHED: usize = 200_000;
 
 /// An abstraction with merged constants.
-pub struct Merged<'a> {
-    inner: &'a dyn Base,
+pub struct MergedConstants<'a> {
+    inner: &'a dyn AbstractableModel,
     family: &'a Family,
     tracked: usize,
     groups: Vec<Group>,
@@ -46,10 +46,10 @@ pub struct Merged<'a> {
     of: Vec<usize>,
 }
 
-impl<'a> Merged<'a> {
+impl<'a> MergedConstants<'a> {
     /// Creates the abstraction of `inner` that tracks the first `tracked` constants of the family.
     pub fn new(
-        inner: &'a dyn Base,
+        inner: &'a dyn AbstractableModel,
         family: &'a Family,
         tracked: usize,
     ) -> Result<Self, Diagnostic> {
@@ -74,7 +74,7 @@ impl<'a> Merged<'a> {
                 merged.of.push(i);
             }
         }
-        let mut thread = Thread::new(&merged);
+        let mut thread = Evaluator::new(&merged);
         let mut initial = inner.initial();
         for slot in 0..initial.len() as Slot {
             initial[slot as usize] = thread.merged(slot, initial[slot as usize])?;
@@ -85,7 +85,7 @@ impl<'a> Merged<'a> {
     }
 
     /// Returns the meaning of abstract values: the constants from the given index on are merged.
-    pub(crate) fn meaning(&self) -> (&'a dyn Base, &'a Family, usize) {
+    pub(crate) fn meaning(&self) -> (&'a dyn AbstractableModel, &'a Family, usize) {
         (self.inner, self.family, self.tracked)
     }
 
@@ -94,7 +94,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-impl Base for Merged<'_> {
+impl AbstractableModel for MergedConstants<'_> {
     fn compiled(&self) -> &Compiled {
         self.inner.compiled()
     }
@@ -107,8 +107,8 @@ impl Base for Merged<'_> {
     }
 }
 
-impl Model for Merged<'_> {
-    as_inside!();
+impl Model for MergedConstants<'_> {
+    delegate_to_inner!();
     fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -116,7 +116,7 @@ impl Model for Merged<'_> {
         self.initial.clone()
     }
     fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(Thread::new(self))
+        Box::new(Evaluator::new(self))
     }
     fn symmetries(&self) -> &[Symmetry] {
         &self.symmetries
@@ -132,7 +132,7 @@ impl Model for Merged<'_> {
     }
 }
 
-impl ActionLabels for Merged<'_> {
+impl ActionLabels for MergedConstants<'_> {
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
         self.inner.multi_action(label)
     }
@@ -150,9 +150,9 @@ struct Choice {
 }
 
 /// The evaluator of one thread.
-struct Thread<'m> {
-    model: &'m Merged<'m>,
-    inner: Inside<'m>,
+struct Evaluator<'m> {
+    model: &'m MergedConstants<'m>,
+    inner: CachedInner<'m>,
     engine: Engine,
     occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
@@ -161,11 +161,11 @@ struct Thread<'m> {
     concrete: AHashMap<(Slot, u32, u64, Vec<(usize, OpId)>), u32>,
 }
 
-impl<'m> Thread<'m> {
-    fn new(model: &'m Merged<'m>) -> Self {
+impl<'m> Evaluator<'m> {
+    fn new(model: &'m MergedConstants<'m>) -> Self {
         Self {
             model,
-            inner: Inside::new(model.inner),
+            inner: CachedInner::new(model.inner),
             engine: model.inner.engine(),
             occurrences: Occurrences::default(),
             images: AHashMap::new(),
@@ -310,7 +310,7 @@ impl<'m> Thread<'m> {
             };
             let fillings =
                 if arrays.is_empty() { Some(1) } else { tuples.len().checked_pow(read as u32) };
-            if fillings.is_none_or(|n| found.len() + n * summed.len() > MOST) {
+            if fillings.is_none_or(|n| found.len() + n * summed.len() > MAX_EVALUATIONS) {
                 let text = format!(
                     "a step `{name}` depends on too many constants of `{}`, or entries of arrays, at once",
                     model.family.name
@@ -359,7 +359,7 @@ impl<'m> Thread<'m> {
         let e = self.normal(&e)?;
         let id = model.inner.intern(slot, &e);
         if let Some(key) = key {
-            if self.concrete.len() >= MOST_KNOWN {
+            if self.concrete.len() >= MAX_CACHED {
                 self.concrete.clear();
             }
             self.concrete.insert(key, id);
@@ -437,7 +437,7 @@ impl Occurrences {
     /// Returns the constants in a slot's value, by their indices in the family, in order.
     pub fn of(
         &mut self,
-        inner: &dyn Base,
+        inner: &dyn AbstractableModel,
         family: &Family,
         slot: Slot,
         value: u32,
@@ -562,7 +562,7 @@ fn partitions(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-impl Worker for Thread<'_> {
+impl Worker for Evaluator<'_> {
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
         let model = self.model;
         let (mut merged, mut arrays) = (0, Vec::new());

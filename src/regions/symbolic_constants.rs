@@ -19,7 +19,7 @@ use mu_process::linear::{LinearProcess, Param, ParamRole};
 
 /// A symbolic constant.
 #[derive(Clone, Debug)]
-pub struct Rigid {
+pub struct SymbolicConstant {
     /// Its name.
     pub name: String,
     /// The operation that formulas use.
@@ -34,9 +34,9 @@ pub struct Rigid {
 
 /// The symbolic constants of a process, with the constants that depend on them.
 #[derive(Clone, Debug, Default)]
-pub struct Defined {
+pub struct SymbolicConstants {
     /// The symbolic constants.
-    pub rigid: Vec<Rigid>,
+    pub rigid: Vec<SymbolicConstant>,
     /// These and the constants that equations define through them, as expressions over the
     /// parameters.
     pub constants: AHashMap<OpId, Expr>,
@@ -50,7 +50,7 @@ pub struct Defined {
 pub fn with_parameters(
     mut process: LinearProcess,
     names: &[String],
-) -> Result<(LinearProcess, Defined), Diagnostic> {
+) -> Result<(LinearProcess, SymbolicConstants), Diagnostic> {
     let mut rigid = Vec::new();
     let component = process.components.len().max(1) as u32;
     let mut by: AHashMap<OpId, Expr> = AHashMap::new();
@@ -70,7 +70,7 @@ pub fn with_parameters(
         let var = signature.fresh_var(name.clone(), sort);
         by.insert(op, Expr::var(signature, var));
         let least = i64::from(sort == basic::POS);
-        rigid.push(Rigid { name: name.clone(), op, var, param: process.params.len(), least });
+        rigid.push(SymbolicConstant { name: name.clone(), op, var, param: process.params.len(), least });
         process.params.push(Param {
             var,
             role: ParamRole::Data(component),
@@ -125,7 +125,7 @@ pub fn with_parameters(
             initial.push((i, init));
         }
     }
-    Ok((process, Defined { rigid, constants: by, initial }))
+    Ok((process, SymbolicConstants { rigid, constants: by, initial }))
 }
 
 /// Adds to `by` all constants that one unconditional equation defines through known ones. Returns

@@ -22,7 +22,7 @@ use ahash::AHashSet;
 /// A valuation with the intervals' starts and the capacity of each interval, up to the largest
 /// relevant one.
 #[derive(Clone, Debug)]
-struct Room {
+struct Capacity {
     valuation: Vec<i64>,
     starts: Vec<i64>,
     widths: Vec<i64>,
@@ -30,9 +30,9 @@ struct Room {
 
 /// The valuations of a case that are maximal in capacity, for a given number of numbers.
 #[derive(Clone, Debug)]
-pub struct Rooms(Vec<Room>);
+pub struct Capacities(Vec<Capacity>);
 
-impl Rooms {
+impl Capacities {
     /// Computes the maximal valuations for `numbers` numbers; `None` if there are too many to
     /// enumerate.
     pub fn new(line: &Line, case: &Case, numbers: usize) -> Option<Self> {
@@ -40,7 +40,7 @@ impl Rooms {
         let most = 2 * numbers as i64 + 1;
         let wanted =
             Wanted { line, case, numbers: &[], literals: &[], bound: most + line.reach() + 1 };
-        let mut rooms: Vec<Room> = Vec::new();
+        let mut rooms: Vec<Capacity> = Vec::new();
         for (sample, _) in samples(&wanted)? {
             let starts = case.starts(&sample.valuation);
             let width =
@@ -49,7 +49,7 @@ impl Rooms {
             let within = |a: &[i64], b: &[i64]| a.iter().zip(b).all(|(a, b)| a <= b);
             if !rooms.iter().any(|r| within(&widths, &r.widths)) {
                 rooms.retain(|r| !within(&r.widths, &widths));
-                rooms.push(Room { valuation: sample.valuation, starts, widths });
+                rooms.push(Capacity { valuation: sample.valuation, starts, widths });
             }
         }
         Some(Self(rooms))
@@ -78,7 +78,7 @@ struct Choice<'a> {
 impl Choice<'_> {
     /// Places the next number in all possible positions. Returns false if there are too many
     /// samples.
-    fn next(&mut self, room: &Room) -> bool {
+    fn next(&mut self, room: &Capacity) -> bool {
         let Some(&(grain, block)) = self.numbers.get(self.places.len()) else {
             return self.finish(room);
         };
@@ -113,7 +113,7 @@ impl Choice<'_> {
         true
     }
 
-    fn finish(&mut self, room: &Room) -> bool {
+    fn finish(&mut self, room: &Capacity) -> bool {
         if !self.seen.insert(self.places.clone()) {
             return true;
         }

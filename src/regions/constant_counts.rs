@@ -6,7 +6,7 @@
 //! of copies ([`counting`]); and the copied constants ([`constants`]). For the latter, the two
 //! texts may differ only in one more constant of one structured sort, in constants that list all of
 //! these, and in one more parallel process for each constant; otherwise the position of another
-//! difference is returned. [`of_any_number`] builds the specification without the list's equation,
+//! difference is returned. [`unbounded_specification`] builds the specification without the list's equation,
 //! and with constants without a process. Words are searched, not parsed: a parameter is not
 //! detected if its name also occurs elsewhere, even with another meaning. Cost: linear in the text,
 //! for each parameter.
@@ -109,14 +109,14 @@ fn is_bound(before: &str, after: &str) -> bool {
 
 /// A difference between the specifications for two values, other than one more constant of a sort.
 #[derive(Clone, Debug)]
-pub struct Depends {
+pub struct ValueDependence {
     /// Its description.
     pub what: String,
     /// Its position.
     pub span: Option<Span>,
 }
 
-impl Depends {
+impl ValueDependence {
     fn on(what: impl Into<String>, span: Span) -> Self {
         Self { what: what.into(), span: Some(span) }
     }
@@ -124,7 +124,7 @@ impl Depends {
 
 /// The constants that a parameter counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct ConstantCount {
     /// The names of the constants, in order.
     pub names: Vec<String>,
     /// The name of the next constant.
@@ -135,7 +135,7 @@ pub struct Counted {
     pub parallel: bool,
 }
 
-impl Counted {
+impl ConstantCount {
     /// Returns the same for one more constant.
     pub fn larger(&self) -> Self {
         let mut larger = self.clone();
@@ -144,7 +144,7 @@ impl Counted {
     }
 
     /// True if it counts more than constants.
-    pub fn is_crowd(&self) -> bool {
+    pub fn counts_components(&self) -> bool {
         self.parallel || self.list.is_some()
     }
 }
@@ -155,8 +155,8 @@ pub fn constants(
     size: usize,
     at: &Specification,
     above: &Specification,
-) -> Result<Counted, Depends> {
-    let nothing = |what: &str| Depends { what: what.into(), span: None };
+) -> Result<ConstantCount, ValueDependence> {
+    let nothing = |what: &str| ValueDependence { what: what.into(), span: None };
     if at.sections.len() != above.sections.len() {
         return Err(nothing("which sections there are"));
     }
@@ -169,7 +169,7 @@ pub fn constants(
         }
         for (a, b) in a.iter().zip(b).filter(|(a, b)| a != b) {
             let more = || {
-                Depends::on(
+                ValueDependence::on(
                     format!("more of the sort `{}` than how many constants it has", a.0.kind),
                     a.0.span,
                 )
@@ -182,7 +182,7 @@ pub fn constants(
                 return Err(more());
             }
             if found.is_some() {
-                return Err(Depends::on(format!("a second sort, `{}`,", a.0.kind), a.0.span));
+                return Err(ValueDependence::on(format!("a second sort, `{}`,", a.0.kind), a.0.span));
             }
             found = Some(one_more(size, x, y).ok_or_else(more)?);
         }
@@ -216,15 +216,15 @@ pub fn constants(
         return Err(nothing("nothing"));
     }
     let next = copies.names.pop().unwrap_or_default();
-    Ok(Counted { names: copies.names, next, list: copies.list, parallel: copies.parallel })
+    Ok(ConstantCount { names: copies.names, next, list: copies.list, parallel: copies.parallel })
 }
 
 /// Returns the specification for a parameter that counts more than constants, and the names of all
 /// constants. It has no equation for the list of all constants, and `more` additional constants of
 /// the sort with new names, after the others.
-pub fn of_any_number(
+pub fn unbounded_specification(
     tree: &Specification,
-    counted: &Counted,
+    counted: &ConstantCount,
     more: usize,
 ) -> (Specification, Vec<String>) {
     let mut tree = tree.clone();
@@ -272,8 +272,8 @@ struct Copies {
 
 impl Copies {
     /// Compares equations: one may list all constants.
-    fn equation(&mut self, a: &Equation, b: &Equation) -> Result<(), Depends> {
-        let else_ = Err(Depends::on("an equation", a.span));
+    fn equation(&mut self, a: &Equation, b: &Equation) -> Result<(), ValueDependence> {
+        let else_ = Err(ValueDependence::on("an equation", a.span));
         let (DataKind::Name(name), DataKind::List(x), DataKind::List(y)) =
             (&a.lhs.kind, &a.rhs.kind, &b.rhs.kind)
         else {
@@ -296,14 +296,14 @@ impl Copies {
             return else_;
         }
         if self.list.is_some() {
-            return Err(Depends::on(format!("a second list, `{name}`,"), a.span));
+            return Err(ValueDependence::on(format!("a second list, `{name}`,"), a.span));
         }
         self.list = Some(name.clone());
         Ok(())
     }
 
     /// Compares processes that differ in the number of copies.
-    fn process(&mut self, a: &Process, b: &Process) -> Result<(), Depends> {
+    fn process(&mut self, a: &Process, b: &Process) -> Result<(), ValueDependence> {
         use ProcessKind::{Allow, Block, Comm, Hide, Rename};
         if a == b {
             return Ok(());
@@ -315,18 +315,18 @@ impl Copies {
             (Comm(x, a), Comm(y, b)) if x == y => self.process(a, b),
             (ProcessKind::Parallel(..), ProcessKind::Parallel(..)) => {
                 let (mut x, mut y) = (Vec::new(), Vec::new());
-                beside(a, &mut x);
-                beside(b, &mut y);
-                self.beside(&x, &y).ok_or_else(|| {
-                    Depends::on("more than one process beside the others for each", a.span)
+                parallel_processes(a, &mut x);
+                parallel_processes(b, &mut y);
+                self.parallel_copies(&x, &y).ok_or_else(|| {
+                    ValueDependence::on("more than one process beside the others for each", a.span)
                 })
             }
-            _ => Err(Depends::on("a process", a.span)),
+            _ => Err(ValueDependence::on("a process", a.span)),
         }
     }
 
     /// Compares parallel processes that are the same except for consecutive copies.
-    fn beside(&mut self, x: &[&Process], y: &[&Process]) -> Option<()> {
+    fn parallel_copies(&mut self, x: &[&Process], y: &[&Process]) -> Option<()> {
         let size = self.names.len() - 1;
         let texts =
             |all: &[&Process]| all.iter().map(|p| mu_syntax::print::process(p)).collect::<Vec<_>>();
@@ -359,11 +359,11 @@ impl Copies {
 }
 
 /// Collects the processes that run in parallel, in order.
-fn beside<'p>(p: &'p Process, out: &mut Vec<&'p Process>) {
+fn parallel_processes<'p>(p: &'p Process, out: &mut Vec<&'p Process>) {
     match &p.kind {
         ProcessKind::Parallel(a, b) => {
-            beside(a, out);
-            beside(b, out);
+            parallel_processes(a, out);
+            parallel_processes(b, out);
         }
         _ => out.push(p),
     }
@@ -382,29 +382,29 @@ fn with_blank(text: &str, name: &str) -> String {
 }
 
 /// Returns the difference between corresponding sections of two specifications.
-fn differing(a: &Section, b: &Section) -> Depends {
+fn differing(a: &Section, b: &Section) -> ValueDependence {
     let declared = |what: &str, a: &[(Ident, Sort)], b: &[(Ident, Sort)]| {
         let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
-        Depends { what: format!("which {what} there are"), span: first.map(|f| f.0.span) }
+        ValueDependence { what: format!("which {what} there are"), span: first.map(|f| f.0.span) }
     };
     match (a, b) {
         (Section::Equations(_, a), Section::Equations(_, b)) => {
             let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
-            Depends { what: "an equation".into(), span: first.map(|e| e.span) }
+            ValueDependence { what: "an equation".into(), span: first.map(|e| e.span) }
         }
         (Section::Processes(a), Section::Processes(b)) => {
             match a.iter().zip(b).find(|(a, b)| a != b) {
-                Some((a, _)) => Depends::on(format!("the process `{}`", a.name.kind), a.name.span),
-                None => Depends {
+                Some((a, _)) => ValueDependence::on(format!("the process `{}`", a.name.kind), a.name.span),
+                None => ValueDependence {
                     what: "which processes there are".into(),
                     span: a.last().map(|p| p.name.span),
                 },
             }
         }
-        (Section::Init(a), Section::Init(_)) => Depends::on("the initial process", a.span),
+        (Section::Init(a), Section::Init(_)) => ValueDependence::on("the initial process", a.span),
         (Section::Constructors(a), Section::Constructors(b)) => declared("constructors", a, b),
         (Section::Mappings(a), Section::Mappings(b)) => declared("mappings", a, b),
-        _ => Depends { what: "which declarations there are".into(), span: None },
+        _ => ValueDependence { what: "which declarations there are".into(), span: None },
     }
 }
 

@@ -2,17 +2,17 @@
 //! random models. If termination is proved, no tested instance has a cycle.
 
 use crate::budget;
-use crate::crowd::{Unbounded, plain, unbounded};
+use crate::thread_modular::{Unbounded, plain, unbounded};
 use mu_base::Diagnostic;
 use mu_base::random::Random;
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{Cyclic, Silent, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
-use mu_regions::{Endless, Least, Levels, Study, endless, least};
+use mu_regions::{TerminationResult, Least, Levels, Study, prove_termination, least};
 
 /// Returns the steps that may be taken infinitely often, for every `n`, and every `N` if the text
 /// contains it.
-fn found(text: &str) -> Result<Endless, Diagnostic> {
+fn found(text: &str) -> Result<TerminationResult, Diagnostic> {
     let constants: Vec<String> =
         text.contains("map N").then(|| "N".to_string()).into_iter().collect();
     let Unbounded { model, replicas, defined } = unbounded(text, &constants)?;
@@ -22,9 +22,9 @@ fn found(text: &str) -> Result<Endless, Diagnostic> {
     let any =
         TypedFormula { data, actions, fix_names: Vec::new(), formula: any, as_written: false };
     let study = Study::new(&model, &defined, &any, Levels::Coarse)?;
-    let mut all = Endless::default();
+    let mut all = TerminationResult::default();
     for case in study.cases() {
-        all.with(endless(&study.model(case)?, &replicas, &defined.rigid)?);
+        all.with(prove_termination(&study.model(case)?, &replicas, &defined.rigid)?);
     }
     Ok(all)
 }
@@ -389,18 +389,18 @@ fn what_is_shown_to_end_has_no_cycle() {
     let number =
         |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
     let (first, cases) = (number("ENDS_SEED", 0), number("ENDS_CASES", 60));
-    let [both, alone, endless, refused, lists, counters] =
+    let [both, alone, prove_termination, refused, lists, counters] =
         compared(first..first + cases, &random_text);
     println!(
-        "seeds {first}..{}: {both} shown to end, {alone} end and are not shown to, {endless} do not, {refused} refused",
+        "seeds {first}..{}: {both} shown to end, {alone} end and are not shown to, {prove_termination} do not, {refused} refused",
         first + cases
     );
     println!("of those that are shown to end {lists} by lists, {counters} by counters");
     assert!(
-        both > alone && endless > 0 && lists > 0 && counters > 0,
-        "{both} {alone} {endless} {lists} {counters}"
+        both > alone && prove_termination > 0 && lists > 0 && counters > 0,
+        "{both} {alone} {prove_termination} {lists} {counters}"
     );
-    for text in [crate::crowd::random_text as fn(&mut Random) -> String, crate::richer::random_text]
+    for text in [crate::thread_modular::random_text as fn(&mut Random) -> String, crate::richer::random_text]
     {
         let counts = compared(first..first + cases / 6, &text);
         println!("the same of other models: {counts:?}");

@@ -1,8 +1,8 @@
 //! Termination proof for every instance with any number of components.
 //!
 //! Input: a model with enough components ([`crate::replicas`]). Output: the steps of the
-//! abstraction without tracked identities ([`crate::others`]) that a run may take infinitely often
-//! ([`Endless`]). If there are none, each run of each instance terminates. Rules remove steps until
+//! abstraction without tracked identities ([`crate::local_states`]) that a run may take infinitely often
+//! ([`TerminationResult`]). If there are none, each run of each instance terminates. Rules remove steps until
 //! nothing changes: steps that leave a strongly connected component of the states of the shared
 //! data, or of the local states; steps that increase a counter below a bound if it is never
 //! decreased within such a component; steps that remove letters from a list if, within such a
@@ -12,15 +12,15 @@
 //! connected components for the finite part (Lee, Jones, Ben-Amram 2001).
 //!
 //! A step is stored as a product: the states of the shared data in which it is enabled, and for
-//! each untracked participant its possible local states. Cost: the steps of [`crate::others`], then
+//! each untracked participant its possible local states. Cost: the steps of [`crate::local_states`], then
 //! rounds linear in the pairs of states of each factor.
 
-use crate::base::Base;
-use crate::crowd::{Answer, Crowd};
+use crate::base::AbstractableModel;
+use crate::thread_modular::{AbstractStep, ThreadModularAbstraction};
 use crate::measure::{Change, Measure, change};
-use crate::others::{Found, Search};
+use crate::local_states::{AbstractTransition, LocalStateSearch};
 use crate::replicas::Replicas;
-use crate::rigid::Rigid;
+use crate::symbolic_constants::SymbolicConstant;
 use crate::sizes::SIZE;
 use ahash::{AHashMap, AHashSet};
 use mu_base::components::{Adjacency, components};
@@ -32,11 +32,11 @@ use mu_model::{Model, Slot};
 use std::collections::BTreeSet;
 
 /// Limit on the number of stored pairs of states; beyond it the proof fails with an error.
-const MOST: usize = 60_000_000;
+const MAX_PAIRS: usize = 60_000_000;
 
 /// The steps that may be taken infinitely often, with the arguments for the others.
 #[derive(Clone, Debug, Default)]
-pub struct Endless {
+pub struct TerminationResult {
     /// The actions of steps that may be taken infinitely often, including hidden ones; empty if
     /// each run terminates.
     pub left: BTreeSet<String>,
@@ -46,14 +46,14 @@ pub struct Endless {
     pub lists: BTreeSet<usize>,
 }
 
-impl Endless {
+impl TerminationResult {
     /// True if each run of each instance terminates.
     pub fn ends(&self) -> bool {
         self.left.is_empty()
     }
 
     /// Merges the result for another model into this one.
-    pub fn with(&mut self, more: Endless) {
+    pub fn with(&mut self, more: TerminationResult) {
         self.left.extend(more.left);
         self.lists.extend(more.lists);
         for measure in more.counters {
@@ -82,20 +82,20 @@ impl Endless {
 }
 
 /// Computes the steps that a run may take infinitely often.
-pub fn endless(
-    base: &dyn Base,
+pub fn prove_termination(
+    base: &dyn AbstractableModel,
     replicas: &Replicas,
-    rigid: &[Rigid],
-) -> Result<Endless, Diagnostic> {
-    let crowd = Crowd::new(base, replicas, &[], &[])?;
-    let mut search = Search::new(&crowd, Some(Vec::new()))?;
+    rigid: &[SymbolicConstant],
+) -> Result<TerminationResult, Diagnostic> {
+    let crowd = ThreadModularAbstraction::new(base, replicas, &[], &[])?;
+    let mut search = LocalStateSearch::new(&crowd, Some(Vec::new()))?;
     search.run()?;
-    let mut left = Left::new(&crowd, search)?;
+    let mut left = RemainingTransitions::new(&crowd, search)?;
     let sides = [Side::Shared, Side::Local].map(|side| (side, counters(&crowd, side, rigid)));
     let empty = crowd.empty_lists()?;
-    let mut out = Endless::default();
+    let mut out = TerminationResult::default();
     loop {
-        left.settle();
+        left.remove_transient();
         if sides.iter().any(|(side, counters)| left.count_up(*side, counters, &mut out))
             || left.shorten(&empty, &mut out)
         {
@@ -115,7 +115,7 @@ enum Side {
 }
 
 /// A number that grows in some steps.
-struct Counter {
+struct CounterChanges {
     /// Index of the parameter; for a component, that of the first identity.
     param: usize,
     /// The change of the counter by each group and, for a component, by each participant.
@@ -123,12 +123,12 @@ struct Counter {
 }
 
 /// Returns the summand of a group.
-fn summand_of(crowd: &Crowd, group: usize) -> usize {
+fn summand_of(crowd: &ThreadModularAbstraction, group: usize) -> usize {
     crowd.compiled().summand_of(crowd.shares[group].inside)
 }
 
 /// Returns the counters of one factor that some group increases below a bound.
-fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
+fn counters(crowd: &ThreadModularAbstraction, side: Side, rigid: &[SymbolicConstant]) -> Vec<CounterChanges> {
     let (replicas, process) = (crowd.replicas, crowd.process());
     let count = match side {
         Side::Shared => process.params.len(),
@@ -146,9 +146,9 @@ fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
             let others = if side == Side::Shared { 1 } else { share.others.len() };
             (0..others).map(|j| change(process, rigid, summand_of(crowd, g), own(n, j))).collect()
         });
-        Counter { param: own(n, 0), changes: by_group.collect() }
+        CounterChanges { param: own(n, 0), changes: by_group.collect() }
     };
-    let grows = |c: &Counter| c.changes.iter().flatten().any(|c| matches!(c, Change::Up(_)));
+    let grows = |c: &CounterChanges| c.changes.iter().flatten().any(|c| matches!(c, Change::Up(_)));
     (0..count).filter(shared).map(of).filter(grows).collect()
 }
 
@@ -164,8 +164,8 @@ struct Move {
 }
 
 /// The remaining steps.
-struct Left<'c> {
-    crowd: &'c Crowd<'c>,
+struct RemainingTransitions<'c> {
+    crowd: &'c ThreadModularAbstraction<'c>,
     states: Vec<Vec<u32>>,
     members: usize,
     shared: Vec<Move>,
@@ -201,13 +201,13 @@ impl Moves {
     }
 }
 
-impl<'c> Left<'c> {
+impl<'c> RemainingTransitions<'c> {
     /// Computes all steps of the abstraction.
-    fn new(crowd: &'c Crowd<'c>, search: Search) -> Result<Self, Diagnostic> {
+    fn new(crowd: &'c ThreadModularAbstraction<'c>, search: LocalStateSearch) -> Result<Self, Diagnostic> {
         let (mut shared, mut local, mut steps) =
             (Moves::default(), Moves::default(), AHashSet::new());
-        for Found { group, reads, views, answer } in search.found.into_iter().flatten() {
-            let Answer { target, changes, shorter, .. } = answer;
+        for AbstractTransition { group, reads, views, answer } in search.found.into_iter().flatten() {
+            let AbstractStep { target, changes, shorter, .. } = answer;
             let first = shared.number((group, 0, shorter), &reads, &target);
             let rest = views
                 .iter()
@@ -257,7 +257,7 @@ impl<'c> Left<'c> {
     }
 
     /// Removes steps that leave a strongly connected component, up to the fixed point.
-    fn settle(&mut self) {
+    fn remove_transient(&mut self) {
         loop {
             self.prune();
             let mut changed = false;
@@ -298,14 +298,14 @@ impl<'c> Left<'c> {
 
     /// Removes increases below a bound in components in which the counter never decreases. Returns
     /// true if there was one.
-    fn count_up(&mut self, side: Side, counters: &[Counter], out: &mut Endless) -> bool {
+    fn count_up(&mut self, side: Side, counters: &[CounterChanges], out: &mut TerminationResult) -> bool {
         let mut changed = false;
         for counter in counters {
             let crowd = self.crowd;
             let (moves, count) = self.moves(side);
             let part = parts(moves, count);
             let of = |m: &Move| &counter.changes[m.group][m.other];
-            let other = |m: &&Move| *of(m) == Change::Other;
+            let other = |m: &&Move| *of(m) == Change::UntrackedParticipant;
             let spoilt: AHashSet<u32> = moves
                 .iter()
                 .filter(other)
@@ -329,7 +329,7 @@ impl<'c> Left<'c> {
 
     /// Removes steps that shorten a list in components in which it only loses letters. `empty`: the
     /// shared lists, with the index of the empty list. Returns true if there was one.
-    fn shorten(&mut self, empty: &[(Slot, u32)], out: &mut Endless) -> bool {
+    fn shorten(&mut self, empty: &[(Slot, u32)], out: &mut TerminationResult) -> bool {
         let mut changed = false;
         for &(slot, none) in empty {
             let (crowd, at) = (self.crowd, slot as usize);
@@ -414,7 +414,7 @@ fn paired(
                 all[at].pairs.push((n, next));
             }
             *kept += all[at].pairs.len();
-            if *kept > MOST {
+            if *kept > MAX_PAIRS {
                 return Err(Diagnostic::new(
                     Stage::Unsupported,
                     "components of any number have too many steps",

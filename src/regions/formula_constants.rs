@@ -1,14 +1,14 @@
 //! Uses of numbers in a formula: predicates on numbers of labels, and comparisons of constants.
 //!
 //! Input: a formula in the form of [`crate::rewrite`], and the terms of its variables. Output:
-//! [`Predicate`]s of numbers in labels, and tests ([`Asked`]) of constants. Any other use of a
+//! [`Predicate`]s of numbers in labels, and tests ([`Distinction`]) of constants. Any other use of a
 //! number of a label (a comparison of two of them, a mapping) is rejected with its position,
 //! because abstract labels determine a number only up to the predicates. Numbers in parameters of
 //! fixed points come from constants alone, since no quantifier over labels' numbers extends beyond
 //! its action formula. Mappings may compare them, so the orders of all these constants are tested.
 //! Cost: linear.
 
-use crate::cuts::{Asked, Predicate, Term};
+use crate::cuts::{Distinction, Predicate, Term};
 use crate::flow::{Flow, Type};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, OpId, VarId};
@@ -19,7 +19,7 @@ use mu_formula::typed::{Action, Regular, State, StateKind};
 use std::collections::BTreeSet;
 
 /// Collector of predicates and tests.
-pub struct Asker<'f, 'a> {
+pub struct ConstantCollector<'f, 'a> {
     flow: &'f mut Flow<'a>,
     signature: &'f Signature,
     /// The terms of variables with fixed values, and of operations.
@@ -31,7 +31,7 @@ pub struct Asker<'f, 'a> {
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
     /// Predicates on numbers in labels.
     pub predicates: Vec<Predicate>,
-    tests: Vec<Asked>,
+    tests: Vec<Distinction>,
     /// Bases that parameters of fixed points contain or mappings compare, with the largest offset
     /// that these add.
     carried: BTreeSet<usize>,
@@ -52,7 +52,7 @@ fn refused<T>(text: &str, span: Span) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text).or_span(span))
 }
 
-impl<'f, 'a> Asker<'f, 'a> {
+impl<'f, 'a> ConstantCollector<'f, 'a> {
     /// Creates a collector. `vars`, `ops`: the terms of variables and operations; `bases`: the
     /// number of bases, including zero.
     pub fn new(
@@ -244,7 +244,7 @@ impl<'f, 'a> Asker<'f, 'a> {
         e.free_vars(&mut free);
         let of_label = free.iter().any(|v| self.labels.iter().any(|l| l.0 == *v));
         let any =
-            of_label || self.flow.speaks(e) || free.into_iter().any(|v| self.holds_counters(v));
+            of_label || self.flow.uses_symbolic(e) || free.into_iter().any(|v| self.holds_counters(v));
         (of_label, any)
     }
 
@@ -300,7 +300,7 @@ impl<'f, 'a> Asker<'f, 'a> {
         };
         match (x, y) {
             (Side::Term(a), Side::Term(b)) => {
-                self.tests.push(if equal { Asked::order(a, b) } else { Asked::less(a, b) })
+                self.tests.push(if equal { Distinction::order(a, b) } else { Distinction::less(a, b) })
             }
             (Side::Label(n), Side::Term(t)) if equal => {
                 self.predicates.push(Predicate::Equal(lower(t, n)?))
@@ -357,7 +357,7 @@ impl<'f, 'a> Asker<'f, 'a> {
             Some(term) => {
                 self.carried.insert(term.base);
             }
-            None => hidden |= self.flow.speaks_of(op),
+            None => hidden |= self.flow.is_symbolic(op),
         });
         if hidden {
             // For equations that use symbolic parameters, all bases are an over-approximation.
@@ -366,18 +366,18 @@ impl<'f, 'a> Asker<'f, 'a> {
     }
 
     /// Returns all tests of constants.
-    pub fn tests(&mut self) -> Vec<Asked> {
+    pub fn tests(&mut self) -> Vec<Distinction> {
         let literals = self.flow.literals();
         let mut tests = std::mem::take(&mut self.tests);
         for &a in self.carried.range(1..) {
             for offset in 0..=self.offset {
                 for &b in self.carried.range(1..a) {
-                    tests.push(Asked::order(Term::of(a), Term::of(b).plus(offset)));
-                    tests.push(Asked::order(Term::of(b), Term::of(a).plus(offset)));
+                    tests.push(Distinction::order(Term::of(a), Term::of(b).plus(offset)));
+                    tests.push(Distinction::order(Term::of(b), Term::of(a).plus(offset)));
                 }
                 for literal in &literals {
-                    tests.push(Asked::order(Term::of(a), Term::literal(literal + offset)));
-                    tests.push(Asked::order(Term::of(a).plus(offset), Term::literal(*literal)));
+                    tests.push(Distinction::order(Term::of(a), Term::literal(literal + offset)));
+                    tests.push(Distinction::order(Term::of(a).plus(offset), Term::literal(*literal)));
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! tracked; of the untracked ones only the set of local states is known.
 //!
 //! Input: a model with enough components ([`crate::replicas`]), the tracked identities in the order
-//! of the list of all identities, the local states of untracked components ([`crate::others`]).
+//! of the list of all identities, the local states of untracked components ([`crate::local_states`]).
 //! Output: a model with states that contain the shared data and the components of the tracked
 //! identities, with one constant for all untracked ones. A list of identities is a word with blocks
 //! of untracked identities ([`crate::words`]). A step with untracked participants is evaluated for
@@ -14,11 +14,11 @@
 //!
 //! Cost: local states times partitions times words for each query; engines cache the answers.
 
-use crate::base::{Base, Inside, as_inside, packed};
-use crate::merged::{Occurrences, mapped, without};
+use crate::base::{AbstractableModel, CachedInner, delegate_to_inner, packed};
+use crate::merged_constants::{Occurrences, mapped, without};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
-use crate::words::{Letter, Part, Wanted, abstracted, longer, words};
+use crate::words::{Letter, Part, WordRequest, abstracted, longer, words};
 use ahash::{AHashMap, AHashSet, AHasher};
 use mu_base::ids::{LabelId, OpId};
 use mu_base::{Diagnostic, Stage};
@@ -34,23 +34,23 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Limit on the evaluations for one query; beyond it the query is an error.
-const MOST: usize = 200_000;
+const MAX_EVALUATIONS: usize = 200_000;
 /// Limit on the number of cached answers.
-const MOST_ANSWERED: usize = 500_000;
+const MAX_CACHED: usize = 500_000;
 /// Number of locks of the cache.
 const SHARDS: usize = 16;
 
 /// The local state of an untracked component, slot by slot, with the value indices of the last
 /// identity that has components. Its own identity is represented by the last constant, all others
 /// by the one before.
-pub type Member = Vec<u32>;
+pub type LocalState = Vec<u32>;
 
 /// Maps a group of the abstract model to its concrete group and to the untracked participants.
-pub(crate) struct Share {
+pub(crate) struct GroupMapping {
     /// The concrete group.
     pub inside: usize,
     /// The untracked participants.
-    pub others: Vec<Other>,
+    pub others: Vec<UntrackedParticipant>,
     /// Requirements of slots with merged constants.
     moved: Vec<(Slot, u32)>,
     /// Written slots that belong to no untracked participant, as positions in the writes of the
@@ -60,7 +60,7 @@ pub(crate) struct Share {
 
 /// An untracked participant of a group.
 #[derive(Default)]
-pub(crate) struct Other {
+pub(crate) struct UntrackedParticipant {
     /// The indices of the local slots that the group reads.
     pub view: Vec<usize>,
     /// The required values of the view, by position in it.
@@ -74,24 +74,24 @@ pub(crate) struct Other {
 }
 
 /// Thread-modular abstraction of a model.
-pub struct Crowd<'a> {
-    inner: &'a dyn Base,
+pub struct ThreadModularAbstraction<'a> {
+    inner: &'a dyn AbstractableModel,
     pub(crate) replicas: &'a Replicas,
     tracked: usize,
     groups: Vec<Group>,
-    pub(crate) shares: Vec<Share>,
+    pub(crate) shares: Vec<GroupMapping>,
     initial: Vec<u32>,
     /// For each group and participant: the views of local states.
     views: Vec<Vec<Vec<Vec<u32>>>>,
-    answered: Answered,
+    cached_steps: StepCache,
 }
 
 /// Cache of the steps for each group and the values that it reads, shared by all threads and all
 /// orders of the list of all identities. Steps do not depend on the initial state.
 #[derive(Default)]
-struct Answered([Mutex<AHashMap<(usize, Vec<u32>), Arc<Steps>>>; SHARDS]);
+struct StepCache([Mutex<AHashMap<(usize, Vec<u32>), Arc<Steps>>>; SHARDS]);
 
-impl Answered {
+impl StepCache {
     fn shard(
         &self,
         group: usize,
@@ -108,21 +108,21 @@ impl Answered {
 
     fn keep(&self, group: usize, reads: &[u32], steps: Arc<Steps>) {
         let mut shard = self.shard(group, reads);
-        if shard.len() >= MOST_ANSWERED / SHARDS {
+        if shard.len() >= MAX_CACHED / SHARDS {
             shard.clear();
         }
         shard.insert((group, reads.to_vec()), steps);
     }
 }
 
-impl<'a> Crowd<'a> {
+impl<'a> ThreadModularAbstraction<'a> {
     /// Creates the abstraction of `inner` that tracks the identities of `order`, in their order in
     /// the list of all identities. All others have one of the local states `members`.
     pub fn new(
-        inner: &'a dyn Base,
+        inner: &'a dyn AbstractableModel,
         replicas: &'a Replicas,
         order: &[usize],
-        members: &[Member],
+        members: &[LocalState],
     ) -> Result<Self, Diagnostic> {
         let tracked = order.len();
         if tracked > replicas.room() {
@@ -141,9 +141,9 @@ impl<'a> Crowd<'a> {
             shares,
             initial: Vec::new(),
             views: Vec::new(),
-            answered: Answered::default(),
+            cached_steps: StepCache::default(),
         };
-        let mut thread = Thread::new(&crowd);
+        let mut thread = Evaluator::new(&crowd);
         let mut made = Vec::new();
         for (g, group) in inner.groups().iter().enumerate() {
             let others: Vec<usize> =
@@ -166,7 +166,7 @@ impl<'a> Crowd<'a> {
             crowd.groups.push(group);
             crowd.shares.push(share);
         }
-        let views = |other: &Other| other.views(members);
+        let views = |other: &UntrackedParticipant| other.views(members);
         crowd.views = crowd.shares.iter().map(|s| s.others.iter().map(views).collect()).collect();
         Ok(crowd)
     }
@@ -184,7 +184,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Returns the model under it, its identities, and the number of tracked ones: for the audit.
-    pub(crate) fn meaning(&self) -> (&'a dyn Base, &'a Replicas, usize) {
+    pub(crate) fn meaning(&self) -> (&'a dyn AbstractableModel, &'a Replicas, usize) {
         (self.inner, self.replicas, self.tracked)
     }
 
@@ -203,8 +203,8 @@ impl<'a> Crowd<'a> {
     }
 
     /// Returns the initial local state of a component.
-    pub(crate) fn first(&self) -> Result<Member, Diagnostic> {
-        let mut thread = Thread::new(self);
+    pub(crate) fn first(&self) -> Result<LocalState, Diagnostic> {
+        let mut thread = Evaluator::new(self);
         let initial = self.inner.initial();
         let slots = &self.replicas.local[SIZE - 1];
         slots
@@ -214,14 +214,14 @@ impl<'a> Crowd<'a> {
     }
 }
 
-impl Other {
+impl UntrackedParticipant {
     /// Abstracts a local state.
-    pub(crate) fn view(&self, member: &Member) -> Option<Vec<u32>> {
+    pub(crate) fn view(&self, member: &LocalState) -> Option<Vec<u32>> {
         let view: Vec<u32> = self.view.iter().map(|n| member[*n]).collect();
         self.required.iter().all(|(at, value)| view[*at] == *value).then_some(view)
     }
 
-    fn views(&self, members: &[Member]) -> Vec<Vec<u32>> {
+    fn views(&self, members: &[LocalState]) -> Vec<Vec<u32>> {
         let mut seen = AHashSet::new();
         members.iter().filter_map(|m| self.view(m)).filter(|v| seen.insert(v.clone())).collect()
     }
@@ -232,8 +232,8 @@ impl Other {
     }
 }
 
-impl Model for Crowd<'_> {
-    as_inside!();
+impl Model for ThreadModularAbstraction<'_> {
+    delegate_to_inner!();
     fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -241,11 +241,11 @@ impl Model for Crowd<'_> {
         self.initial.clone()
     }
     fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(Thread::new(self))
+        Box::new(Evaluator::new(self))
     }
 }
 
-impl ActionLabels for Crowd<'_> {
+impl ActionLabels for ThreadModularAbstraction<'_> {
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
         self.inner.multi_action(label)
     }
@@ -254,7 +254,7 @@ impl ActionLabels for Crowd<'_> {
     }
 }
 
-impl crate::audit::cover::Concretise for Crowd<'_> {
+impl crate::audit::cover::Concretise for ThreadModularAbstraction<'_> {
     fn draw(&self, _state: &[Expr], _draw: &mut crate::audit::draw::Draw) -> Option<Vec<Expr>> {
         None
     }
@@ -273,7 +273,7 @@ impl crate::audit::cover::Concretise for Crowd<'_> {
     }
 }
 
-impl Base for Crowd<'_> {
+impl AbstractableModel for ThreadModularAbstraction<'_> {
     fn compiled(&self) -> &Compiled {
         self.inner.compiled()
     }
@@ -281,7 +281,7 @@ impl Base for Crowd<'_> {
 
 /// An abstract step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Answer {
+pub(crate) struct AbstractStep {
     pub label: LabelId,
     /// The written values of shared and tracked slots.
     pub target: Vec<u32>,
@@ -293,7 +293,7 @@ pub(crate) struct Answer {
 
 /// The position of an untracked identity.
 #[derive(Clone, Copy)]
-enum Free {
+enum UntrackedOccurrence {
     /// In shared or tracked data: it may be any untracked identity.
     Shared,
     /// In the local state of this participant: any identity except its own.
@@ -302,14 +302,14 @@ enum Free {
 
 /// The class of an identity: a tracked one, or a class of equal untracked ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Is {
+enum IdentityClass {
     Tracked(usize),
     Named(usize),
 }
 
 /// One concretisation of an abstract query.
-struct Way<'w> {
-    is: &'w [Is],
+struct Concretisation<'w> {
+    is: &'w [IdentityClass],
     /// The constants of the classes, and of letters that occur nowhere else.
     names: &'w [usize],
     fillers: &'w [usize],
@@ -317,16 +317,16 @@ struct Way<'w> {
 }
 
 /// A query of a group.
-struct Asked<'q> {
+struct GroupQuery<'q> {
     group: usize,
     reads: &'q [u32],
     views: &'q [&'q [u32]],
 }
 
 /// The evaluator of one thread.
-pub(crate) struct Thread<'m> {
-    model: &'m Crowd<'m>,
-    inner: Inside<'m>,
+pub(crate) struct Evaluator<'m> {
+    model: &'m ThreadModularAbstraction<'m>,
+    inner: CachedInner<'m>,
     engine: Engine,
     occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
@@ -339,11 +339,11 @@ pub(crate) struct Thread<'m> {
     lists: AHashMap<(Slot, Vec<usize>), u32>,
 }
 
-impl<'m> Thread<'m> {
-    pub(crate) fn new(model: &'m Crowd<'m>) -> Self {
+impl<'m> Evaluator<'m> {
+    pub(crate) fn new(model: &'m ThreadModularAbstraction<'m>) -> Self {
         Self {
             model,
-            inner: Inside::new(model.inner),
+            inner: CachedInner::new(model.inner),
             engine: model.inner.engine(),
             occurrences: Occurrences::default(),
             images: AHashMap::new(),
@@ -439,10 +439,10 @@ impl<'m> Thread<'m> {
         inside: usize,
         group: &Group,
         others: usize,
-    ) -> Result<(Group, Share), Diagnostic> {
+    ) -> Result<(Group, GroupMapping), Diagnostic> {
         let model = self.model;
         let replicas = model.replicas;
-        let mut shares: Vec<Other> = (0..others).map(|_| Other::default()).collect();
+        let mut shares: Vec<UntrackedParticipant> = (0..others).map(|_| UntrackedParticipant::default()).collect();
         let number = |slot: Slot, own: usize| {
             replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default()
         };
@@ -497,7 +497,7 @@ impl<'m> Thread<'m> {
             confluent: false,
             ..group.clone()
         };
-        Ok((own, Share { inside, others: shares, moved, writes }))
+        Ok((own, GroupMapping { inside, others: shares, moved, writes }))
     }
 
     /// Returns the identities in a slot's value, in order.
@@ -551,18 +551,18 @@ impl<'m> Thread<'m> {
         let letters = model.replicas.letters(self.signature(), &list).unwrap_or_default();
         let word = abstracted(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
         let all = model.replicas.all == Some(slot);
-        let found = words(&word, &self.wanted(group, names, all), MOST);
+        let found = words(&word, &self.wanted(group, names, all), MAX_EVALUATIONS);
         let found = Rc::new(found.ok_or_else(|| self.too_much(group))?);
         self.words.insert(key, found.clone());
         Ok(found)
     }
 
-    fn wanted(&self, group: usize, names: usize, all: bool) -> Wanted {
+    fn wanted(&self, group: usize, names: usize, all: bool) -> WordRequest {
         let joint = &self.model.replicas.groups[self.model.shares[group].inside];
         let (uses, seen) = (joint.uses, joint.uses.operations + 1);
         // A summed variable may be any letter, with unnamed letters before and after it.
         let longest = if uses.sieves { seen * (joint.sums + 1) + joint.sums } else { seen };
-        Wanted { names, all, empty: all, longest, front: (!uses.sieves).then_some(seen) }
+        WordRequest { names, all, empty: all, longest, front: (!uses.sieves).then_some(seen) }
     }
 
     fn too_much(&self, group: usize) -> Diagnostic {
@@ -576,50 +576,50 @@ impl<'m> Thread<'m> {
 
     /// Returns the positions of untracked identities in the values that a group reads, except in
     /// lists.
-    fn free(&mut self, asked: &Asked) -> Result<Vec<Free>, Diagnostic> {
+    fn free(&mut self, query: &GroupQuery) -> Result<Vec<UntrackedOccurrence>, Diagnostic> {
         let model = self.model;
-        let share = &model.shares[asked.group];
+        let share = &model.shares[query.group];
         let mut free = Vec::new();
-        for (&slot, &value) in model.groups[asked.group].reads.iter().zip(asked.reads) {
+        for (&slot, &value) in model.groups[query.group].reads.iter().zip(query.reads) {
             if !model.replicas.lists[slot as usize] {
                 let others =
                     self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
-                free.extend(std::iter::repeat_n(Free::Shared, others));
+                free.extend(std::iter::repeat_n(UntrackedOccurrence::Shared, others));
             }
         }
         let (locals, other) = (&model.replicas.local[SIZE - 1], self.other());
-        for (j, (part, view)) in share.others.iter().zip(asked.views).enumerate() {
+        for (j, (part, view)) in share.others.iter().zip(query.views).enumerate() {
             for (&number, &value) in part.view.iter().zip(*view) {
                 let others = self
                     .occurrences(locals[number], value)?
                     .iter()
                     .filter(|i| **i == other)
                     .count();
-                free.extend(std::iter::repeat_n(Free::Of(j), others));
+                free.extend(std::iter::repeat_n(UntrackedOccurrence::Of(j), others));
             }
         }
         Ok(free)
     }
 
     /// Returns the partitions of these, each with the number of its classes.
-    fn ways(&self, group: usize, free: &[Free]) -> Result<Vec<(Vec<Is>, usize)>, Diagnostic> {
+    fn ways(&self, group: usize, free: &[UntrackedOccurrence]) -> Result<Vec<(Vec<IdentityClass>, usize)>, Diagnostic> {
         let others = self.model.shares[group].others.len();
         let mut ways = vec![(Vec::new(), others)];
         for at in free {
             let mut next = Vec::new();
             for (is, names) in &ways {
-                let tracked = if matches!(at, Free::Of(_)) { self.model.tracked } else { 0 };
-                let own = if let Free::Of(j) = at { *j } else { usize::MAX };
+                let tracked = if matches!(at, UntrackedOccurrence::Of(_)) { self.model.tracked } else { 0 };
+                let own = if let UntrackedOccurrence::Of(j) = at { *j } else { usize::MAX };
                 let all = (0..tracked)
-                    .map(Is::Tracked)
-                    .chain((0..=*names).filter(|n| *n != own).map(Is::Named));
+                    .map(IdentityClass::Tracked)
+                    .chain((0..=*names).filter(|n| *n != own).map(IdentityClass::Named));
                 for one in all {
-                    let more = usize::from(one == Is::Named(*names));
+                    let more = usize::from(one == IdentityClass::Named(*names));
                     next.push(([is.as_slice(), &[one]].concat(), names + more));
                 }
             }
             ways = next;
-            if ways.len() > MOST {
+            if ways.len() > MAX_EVALUATIONS {
                 return Err(self.too_much(group));
             }
         }
@@ -632,10 +632,10 @@ impl<'m> Thread<'m> {
         group: usize,
         reads: &[u32],
         views: &[&[u32]],
-    ) -> Result<BTreeSet<Answer>, Diagnostic> {
+    ) -> Result<BTreeSet<AbstractStep>, Diagnostic> {
         let model = self.model;
-        let asked = Asked { group, reads, views };
-        let free = self.free(&asked)?;
+        let query = GroupQuery { group, reads, views };
+        let free = self.free(&query)?;
         let mut slots = model.groups[group].reads.iter().zip(reads);
         let looked = model.replicas.groups[model.shares[group].inside].list;
         let list = slots.find(|(slot, _)| looked == Some(**slot)).map(|(s, v)| (*s, *v));
@@ -663,21 +663,21 @@ impl<'m> Thread<'m> {
                     (names.collect(), (0..room).map(|k| place(fresh + k, back)).collect())
                 };
                 let (there, back) = (own(false), own(true));
-                let first = Way {
+                let first = Concretisation {
                     is: &is,
                     names: &there.0,
                     fillers: &there.1,
                     word: list.map(|_| word.as_slice()),
                 };
-                let answers = self.at(&asked, &first)?;
+                let answers = self.at(&query, &first)?;
                 if list.is_some() || fresh > 0 {
-                    let twin = Way {
+                    let twin = Concretisation {
                         is: &is,
                         names: &back.0,
                         fillers: &back.1,
                         word: list.map(|_| more.as_slice()),
                     };
-                    if self.at(&asked, &twin)? != answers {
+                    if self.at(&query, &twin)? != answers {
                         let text = format!(
                             "constants of `{}` that the analysis takes to be alike give different answers in a step `{}`",
                             model.replicas.family.name, model.groups[group].name
@@ -736,17 +736,17 @@ impl<'m> Thread<'m> {
     }
 
     /// Computes the steps of a group for one concretisation.
-    fn at(&mut self, asked: &Asked, way: &Way) -> Result<BTreeSet<Answer>, Diagnostic> {
+    fn at(&mut self, query: &GroupQuery, way: &Concretisation) -> Result<BTreeSet<AbstractStep>, Diagnostic> {
         let model = self.model;
-        let (group, share) = (&model.groups[asked.group], &model.shares[asked.group]);
+        let (group, share) = (&model.groups[query.group], &model.shares[query.group]);
         let inside = &model.inner.groups()[share.inside];
-        let constant = |is: &Is| match is {
-            Is::Tracked(i) => *i,
-            Is::Named(n) => way.names[*n],
+        let constant = |is: &IdentityClass| match is {
+            IdentityClass::Tracked(i) => *i,
+            IdentityClass::Named(n) => way.names[*n],
         };
         let mut free = way.is.iter().map(constant);
         let mut values: AHashMap<Slot, u32> = AHashMap::new();
-        for (&slot, &value) in group.reads.iter().zip(asked.reads) {
+        for (&slot, &value) in group.reads.iter().zip(query.reads) {
             let looked = model.replicas.groups[share.inside].list == Some(slot);
             let id = if model.replicas.lists[slot as usize] && !looked {
                 // The group only tests whether the list is empty.
@@ -766,7 +766,7 @@ impl<'m> Thread<'m> {
             values.insert(slot, id);
         }
         let (locals, other) = (&model.replicas.local[SIZE - 1], self.other());
-        for (j, (part, view)) in share.others.iter().zip(asked.views).enumerate() {
+        for (j, (part, view)) in share.others.iter().zip(query.views).enumerate() {
             for (&number, &value) in part.view.iter().zip(*view) {
                 let found = self.occurrences(locals[number], value)?;
                 let places = found
@@ -812,7 +812,7 @@ impl<'m> Thread<'m> {
                 }
                 None => false,
             };
-            out.insert(Answer { label, target, changes, shorter });
+            out.insert(AbstractStep { label, target, changes, shorter });
         }
         Ok(out)
     }
@@ -827,16 +827,16 @@ pub(crate) fn choices<'v>(lists: &[Vec<&'v [u32]>]) -> Vec<Vec<&'v [u32]>> {
     })
 }
 
-impl Worker for Thread<'_> {
+impl Worker for Evaluator<'_> {
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
         let model = self.model;
-        if let Some(known) = model.answered.get(group, reads) {
+        if let Some(known) = model.cached_steps.get(group, reads) {
             out.labels.extend_from_slice(&known.labels);
             out.values.extend_from_slice(&known.values);
             return Ok(());
         }
         let share = &model.shares[group];
-        let fitting = |(other, views): (&Other, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
+        let fitting = |(other, views): (&UntrackedParticipant, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
             views.iter().filter(|v| other.fits(v, reads)).cloned().collect()
         };
         let views: Vec<Vec<Vec<u32>>> =
@@ -856,7 +856,7 @@ impl Worker for Thread<'_> {
         }
         out.labels.extend_from_slice(&steps.labels);
         out.values.extend_from_slice(&steps.values);
-        model.answered.keep(group, reads, Arc::new(steps));
+        model.cached_steps.keep(group, reads, Arc::new(steps));
         Ok(())
     }
 }
