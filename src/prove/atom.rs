@@ -1,24 +1,24 @@
 //! Cells, atoms and their negations: the vocabulary of cubes. All process variables of a cube are
 //! distinct and numbered from 0 (the first [`Signature::fixed`] of them are the constants `#1`,
-//! `#2`, ..); a cell is a symbol at process variables, packed into eight bytes, so that renaming is
-//! arithmetic and comparing is one instruction.
+//! `#2`, ..). A cell is a symbol at process variables, packed into eight bytes, so that renaming is
+//! arithmetic and comparison is one instruction.
 //!
-//! Under total store order a cell of memory is either *memory now* or what a process sees at a
-//! *stage*, one of the moments, in the past or now, at which its later reads look at memory (see
-//! [`crate::stages`]). Both are cells like all others to everything in this file.
+//! Under total store order a cell of memory is either *memory now* or a process's view at a
+//! *stage*, one of the past or present moments at which its later reads read memory (see
+//! [`crate::stages`]). This module treats both like all other cells.
 //!
 //! Invariant: an atom is in normal form ([`Atom::same`], [`Linear::new`]), so that equal
 //! constraints are equal values.
 
 use crate::simplex::Relation;
 
-/// Most process variables of a cube.
+/// Largest number of process variables of a cube.
 pub const MOST_PROCESSES: usize = 24;
-/// The bit of a set of processes that stands for all processes that no variable names.
+/// In a set of processes, the bit of all processes without a variable.
 pub const OTHER: u64 = 1 << 63;
 /// No process, or no view.
 pub const NONE: u8 = u8::MAX;
-/// The stage that several views share: the moment of which `unsafe` speaks.
+/// The stage that several views share: the end of the run, to which `unsafe` refers.
 pub const JOINT: u8 = u8::MAX - 1;
 
 /// The kind of values of a symbol.
@@ -26,9 +26,9 @@ pub const JOINT: u8 = u8::MAX - 1;
 pub enum Sort {
     /// Processes.
     Process,
-    /// An enumeration with so many constructors, at most 64.
+    /// An enumeration with this number of constructors, at most 64.
     Finite(u32),
-    /// Values of which only equality is known.
+    /// Values with equality only.
     Abstract,
     /// Integers.
     Integer,
@@ -37,37 +37,38 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// Whether its values are numbers.
+    /// True if its values are numbers.
     pub fn is_numeric(self) -> bool {
         matches!(self, Sort::Integer | Sort::Real)
     }
 }
 
-/// What the prover knows of the symbols of a system.
+/// The symbols of a system.
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
-    /// The sorts, by symbol.
+    /// The sort of each symbol.
     pub sorts: Vec<Sort>,
-    /// Whether the symbol is memory that goes through store buffers.
+    /// True for each symbol in memory that is written through store buffers.
     pub weak: Vec<bool>,
     /// Number of processes that index the symbol.
     pub arity: Vec<usize>,
-    /// Whether the symbol never changes.
+    /// True for each symbol that never changes.
     pub rigid: Vec<bool>,
-    /// The process variables 0.. that are constants.
+    /// Number of process variables from 0 on that are constants.
     pub fixed: usize,
-    /// All processes there are, if the file says so.
+    /// The number of all processes, if the file limits it.
     pub most: Option<usize>,
-    /// True if cells may hold a process beyond all there are: `init` holds of no state otherwise.
+    /// True if cells may contain a process beyond all processes, because `init` is unsatisfiable
+    /// otherwise.
     pub beyond: bool,
 }
 
 impl Signature {
-    /// The sort of a cell.
+    /// Returns the sort of a cell.
     pub fn sort(&self, cell: Cell) -> Sort {
         self.sorts[cell.symbol()]
     }
-    /// All values that a cell can have, as a set, in a cube of so many processes.
+    /// Returns the set of all values of a sort, in a cube of `processes` processes.
     pub fn all(&self, sort: Sort, processes: usize) -> u64 {
         match sort {
             Sort::Finite(64) => u64::MAX,
@@ -79,13 +80,13 @@ impl Signature {
     }
 }
 
-/// A symbol at up to three process variables, seen by nobody (plain, or memory now) or by a process
-/// at a stage.
+/// A symbol at up to three process variables, without a view (plain, or memory now) or in the view
+/// of a process at a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cell(u64);
 
 impl Cell {
-    /// A cell that nobody looks at.
+    /// Creates a cell without a view.
     pub fn new(symbol: usize, args: &[u8]) -> Cell {
         let arg = |i: usize| u64::from(args.get(i).copied().unwrap_or(NONE));
         Cell((symbol as u64) << 40 | arg(0) << 32 | arg(1) << 24 | arg(2) << 16 | 0xffff)
@@ -94,27 +95,27 @@ impl Cell {
     pub fn symbol(self) -> usize {
         (self.0 >> 40) as usize
     }
-    /// Its arguments, [`NONE`] where there is none.
+    /// Returns its arguments, padded with [`NONE`].
     pub fn args(self) -> [u8; 3] {
         [(self.0 >> 32) as u8, (self.0 >> 24) as u8, (self.0 >> 16) as u8]
     }
-    /// Who looks, and at which stage.
+    /// Returns the process and stage of its view.
     pub fn view(self) -> Option<(u8, u8)> {
         let process = (self.0 >> 8) as u8;
         (process != NONE).then_some((process, self.0 as u8))
     }
-    /// The same cell seen by the process at the stage, or now.
+    /// Returns the same cell in another view.
     #[must_use]
     pub fn seen(self, view: Option<(u8, u8)>) -> Cell {
         let (process, stage) = view.unwrap_or((NONE, NONE));
         Cell(self.0 & !0xffff | u64::from(process) << 8 | u64::from(stage))
     }
-    /// The same memory now.
+    /// Returns the same cell of memory now.
     #[must_use]
     pub fn now(self) -> Cell {
         Cell(self.0 | 0xffff)
     }
-    /// The cell with each process `p` replaced by `to(p)`.
+    /// Replaces each process `p` by `to(p)`.
     #[must_use]
     pub fn map(self, to: impl Fn(u8) -> u8) -> Cell {
         let put = |at: u32| {
@@ -123,18 +124,18 @@ impl Cell {
         };
         Cell(self.0 & !0xff_ffff_ff00 | put(32) | put(24) | put(16) | put(8))
     }
-    /// The processes that it mentions.
+    /// Returns the processes that it mentions.
     pub fn processes(self) -> impl Iterator<Item = u8> {
         [32, 24, 16, 8].into_iter().map(move |at| (self.0 >> at) as u8).filter(|&p| p != NONE)
     }
 }
 
-/// A process: a variable, or what a cell holds.
+/// A process: a variable, or the content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Point {
     /// The process variable.
     Variable(u8),
-    /// What the cell holds.
+    /// The content of the cell.
     Cell(Cell),
 }
 
@@ -147,16 +148,16 @@ impl Point {
     }
 }
 
-/// A linear constraint: the sum of factors times cells, plus a constant, compares with zero. Cells
+/// A linear constraint: the sum of factors times cells, plus a constant, compared with zero. Cells
 /// ascend, no factor is zero, the factors and the constant have no common divisor (over integers
 /// the constant is rounded), and for `=`, `≠` the first factor is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Linear {
     /// Cells with factors.
     pub terms: Vec<(Cell, i64)>,
-    /// Without cells.
+    /// The constant part.
     pub constant: i64,
-    /// How they compare with zero.
+    /// The comparison with zero.
     pub relation: Relation,
 }
 
@@ -167,15 +168,15 @@ pub enum Atom {
     In(Cell, u64),
     /// The two cells, the smaller first, are equal, or are not.
     Same(Cell, Cell, bool),
-    /// The first process comes before the second, or is it unless strict.
+    /// The first process precedes the second, or equals it unless strict.
     Before(Point, Point, bool),
     /// A linear constraint.
     Linear(Box<Linear>),
-    /// At this stage the process has no write that it has not seen in memory.
+    /// At this stage all writes of the process are in memory.
     Fence(u8, u8),
 }
 
-/// What a constraint comes to that may be decided at once.
+/// A constraint, possibly constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Literal {
     /// It always holds.
@@ -186,12 +187,12 @@ pub enum Literal {
     Atom(Atom),
 }
 
-/// A number in a proof has more than 63 bits.
+/// The error that a number in a proof has more than 63 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
 impl Linear {
-    /// The constraint in normal form; `terms` in any order, with repetitions.
+    /// Builds the constraint in normal form; `terms` may be in any order and contain repetitions.
     #[allow(
         clippy::new_ret_no_self,
         reason = "a constraint without variables is true or false, which are other literals"
@@ -238,7 +239,7 @@ impl Linear {
         for t in &mut merged {
             t.1 = (t.1 / divisor).checked_mul(sign).ok_or(TooLarge)?;
         }
-        // sum + c <= 0 over integers: the least integer that is not below c / divisor.
+        // sum + c <= 0 over integers: round c / divisor up.
         let constant = constant.div_euclid(divisor) + i64::from(constant.rem_euclid(divisor) != 0);
         Ok(Literal::Atom(Atom::Linear(Box::new(Linear {
             terms: merged,
@@ -246,7 +247,7 @@ impl Linear {
             relation,
         }))))
     }
-    /// The opposite.
+    /// Returns the negation.
     pub fn negate(&self, integer: bool) -> Result<Literal, TooLarge> {
         let minus = |n: i64| n.checked_neg().ok_or(TooLarge);
         let relation = match self.relation {
@@ -264,8 +265,8 @@ impl Linear {
     }
 }
 
-/// The bits of a set of processes after renaming: named ones move, and a name that is new,
-/// `0..processes` but nobody's image, is in the set iff the others are.
+/// Renames a set of processes. A new name, one of `0..processes` that is no image, is in the set
+/// iff the unnamed processes are.
 pub fn map_set(set: u64, from: usize, processes: usize, to: impl Fn(u8) -> u8) -> u64 {
     let mut mapped = if set & OTHER != 0 { OTHER | ((1 << processes) - 1) } else { 0 };
     for p in 0..from {
@@ -276,7 +277,7 @@ pub fn map_set(set: u64, from: usize, processes: usize, to: impl Fn(u8) -> u8) -
 }
 
 impl Atom {
-    /// `left = right` or `left ≠ right`.
+    /// Builds `left = right` or `left ≠ right`.
     pub fn same(left: Cell, right: Cell, equal: bool) -> Literal {
         match left.cmp(&right) {
             std::cmp::Ordering::Equal if equal => Literal::True,
@@ -285,7 +286,7 @@ impl Atom {
             std::cmp::Ordering::Greater => Literal::Atom(Atom::Same(right, left, equal)),
         }
     }
-    /// `left < right`, or `left <= right`.
+    /// Builds `left < right`, or `left <= right`.
     pub fn before(left: Point, right: Point, strict: bool, fixed: usize) -> Literal {
         match (left, right) {
             (Point::Variable(a), Point::Variable(b)) if a == b => {
@@ -316,7 +317,8 @@ impl Atom {
             _ => Literal::Atom(Atom::Before(left, right, strict)),
         }
     }
-    /// The opposite, of an atom that is no [`Atom::Fence`], in a cube of so many processes.
+    /// Returns the negation of an atom other than [`Atom::Fence`], in a cube of `processes`
+    /// processes.
     pub fn negate(&self, signature: &Signature, processes: usize) -> Result<Literal, TooLarge> {
         Ok(match self {
             Atom::In(c, set) => {
@@ -331,8 +333,7 @@ impl Atom {
             Atom::Fence(..) => Literal::True,
         })
     }
-    /// The atom with each process `p` of `from` replaced by `to(p)` of `processes`; `to` is
-    /// injective.
+    /// Replaces each process `p` of `from` by `to(p)` of `processes`; `to` is injective.
     pub fn map(
         &self,
         signature: &Signature,
@@ -370,7 +371,7 @@ impl Atom {
             Atom::Fence(p, stage) => Literal::Atom(Atom::Fence(to(*p), *stage)),
         }
     }
-    /// The cells that it mentions.
+    /// Returns the cells that it mentions.
     pub fn cells(&self) -> Vec<Cell> {
         match self {
             Atom::In(c, _) => vec![*c],
@@ -383,7 +384,7 @@ impl Atom {
             Atom::Fence(..) => Vec::new(),
         }
     }
-    /// The processes that it mentions, as a set, in a cube of so many processes.
+    /// Returns the set of processes that it mentions, in a cube of `count` processes.
     pub fn processes(&self, signature: &Signature, count: usize) -> u64 {
         let mut found = 0;
         for c in self.cells() {
@@ -392,7 +393,7 @@ impl Atom {
             }
         }
         match self {
-            // A set that treats a process apart from the unnamed ones mentions it.
+            // A set that distinguishes a process from the unnamed ones mentions it.
             Atom::In(c, set) if signature.sort(*c) == Sort::Process => {
                 let named = (1 << count) - 1;
                 found |= if set & OTHER == 0 { set & named } else { !set & named };

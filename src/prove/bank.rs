@@ -1,13 +1,14 @@
-//! Reachable states of one instance, which grow: breadth first, and by runs that a search has
-//! found. They serve to refuse approximations, never to prove.
+//! Growing set of reachable states of one instance, from breadth-first exploration and from runs
+//! that a search has found. It serves to refute approximations, never to prove.
 //!
 //! States are stored by columns: for each cell and value the set of states, as bits, and the same
-//! for what some process may still see in the cell. A conjunction over finite domains is a
-//! conjunction of columns; arithmetic, order and stages are tested state by state on what remains.
-//! Exploring ends at numbers of states and of steps tried, so that nothing depends on the clock.
+//! for the values that some process may still read from the cell. A conjunction over finite domains
+//! is a conjunction of columns; arithmetic, order and stages are tested on the remaining states one
+//! by one. Exploration is limited by numbers of states and of tried steps, so that nothing depends
+//! on the clock.
 //!
-//! Where `init` leaves cells open there are more initial states than any bound: few are tried, or
-//! the search would never leave them.
+//! If `init` leaves cells open, the number of initial states is unbounded. Only a few are used, so
+//! that the exploration proceeds beyond them.
 
 use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
@@ -18,24 +19,26 @@ use crate::start::arranged;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
-/// Most initial states: a part of the states that are asked for, and at least so many.
+/// Limit on initial states: this fraction of the requested states, or [`LEAST_INITIAL`] if that is
+/// more.
 const PART_INITIAL: usize = 16;
 const LEAST_INITIAL: usize = 32;
-/// Most ways of binding the rules that are tried for each state that is asked for.
+/// Limit on tried bindings of rules, for each requested state.
 const TRIES: usize = 100;
-/// How many writes a process may lag behind in what is explored, and in runs that are done again.
+/// Number of writes that a process may lag behind in exploration and in repeated runs.
 const LAG: usize = 2;
 const LAG_ALONG: usize = 6;
-/// So many words of columns take as long as one state.
+/// Number of column words that cost as much as one state.
 const WORDS_OF_STATE: usize = 20;
-/// Most states at each step of a run that is done again, and most that are explored from its end.
+/// Limit on the states at each step of a repeated run, and on those explored from its end.
 const MOST_ALONG: usize = 64;
 const MOST_BEYOND: usize = 300;
 
-/// Sets of states by cell and value.
+/// Sets of states, by cell and value.
 type Columns = Vec<HashMap<i64, Vec<u64>, BuildHasherDefault<Mix>>>;
 
-/// The steps of so many states are tried by several threads, so many by each at a time.
+/// Numbers of waiting states from which their steps are computed by several threads, and of states
+/// per portion.
 const MANY_WAITING: usize = 512;
 const PART_WAITING: usize = 64;
 
@@ -43,28 +46,28 @@ const PART_WAITING: usize = 64;
 pub struct Bank<'a> {
     /// The instance.
     pub instance: Instance<'a>,
-    /// The same with more writes that have not been seen.
+    /// The same instance with a larger lag.
     along: Instance<'a>,
-    /// Whether it was explored from its initial states, not only along runs.
+    /// True if it was explored from its initial states, not only along runs.
     pub explored: bool,
-    /// Whether initial states in which each cell has a value of the instance are among them.
+    /// True if it includes initial states in which each cell has a value of the instance.
     determined: bool,
-    /// The cubes that no state of the system is in, once for each choice of their processes.
+    /// The assumed cubes, for each choice of their processes. They contain no states of the system.
     assumed: Vec<Prepared>,
     fixed: usize,
     states: Vec<State>,
     seen: HashSet<State, BuildHasherDefault<Mix>>,
     /// For each cell, its values with the states that have them.
     columns: Columns,
-    /// The same for values that the cell has or had before writes that somebody may not have seen.
+    /// The same for values that the cell has or had before writes that some process may not have
+    /// seen.
     visible: Columns,
-    /// The first state whose steps have not been tried.
+    /// The first unexpanded state.
     at: usize,
 }
 
 impl<'a> Bank<'a> {
-    /// No states yet of so many processes; states in one of the assumed cubes are none of the
-    /// system.
+    /// Creates the empty set for this number of processes; states in an assumed cube are excluded.
     pub fn new(rules: &'a Rules, processes: usize, assumed: &[Cube]) -> Bank<'a> {
         let instance = Instance::new(rules, processes, LAG);
         let along = Instance::new(rules, processes, LAG_ALONG);
@@ -115,24 +118,24 @@ impl<'a> Bank<'a> {
         self.states.push(state);
         true
     }
-    /// The states that are known.
+    /// Returns the known states.
     pub fn states(&self) -> &[State] {
         &self.states
     }
-    /// How many states there are.
+    /// Returns the number of states.
     pub fn len(&self) -> usize {
         self.states.len()
     }
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
-    /// The processes that are constants.
+    /// Returns the processes that are constants.
     fn named(&self) -> Vec<u8> {
         (0..self.fixed as u8).collect()
     }
-    /// Explores to so many states; whether these are all. What is found does not depend on the
-    /// threads.
+    /// Explores up to `most` states. Returns true if these are all. The result does not depend on
+    /// the threads.
     pub fn explore(&mut self, most: usize, threads: usize, stop: &dyn Fn() -> bool) -> bool {
         let mut tries = most.saturating_mul(TRIES);
         if !self.explored {
@@ -150,7 +153,7 @@ impl<'a> Bank<'a> {
         }
         self.go_on(most, &mut tries, threads, stop)
     }
-    /// Takes in the steps of further states, until there are so many.
+    /// Expands further states up to the limit.
     fn go_on(
         &mut self,
         most: usize,
@@ -160,7 +163,7 @@ impl<'a> Bank<'a> {
     ) -> bool {
         let bindings = self.instance.bindings().max(1);
         while self.at < self.states.len() {
-            // Few at a time, so that little is lost where it ends.
+            // Small portions, so that little work is lost at the limit.
             let waiting = &self.states[self.at..];
             let count = if waiting.len() < MANY_WAITING { 1 } else { MANY_WAITING };
             let steps = |i: usize| {
@@ -184,8 +187,8 @@ impl<'a> Bank<'a> {
         }
         true
     }
-    /// Does the steps (rule, processes) from the initial states in a cube whose processes are the
-    /// first ones, and takes in the states on the way and some beyond its end.
+    /// Executes the steps (rule, processes) from the initial states in a cube with the first
+    /// processes. Adds the states on the path and some after its end.
     pub fn follow(&mut self, rules: &Rules, start: &Cube, steps: &[(usize, Vec<u8>)]) {
         let mut here: Vec<State> = self.instance.initial(MOST_ALONG * 16, Some(start), false);
         here.truncate(MOST_ALONG);
@@ -216,8 +219,7 @@ impl<'a> Bank<'a> {
             }
         }
     }
-    /// Whether some state is in the cube; what it took is added to `spent`, in states that were
-    /// looked at.
+    /// True if some state is in the cube; adds the cost to `spent`, in units of inspected states.
     pub fn meets(&self, signature: &Signature, cube: &Cube, spent: &mut u64) -> bool {
         let processes = self.instance.processes as u8;
         arranged(cube.processes, processes, &mut self.named(), &mut |place| {
@@ -231,7 +233,7 @@ impl<'a> Bank<'a> {
         let of_columns = |a: &&Atom| matches!(a, Atom::In(c, _) if c.view().is_none());
         for a in &cube.atoms {
             let Atom::In(c, set) = a else { continue };
-            // What a process sees is at least visible.
+            // Every value in a view is among the visible ones.
             let columns = if c.view().is_none() { &self.columns } else { &self.visible };
             let c = c.now();
             let cell = self.instance.cell(c.map(|p| place[usize::from(p)]));
@@ -273,8 +275,7 @@ impl<'a> Bank<'a> {
     }
 }
 
-/// A cube made ready for each choice of processes of the instance that begins with those in
-/// `named`.
+/// Prepares a cube for each choice of processes of the instance that begins with those in `named`.
 fn placed(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<Prepared> {
     let mut all = Vec::new();
     arranged(cube.processes, instance.processes as u8, &mut named.to_vec(), &mut |place| {

@@ -1,4 +1,4 @@
-//! Certificates as text: the cubes that no reachable state is in. One line for a fact:
+//! Certificates as text: the cubes that contain no reachable state. One line for each fact:
 //!
 //! ```text
 //! mu-check certificate 1
@@ -6,15 +6,15 @@
 //! never p1 p2
 //!   PC[p1] in {CS}
 //!   Turn in {p1, other}          processes: named ones, and all others
-//!   p1@0.X[p2] in {True}         what p1 sees of X[p2] at its first stage; p1@* at the end of the run, of which `unsafe` speaks
+//!   p1@0.X[p2] in {True}         view of X[p2] by p1 at its first stage; p1@*: at the end
 //!   same A[p1] B[p2]             differ A[p1] B[p2]
 //!   before p1 Id[p2]             upto p1 Id[p2]: before it or the same
 //!   sum 2 N[p1] + -1 Max + 3 <= 0     also <, =, !=
-//!   fence p1@0                   p1 has seen all its writes there
+//!   fence p1@0                   all writes of p1 are in memory there
 //! ```
 //!
-//! `#1`, `#2` are the processes of these names. Distinct names are distinct processes. The
-//! invariant says of each cube: there are no such processes. What stages mean is told in
+//! `#1`, `#2` are the processes with these names. Distinct names are distinct processes. The
+//! invariant states for each cube that there are no such processes. Stages are defined in
 //! [`crate::stages`]. Writing takes time and space linear in the cubes.
 
 use crate::atom::{Atom, Cell, JOINT, OTHER, Point, Signature, Sort};
@@ -117,7 +117,7 @@ impl Writer<'_> {
     }
 }
 
-/// The certificate as text.
+/// Prints the certificate.
 pub fn write(system: &System, signature: &Signature, tso: bool, cubes: &[Cube]) -> String {
     let writer = Writer { system, signature };
     let mut out = format!("{HEADER}\nmemory {}\n", if tso { "tso" } else { "sc" });
@@ -134,7 +134,7 @@ pub fn write(system: &System, signature: &Signature, tso: bool, cubes: &[Cube]) 
     out
 }
 
-/// A cube on one line, for people.
+/// Prints a cube on one line, for users.
 pub fn line(system: &System, signature: &Signature, cube: &Cube) -> String {
     let writer = Writer { system, signature };
     let atoms: Vec<String> = cube.atoms.iter().map(|a| writer.atom(a, cube.processes)).collect();

@@ -1,12 +1,12 @@
-//! Cubes: there are distinct processes for which all atoms hold. Input is any list of atoms, output
-//! a normal form or the news that it contradicts itself: domains merged, equalities propagated,
-//! arithmetic without what a neighbour implies, stages tidied ([`crate::stages`]), processes that
-//! nothing mentions dropped, the others numbered by how they occur, so that most cubes that differ
-//! in names are equal.
+//! Cubes: existentially quantified conjunctions of atoms over distinct processes. Input: any list
+//! of atoms. Output: a normal form, or a contradiction. Domains are merged, equalities propagated,
+//! arithmetic atoms implied by another one removed, stages normalised ([`crate::stages`]),
+//! unmentioned processes dropped, and the others numbered by their occurrences, so that most cubes
+//! that differ only in names are equal.
 //!
-//! Dropping a process that nothing mentions forgets that there are so many processes: an
-//! over-approximation that only adds smaller systems. Cost: a few passes over the atoms, and one
-//! call of the decision procedure.
+//! Dropping an unmentioned process loses the fact that it exists. This is an over-approximation
+//! that only adds smaller systems. Cost: a few passes over the atoms, and one call of the decision
+//! procedure.
 
 use crate::atom::{Atom, Cell, Linear, Literal, NONE, OTHER, Point, Signature, Sort, map_set};
 use crate::decide::satisfiable;
@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 /// A conjunction of atoms over distinct processes, in normal form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cube {
-    /// How many processes; the fixed ones first.
+    /// Number of processes; the fixed ones first.
     pub processes: usize,
     /// The atoms, ascending.
     pub atoms: Vec<Atom>,
@@ -55,11 +55,11 @@ impl Hasher for Mix {
 }
 
 impl Cube {
-    /// The normal form of the conjunction, or `None` if it contradicts itself.
+    /// Returns the normal form of the conjunction, or `None` if it is contradictory.
     pub fn new(signature: &Signature, processes: usize, atoms: Vec<Atom>) -> Option<Cube> {
         Cube::named(signature, processes, atoms).map(|c| c.0)
     }
-    /// The same, with the new name of each process, [`NONE`] for those that are dropped.
+    /// Returns the same, with the new name of each process; [`NONE`] for dropped ones.
     pub fn named(
         signature: &Signature,
         processes: usize,
@@ -75,7 +75,7 @@ impl Cube {
         }
         Some(Cube { processes, atoms }.renumbered(signature))
     }
-    /// The same cube among more processes, of which nothing is said.
+    /// Returns the cube with additional unconstrained processes.
     #[must_use]
     pub fn widened(&self, signature: &Signature, processes: usize) -> Cube {
         let wide = |a: &Atom| match a {
@@ -86,7 +86,7 @@ impl Cube {
         };
         Cube { processes, atoms: self.atoms.iter().map(wide).collect() }
     }
-    /// Only processes that are mentioned, in an order that depends on how they are.
+    /// Removes unmentioned processes and numbers the others by their occurrences.
     fn renumbered(self, signature: &Signature) -> (Cube, Vec<u8>) {
         let fixed = signature.fixed;
         let used = self.atoms.iter().fold(0, |set, a| set | a.processes(signature, self.processes));
@@ -111,8 +111,8 @@ impl Cube {
         atoms.sort_unstable();
         (Cube { processes, atoms }, to)
     }
-    /// The atoms with the processes renamed by an injective map, in a cube of so many processes;
-    /// `None` if two names clash with the order.
+    /// Renames the processes by an injective map into a cube of `processes` processes; `None` if
+    /// the names contradict the order.
     pub fn instance(
         &self,
         signature: &Signature,
@@ -142,7 +142,7 @@ fn rename(
     if let Atom::In(c, set) = atom
         && signature.sort(*c) == Sort::Process
     {
-        // Names that are dropped count among the unnamed processes; the set treats them alike.
+        // Dropped names count as unnamed processes; the set does not distinguish them.
         let mut mapped = set & OTHER;
         for (p, target) in to.iter().enumerate().take(from) {
             if (used & (1 << p) != 0 || p < signature.fixed) && set & (1 << p) != 0 {
@@ -157,7 +157,7 @@ fn rename(
     }
 }
 
-/// How a process occurs, whatever the others are called.
+/// Returns a hash of the occurrences of a process, independent of the names of the others.
 fn occurrence(signature: &Signature, atoms: &[Atom], process: usize) -> u64 {
     let to = |p: u8| if usize::from(p) == process { 0 } else { 1 };
     let mut sum = 0u64;
@@ -201,7 +201,7 @@ fn occurrence(signature: &Signature, atoms: &[Atom], process: usize) -> u64 {
     sum
 }
 
-/// Merges and propagates; false if that finds a contradiction.
+/// Merges and propagates atoms. Returns false on a contradiction.
 pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) -> bool {
     let mut domains: Vec<(Cell, u64)> = Vec::with_capacity(atoms.len());
     let mut rest: Vec<Atom> = Vec::new();
@@ -309,8 +309,8 @@ fn restrict(domains: &mut Vec<(Cell, u64)>, cell: Cell, set: u64) {
     }
 }
 
-/// Drops linear constraints that another one over the same sum implies; false if two contradict
-/// each other.
+/// Drops linear constraints that another one over the same sum implies. Returns false on a
+/// contradiction.
 fn merge_linear(atoms: &mut Vec<Atom>) -> bool {
     let mut i = 0;
     'next: while i < atoms.len() {
@@ -338,7 +338,7 @@ fn merge_linear(atoms: &mut Vec<Atom>) -> bool {
     true
 }
 
-/// Whether the first constraint implies the second, over the same sum `s`.
+/// True if the first constraint implies the second, over the same sum `s`.
 fn implies(a: &Linear, b: &Linear) -> bool {
     // a: s + a.constant rel 0, so s rel -a.constant.
     match (a.relation, b.relation) {

@@ -1,16 +1,16 @@
-//! The decision procedure: conjunctions of atoms over distinct processes, enumerations, a total
-//! order of the processes, linear arithmetic. Incremental: atoms are asserted on levels that are
-//! pushed and popped.
+//! Decision procedure for conjunctions of atoms over distinct processes, enumerations, a total
+//! order of the processes, and linear arithmetic. It is incremental: atoms are asserted on levels
+//! that are pushed and popped.
 //!
-//! No cell is both a number and something else, so arithmetic ([`crate::simplex`]) and the rest do
-//! not share variables: each part is decided alone, nothing need be exchanged (the trivial case of
-//! Nelson and Oppen). Finite domains are sets of bits; equalities join cells in classes with
-//! one domain, disequalities and the order strike values out and are decided by splitting on the
-//! smallest domain; an order is contradictory if it has a cycle with a strict edge. The processes
-//! that no variable names are one bit of a domain, and there are as many of them as one likes.
+//! No cell is both numeric and non-numeric, so arithmetic ([`crate::simplex`]) and the rest share
+//! no variables: each part is decided separately, without exchange of equalities (the trivial case
+//! of Nelson and Oppen). Finite domains are sets of bits. Equalities join cells into classes with
+//! one domain; disequalities and the order remove values and are decided by splitting on the
+//! smallest domain; an order is contradictory if it has a cycle with a strict edge. The unnamed
+//! processes are one bit of a domain, and there are arbitrarily many of them.
 //!
-//! [`Answer::Unsatisfiable`] is always right. What ends a budget, or does not fit 128 bits, is
-//! [`Answer::Unknown`].
+//! [`Answer::Unsatisfiable`] is always correct. An exhausted budget, or a number beyond 128 bits,
+//! gives [`Answer::Unknown`].
 
 use crate::atom::{Atom, Cell, OTHER, Point, Signature, Sort};
 use crate::rational::Rational;
@@ -18,7 +18,7 @@ use crate::simplex::{Answer, Constraint, Simplex};
 use num_rational::BigRational;
 
 const SPLITS: u32 = 200;
-/// Where it is asked often and *no* may be wrong.
+/// Number of case splits in frequent queries that may fail to find a contradiction.
 const FEW_SPLITS: u32 = 3;
 
 enum Undo {
@@ -29,7 +29,7 @@ enum Undo {
     Linear,
 }
 
-/// A conjunction that can be extended and taken back.
+/// An incremental conjunction.
 pub struct Decider<'a> {
     signature: &'a Signature,
     processes: usize,
@@ -42,12 +42,12 @@ pub struct Decider<'a> {
     undo: Vec<Undo>,
     marks: Vec<(usize, bool)>,
     contradiction: bool,
-    /// How often it was asked.
+    /// Number of queries.
     pub asked: u64,
 }
 
 impl<'a> Decider<'a> {
-    /// Nothing is asserted; there are so many named processes.
+    /// Creates the empty conjunction over `processes` named processes.
     pub fn new(signature: &'a Signature, processes: usize) -> Decider<'a> {
         Decider {
             signature,
@@ -64,7 +64,7 @@ impl<'a> Decider<'a> {
             asked: 0,
         }
     }
-    /// The conjunction of the atoms.
+    /// Creates the conjunction of the atoms.
     pub fn of(signature: &'a Signature, processes: usize, atoms: &[Atom]) -> Decider<'a> {
         let mut decider = Decider::new(signature, processes);
         for a in atoms {
@@ -77,7 +77,7 @@ impl<'a> Decider<'a> {
         self.marks.push((self.undo.len(), self.contradiction));
         self.simplex.push();
     }
-    /// Takes back all that was asserted on the last level.
+    /// Retracts the assertions of the last level.
     pub fn pop(&mut self) {
         let Some((mark, contradiction)) = self.marks.pop() else { return };
         while self.undo.len() > mark {
@@ -99,7 +99,7 @@ impl<'a> Decider<'a> {
         self.contradiction = contradiction;
         self.simplex.pop();
     }
-    /// The values that the cell can have as far as is known at once.
+    /// Returns the possible values of the cell after propagation.
     pub fn domain(&self, cell: Cell) -> u64 {
         match self.domains.iter().find(|d| d.0 == cell) {
             Some(d) => d.1,
@@ -162,7 +162,7 @@ impl<'a> Decider<'a> {
             return i;
         }
         let variable = self.simplex.variable(self.signature.sort(cell) == Sort::Integer);
-        // Slack variables take numbers of their own: remember which is which by position.
+        // Slack variables have separate indices, so numbers are identified by position.
         while self.numbers.len() < variable {
             self.numbers.push(Cell::new(u16::MAX.into(), &[]));
         }
@@ -173,7 +173,7 @@ impl<'a> Decider<'a> {
     pub fn check(&mut self) -> Answer {
         self.check_within(SPLITS)
     }
-    /// Decides the conjunction with so many case splits at most.
+    /// Decides the conjunction with a limited number of case splits.
     pub fn check_within(&mut self, mut budget: u32) -> Answer {
         self.asked += 1;
         self.push();
@@ -187,8 +187,8 @@ impl<'a> Decider<'a> {
         }
         answer
     }
-    /// The numbers of the solution that [`check`](Self::check) found last: each cell with the
-    /// number proper and the factor of the infinitesimal.
+    /// Returns the numbers of the solution that [`check`](Self::check) found last: each cell with
+    /// its number and the factor of the infinitesimal.
     pub fn values(&self) -> Vec<(Cell, BigRational, BigRational)> {
         let number = |r: Rational| {
             let (numerator, denominator) = r.parts();
@@ -204,8 +204,8 @@ impl<'a> Decider<'a> {
             .map(|(c, v)| (c, number(v.real), number(v.small)))
             .collect()
     }
-    /// Whether the atom holds in all solutions: `Some(true)`; in none: `Some(false)`; otherwise, or
-    /// if it is not found out, `None`.
+    /// Returns whether the atom holds in all solutions (`Some(true)`) or in none (`Some(false)`);
+    /// otherwise, or if that is not determined, `None`.
     pub fn evaluate(&mut self, atom: &Atom) -> Option<bool> {
         match atom {
             Atom::In(c, set) => {
@@ -261,7 +261,7 @@ impl<'a> Decider<'a> {
         }
         self.refutes(atom).then_some(false)
     }
-    /// Whether the atom contradicts what is asserted, as far as few case splits tell.
+    /// True if few case splits show that the atom contradicts the assertions.
     pub fn refutes(&mut self, atom: &Atom) -> bool {
         self.push();
         self.assert(atom);
@@ -269,8 +269,8 @@ impl<'a> Decider<'a> {
         self.pop();
         answer == Answer::Unsatisfiable
     }
-    /// Equalities give their sides one domain, disequalities strike single values out, until
-    /// nothing changes.
+    /// Propagates to the fixed point: equalities intersect the domains of their sides,
+    /// disequalities remove single values.
     fn propagate(&mut self) {
         let mut changed = !self.same.is_empty();
         while changed && !self.contradiction {
@@ -284,7 +284,7 @@ impl<'a> Decider<'a> {
                 if equal {
                     changed |= self.restrict(a, y) | self.restrict(b, x);
                 } else {
-                    // The unnamed processes are many: two cells may hold different ones.
+                    // There are many unnamed processes, so two cells may contain different ones.
                     if x.is_power_of_two() && x != OTHER {
                         changed |= self.restrict(b, !x);
                     }
@@ -295,7 +295,7 @@ impl<'a> Decider<'a> {
             }
         }
     }
-    /// Everything but arithmetic.
+    /// Decides everything except arithmetic.
     fn discrete(&mut self, budget: &mut u32) -> Answer {
         self.propagate();
         if self.contradiction || self.classes_clash() {
@@ -309,7 +309,7 @@ impl<'a> Decider<'a> {
         let mut values = self.domain(split);
         let mut answer = Answer::Unsatisfiable;
         while values != 0 {
-            // The unnamed processes first: there is room for them anywhere.
+            // Try the unnamed processes first, since they can be anywhere in the order.
             let value = 1 << (63 - values.leading_zeros());
             values &= !value;
             if *budget == 0 {
@@ -328,7 +328,7 @@ impl<'a> Decider<'a> {
         }
         answer
     }
-    /// Whether a disequality joins cells that equalities make one.
+    /// True if a disequality relates cells that equalities identify.
     fn classes_clash(&self) -> bool {
         if self.same.iter().all(|s| s.2) || self.same.iter().all(|s| !s.2) {
             return false;
@@ -350,7 +350,7 @@ impl<'a> Decider<'a> {
         }
         self.same.iter().any(|&(a, b, equal)| !equal && class[at(a)] == class[at(b)])
     }
-    /// A cell that must be split: its value decides a disequality or an order.
+    /// Returns a cell to split on, because its value decides a disequality or an order.
     fn undecided(&self) -> Option<Cell> {
         let mut best: Option<(u32, Cell)> = None;
         let mut offer = |cell: Cell, domain: u64| {
@@ -375,12 +375,12 @@ impl<'a> Decider<'a> {
         }
         best.map(|b| b.1)
     }
-    /// Whether the order has no cycle with a strict edge; all cells in it are decided.
+    /// True if the order has no cycle with a strict edge; all its cells are decided.
     fn ordered(&self) -> bool {
         if self.before.is_empty() {
             return true;
         }
-        // Nodes: named processes first, then cells that hold unnamed ones.
+        // Nodes: named processes first, then cells with unnamed ones.
         let mut others: Vec<Cell> = Vec::new();
         let mut edges: Vec<(usize, usize, bool)> = Vec::new();
         let processes = self.processes;
@@ -416,7 +416,7 @@ impl<'a> Decider<'a> {
         for f in 0..self.signature.fixed.min(processes) {
             edges.extend((f + 1..count).map(|v| (f, v, true)));
         }
-        // 0: no path, 1: a path, 2: one with a strict edge.
+        // 0: no path, 1: a path, 2: a path with a strict edge.
         let mut path = vec![0u8; count * count];
         for (a, b, strict) in edges {
             let p = &mut path[a * count + b];
@@ -437,7 +437,7 @@ impl<'a> Decider<'a> {
     }
 }
 
-/// Whether the atoms can hold together.
+/// Decides whether the atoms are satisfiable together.
 pub fn satisfiable(signature: &Signature, processes: usize, atoms: &[Atom]) -> Answer {
     Decider::of(signature, processes, atoms).check()
 }

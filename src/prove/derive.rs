@@ -1,36 +1,37 @@
-//! Atoms that follow from those of a cube, and the ways in which its numbers compare: what a larger
-//! cube may be made of beyond the atoms themselves.
+//! Derivation of atoms that follow from a cube, and of the possible orders of its numbers, as
+//! material for a larger cube.
 //!
-//! A lock that gives out numbers is safe since no two processes have the same number, and no cube
-//! says so that a step back from *both are inside* gives: it says that both numbers are the one
-//! that is served. Elimination of the number served says it (Fourier and Motzkin, of two
-//! constraints). Where each process sees another number served, nothing follows; but in each of the
-//! three ways in which their own numbers compare, something does.
+//! For example, a ticket lock is safe because no two processes have the same ticket. No pre-image
+//! of *both are inside* states this: it states that both tickets equal the one that is served.
+//! Eliminating the served number gives it (Fourier and Motzkin, from two constraints). If each
+//! process sees a different served number, nothing follows; but something follows in each of the
+//! three orders of their own tickets.
 //!
-//! Invariant: whatever satisfies the cube satisfies each atom of [`loosened`] and [`derived`], and
-//! one of [`comparisons`].
+//! Invariant: every state of the cube satisfies each atom of [`loosened`] and [`derived`], and one
+//! of [`comparisons`].
 
 use crate::atom::{Atom, Cell, Linear, Literal, OTHER, Signature, Sort};
 use crate::cube::Cube;
 use crate::simplex::Relation;
 
-/// Most atoms that are derived of a cube, and most terms of one.
+/// Limits on the atoms derived from a cube, and on the terms of one.
 const MOST_DERIVED: usize = 12;
 const MOST_TERMS: usize = 2;
-/// Most pairs of numbers that are compared.
+/// Limit on the pairs of numbers that are compared.
 const MOST_PAIRS: usize = 6;
 
 fn is_integer(signature: &Signature, terms: &[(Cell, i64)]) -> bool {
     terms.iter().all(|t| signature.sort(t.0) == Sort::Integer)
 }
 
-/// The second constraint without a cell that both have, if the first can be added so often.
+/// Eliminates a common cell from the second constraint, if the first can be added with an integer
+/// factor.
 fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell) -> Option<Atom> {
     let factor = |l: &Linear| l.terms.iter().find(|t| t.0 == cell).map(|t| t.1);
     let (a, b) = (factor(first)?, factor(second)?);
     let ordered = |l: &Linear| matches!(l.relation, Relation::Le | Relation::Lt);
     let equation = first.relation == Relation::Eq && second.relation != Relation::Ne;
-    // Inequalities are added, never taken away.
+    // Inequalities are only added, never subtracted.
     if a.abs() != 1 || !(equation || ordered(first) && ordered(second) && a.signum() != b.signum())
     {
         return None;
@@ -53,7 +54,8 @@ fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell
     }
 }
 
-/// Constraints on few numbers that follow from two of the atoms, with those that these imply.
+/// Returns constraints on few numbers that follow from two of the atoms, with those that these
+/// imply.
 pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
     let linear: Vec<&Linear> = atoms
         .iter()
@@ -77,7 +79,7 @@ pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
     found
 }
 
-/// Pairs of numbers that the cube speaks of and does not compare, those of one kind first.
+/// Returns pairs of numbers that the cube mentions and does not compare, those of one kind first.
 pub fn numbers(signature: &Signature, cube: &Cube) -> Vec<(Cell, Cell)> {
     let mut cells: Vec<Cell> = Vec::new();
     let mut compared: Vec<[Cell; 2]> = Vec::new();
@@ -100,7 +102,7 @@ pub fn numbers(signature: &Signature, cube: &Cube) -> Vec<(Cell, Cell)> {
     pairs
 }
 
-/// The three ways in which two numbers compare.
+/// Returns the three orders of two numbers.
 pub fn comparisons(signature: &Signature, left: Cell, right: Cell) -> Vec<Atom> {
     let one = |terms: Vec<(Cell, i64)>, relation: Relation| {
         let integer = is_integer(signature, &terms);
@@ -120,8 +122,8 @@ pub fn comparisons(signature: &Signature, left: Cell, right: Cell) -> Vec<Atom> 
     .collect()
 }
 
-/// The comparisons that a comparison of numbers implies and that are easier to keep: `a = b`
-/// implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
+/// Returns the weaker comparisons that a comparison of numbers implies and that are easier to
+/// preserve: `a = b` implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
 fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
     let integer = is_integer(signature, &sum.terms);
     let half = |sign: i64| {
@@ -143,8 +145,8 @@ fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
     signs.iter().filter_map(|s| half(*s)).collect()
 }
 
-/// The atoms, with sets of finite domains that exclude values also as one atom for each excluded
-/// value, and comparisons of numbers that are easier to keep before those that they follow from.
+/// Returns the atoms. A set of a finite domain that excludes values is also given as one atom for
+/// each excluded value, and weaker comparisons of numbers come before those that imply them.
 pub fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
     let mut atoms = Vec::new();
     for a in &cube.atoms {

@@ -1,12 +1,13 @@
-//! Pre-images: from a cube and a rule to the cubes whose states the rule can lead into the cube,
-//! one for each way in which processes of the rule are processes of the cube or new ones, cases of
-//! updates are chosen, `forall_other` holds for the processes named, and, under total store order,
-//! reads look at memory before or after the write (see [`crate::stages`]).
+//! Pre-images: from a cube and a rule to the cubes of states from which the rule can lead into the
+//! cube. There is one for each identification of the rule's processes with those of the cube or new
+//! ones, choice of cases of updates, choice of the disjuncts of `forall_other` for the named
+//! processes, and, under total store order, division of reads into those before and after the write
+//! (see [`crate::stages`]).
 //!
-//! Exact but for three over-approximations, which can only cost an answer: `forall_other` speaks of
-//! named processes alone (as in the monotonic abstraction of Ghilardi and Ranise), what `X := .`
-//! forgets is projected rationally, and unmentioned processes are dropped. A rule that sets nothing
-//! that the cube mentions gives a part of the cube itself and is left out.
+//! Exact except for three over-approximations, which can only make the answer unknown:
+//! `forall_other` is restricted to named processes (as in the monotonic abstraction of Ghilardi and
+//! Ranise), the old value of `X := .` is projected over the rationals, and unmentioned processes
+//! are dropped. A rule that sets no cell of the cube gives a subset of the cube and is skipped.
 
 use crate::atom::{
     Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, NONE, Point, Signature, Sort, TooLarge,
@@ -18,26 +19,27 @@ use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::{Answer, Relation};
 use crate::stages;
 
-/// The view of a value that was forgotten.
+/// The view of an eliminated value.
 const FORGOTTEN: (u8, u8) = (NONE - 2, 0);
-/// Most choices of cases of one transition into one cube.
+/// Limit on the choices of cases of one transition into one cube; beyond it the search reports
+/// [`Trouble::Cases`].
 const MOST_CHOICES: u32 = 100_000;
-/// Most conditions that cases of one update are told by: each is told by its own and by those
-/// before it, which do not hold.
+/// Limit on the conditions of the cases of one update; the condition of a case includes the
+/// negations of those before it.
 const MOST_CONDITIONS: usize = 1 << 20;
-/// Most reads of one process that a cube keeps apart.
+/// Limit on the stages of one process in a cube; beyond it the search reports [`Trouble::Stages`].
 const MOST_STAGES: usize = 200;
 
-/// Why no pre-image could be made.
+/// The reason why a pre-image is not representable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// More processes than a cube can name.
     Processes,
     /// A number with more than 63 bits.
     Number,
-    /// More pending reads of one process than a cube can hold.
+    /// Too many pending reads of one process.
     Stages,
-    /// More cases, or choices of them, by which a transition leads into a cube than are tried.
+    /// Too many choices of cases by which a transition leads into a cube.
     Cases,
 }
 
@@ -47,11 +49,10 @@ impl From<TooLarge> for Trouble {
     }
 }
 
-/// Which processes the parameters of a rule are.
+/// The processes of a rule's parameters.
 pub type Binding = Vec<u8>;
 
-/// All injective bindings of `params` parameters to `named` processes and new ones, of which
-/// `fixed` first are constants that always exist.
+/// Returns all injective bindings of `params` parameters to `named` processes and new ones.
 pub fn bindings(
     params: usize,
     named: usize,
@@ -86,7 +87,7 @@ pub fn bindings(
     Ok(out)
 }
 
-/// A conjunction in the making; false once it contradicts itself at a glance.
+/// A conjunction under construction; false once a simple check contradicts it.
 #[derive(Clone)]
 struct Draft {
     atoms: Vec<Atom>,
@@ -120,8 +121,8 @@ impl Draft {
             }
         }
     }
-    /// Whether an atom about one number is already decided by an equation about it; where the atom
-    /// is the equation, what it implies is dropped.
+    /// Decides an atom about one number by an equation about it, if there is one. If the atom is
+    /// the equation, implied atoms are dropped.
     fn glance(&mut self, cell: Cell, atom: &Atom) -> Option<bool> {
         let about = |a: &Atom| single(a).is_some_and(|s| s.0 == cell);
         if let Some(value) = self.atoms.iter().filter(|a| about(a)).find_map(equated) {
@@ -137,7 +138,7 @@ impl Draft {
     }
 }
 
-/// The only cell of a linear atom, with its factor, the constant and the relation.
+/// Returns the only cell of a linear atom, with its factor, the constant and the relation.
 fn single(atom: &Atom) -> Option<(Cell, i64, i64, Relation)> {
     match atom {
         Atom::Linear(l) => match l.terms.as_slice() {
@@ -148,7 +149,7 @@ fn single(atom: &Atom) -> Option<(Cell, i64, i64, Relation)> {
     }
 }
 
-/// The whole number that an equation about one cell gives it.
+/// Returns the integer to which an equation about one cell sets it.
 fn equated(atom: &Atom) -> Option<i64> {
     let (_, factor, constant, relation) = single(atom)?;
     (relation == Relation::Eq && constant.checked_rem(factor)? == 0)
@@ -156,8 +157,7 @@ fn equated(atom: &Atom) -> Option<i64> {
         .flatten()
 }
 
-/// Whether an atom about one cell holds where that is a number; nothing if the numbers are too
-/// large to say.
+/// Returns whether an atom about one cell holds for a number; `None` on overflow.
 fn holds_at(atom: &Atom, value: i64) -> Option<bool> {
     let (_, factor, constant, relation) = single(atom)?;
     let sum = factor.checked_mul(value)?.checked_add(constant)?;
@@ -176,18 +176,18 @@ struct Image<'a> {
     processes: usize,
     actor: u8,
     out: &'a mut Vec<(Cube, Vec<u8>)>,
-    /// How many choices of cases may still be tried.
+    /// Number of choices of cases that may still be tried.
     choices: u32,
 }
 
-/// What becomes of a cell.
+/// The effect of a rule on a cell.
 enum Target {
     Moved(Cell),
     Set(Vec<(Vec<Atom>, Value)>),
 }
 
-/// The pre-images of the cube by the rule with the parameters bound as given, in a cube of so many
-/// processes, added to `out` with the new names of its processes.
+/// Adds the pre-images of the cube by the rule to `out`, with the new names of its processes. The
+/// parameters are bound as given, in a cube of `processes` processes.
 pub fn pre_image(
     rules: &Rules,
     cube: &Cube,
@@ -218,7 +218,7 @@ impl Image<'_> {
             .find(|b| b.0 == template)
             .map_or_else(|| self.binding[usize::from(template)], |b| b.1)
     }
-    /// A locked access reads and writes memory at one moment.
+    /// True if the access is locked: it reads and writes memory at one moment.
     fn locked(&self) -> bool {
         self.rule.reads && self.rule.writes
     }
@@ -279,7 +279,7 @@ impl Image<'_> {
         }
         Ok(())
     }
-    /// Whether the rule may set the cell.
+    /// True if the rule may set the cell.
     fn may_set(&self, cell: Cell) -> bool {
         self.rule.changes.iter().any(|c| match c {
             Change::Assign(t, _) => {
@@ -288,8 +288,8 @@ impl Image<'_> {
             Change::Cases(s, ..) => *s == cell.symbol(),
         })
     }
-    /// Under total store order: the sets of stages that look at memory after the write, one set for
-    /// each choice that no other covers.
+    /// Under total store order: returns the sets of stages that read memory after the write, one
+    /// set for each choice that no other covers.
     fn splits(&self, post: &[Atom], cells: &[Cell]) -> Vec<Vec<(u8, u8)>> {
         let viewers = stages::viewers(post);
         let own = stages::of(post, self.actor);
@@ -303,7 +303,7 @@ impl Image<'_> {
         let touched =
             |view: (u8, u8)| cells.iter().any(|c| c.view() == Some(view) && self.may_set(*c));
         let ending = stages::has_end(post);
-        // The end of the run is not before a write that was in memory when its process went on.
+        // The end of the run is not before a write that was in memory when its process continued.
         let joint_forced = ending && (self.locked() || forced.is_some());
         let mut found = Vec::new();
         for joint_after in [false, true] {
@@ -317,7 +317,7 @@ impl Image<'_> {
             for &p in viewers.iter().filter(|p| **p != self.actor) {
                 let list = stages::of(post, p);
                 let member = list.contains(&JOINT);
-                // From which stage on after the write: None for no stage.
+                // The first stage after the write; `None` for no stage.
                 let mut starts: Vec<Option<u8>> = list
                     .iter()
                     .copied()
@@ -346,14 +346,14 @@ impl Image<'_> {
                 sets = next;
             }
             if joint_after && !joint_forced {
-                // Otherwise the stages may as well look before, and so may the end.
+                // Otherwise the stages, and the end, may as well be before the write.
                 sets.retain(|set| set.iter().any(|v| v.0 != self.actor && touched(*v)));
             }
             found.append(&mut sets);
         }
         found
     }
-    /// All choices of cases, for the given stages after the write.
+    /// Enumerates all choices of cases, for the given stages after the write.
     fn choose(
         &mut self,
         post: &[Atom],
@@ -409,8 +409,8 @@ impl Image<'_> {
             Value::Cell(cell)
         }
     }
-    /// The values that the rule may give the cell of memory now or of plain state, each with its
-    /// condition; no value: it is kept. `None`: nothing is set.
+    /// Returns the values that the rule may give the cell of memory now or of plain state, each
+    /// with its condition; inner `None`: unchanged. Outer `None`: the rule does not set the cell.
     fn alternatives(&self, cell: Cell) -> Result<Option<Vec<(Vec<Atom>, Option<Value>)>>, Trouble> {
         for change in &self.rule.changes {
             match change {
@@ -437,7 +437,7 @@ impl Image<'_> {
         cases: &[(Vec<Test>, Value)],
     ) -> Result<Vec<(Vec<Atom>, Option<Value>)>, Trouble> {
         let mut found = Vec::new();
-        // Conjunctions under which no case so far fits.
+        // The conjunctions under which no case so far matches.
         let mut before: Vec<Draft> = vec![Draft { atoms: Vec::new() }];
         let mut told = 0;
         for (condition, value) in cases {
@@ -458,7 +458,7 @@ impl Image<'_> {
                 if literals.iter().all(|l| fits.add(l.clone())) {
                     found.push((fits.atoms, value.clone()));
                 }
-                // The first literal that fails.
+                // The first literal that is false.
                 let mut so_far = draft.clone();
                 for l in &literals {
                     if let Literal::Atom(a) = l {
@@ -514,7 +514,7 @@ impl Image<'_> {
         }
         Ok(())
     }
-    /// A glance at whether the value can be the cell's.
+    /// True if a simple check allows the value for the cell.
     fn agrees(&self, post: &[Atom], cell: Cell, value: &Value) -> bool {
         let bit = match value {
             Value::Constant(v) => 1 << v,
@@ -528,7 +528,7 @@ impl Image<'_> {
         };
         post.iter().all(|a| !matches!(a, Atom::In(c, set) if *c == cell && set & bit == 0))
     }
-    /// Puts the chosen values into the atoms, then makes `forall_other` hold.
+    /// Substitutes the chosen values in the atoms, then adds `forall_other`.
     fn substitute(
         &mut self,
         post: &[Atom],
@@ -599,7 +599,7 @@ impl Image<'_> {
     }
 }
 
-/// The atom with cells replaced by values.
+/// Substitutes values for cells in an atom.
 pub fn put(
     scope: Scope<'_>,
     atom: &Atom,
@@ -653,8 +653,8 @@ pub fn put(
     })
 }
 
-/// Eliminates forgotten values: by an equality if there is one, else by Fourier and Motzkin; false
-/// if that finds a contradiction.
+/// Eliminates old values: by an equality if there is one, else by Fourier and Motzkin. Returns
+/// false on a contradiction.
 fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarge> {
     let is = |c: Cell| c.view() == Some(FORGOTTEN);
     if Decider::of(signature, MOST_PROCESSES, atoms).check() == Answer::Unsatisfiable {
@@ -698,7 +698,8 @@ fn factor(l: &Linear, cell: Cell) -> i64 {
     l.terms.iter().find(|t| t.0 == cell).map_or(0, |t| t.1)
 }
 
-/// Pairs of constraints that bound the cell from below and from above; an equation does both.
+/// Returns pairs of constraints that bound the cell from below and from above; an equation does
+/// both.
 fn pairs(atoms: &[Atom], cell: Cell) -> Vec<(&Linear, &Linear)> {
     let bounds: Vec<&Linear> = atoms
         .iter()
@@ -719,10 +720,10 @@ fn pairs(atoms: &[Atom], cell: Cell) -> Vec<(&Linear, &Linear)> {
     found
 }
 
-/// The combination of two constraints in which the cell cancels.
+/// Combines two constraints so that the cell cancels.
 fn combine(signature: &Signature, a: &Linear, b: &Linear, cell: Cell) -> Result<Literal, TooLarge> {
     let (f, g) = (factor(a, cell), factor(b, cell));
-    // An equation may be taken with any sign; its factor is then made opposite.
+    // An equation may be negated so that its factor is opposite.
     let (x, y) = (g.abs(), f.abs());
     let sign_a = if a.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
     let sign_b =

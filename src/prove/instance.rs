@@ -1,11 +1,11 @@
-//! Instances for the oracle: the system with a fixed, small number of processes, told as
-//! [`crate::stages`] tells it (writes reach memory at once, reads may look at memory as it was, a
-//! bounded number of writes ago). Forward, breadth first, to a bounded number of states; where
-//! initial values are not given, a few are tried. So a set of reachable states that need not be all
-//! of them: it serves to refuse approximations, never to prove.
+//! Instances for the oracle: the system with a fixed, small number of processes, in the semantics
+//! of [`crate::stages`] (writes reach memory immediately, reads may read memory as it was a bounded
+//! number of writes ago). Exploration is forward, breadth first, up to a bounded number of states;
+//! if initial values are open, a few are tried. So the states are a subset of the reachable ones.
+//! They serve to refute approximations, never to prove.
 //!
 //! A state is a row of numbers: the cells, then the last writes (writer, cell, old value, ..), then
-//! how many of them each process has not seen.
+//! the number of unseen writes of each process.
 
 use crate::atom::{Atom, Cell, JOINT, NONE, OTHER, Point, Sort};
 use crate::cube::Cube;
@@ -13,38 +13,38 @@ use crate::rules::{Change, FIXED, Rule, Rules, Test, Value, is_cell};
 use crate::simplex::Relation;
 use mu_cubicle::system::Op;
 
-/// Most writes that a process may lag behind in any instance.
+/// Largest lag of a process in any instance.
 pub const MOST_LAG: usize = 8;
 /// Values tried for numbers that `init` leaves open.
 const SAMPLES: [i64; 4] = [0, 1, 2, -1];
 
-/// A write: who, and cells with the values they had before.
+/// A write: the writer, and cells with their old values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Write {
-    /// Who wrote.
+    /// The writing process.
     pub writer: u8,
-    /// Cells of memory and their values before.
+    /// Cells of memory and their old values.
     pub old: Vec<(u32, i64)>,
 }
 
 /// A state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct State {
-    /// Values by cell; memory as it is now.
+    /// Values by cell, with memory as it is now.
     pub values: Vec<i64>,
     /// The last writes, the latest first.
     pub writes: Vec<Write>,
-    /// How many of the last writes each process has not seen.
+    /// Number of the last writes that each process has not seen.
     pub lag: Vec<u8>,
 }
 
-/// A cell of an instance, and who looks at it with which of the views.
+/// A cell of an instance with its view.
 struct Seen {
     at: usize,
     by: Option<(u8, usize)>,
 }
 
-/// A process: one, or what a cell holds.
+/// A process: a fixed one, or the content of a cell.
 enum Known {
     Fixed(i64),
     Held(Seen),
@@ -58,30 +58,30 @@ enum Ready {
     Fence(u8, usize),
 }
 
-/// Atoms whose processes are those of an instance, made ready to be asked of many states.
+/// Atoms with processes of an instance, prepared for evaluation in many states.
 pub struct Prepared {
-    /// Those that can be asked once so many views have their moments.
+    /// For each number of placed views, the atoms that can then be evaluated.
     atoms: Vec<Vec<Ready>>,
-    /// The views of the atoms, ascending, and who looks.
+    /// The views of the atoms, ascending, with their processes.
     views: Vec<(u8, u8)>,
     who: Vec<u8>,
     place: Vec<u8>,
 }
 
-/// An instance: how many processes, and where cells are.
+/// A system with a fixed number of processes.
 pub struct Instance<'a> {
     rules: &'a Rules,
-    /// How many processes.
+    /// Number of processes.
     pub processes: usize,
     offset: Vec<usize>,
-    /// How many cells.
+    /// Number of cells.
     pub cells: usize,
-    /// Most writes that a process may lag behind.
+    /// Largest lag of a process.
     lag: usize,
 }
 
 impl<'a> Instance<'a> {
-    /// The system with so many processes, which lag behind at most so many writes.
+    /// Creates the system with `processes` processes, which lag at most `lag` writes behind.
     pub fn new(rules: &'a Rules, processes: usize, lag: usize) -> Instance<'a> {
         let mut offset = Vec::new();
         let mut cells = 0;
@@ -91,7 +91,7 @@ impl<'a> Instance<'a> {
         }
         Instance { rules, processes, offset, cells, lag: lag.min(MOST_LAG) }
     }
-    /// The number of a cell.
+    /// Returns the index of a cell.
     pub fn cell(&self, cell: Cell) -> usize {
         let mut at = 0;
         for a in cell.args().into_iter().take(self.rules.signature.arity[cell.symbol()]) {
@@ -99,17 +99,17 @@ impl<'a> Instance<'a> {
         }
         self.offset[cell.symbol()] + at
     }
-    /// The sort of the cell of a number.
+    /// Returns the sort of the cell with an index.
     fn sort(&self, cell: usize) -> Sort {
         self.rules.signature.sorts[self.symbol(cell)]
     }
-    /// The symbol of the cell of a number.
+    /// Returns the symbol of the cell with an index.
     fn symbol(&self, cell: usize) -> usize {
-        // Symbols without cells (arrays of no process) share an offset with the next one; there is
-        // always a process.
+        // Symbols without cells (arrays over no process) share an offset with the next one; there
+        // is always a process.
         self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0)
     }
-    /// What the process sees of a cell, the given number of writes ago.
+    /// Returns the view of a cell by a process, the given number of writes ago.
     pub fn seen(&self, state: &State, cell: usize, process: u8, ago: u8) -> i64 {
         let mut value = state.values[cell];
         for w in state.writes.iter().take(usize::from(ago)) {
@@ -177,9 +177,9 @@ impl<'a> Instance<'a> {
             }
         })
     }
-    /// Initial states, at most `most`, in the cube if one is given, whose processes are the first
-    /// ones. If `elsewhere`, cells of processes that hold processes which nothing determines
-    /// hold one that is not among these, as they might where there are more.
+    /// Returns at most `most` initial states, in the cube if one is given, with the first
+    /// processes. If `elsewhere`, undetermined cells of processes contain a process beyond the
+    /// instance, as in larger systems.
     pub fn initial(&self, most: usize, within: Option<&Cube>, elsewhere: bool) -> Vec<State> {
         let place: Vec<u8> = (0..within.map_or(0, |c| c.processes) as u8).collect();
         let asked: Vec<(usize, u64, Sort)> = within
@@ -193,7 +193,7 @@ impl<'a> Instance<'a> {
                 }
             })
             .collect();
-        // Each instance of `init` is tested as soon as all of its cells have values.
+        // Each instance of `init` is tested as soon as all its cells have values.
         let mut tests: Vec<Vec<(Test, Vec<u8>)>> = vec![Vec::new(); self.cells + 1];
         let (params, dnf) = &self.rules.init;
         let Some(cube) = dnf.first() else { return Vec::new() };
@@ -251,7 +251,7 @@ impl<'a> Instance<'a> {
                     }
                 }
             }
-            // Too many: a part of them, spread evenly.
+            // Too many: use a subset, spread evenly.
             let step = next.len().div_ceil(most).max(1);
             found = next.into_iter().step_by(step).collect();
         }
@@ -268,14 +268,14 @@ impl<'a> Instance<'a> {
         }
         found
     }
-    /// All steps from a state.
+    /// Computes all steps from a state.
     pub fn successors(&self, state: &State, out: &mut Vec<State>) {
         for rule in &self.rules.rules {
             let mut binding = Vec::new();
             self.bind(state, rule, &mut binding, out);
         }
     }
-    /// The steps of one rule with its parameters bound.
+    /// Computes the steps of one rule with bound parameters.
     pub fn step(&self, state: &State, rule: &Rule, binding: &[u8], out: &mut Vec<State>) {
         self.bind(state, rule, &mut binding.to_vec(), out);
     }
@@ -359,7 +359,7 @@ impl<'a> Instance<'a> {
             }
             let most = s.lag.iter().copied().max().unwrap_or(0);
             if usize::from(most) > self.lag {
-                // Who lags furthest looks again.
+                // The process with the largest lag advances.
                 for lag in &mut s.lag {
                     *lag = (*lag).min(self.lag as u8);
                 }
@@ -369,14 +369,14 @@ impl<'a> Instance<'a> {
             out.push(s);
         }
     }
-    /// Whether some process may see a cell as it was.
+    /// True if some process may see an old value of a cell.
     pub fn has_views(&self) -> bool {
         self.lag > 0 && self.rules.signature.weak.contains(&true)
     }
     fn is_weak(&self, cell: usize) -> bool {
         self.rules.signature.weak[self.symbol(cell)]
     }
-    /// The cells that are set, each with its possible values.
+    /// Returns the cells that are set, each with its possible values.
     fn sets(
         &self,
         state: &State,
@@ -433,14 +433,14 @@ impl<'a> Instance<'a> {
         }
         Some(sets)
     }
-    /// How many ways there are to bind the parameters of all rules.
+    /// Returns the number of bindings of the parameters of all rules.
     pub fn bindings(&self) -> usize {
         let ways = |params: usize| {
             (0..params).map(|i| self.processes.saturating_sub(i)).product::<usize>()
         };
         self.rules.rules.iter().map(|r| ways(r.params)).sum()
     }
-    /// Makes atoms ready to be asked of many states, with cube processes placed by the map.
+    /// Prepares atoms for evaluation in many states, with cube processes placed by the map.
     pub fn prepare<'c>(
         &self,
         atoms: impl Iterator<Item = &'c Atom> + Clone,
@@ -486,7 +486,7 @@ impl<'a> Instance<'a> {
         let who = views.iter().map(|v| place[usize::from(v.0)]).collect();
         Prepared { atoms: when, views, who, place: place.to_vec() }
     }
-    /// Whether the state satisfies the atoms; see [`crate::stages`] for what stages mean.
+    /// True if the state satisfies the atoms; see [`crate::stages`] for the meaning of stages.
     pub fn satisfies(&self, state: &State, atoms: &Prepared) -> bool {
         self.looks(state, atoms, &mut Vec::new())
     }
@@ -542,7 +542,7 @@ impl<'a> Instance<'a> {
             }
         }
     }
-    /// Whether the value is in the set of a cube whose processes are placed so.
+    /// True if the value is in the set of a cube with its processes placed by the map.
     pub fn member(&self, value: i64, set: u64, sort: Sort, place: &[u8]) -> bool {
         match sort {
             Sort::Process => match place.iter().position(|p| i64::from(*p) == value) {

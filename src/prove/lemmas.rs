@@ -1,17 +1,18 @@
-//! Invariants of templates: comparisons of numbers of one or two processes at places, of which as
-//! many are kept as confirm each other ("Houdini, an annotation assistant for ESC/Java", Flanagan
-//! and Leino, 2001). They are for systems whose proof needs comparisons that no pre-image of what
-//! is unsafe mentions, such as that two tickets differ.
+//! Template invariants: comparisons of numbers of one or two processes at places. A largest
+//! inductive subset of the candidates is computed ("Houdini, an annotation assistant for ESC/Java",
+//! Flanagan and Leino, 2001). They are for systems with a proof that needs comparisons that no
+//! pre-image of an unsafe cube mentions, for example that two tickets differ.
 //!
-//! Candidates are cubes: where each process is (at one place of the largest enumeration of which
-//! each process has a value, not there, or anywhere) and one comparison of two numbers, plain, in
-//! memory now, or as a process sees them at its first stage. Those that an initial state or a state
-//! of an instance is in are left out. Then each whose pre-images are not in the others or in what
-//! is unsafe is taken out, until none is. What is left is inductive: runs that have met nothing
-//! unsafe do not enter it. A search counts it as covered, and it is part of the certificate, which
-//! the verifier checks as ever.
+//! Candidates are cubes: the place of each process (one place of the largest enumeration of which
+//! each process has a value, any other place, or any place) and one comparison of two numbers,
+//! plain, in memory now, or in the view of a process at its first stage. Candidates that contain an
+//! initial state or a known state of an instance are dropped. Then each candidate with a pre-image
+//! outside the others and the unsafe cubes is removed, up to the fixed point. The remaining
+//! candidates are inductive relative to safety: runs without unsafe states do not enter them. A
+//! search treats them as covered, and they are part of the certificate, which the verifier checks
+//! as usual.
 //!
-//! Cost: candidates times rules times bindings; ends at an amount of work, counted like that of a
+//! Cost: candidates times rules times bindings, up to a limit on the work, in the units of a
 //! search.
 
 use crate::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
@@ -25,11 +26,12 @@ use crate::start::{assumptions, claims, initial};
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::Budget;
 
-/// No more terms, and no more candidates, are made.
+/// Limits on the terms and on the candidates; beyond them no template is used.
 const MOST_TERMS: usize = 10;
 const MOST_CANDIDATES: usize = 6000;
 
-/// The numbers that two processes compare: cells without an index, and of each of the two.
+/// Returns the numbers that two processes compare: cells without an index, and cells of each of the
+/// two.
 fn terms(signature: &Signature) -> Vec<Cell> {
     let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
     let mut found = Vec::new();
@@ -50,7 +52,7 @@ fn terms(signature: &Signature) -> Vec<Cell> {
     found
 }
 
-/// Where a process may be: anywhere, at one place, anywhere but there.
+/// Returns the possible places of a process: any, one place, any other place.
 fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
     let own = |s: &usize| signature.arity[*s] == 1 && !signature.weak[*s];
     let size = |s: &usize| if let Sort::Finite(n) = signature.sorts[*s] { n } else { 0 };
@@ -71,7 +73,7 @@ fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
     found
 }
 
-/// The candidates: different cubes, each with one comparison.
+/// Returns the candidates: distinct cubes, each with one comparison.
 fn candidates(signature: &Signature) -> Vec<Cube> {
     let terms = terms(signature);
     let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
@@ -118,13 +120,13 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
     found
 }
 
-/// A candidate's pre-images, each with the cube that covers it, where that is known.
+/// The pre-images of a candidate, each with the cube that covers it, if known.
 type Images = Vec<(Cube, Option<usize>)>;
 
 struct Houdini<'a> {
     rules: &'a Rules,
     index: Index,
-    /// The position of the first candidate.
+    /// The index of the first candidate.
     first: usize,
     work: u64,
 }
@@ -135,8 +137,8 @@ impl Houdini<'_> {
         self.work = self.work.saturating_sub(work);
         enough.then_some(())
     }
-    /// The pre-images of a candidate that are no candidates of the same kind again; none if there
-    /// is no room for one or the work is done.
+    /// Returns the pre-images of a candidate that are not subsets of it; `None` if one is not
+    /// representable or the work limit is reached.
     fn images(&mut self, cube: &Cube) -> Option<Images> {
         let mut found = Vec::new();
         for rule in &self.rules.rules {
@@ -151,8 +153,8 @@ impl Houdini<'_> {
         }
         Some(found)
     }
-    /// Whether cubes that are left cover a pre-image; the position of one that does alone is kept.
-    /// None if the work is done.
+    /// Returns whether remaining cubes cover a pre-image, storing a single covering cube; `None` if
+    /// the work limit is reached.
     fn is_covered(&mut self, image: &mut (Cube, Option<usize>)) -> Option<bool> {
         if image.1.is_some_and(|i| self.index.pattern(i).is_some()) {
             return Some(true);
@@ -165,8 +167,7 @@ impl Houdini<'_> {
         self.spend(spent)?;
         Some(covered)
     }
-    /// Takes candidates out until those that are left confirm each other; none if the work is done
-    /// before.
+    /// Removes candidates up to the fixed point; `None` if the work limit is reached.
     fn run(&mut self, candidates: &[Cube], budget: &Budget) -> Option<()> {
         let mut known: Vec<Option<Images>> = vec![None; candidates.len()];
         loop {
@@ -200,8 +201,8 @@ impl Houdini<'_> {
     }
 }
 
-/// Cubes that runs never enter before they meet what is unsafe; none that another one covers.
-/// `work` is taken from; where it ends before they are found, there are none.
+/// Returns cubes that runs never enter before an unsafe state, without subsumed ones; empty if the
+/// work limit is reached. Subtracts from `work`.
 pub fn lemmas(
     rules: &Rules,
     oracle: &mut Instances<'_>,

@@ -1,9 +1,9 @@
 //! Proofs for any number of processes: backward reachability over cubes of parameterised systems,
 //! under sequential consistency and total store order, with inferred invariants, certificates, and
-//! their verification by code apart.
+//! their independent verification.
 //!
-//! [`rules::translate`] takes the typed system of `mu_cubicle`; [`search`] looks for an inductive
-//! invariant.
+//! [`rules::translate`] converts the typed system of `mu_cubicle`; [`search`] searches for an
+//! inductive invariant.
 #![warn(missing_docs)]
 
 pub mod rational;

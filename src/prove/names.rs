@@ -1,8 +1,8 @@
 //! Names of the processes on a path of cubes.
 //!
-//! In: a path from an unsafe cube to an initial one. Out: its steps in the order of the run. The
-//! cube nearest to the start names processes 0, 1, ..; going on, a process that is dropped takes
-//! the least name that is free at that step.
+//! Input: a path from an unsafe cube to an initial one. Output: its steps in the order of the run.
+//! The cube closest to the start names processes 0, 1, ..; after that, a dropped process gets the
+//! least free name at that step.
 
 use crate::atom::NONE;
 use crate::rules::Rules;
@@ -10,11 +10,11 @@ use crate::search::Node;
 
 /// A path with the names of its processes on the machine.
 pub struct Named {
-    /// The rules with their processes, in the order in which they are done.
+    /// The rules with their processes, in execution order.
     pub steps: Vec<(usize, Vec<u8>)>,
     /// For each node in this order, the processes of its cube.
     pub names: Vec<Vec<u8>>,
-    /// How many processes there are.
+    /// Number of processes.
     pub processes: usize,
 }
 

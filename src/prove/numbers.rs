@@ -1,9 +1,9 @@
-//! Numbers for what nothing determines: which values the cells of a counterexample hold.
+//! Concrete numbers for undetermined cells of a counterexample.
 //!
-//! In: a path of cubes. Out: values of cells in an initial state in its first cube, and the numbers
-//! that cells left open by a step may turn out to hold. The machine does the run with them; it
-//! alone says whether that is a run. Values come from the solution that the simplex ends with; its
-//! infinitesimal becomes a power of 1/2, and each constraint is evaluated again.
+//! Input: a path of cubes. Output: values of cells in an initial state in its first cube, and
+//! candidates for cells that a step leaves open. The machine executes the run with them and alone
+//! decides whether it is one. Values come from the final solution of the simplex; its infinitesimal
+//! becomes a power of 1/2, and each constraint is evaluated again.
 
 use crate::atom::{Atom, Cell, Linear, Literal, NONE, Sort};
 use crate::decide::Decider;
@@ -17,17 +17,17 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 
-/// Most numbers of the file that are tried for a cell that nothing determines.
+/// Limit on the numbers of the file that are tried for an undetermined cell.
 const MOST_OF_FILE: usize = 12;
-/// Most numbers of a path that are tried before them.
+/// Limit on the numbers of a path that are tried before them.
 const MOST_OF_PATH: usize = 12;
-/// Most halvings of the infinitesimal.
+/// Limit on the halvings of the infinitesimal.
 const MOST_HALVINGS: u32 = 64;
 
 /// Numbers that a machine of few processes tries.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
-    /// Values that a cell may turn out to hold.
+    /// Candidate values of open cells.
     pub candidates: Vec<BigRational>,
     /// Values of cells in the initial state: symbol, processes, number.
     pub start: Vec<(SymbolId, Vec<u32>, BigRational)>,
@@ -58,8 +58,8 @@ impl Numbers {
         }
         Numbers { candidates: found.0, start: Vec::new() }
     }
-    /// Solves the cubes of a path that ends in an initial state, in the order of the run: the
-    /// values of cells that no step of the path writes stay. The numbers of the file follow.
+    /// Solves the cubes of a path that ends in an initial state, in the order of the run: cells
+    /// that no step of the path writes keep their values. The numbers of the file follow.
     pub fn of_path(system: &System, rules: &Rules, path: &[Node]) -> Numbers {
         let named = steps(rules, path);
         let written = |c: &Cell| {
@@ -113,7 +113,7 @@ impl Numbers {
     }
 }
 
-/// The equation of a cell and a number.
+/// Builds the equation of a cell and a number.
 fn equation(cell: Cell, value: &BigRational) -> Option<Atom> {
     let (numerator, denominator) = (value.numer().to_i64()?, value.denom().to_i64()?);
     match Linear::new(vec![(cell, denominator)], numerator.checked_neg()?, Relation::Eq, false)
@@ -136,7 +136,7 @@ impl Candidates {
     }
 }
 
-/// The constants that a conjunction compares with.
+/// Collects the constants that a conjunction compares with.
 fn of_cube(cube: &[system::Atom], found: &mut Vec<BigRational>) {
     for atom in cube {
         if let system::Atom::Compare(left, _, right) = atom {
@@ -152,7 +152,7 @@ fn constant(term: &Term) -> Option<BigRational> {
     }
 }
 
-/// Values of the numbers in a conjunction with which it holds; `None` if none are found.
+/// Returns values that satisfy a conjunction; `None` if none are found.
 fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell, BigRational)>> {
     let mut decider = Decider::of(&rules.signature, processes, atoms);
     if decider.check() != Answer::Satisfiable {
@@ -169,7 +169,7 @@ fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell
     })
 }
 
-/// False if a comparison of numbers does not hold of the values.
+/// False if the values violate a comparison of numbers.
 fn holds(atom: &Atom, values: &[(Cell, BigRational)]) -> bool {
     let Atom::Linear(l) = atom else { return true };
     let value = |c: &Cell| {

@@ -1,11 +1,11 @@
-//! Which cubes might be unreachable: those that no reachable state of a small instance is in
+//! Oracle of approximations: proposes cubes that contain no reachable state of small instances
 //! ("Invariants for finite instances and beyond", Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013).
-//! From a cube, conjunctions of few of its atoms are tried, the fewest first; one that the
-//! instances do not contradict is proposed as the larger cube to exclude; if asked to, so are some
-//! atoms that follow from several of it, and, where no conjunction is plausible, one for each way
-//! in which two numbers compare. A proposal that a trace refutes is remembered, and all that cover
-//! it are refused; and the trace is done on an instance, so that the states on it refute other
-//! proposals before they cost a search.
+//! Given a cube, conjunctions of few of its atoms are tried, the smallest first. One that the
+//! instances do not contradict is proposed as the larger cube to exclude. Optionally, atoms that
+//! follow from several atoms of the cube are tried as well, and, if no conjunction is plausible,
+//! one for each order of two numbers. A proposal that a trace refutes is stored, and all cubes that
+//! cover it are rejected; the trace is also executed on an instance, so that its states refute
+//! other proposals before these cost a search.
 
 use crate::atom::Atom;
 use crate::bank::Bank;
@@ -20,20 +20,21 @@ use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-/// Instances of so many processes are explored however many states smaller ones have.
+/// Instances of up to this number of processes are always explored, independently of the size of
+/// smaller ones.
 const ALWAYS: usize = 3;
-/// Fewer states are not shared among threads.
+/// With fewer states, queries are not distributed over threads.
 const MANY_STATES: usize = 20_000;
-/// So many cubes are asked by one thread first: often one of them is plausible.
+/// Number of cubes that one thread tests first, because often one of them is plausible.
 const ASKED_FIRST: usize = 8;
-/// So many cubes a thread takes at a time.
+/// Number of cubes per portion of a thread.
 const PART_OF_CUBES: usize = 4;
-/// Conjunctions of three atoms are tried of so many.
+/// Limit on the number of atoms of which conjunctions of three are tried.
 const MOST_OF_THREE: usize = 24;
-/// Most processes of an instance in which a run is done again.
+/// Largest number of processes of an instance on which a trace is executed.
 const MOST_PROCESSES: usize = 5;
 
-/// The oracle: instances, and what was learnt.
+/// The oracle: instances, and refuted cubes.
 pub struct Instances<'a> {
     rules: &'a Rules,
     assumed: Vec<Cube>,
@@ -44,12 +45,12 @@ pub struct Instances<'a> {
     threads: Threads,
     portions: Portions,
     most_atoms: usize,
-    /// Whether atoms that follow from several are tried as well, and cubes in place of one.
+    /// True if derived atoms are tried as well, and several cubes that replace one.
     pub combines: bool,
 }
 
 impl<'a> Instances<'a> {
-    /// Knows nothing yet; so many threads share what is asked of many states.
+    /// Creates an oracle without states; the threads share queries over many states.
     pub fn new(rules: &'a Rules, threads: Threads) -> Instances<'a> {
         let assumed = assumptions(rules).unwrap_or_default();
         Instances {
@@ -76,8 +77,8 @@ impl<'a> Instances<'a> {
         }
         &mut self.banks[at]
     }
-    /// Explores instances of 2 processes and more, to `most` states each: 2 and 3 in any case,
-    /// others while those before are explored to their end. `stop` ends it.
+    /// Explores instances of 2 and more processes, up to `most` states each: always those of 2 and
+    /// 3, larger ones as long as all smaller ones are complete. `stop` ends it.
     pub fn grow(&mut self, largest: usize, most: usize, stop: &dyn Fn() -> bool) {
         let least = self.rules.signature.fixed.max(2).min(self.rules.signature.most.unwrap_or(2));
         let threads = self.threads.count;
@@ -92,7 +93,7 @@ impl<'a> Instances<'a> {
         }
         self.known.clear();
     }
-    /// Remembers that the cube is reachable, by the rest of the path, whose run it does to learn of
+    /// Records that the cube is reachable by the rest of the path, and executes the path to find
     /// more states.
     pub fn refute(&mut self, cube: Cube, rest: &[Node]) {
         if let Some(last) = rest.last() {
@@ -106,12 +107,11 @@ impl<'a> Instances<'a> {
         self.refuted.push(cube);
         self.known.clear();
     }
-    /// Whether the cube was refuted.
+    /// True if the cube was refuted.
     pub fn has_refuted(&self, cube: &Cube) -> bool {
         self.refuted.contains(cube)
     }
-    /// Whether nothing known contradicts that the cube is unreachable, and what it took to find
-    /// out.
+    /// Returns whether no known state contradicts the cube, and the cost of the query.
     fn asked(&self, cube: &Cube) -> (bool, u64) {
         let signature = &self.rules.signature;
         let mut spent = 0;
@@ -124,7 +124,7 @@ impl<'a> Instances<'a> {
         };
         (plausible, spent)
     }
-    /// Whether nothing known contradicts that the cube is unreachable.
+    /// True if no known state contradicts the cube.
     pub fn is_plausible(&mut self, cube: &Cube) -> bool {
         self.plausible(cube)
     }
@@ -137,7 +137,7 @@ impl<'a> Instances<'a> {
         self.known.insert(cube.clone(), plausible);
         plausible
     }
-    /// The first plausible one.
+    /// Returns the first plausible cube.
     fn first(&mut self, cubes: Vec<Cube>) -> Option<Cube> {
         let many = cubes.len() > ASKED_FIRST
             && self.banks.iter().map(Bank::len).sum::<usize>() >= MANY_STATES;
@@ -153,7 +153,8 @@ impl<'a> Instances<'a> {
             told.map_or_else(|| self.known[cube], |t| t.0)
         };
         let ask = |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.asked(&rest[i]));
-        // Up to the first plausible one: what one thread would not have asked is not remembered.
+        // Up to the first plausible one: the costs of queries that one thread would not make are
+        // dropped.
         let told =
             self.portions.until(rest.len(), PART_OF_CUBES, ask, |i, told| known(&rest[i], told));
         let found = told
@@ -172,11 +173,11 @@ impl<'a> Instances<'a> {
 }
 
 impl Instances<'_> {
-    /// A plausible conjunction of few atoms that follow from the cube; if `itself` it may be the
-    /// cube.
+    /// Returns a plausible conjunction of few atoms that follow from the cube; if `itself`, it may
+    /// be the cube.
     fn small(&mut self, cube: &Cube, itself: bool) -> Option<Cube> {
         let signature = &self.rules.signature;
-        // Atoms over more specific sets come apart: `x is not 1 and not 2` is two facts.
+        // Decompose atoms over sets: `x is not 1 and not 2` is two facts.
         let mut atoms = loosened(signature, cube);
         let own = atoms.len();
         if self.combines {
@@ -206,8 +207,8 @@ impl Instances<'_> {
         }
         None
     }
-    /// Plausible conjunctions of few atoms that cover the cube together: one for each way in which
-    /// two numbers compare.
+    /// Returns plausible conjunctions of few atoms that together cover the cube: one for each order
+    /// of two numbers.
     fn split(&mut self, cube: &Cube) -> Option<Vec<Cube>> {
         let signature = &self.rules.signature;
         for (left, right) in numbers(signature, cube) {
@@ -230,7 +231,7 @@ impl Instances<'_> {
     }
 }
 
-/// All subsets of `0..count` of the given size.
+/// Returns all subsets of `0..count` of the given size.
 fn subsets(count: usize, size: usize) -> Vec<Vec<usize>> {
     let mut found = vec![Vec::new()];
     for _ in 0..size {
@@ -258,7 +259,7 @@ impl Oracle for Instances<'_> {
         {
             return parts;
         }
-        // None of few atoms: leave out what can be.
+        // No small conjunction: drop as many atoms as possible.
         let mut kept: Vec<Atom> = cube.atoms.clone();
         let whole = Cube { processes: cube.processes, atoms: kept.clone() };
         if !self.plausible(&whole) {

@@ -1,19 +1,19 @@
-//! Premises of a proof: the well-formedness check on the typed system that the prover and the
-//! verifier share, so that whatever one refuses, the other refuses too.
+//! Premises of a proof: the well-formedness check of the typed system that the prover and the
+//! verifier share, so that both reject the same systems.
 //!
-//! Typed system and memory model → [`Premises`], or a [`Refusal`] with its place. Both provers
-//! reason about cubes with writes that reach memory at once ([`crate::stages`]). Under total store
-//! order this describes the machine only if processes meet in memory alone:
+//! Input: typed system and memory model. Output: [`Premises`], or a [`Refusal`] with its position.
+//! Both reason about cubes in which writes reach memory immediately ([`crate::stages`]). Under
+//! total store order this describes the machine only if processes interact through memory alone:
 //!
 //! - A transition has one acting process, the same for all symbols. It accesses plain cells of that
 //!   process only. Each plain array has one index that is the acting process in all transitions. A
 //!   plain symbol that no transition updates is a constant.
-//! - A claim names who reads memory. What memory holds while writes are in buffers is no view of a
-//!   process, so the reduction does not describe it.
-//! - Of the `invariant`s only those are assumed that speak of one process or of what never changes.
+//! - A claim names the process that reads memory. The content of memory while writes are in buffers
+//!   is not the view of a process, so the reduction does not describe it.
+//! - Only those `invariant`s are assumed that concern one process or constants.
 //!
 //! Limits of the representation (values in a type, indices, processes, bits of numbers) are checked
-//! here too. Cost: linear in the system, times the choices of an index for arrays of several
+//! here too. Cost: linear in the system, times the choices of an index for arrays with several
 //! indices.
 
 use crate::atom::MOST_PROCESSES;
@@ -26,20 +26,20 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
-/// Most constructors of a type.
+/// Largest number of constructors of a type.
 const MOST_CONSTRUCTORS: usize = 64;
-/// Most indices of an array.
+/// Largest number of indices of an array.
 const MOST_INDICES: usize = 3;
-/// Most parameters of a transition, a claim or `init`.
+/// Largest number of parameters of a transition, a claim or `init`.
 const MOST_PARAMETERS: usize = 60;
 
-/// Numbers up to this size have proofs: sums of a few fit 64 bits.
+/// Largest absolute value of numbers in proofs; sums of a few have 64 bits.
 const LARGEST: i64 = 1 << 60;
 
 /// The assumption of systems with numbers.
 pub const UNBOUNDED: &str = "numbers have no bounds";
 
-/// Why a system has no proof, and where.
+/// The reason why a system has no proof, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The reason.
@@ -48,17 +48,17 @@ pub struct Refusal {
     pub place: Place,
 }
 
-/// What a proof rests on beyond the file.
+/// The assumptions of a proof beyond the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Premises {
     /// The memory model; [`Memory::Sc`] if nothing is in memory, where the models coincide.
     pub memory: Memory,
     /// True if the memory models coincide.
     pub memoryless: bool,
-    /// The index by which the acting process owns the cells of a symbol: for each plain array that
-    /// transitions update, under total store order.
+    /// For each plain array that transitions update, under total store order: the index by which
+    /// the acting process owns its cells.
     pub owner: Vec<Option<usize>>,
-    /// The numbers of the `invariant`s that are assumed.
+    /// The indices of the assumed `invariant`s.
     pub assumed: Vec<usize>,
 }
 
@@ -69,7 +69,8 @@ fn refuse<T>(place: Place, message: String) -> Result<T, Refusal> {
 /// Checks the system for a proof under the memory model.
 ///
 /// # Errors
-/// The first construct that a proof cannot handle.
+///
+/// The first unsupported construct.
 pub fn premises(system: &System, memory: Memory) -> Result<Premises, Refusal> {
     let memoryless = !system.has_memory();
     let memory = if memoryless { Memory::Sc } else { memory };
@@ -137,7 +138,7 @@ impl Premises {
     }
 }
 
-/// The cells of an array that process `p` owns by an index.
+/// Prints the cells of an array that process `p` owns by an index.
 fn owned(system: &System, symbol: usize, at: usize) -> String {
     let s = &system.symbols[symbol];
     let args: Vec<&str> = (0..s.arity).map(|i| if i == at { "p" } else { "_" }).collect();
@@ -255,7 +256,7 @@ fn fits(sum: &Sum) -> bool {
         && sum.terms.iter().all(|t| small(&t.1))
 }
 
-/// The accesses of a term.
+/// Returns the accesses of a term.
 fn accesses(term: &Term) -> Vec<&Access> {
     match term {
         Term::Cell(a) => vec![a],
@@ -276,8 +277,8 @@ fn is_updated(system: &System, symbol: usize) -> bool {
     system.transitions.iter().any(|t| t.updates.iter().any(|u| u.symbol().index() == symbol))
 }
 
-/// Rejects `unsafe` claims that read memory without naming who reads it. What is never written is
-/// the same for all.
+/// Rejects `unsafe` claims that read memory without an observer. Constants have the same value for
+/// all observers.
 fn observers(system: &System) -> Result<(), Refusal> {
     for claim in &system.unsafes {
         for a in accesses_of(&claim.cube) {
@@ -298,10 +299,9 @@ fn observers(system: &System) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// True if the claim asks for the cells of one process, or for what never changes. Where writes
-/// reach memory at once, states of several processes occur that the machine does not have: a
-/// process may stand before its write while another, which wrote first, is further than it was
-/// then.
+/// True if the claim concerns the cells of one process, or constants. If writes reach memory
+/// immediately, states of several processes occur that the machine does not have: a process may be
+/// before its write while another process, which wrote first, is further than on the machine.
 fn is_local(system: &System, claim: &Claim) -> bool {
     let changing: Vec<&Access> =
         accesses_of(&claim.cube).filter(|a| is_updated(system, a.symbol.index())).collect();
@@ -332,7 +332,7 @@ fn owners(system: &System, owner: &mut Vec<Option<usize>>) -> Result<(), Refusal
     if assign(system, &tracked, owner) {
         return Ok(());
     }
-    // The first transition that fits no choice of indices alone, else the first one.
+    // The first transition that by itself excludes all choices of indices, else the first one.
     let alone = |t: &&Transition| {
         let mut own = vec![None; system.symbols.len()];
         !assign_within(system, std::slice::from_ref(*t), &tracked, &mut own)
@@ -388,7 +388,7 @@ fn cell_text(system: &System, t: &Transition, a: &Access) -> String {
     format!("`{}[{}]`", system.symbol(a.symbol).name, args.join(", "))
 }
 
-/// All cells that a transition reads or writes.
+/// Returns all cells that a transition reads or writes.
 fn touched(t: &Transition) -> Vec<Access> {
     let mut found: Vec<Access> = t
         .universal
@@ -430,8 +430,8 @@ fn assign(system: &System, tracked: &[usize], owner: &mut Vec<Option<usize>>) ->
     assign_within(system, &system.transitions, tracked, owner)
 }
 
-/// Chooses an index for each tracked array, depth first, so that each transition has one acting
-/// process for all of them.
+/// Chooses an index for each tracked array by depth-first search, so that each transition has one
+/// acting process for all of them.
 fn assign_within(
     system: &System,
     transitions: &[Transition],
@@ -451,7 +451,7 @@ fn assign_within(
     false
 }
 
-/// True if some process, the same for all symbols, owns all cells that the transition accesses.
+/// True if some process owns all cells that the transition accesses.
 fn acts_alone(t: &Transition, owner: &[Option<usize>]) -> bool {
     match t.actor {
         Some(actor) => owns_all(t, owner, actor),
@@ -465,7 +465,7 @@ fn acts_alone(t: &Transition, owner: &[Option<usize>]) -> bool {
     }
 }
 
-/// True if all cells of owned arrays that the transition accesses are the actor's.
+/// True if the actor owns all cells of owned arrays that the transition accesses.
 fn owns_all(t: &Transition, owner: &[Option<usize>], actor: Proc) -> bool {
     let own = |a: &Access| owner[a.symbol.index()].is_none_or(|at| a.args[at] == actor);
     let conditions = t.universal.iter().flat_map(|u| &u.dnf).chain([&t.guard]);
@@ -500,7 +500,7 @@ fn owns_all(t: &Transition, owner: &[Option<usize>], actor: Proc) -> bool {
     })
 }
 
-/// True if the value is a cell, with nothing added.
+/// True if the value is a cell without an offset.
 fn is_whole(value: &Value) -> bool {
     match value {
         Value::Term(Term::Cell(_)) => true,
@@ -509,7 +509,7 @@ fn is_whole(value: &Value) -> bool {
     }
 }
 
-/// True if the condition of the case makes a bound variable the acting process.
+/// True if the condition of the case equates a bound variable with the acting process.
 fn is_actor(case: &Case, variable: Proc, actor: Proc) -> bool {
     case.condition.iter().any(|atom| match atom {
         Atom::Compare(Term::Proc(a), Op::Eq, Term::Proc(b)) => {

@@ -1,10 +1,11 @@
-//! The prover: searches of growing size, with and without approximations, until one ends; then the
-//! proof is verified, or the trace is done on the machine.
+//! Prover: searches of growing size, with and without approximations, until one terminates; then
+//! the proof is verified, or the trace is executed on the machine.
 //!
-//! Small systems are proved without approximations faster than an instance is explored; for large
-//! ones approximations decide whether the search ends at all. Neither is known before, so both are
-//! tried with limits that grow by turns; the exact search goes on where it stopped. A trace through
-//! an approximation refutes it: it is remembered, and the search begins again.
+//! Small systems are proved faster without approximations, because no instance is explored; for
+//! large ones approximations decide whether the search terminates. Since neither is known in
+//! advance, both are tried in time slices with growing limits; the exact search continues where it
+//! stopped. A trace through an approximation refutes it: it is recorded, and the search starts
+//! again.
 
 use crate::audit::Audit;
 use crate::certificate;
@@ -27,25 +28,25 @@ use mu_cubicle::machine::Machine;
 use mu_cubicle::system::{System, Update};
 use std::time::Duration;
 
-/// What to do.
+/// Options of the prover.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The memory model.
     pub memory: Memory,
-    /// Whether to approximate.
+    /// True to use approximations.
     pub approximate: bool,
-    /// The largest instance that approximations are asked of.
+    /// The largest instance for testing approximations.
     pub instances: usize,
-    /// How much work there may be, if that is limited: bindings and cubes that searches look at,
-    /// and as often ten questions of the verifier. Then nothing depends on the clock, and
-    /// where it ends the answer is that of [`Stop::States`].
+    /// Limit on the work: bindings and cubes inspected by searches, and ten times as many queries
+    /// of the verifier. The result then does not depend on the clock; at the limit it is
+    /// [`Stop::States`].
     pub work: Option<u64>,
-    /// Who does the work. Verdict, certificate and counts do not depend on it.
+    /// The worker threads. Verdict, certificate and counts do not depend on them.
     pub threads: Threads,
 }
 
-/// Most states of an instance that is searched where nothing is proved: usually, and where work is
-/// limited.
+/// Limits on the states of an instance that is searched if there is no proof: by default, and with
+/// limited work.
 const MOST_INSTANCE: (usize, usize) = (300_000, 5_000);
 
 impl Default for Options {
@@ -60,112 +61,111 @@ impl Default for Options {
     }
 }
 
-/// Why nothing is known.
+/// The reason of an unknown verdict.
 #[derive(Clone, Debug)]
 pub enum Why {
-    /// The system is not handled.
+    /// The system is unsupported.
     Refused(Refusal),
     /// No state satisfies `init`, for any number of processes.
     NoInitialState,
-    /// No state of this number of processes or fewer satisfies `init`; more are not decided.
+    /// No state of up to this number of processes satisfies `init`; larger numbers are not decided.
     NoInitialStateUpTo(usize),
     /// A limit.
     Stopped(Stop),
-    /// Something that a cube cannot represent.
+    /// A cube is not representable.
     Trouble(Trouble),
-    /// A trace of the abstraction that the machine cannot do: why not, and its steps.
+    /// A trace of the abstraction that the machine cannot execute: the reason, and its steps.
     Spurious(String),
-    /// A trace of the abstraction that the machine does not do with the numbers that are tried for
-    /// what nothing determines: why not, and its steps.
+    /// A trace of the abstraction that the machine cannot execute with the numbers tried for
+    /// undetermined cells: the reason, and its steps.
     Numbers(String),
-    /// The proof found was not verified. (A fault of the prover or too large a question for the
-    /// verifier.)
+    /// The proof was not verified: a fault of the prover, or a query too large for the verifier.
     Unverified(Refused),
 }
 
-/// What is known.
+/// The verdict.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// No unsafe state can be reached, for any number of processes that the file allows. The
-    /// certificate, and what was asked to verify it.
+    /// No unsafe state is reachable, for any number of processes that the file allows.
     Safe {
         /// The certificate.
         certificate: String,
-        /// What was asked.
+        /// Numbers of the verifier's queries.
         asked: Asked,
     },
-    /// An unsafe state is reached.
+    /// An unsafe state is reachable.
     Unsafe(Box<Run>),
-    /// Nothing.
+    /// Unknown.
     Unknown(Why),
 }
 
 /// The result.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What is known.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What the last search counted.
+    /// Counts of the last search.
     pub counts: Counts,
-    /// How many searches were begun.
+    /// Number of searches.
     pub searches: usize,
-    /// How many approximations were refuted.
+    /// Number of refuted approximations.
     pub refuted: usize,
-    /// How many of them were proposed again, which the oracle rules out.
+    /// Number of refuted approximations that were proposed again, which the oracle should prevent.
     pub repeated: usize,
-    /// How many `invariant`s of the file were assumed.
+    /// Number of assumed `invariant`s of the file.
     pub assumed: usize,
-    /// The least number of processes from which on no state satisfies `init`, if one of the first
-    /// few is such a number.
+    /// The least number of processes from which on no state satisfies `init`, if it is among the
+    /// first few.
     pub empty_from: Option<usize>,
-    /// Where nothing is known: the cube that could not be expanded.
+    /// For an unknown verdict: the cube that could not be expanded.
     pub stuck: Option<String>,
-    /// Where nothing is known: the numbers of processes of which the machine has all states and
-    /// none is unsafe.
+    /// For an unknown verdict: the range of numbers of processes for which all states of the
+    /// machine are searched and safe.
     pub searched: Option<(usize, usize)>,
-    /// The time that the verification took.
+    /// Duration of the verification.
     pub verification: Duration,
-    /// What samples of machine states checked, once they did.
+    /// The result of the audit, if it was done.
     pub audit: Option<Audit>,
 }
 
-/// What is done at one turn, at most.
+/// The limits of one time slice.
 #[derive(Clone, Copy)]
 struct Turn {
-    /// Cubes of the exact search.
+    /// Number of cubes of the exact search.
     exact: usize,
-    /// The work that it does.
+    /// Its work.
     work: u64,
-    /// States of an instance.
+    /// Number of states of an instance.
     states: usize,
-    /// Cubes of a search with approximations.
+    /// Number of cubes of a search with approximations.
     cubes: usize,
-    /// Such searches.
+    /// Number of such searches.
     searches: usize,
-    /// The work that they do together.
+    /// Their total work.
     tried: u64,
 }
 
-/// The first turn.
+/// The first time slice.
 const FIRST: Turn =
     Turn { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
-/// Instances of at most so many processes are searched where nothing is proved, or of as many as a
-/// claim names.
+/// Largest number of processes of an instance that is searched if there is no proof, unless a claim
+/// names more.
 const INSTANCES: usize = 4;
-/// An instance with more choices of processes and cases is not searched.
+/// Limit on the choices of processes and cases of a searched instance; larger ones are skipped.
 const MOST_GROUND: usize = 1 << 20;
-/// States times choices of an instance.
+/// Limit on states times choices of an instance.
 const MOST_EVALUATED: usize = 50_000_000;
-/// After so many turns with approximations the search ends where the exact one met something that a
-/// cube cannot represent.
+/// Number of time slices with approximations after which the search ends if the exact search has
+/// found an unrepresentable cube.
 const TURNS_AFTER_TROUBLE: usize = 2;
-/// Beyond the least number of processes, so many more are compared with `init`.
+/// Number of further sizes beyond the least number of processes that are checked for initial
+/// states.
 const INITIAL_SIZES: usize = 3;
-/// No instance is explored further.
+/// Limit on the explored states of an instance.
 const MOST_STATES: usize = 1_000_000;
 
 impl Turn {
-    /// The turn after this one.
+    /// Returns the next time slice.
     fn next(self) -> Turn {
         Turn {
             exact: self.exact.saturating_mul(5),
@@ -191,7 +191,7 @@ struct Prover<'a> {
     work: Option<u64>,
     exact: Search<'a>,
     oracle: Option<Instances<'a>>,
-    /// Cubes of templates that confirm each other, once they were looked for.
+    /// Template invariants, once they were computed.
     lemmas: Option<Vec<Cube>>,
 }
 
@@ -269,8 +269,8 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     }
 }
 
-/// The reason if no number of processes is known to have an initial state. Memory models agree on
-/// `init`; under sequential consistency all that the file assumes has a meaning.
+/// Returns the reason if no number of processes is known to have an initial state. Memory models
+/// agree on `init`; under sequential consistency all assumptions of the file are meaningful.
 fn no_initial_state(system: &System, rules: Option<&Rules>, least: usize) -> Option<Why> {
     if rules.is_some_and(|rules| empty_from(rules, least) == Some(least)) {
         return Some(Why::NoInitialState);
@@ -282,13 +282,13 @@ fn no_initial_state(system: &System, rules: Option<&Rules>, least: usize) -> Opt
     }
 }
 
-/// True if no limit of the user's ended the search.
+/// True if no limit of the user ended the search.
 fn is_ours(why: &Why) -> bool {
     !matches!(why, Why::Stopped(_) | Why::Unverified(Refused::Stopped(_)))
 }
 
-/// The least number of processes from which on there is no initial state, tried for the first few:
-/// what holds of all processes holds of fewer.
+/// Returns the least number of processes from which on there is no initial state, among the first
+/// few. A constraint on all processes also holds for fewer.
 fn empty_from(rules: &Rules, least: usize) -> Option<usize> {
     let most = rules.signature.most.unwrap_or(usize::MAX).min(least + INITIAL_SIZES);
     (least..=most).find(|n| {
@@ -300,7 +300,8 @@ fn empty_from(rules: &Rules, least: usize) -> Option<usize> {
 impl<'a> Prover<'a> {
     fn run(&mut self) -> Verdict {
         let mut turn = FIRST;
-        // What the exact search cannot represent; then approximations have a few more turns.
+        // An unrepresentable cube of the exact search; approximations then have a few more time
+        // slices.
         let mut trouble: Option<Why> = None;
         let mut turns = 0;
         let why = loop {
@@ -315,8 +316,8 @@ impl<'a> Prover<'a> {
                     Err(why) => break why,
                 }
             }
-            // A turn ends as a limit of states does; where it was the limit, the exact search never
-            // gets further.
+            // A time slice ends like a limit of states. If the user's limit was reached, the exact
+            // search cannot continue.
             let last = self.budget.check(self.counts.nodes as u64).is_err();
             if self.options.approximate {
                 match self.approximate(turn) {
@@ -344,7 +345,7 @@ impl<'a> Prover<'a> {
         };
         Verdict::Unknown(why)
     }
-    /// Takes so much of the work that is left, to be put back what is not done.
+    /// Reserves some of the remaining work; the unused part is returned later.
     fn take(&mut self, most: u64) -> u64 {
         let taken = self.work.map_or(most, |w| w.min(most));
         self.work = self.work.map(|w| w - taken);
@@ -371,8 +372,8 @@ impl<'a> Prover<'a> {
             self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
         oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
         let mut found = Err(Why::Stopped(Stop::States));
-        // What follows from several atoms costs more, and few systems need it: those with numbers,
-        // and they after what is simple.
+        // Atoms that follow from several atoms are costly and rarely needed: only in systems with
+        // numbers, and after the simple ones.
         for combines in [false, true] {
             oracle.combines = combines;
             if (combines && !self.rules.has_numbers())
@@ -387,8 +388,7 @@ impl<'a> Prover<'a> {
         self.oracle = Some(oracle);
         found
     }
-    /// Looks for invariants of templates. If there are any, the exact search begins again with
-    /// them.
+    /// Computes template invariants. If there are any, the exact search starts again with them.
     fn look_for_lemmas(&mut self, turn: Turn) {
         let budget = self.budget;
         let mut oracle =
@@ -425,7 +425,7 @@ impl<'a> Prover<'a> {
                 End::Reached(path) => match path.iter().rposition(|n| n.approximate) {
                     Some(at) => {
                         let cube = &path[at].cube;
-                        // Else the searches would go round in a circle.
+                        // Otherwise the searches would repeat forever.
                         if oracle.has_refuted(cube) {
                             self.repeated += 1;
                             break;
@@ -476,9 +476,8 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// Searches small instances for a run where nothing is found for every number of processes. The
-/// second result is the range of numbers of processes of which all states are searched and none is
-/// unsafe.
+/// Searches small instances for a run if there is no proof for every number of processes. The
+/// second result is the range of numbers of processes with all states searched and safe.
 fn instances(
     system: &System,
     options: Options,
@@ -493,8 +492,8 @@ fn instances(
     for n in least..=system.processes.map_or(largest, |n| (n as usize).min(largest)) {
         let Some(size) = ground_size(system, n).filter(|s| *s <= MOST_GROUND) else { break };
         let most = most.min(MOST_EVALUATED / size.max(1));
-        // Without values for numbers that nothing determines, a search that finds nothing is
-        // complete, and a claim about such a number may hold.
+        // Without values for undetermined numbers, a search without a violation is complete, and a
+        // claim about such a number may hold.
         let (machine, reach, every) = match search_instance(system, memory, n, most, false, budget)
         {
             Some((machine, reach)) if reach.violation.is_none() => (machine, reach, true),
@@ -547,11 +546,11 @@ fn search_instance<'s>(
     Some((machine, reach))
 }
 
-/// How many choices of processes, times cases, the transitions and claims of an instance have;
-/// `None` if the number is out of range.
+/// Returns the number of choices of processes, times cases, of the transitions and claims of an
+/// instance; `None` on overflow.
 fn ground_size(system: &System, n: usize) -> Option<usize> {
-    // Where there are fewer processes than parameters, the choices of all of them are made before
-    // none is left.
+    // With fewer processes than parameters, the choices of all processes are enumerated before none
+    // remains.
     let injective = |k: usize| (0..k.min(n)).try_fold(1usize, |all, i| all.checked_mul(n - i));
     let mut size = 0usize;
     for t in &system.transitions {

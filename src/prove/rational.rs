@@ -1,12 +1,12 @@
 //! Exact rational numbers of bounded size, for the simplex tableau: numerator and denominator are
 //! `i128`, the fraction is in lowest terms, the denominator positive. Every operation is checked:
-//! what does not fit is [`Overflow`], and the caller answers *unknown*, never wrongly. An operation
-//! costs a greatest common divisor, which is skipped for integers (nearly all numbers of a proof
-//! are small integers).
+//! overflow gives [`Overflow`], and the caller answers *unknown*, never wrongly. An operation costs
+//! a greatest common divisor, which is skipped for integers (nearly all numbers of a proof are
+//! small integers).
 
 use std::cmp::Ordering;
 
-/// A number does not fit.
+/// The error that a number is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
@@ -36,11 +36,11 @@ impl Rational {
     /// Minus one.
     pub const MINUS_ONE: Rational = Rational { num: -1, den: 1 };
 
-    /// An integer.
+    /// Returns an integer.
     pub fn integer(value: i128) -> Rational {
         Rational { num: value, den: 1 }
     }
-    /// `num / den`; `den` is not zero.
+    /// Creates `num / den`; `den` is not zero.
     pub fn new(num: i128, den: i128) -> Result<Rational, Overflow> {
         debug_assert_ne!(den, 0);
         if den == 1 {
@@ -54,15 +54,15 @@ impl Rational {
             den: den.checked_div(common).ok_or(Overflow)?,
         })
     }
-    /// Whether it is zero.
+    /// True if it is zero.
     pub fn is_zero(self) -> bool {
         self.num == 0
     }
-    /// Whether it is an integer.
+    /// True if it is an integer.
     pub fn is_integer(self) -> bool {
         self.den == 1
     }
-    /// Whether it is greater than zero.
+    /// True if it is greater than zero.
     pub fn is_positive(self) -> bool {
         self.num > 0
     }
@@ -70,11 +70,11 @@ impl Rational {
     pub fn parts(self) -> (i128, i128) {
         (self.num, self.den)
     }
-    /// The greatest integer that is not above it.
+    /// Returns the greatest integer that is not above it.
     pub fn floor(self) -> i128 {
         self.num.div_euclid(self.den)
     }
-    /// The sum.
+    /// Returns the sum.
     pub fn add(self, other: Rational) -> Result<Rational, Overflow> {
         if self.den == 1 && other.den == 1 {
             return Ok(Rational { num: self.num.checked_add(other.num).ok_or(Overflow)?, den: 1 });
@@ -86,29 +86,29 @@ impl Rational {
             self.den.checked_mul(other.den).ok_or(Overflow)?,
         )
     }
-    /// The difference.
+    /// Returns the difference.
     pub fn sub(self, other: Rational) -> Result<Rational, Overflow> {
         self.add(other.negate()?)
     }
-    /// The product.
+    /// Multiplies two numbers.
     pub fn mul(self, other: Rational) -> Result<Rational, Overflow> {
         Rational::new(
             self.num.checked_mul(other.num).ok_or(Overflow)?,
             self.den.checked_mul(other.den).ok_or(Overflow)?,
         )
     }
-    /// The quotient; `other` is not zero.
+    /// Divides by `other`, which is not zero.
     pub fn div(self, other: Rational) -> Result<Rational, Overflow> {
         Rational::new(
             self.num.checked_mul(other.den).ok_or(Overflow)?,
             self.den.checked_mul(other.num).ok_or(Overflow)?,
         )
     }
-    /// Minus it.
+    /// Negates the number.
     pub fn negate(self) -> Result<Rational, Overflow> {
         Ok(Rational { num: self.num.checked_neg().ok_or(Overflow)?, den: self.den })
     }
-    /// How it compares.
+    /// Compares two numbers.
     pub fn compare(self, other: Rational) -> Result<Ordering, Overflow> {
         if self.den == other.den {
             return Ok(self.num.cmp(&other.num));
@@ -121,11 +121,11 @@ impl Rational {
     }
 }
 
-/// A number with an infinitesimal part, `real + small * epsilon`, so that strict bounds are bounds
+/// A number with an infinitesimal part, `real + small * epsilon`, which represents strict bounds
 /// (Dutertre and de Moura, 2006).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Strict {
-    /// The number proper.
+    /// The standard part.
     pub real: Rational,
     /// The factor of the infinitesimal.
     pub small: Rational,
@@ -138,23 +138,23 @@ pub struct Strict {
 impl Strict {
     /// Zero.
     pub const ZERO: Strict = Strict { real: Rational::ZERO, small: Rational::ZERO };
-    /// A number without an infinitesimal part.
+    /// Creates a number without an infinitesimal part.
     pub fn exact(real: Rational) -> Strict {
         Strict { real, small: Rational::ZERO }
     }
-    /// The sum.
+    /// Returns the sum.
     pub fn add(self, other: Strict) -> Result<Strict, Overflow> {
         Ok(Strict { real: self.real.add(other.real)?, small: self.small.add(other.small)? })
     }
-    /// The difference.
+    /// Returns the difference.
     pub fn sub(self, other: Strict) -> Result<Strict, Overflow> {
         Ok(Strict { real: self.real.sub(other.real)?, small: self.small.sub(other.small)? })
     }
-    /// The product with a rational.
+    /// Multiplies by a rational.
     pub fn scale(self, by: Rational) -> Result<Strict, Overflow> {
         Ok(Strict { real: self.real.mul(by)?, small: self.small.mul(by)? })
     }
-    /// How it compares.
+    /// Compares two numbers.
     pub fn compare(self, other: Strict) -> Result<Ordering, Overflow> {
         Ok(self.real.compare(other.real)?.then(self.small.compare(other.small)?))
     }

@@ -1,16 +1,15 @@
-//! From a path of cubes to a run of the explicit machine: a number of processes, the transitions
-//! with their processes, the flushes between them.
+//! Replay of a path of cubes as a run of the explicit machine: a number of processes, the
+//! transitions with their processes, the flushes between them.
 //!
-//! The names of each step come from the path: the cube nearest to the start names processes 0, 1,
-//! ..; going on, a process that is dropped takes the least name that is free at that step. The
-//! machine of that number of processes then does the steps one by one; it alone says whether they
-//! can be done and whether what is unsafe holds at the end. Under total store order the path tells
-//! writes as if they reached memory at once, so where its own order cannot be done, the steps of
-//! different processes are interleaved anew, each process keeping its order, by a depth-first
-//! search.
+//! The names of each step come from the path: the cube closest to the start names processes 0, 1,
+//! ..; after that, a dropped process gets the least free name at that step. The machine of that
+//! number of processes then executes the steps; it alone decides whether they are possible and
+//! whether the unsafe claim holds at the end. Under total store order the path describes writes as
+//! if they reached memory immediately. If its order is impossible, the steps of different processes
+//! are interleaved anew by a depth-first search that preserves the order of each process.
 //!
-//! The abstraction of `forall_other` may give paths that no machine does; they are reported as
-//! such.
+//! The abstraction of `forall_other` may give paths that no machine can execute; they are reported
+//! as such.
 
 use crate::names::{Named, steps};
 use crate::numbers::{self, Numbers};
@@ -23,28 +22,29 @@ use mu_cubicle::machine::{Act, Machine, Memory as MachineMemory, Setup};
 use mu_cubicle::system::{Claim, System};
 use std::collections::HashSet;
 
-/// A run that the machine has done.
+/// A run of the machine.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// How many processes.
+    /// Number of processes.
     pub processes: u32,
-    /// The run, flushes included.
+    /// The run, including flushes.
     pub replayed: Replayed,
     /// Its steps as text.
     pub steps: Vec<String>,
-    /// Its states as text, the first one before the first step.
+    /// Its states as text, starting with the initial one.
     pub states: Vec<String>,
-    /// Which `unsafe` holds at the end, and of which processes (from 0).
+    /// The index of the `unsafe` claim that holds at the end, and its processes (from 0).
     pub claim: (usize, Vec<u32>),
-    /// The numbers that the machine tries for what nothing determines.
+    /// The numbers that the machine tries for undetermined cells.
     pub numbers: Numbers,
 }
 
 impl Run {
-    /// A machine that does the run, with the same numbers.
+    /// Creates a machine that executes the run, with the same numbers.
     ///
     /// # Errors
-    /// Whatever the machine rejects.
+    ///
+    /// Those of the machine.
     pub fn machine<'s>(
         &self,
         system: &'s System,
@@ -54,19 +54,21 @@ impl Run {
     }
 }
 
-/// Why no machine does a path.
+/// The reason why no machine executes a path.
 #[derive(Clone, Debug)]
 pub struct Undone {
     /// The reason of the machine.
     pub reason: String,
-    /// True if the run may exist with other numbers for what nothing determines.
+    /// True if the run may exist with other numbers for undetermined cells.
     pub numbers: bool,
 }
 
-/// The machine for so many processes, with numbers of the file for what nothing determines.
+/// Creates the machine for this number of processes, with numbers of the file for undetermined
+/// cells.
 ///
 /// # Errors
-/// Whatever the machine refuses.
+///
+/// Those of the machine.
 pub fn machine<'s>(
     system: &'s System,
     memory: Memory,
@@ -76,7 +78,7 @@ pub fn machine<'s>(
     with_numbers(system, memory, processes, Numbers::of_file(system), budget)
 }
 
-/// The machine for so many processes, with these numbers for what nothing determines.
+/// Creates the machine for this number of processes, with these numbers for undetermined cells.
 fn with_numbers<'s>(
     system: &'s System,
     memory: Memory,
@@ -91,11 +93,12 @@ fn with_numbers<'s>(
     Machine::new(system, processes, memory, setup)
 }
 
-/// The machine for so many processes, without values for numbers that nothing determines: asking
-/// for one is an error.
+/// Creates the machine for this number of processes, without values for undetermined numbers:
+/// reading one is an error.
 ///
 /// # Errors
-/// Whatever the machine rejects.
+///
+/// Those of the machine.
 pub fn bare_machine<'s>(
     system: &'s System,
     memory: Memory,
@@ -107,10 +110,11 @@ pub fn bare_machine<'s>(
     Machine::new(system, processes, memory, setup)
 }
 
-/// Does the path on the machine.
+/// Executes the path on the machine.
 ///
 /// # Errors
-/// Why it cannot be done.
+///
+/// The reason why this is impossible.
 pub fn replay(
     system: &System,
     rules: &Rules,
@@ -180,7 +184,7 @@ fn replay_with(
     Err(reason)
 }
 
-/// Returns the states of a run as text, with a value in each cell that a value fits.
+/// Returns the states of a run as text, with values for open cells where possible.
 pub(crate) fn states_of(
     machine: &Machine<'_>,
     run: &Replayed,
@@ -195,7 +199,7 @@ pub(crate) fn states_of(
         .collect()
 }
 
-/// For each process, what it does.
+/// Returns the acts of each process.
 fn queues(rules: &Rules, steps: &[(usize, Vec<u32>)], processes: u32) -> Vec<Vec<Act>> {
     let mut queues = vec![Vec::new(); processes as usize];
     for (transition, who) in steps {
@@ -246,7 +250,7 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<
     Err(reason)
 }
 
-/// A search for an order of the steps that the machine can do.
+/// Search for an order of the steps that the machine can execute.
 struct Interleaving<'a> {
     machine: &'a Machine<'a>,
     queues: Vec<Vec<Act>>,

@@ -1,9 +1,9 @@
-//! From the typed system to what the prover works on: symbols with sorts, rules whose cells are
-//! packed, claims. A rule's process variables are template numbers: a parameter or bound variable
-//! is its number, `#n` is [`FIXED`]` + n - 1`; an instance replaces them.
+//! Translation of the typed system to the representation of the prover: symbols with sorts, rules
+//! with packed cells, claims. A rule's process variables are template numbers: a parameter or bound
+//! variable is its number, `#n` is [`FIXED`]` + n - 1`; an instance replaces them.
 //!
-//! What a proof cannot handle is rejected by [`crate::premises`] first, so that the answer is
-//! *unknown*, not wrong.
+//! Unsupported systems are rejected by [`crate::premises`] first, so that the answer is *unknown*,
+//! not wrong.
 
 use crate::atom::{
     Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, Point, Signature, Sort, TooLarge,
@@ -28,20 +28,20 @@ pub enum Memory {
     Tso,
 }
 
-/// A value: of a template or of an instance.
+/// A value of a template or of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A process variable.
     Process(u8),
     /// The n-th constructor of its type.
     Constant(u32),
-    /// A cell that holds no number.
+    /// A non-numeric cell.
     Cell(Cell),
     /// A sum of cells times factors, divided by `scale`.
     Sum {
         /// Cells with factors.
         terms: Vec<(Cell, i64)>,
-        /// Without cells.
+        /// The constant part.
         constant: i64,
         /// The divisor, positive.
         scale: i64,
@@ -55,23 +55,23 @@ pub enum Value {
 pub struct Test {
     /// The left side.
     pub left: Value,
-    /// How they compare.
+    /// The comparison operator.
     pub op: Op,
     /// The right side.
     pub right: Value,
 }
 
-/// What an update sets.
+/// The effect of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// One cell.
+    /// Assignment of one cell.
     Assign(Cell, Value),
     /// All cells of a symbol: bound variables, cases.
     Cases(usize, Vec<u8>, Vec<(Vec<Test>, Value)>),
 }
 
 impl Change {
-    /// Whose cells it sets.
+    /// Returns the symbol of its cells.
     pub fn symbol(&self) -> usize {
         match self {
             Change::Assign(c, _) => c.symbol(),
@@ -83,29 +83,30 @@ impl Change {
 /// A transition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The transition of the system that it comes from.
+    /// Its transition in the system.
     pub transition: usize,
-    /// How many parameters; the first `declared` count for `universal`.
+    /// Number of parameters; the first `declared` count for `universal`.
     pub params: usize,
     /// See [`system::Transition::declared`].
     pub declared: usize,
-    /// Who accesses memory.
+    /// The process that accesses memory.
     pub actor: Option<u8>,
-    /// Whether it reads memory at all.
+    /// True if it reads memory.
     pub reads: bool,
-    /// Whether it writes memory at all.
+    /// True if it writes memory.
     pub writes: bool,
-    /// Whether it asks for an empty buffer.
+    /// True if it requires an empty buffer.
     pub fence: bool,
-    /// When.
+    /// The guard.
     pub guard: Vec<Test>,
-    /// For every other process, one of these; some may ask for an empty buffer of the actor.
+    /// For every other process, one of these must hold; true: it also requires an empty buffer of
+    /// the actor.
     pub universal: Vec<(u8, Vec<(Vec<Test>, bool)>)>,
-    /// What changes.
+    /// The updates.
     pub changes: Vec<Change>,
 }
 
-/// What the prover works on.
+/// The system in the representation of the prover.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The symbols.
@@ -114,18 +115,18 @@ pub struct Rules {
     pub rules: Vec<Rule>,
     /// Number of parameters of `init`, and its cubes.
     pub init: (usize, Vec<Vec<Test>>),
-    /// What must never hold: parameters and tests.
+    /// The claims that must never hold: parameters and tests.
     pub unsafes: Vec<(usize, Vec<Test>)>,
-    /// What is assumed never to hold, as far as [`Premises::assumed`].
+    /// The assumptions in [`Premises::assumed`]: claims that never hold.
     pub invariants: Vec<(usize, Vec<Test>)>,
     /// The memory model; [`Memory::Sc`] if nothing is in memory.
     pub memory: Memory,
-    /// What the proof rests on.
+    /// The assumptions of the proof.
     pub premises: Premises,
 }
 
 impl Rules {
-    /// Whether some symbol holds numbers.
+    /// True if some symbol is numeric.
     pub fn has_numbers(&self) -> bool {
         self.signature.sorts.iter().any(|s| matches!(s, Sort::Integer | Sort::Real))
     }
@@ -152,7 +153,7 @@ fn template(p: Proc) -> u8 {
 }
 
 impl Translator<'_> {
-    /// The cell; what the given process sees of it if `joint`.
+    /// Translates a cell, in the view of the given process if `joint`.
     fn cell(&self, access: &system::Access, joint: bool) -> Cell {
         let args: Vec<u8> = access.args.iter().map(|p| template(*p)).collect();
         let cell = Cell::new(access.symbol.index(), &args);
@@ -188,7 +189,7 @@ impl Translator<'_> {
             }
         })
     }
-    /// The tests of a cube, and whether it asks for a fence; `None` if it never holds.
+    /// Translates a cube to tests, with true if it requires a fence; `None` if it never holds.
     fn cube(&self, cube: &system::Cube, joint: bool) -> Result<Option<(Vec<Test>, bool)>, Refusal> {
         let (mut tests, mut fence) = (Vec::new(), false);
         for atom in cube {
@@ -353,8 +354,8 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     Ok(rules)
 }
 
-/// True if no state of all processes that the file means satisfies `init`, so that a cell may hold
-/// another one, as it may on the machine.
+/// True if no state with all processes of the file satisfies `init`, so that a cell may contain
+/// another one, as on the machine.
 fn is_beyond(rules: &Rules) -> bool {
     let processes = rules.signature.sorts.contains(&Sort::Process);
     let Some(most) = rules.signature.most.filter(|m| processes && *m <= MOST_PROCESSES) else {
@@ -380,7 +381,7 @@ fn add_cells(tests: &[Test], found: &mut Vec<Cell>) {
     }
 }
 
-/// All cells that a rule looks at.
+/// Returns all cells that a rule reads.
 fn read_cells(rule: &Rule) -> Vec<Cell> {
     let mut found = Vec::new();
     add_cells(&rule.guard, &mut found);
@@ -403,7 +404,7 @@ fn read_cells(rule: &Rule) -> Vec<Cell> {
     found
 }
 
-/// Whether the value is the cell itself.
+/// True if the value is the cell itself.
 pub fn is_cell(value: &Value, cell: Cell) -> bool {
     match value {
         Value::Cell(c) => *c == cell,
@@ -412,17 +413,17 @@ pub fn is_cell(value: &Value, cell: Cell) -> bool {
     }
 }
 
-/// A place where values become literals: the signature and the number of processes of the cube.
+/// The scope for comparing values: the signature and the number of processes of the cube.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     /// The symbols.
     pub signature: &'a Signature,
-    /// How many processes.
+    /// Number of processes.
     pub processes: usize,
 }
 
 impl Scope<'_> {
-    /// `left op right` as a literal; [`Value::Any`] on either side makes it true.
+    /// Builds `left op right`; [`Value::Any`] on either side makes it true.
     pub fn compare(self, left: &Value, op: Op, right: &Value) -> Result<Literal, TooLarge> {
         let truth = |holds: bool| if holds { Literal::True } else { Literal::False };
         let all = |c: Cell| self.signature.all(self.signature.sort(c), self.processes);
@@ -488,7 +489,7 @@ impl Scope<'_> {
     }
 }
 
-/// The value with template processes replaced and its cells of memory seen as `look` says.
+/// Replaces template processes in a value, and views of memory according to `look`.
 pub fn instantiate(value: &Value, env: &impl Fn(u8) -> u8, look: &impl Fn(Cell) -> Cell) -> Value {
     match value {
         Value::Process(p) => Value::Process(env(*p)),

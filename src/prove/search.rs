@@ -1,25 +1,28 @@
-//! The search: backward from the unsafe cubes, nearest first, with approximations.
+//! Backward reachability from the unsafe cubes, smallest cubes first, with approximations.
 //!
 //! ```text
 //! waiting := unsafe cubes
 //! while a cube is waiting:                       fewest processes first, then fewest atoms
 //!     covered by others, alone or together?      delete it
-//!     delete what it covers
+//!     delete the cubes that it covers
 //!     for each rule and binding, each pre-image:
-//!         covered by one cube?                   leave it out
-//!         meets init?                            a trace; if a cube on it was approximated, learn and start again
-//!         approximate it, if the oracle lets     the larger cube takes its place (BRAB: Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013)
+//!         covered by one cube?                   drop it
+//!         intersects init?                       a trace; after an approximation, restart
+//!         approximate it if the oracle agrees    the larger cube replaces it
 //! ```
 //!
-//! Most cubes that are found are never expanded, so what is dear is asked of a cube when its turn
-//! comes: of several cubes at the same time, by several threads, against the cubes that were there
-//! before any of them. Then they take their turns, and what has come since counts as well. A cube
-//! that was covered is looked at again if another was deleted meanwhile: two may cover each other.
-//! So neither verdict nor certificate depends on the number of threads.
+//! The approximation is that of BRAB (Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013).
 //!
-//! All cubes that were not deleted, at the end, are the complement of an inductive invariant: each
-//! covers its pre-images or they are in other cubes. The invariants of the file are cubes that
-//! count as covered and are not expanded.
+//! Most cubes are never expanded, so expensive checks of a cube are delayed until its expansion.
+//! They are computed for several cubes at the same time, by several threads, against the cubes that
+//! existed before any of them. Then the cubes are processed one after the other, considering also
+//! the cubes added since. A cube that was covered is checked again if another was deleted
+//! meanwhile, because two may cover each other. So neither verdict nor certificate depends on the
+//! number of threads.
+//!
+//! At the end, the remaining cubes are the complement of an inductive invariant: the cubes cover
+//! their pre-images. The invariants of the file are cubes that count as covered and are not
+//! expanded.
 
 use crate::cube::Cube;
 use crate::image::{Binding, Trouble, bindings, pre_image};
@@ -31,40 +34,41 @@ use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Once there are so many cubes, so many of them are looked at together.
+/// Numbers of cubes from which several are processed together, and of cubes per batch.
 pub const MANY_CUBES: usize = 48;
 const BATCH: usize = 8;
 
-/// Most atoms that an instance of a cube may ask beyond a cube that it helps to cover.
+/// Largest number of atoms of a cube's instance that may not follow when cubes together cover
+/// another one.
 pub const MOST_OPEN: usize = 2;
 
-/// How many assignments of a match count as much as looking at a binding.
+/// Number of assignments of a match that count as one binding.
 pub const STEPS_OF_WORK: u64 = 100;
-/// So many assignments take some milliseconds.
+/// Number of assignments between two checks of the limits; some milliseconds.
 const MANY_STEPS: u64 = 100_000;
 
-/// How a cube came about.
+/// A cube with its origin.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The cube.
     pub cube: Cube,
-    /// The cube that a step leads to; `None` for unsafe ones.
+    /// The cube to which the step leads; `None` for unsafe ones.
     pub parent: Option<usize>,
     /// The rule of the step.
     pub rule: usize,
-    /// Its parameters, in the names of the parent and beyond.
+    /// Its parameters, in the names of the parent and new ones.
     pub binding: Binding,
     /// The new name of each of these.
     pub names: Vec<u8>,
-    /// Whether it is larger than the pre-image that it stands for.
+    /// True if it is larger than the pre-image that it replaces.
     pub approximate: bool,
 }
 
-/// Says which cubes might be invariants.
+/// Proposes candidate invariants.
 pub trait Oracle {
-    /// Cubes that cover the cube together and may take its place; none: it stays.
+    /// Returns cubes that together cover the cube and may replace it; empty if there are none.
     fn instead(&mut self, cube: &Cube) -> Vec<Cube>;
-    /// What it took since it was asked last, in units of an assignment of a match.
+    /// Returns the cost since the last call, in units of an assignment of a match.
     fn spent(&mut self) -> u64 {
         0
     }
@@ -79,38 +83,37 @@ impl Oracle for Exact {
     }
 }
 
-/// What was counted.
+/// Statistics of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Cubes kept or deleted again.
+    /// Number of cubes, including deleted ones.
     pub nodes: usize,
-    /// Cubes that were expanded.
+    /// Number of expanded cubes.
     pub expanded: usize,
-    /// Pre-images made.
+    /// Number of pre-images.
     pub images: usize,
-    /// Pre-images covered already.
+    /// Number of pre-images that were covered.
     pub covered: usize,
-    /// Cubes deleted.
+    /// Number of deleted cubes.
     pub deleted: usize,
-    /// Approximations made.
+    /// Number of approximations.
     pub approximations: usize,
 }
 
-/// How a search ends.
+/// The end of a search.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// The cubes that no initial state is in and no step leads into from outside.
+    /// The cubes that contain no initial state and that no step enters from outside.
     Fixpoint(Vec<Cube>),
-    /// The last node meets the initial states.
+    /// The last node intersects the initial states.
     Reached(Vec<Node>),
     /// A limit.
     Stopped(Stop),
-    /// Something that cannot be represented.
+    /// A cube is not representable.
     Trouble(Trouble),
 }
 
-/// A pre-image with its names, and whether it is covered by what was there before; what it took to
-/// find out.
+/// A pre-image with its names, whether an earlier cube covers it, and the cost of that check.
 struct Judged {
     cube: Cube,
     names: Vec<u8>,
@@ -118,14 +121,14 @@ struct Judged {
     spent: u64,
 }
 
-/// A cube whose turn comes: fewest processes, then fewest atoms, then the number of its node.
+/// A waiting cube, ordered by number of processes, number of atoms, and index of its node.
 struct Next {
     turn: (usize, usize, usize),
     cube: Cube,
 }
 
-/// What is said of a cube before it is expanded: whether others cover it, what that took, what it
-/// covers, and its steps.
+/// The precomputed data of a cube before its expansion: whether others cover it, the cost of that
+/// check, the cubes that it covers, and its steps.
 struct Look {
     superseded: bool,
     spent: u64,
@@ -133,7 +136,7 @@ struct Look {
     steps: Vec<Step>,
 }
 
-/// The pre-images of a cube by a rule with its parameters bound.
+/// The pre-images of a cube by a rule with bound parameters.
 struct Step {
     rule: usize,
     binding: Binding,
@@ -147,27 +150,27 @@ pub struct Search<'a> {
     nodes: Vec<Node>,
     index: Index,
     waiting: BinaryHeap<Reverse<(usize, usize, usize)>>,
-    /// The first positions in the index are assumptions and lemmas; then come the nodes.
+    /// Number of assumptions and lemmas, which come first in the index, before the nodes.
     assumptions: usize,
-    /// Cubes that count as covered and are part of the result: runs do not enter them before they
-    /// meet what is unsafe.
+    /// Cubes that count as covered and are part of the result: runs do not enter them before an
+    /// unsafe state.
     pub lemmas: Vec<Cube>,
-    /// What was counted.
+    /// Statistics.
     pub counts: Counts,
-    /// How many more bindings and cubes may be looked at.
+    /// Number of bindings and cubes that may still be inspected.
     pub work: u64,
-    /// Cubes that were removed since the cubes of the batch were looked at.
+    /// Number of cubes removed since the batch was computed.
     removed: usize,
     portions: Portions,
     ticks: u32,
     most: usize,
     begun: bool,
-    /// The cube of which a pre-image could not be made.
+    /// The cube with an unrepresentable pre-image.
     pub stuck: Option<Cube>,
 }
 
 impl<'a> Search<'a> {
-    /// A search that has not begun. What it finds does not depend on the threads.
+    /// Creates a search. Its result does not depend on the threads.
     pub fn new(rules: &'a Rules, budget: &'a Budget, threads: Threads) -> Search<'a> {
         Search {
             rules,
@@ -187,7 +190,7 @@ impl<'a> Search<'a> {
             stuck: None,
         }
     }
-    /// Runs it, or goes on with it, to at most so many cubes.
+    /// Runs or continues the search, up to `most` cubes.
     pub fn run(&mut self, oracle: &mut dyn Oracle, most: usize) -> End {
         self.most = most;
         match self.go(oracle) {
@@ -224,8 +227,8 @@ impl<'a> Search<'a> {
                         if matches!(ended, Err(Failure::Trouble(_))) {
                             self.stuck = Some(next.cube.clone());
                         }
-                        // The search may go on later: these cubes are expanded then, one of them
-                        // anew, and it covers what it gave before.
+                        // The search may continue later: these cubes are expanded then, one of them
+                        // again, and it covers its earlier pre-images.
                         self.waiting
                             .extend(batch.into_iter().chain([next]).map(|n| Reverse(n.turn)));
                         return ended.map(|end| end.expect("the search has ended"));
@@ -240,8 +243,8 @@ impl<'a> Search<'a> {
             .map(|(_, p)| p.cube.clone());
         Ok(End::Fixpoint(own.chain(self.lemmas.iter().cloned()).collect()))
     }
-    /// The next cubes to be expanded: several once there are many, so that threads can look at them
-    /// at the same time. How many does not depend on the threads.
+    /// Returns the next cubes to expand: several once there are many, so that threads can process
+    /// them in parallel. The number does not depend on the threads.
     fn batch(&mut self) -> Vec<Next> {
         let most = if self.index.len() < MANY_CUBES { 1 } else { BATCH };
         let mut batch = Vec::new();
@@ -252,8 +255,8 @@ impl<'a> Search<'a> {
         }
         batch
     }
-    /// What the cubes that are there say of one whose turn comes, and of its pre-images; nothing if
-    /// a limit ends it.
+    /// Computes the relation of a cube and its pre-images to the existing cubes; `None` if a limit
+    /// is reached.
     fn look(&self, next: &Next) -> Option<Result<Look, Trouble>> {
         self.budget.check(0).ok()?;
         let signature = &self.rules.signature;
@@ -288,8 +291,8 @@ impl<'a> Search<'a> {
         }
         Some(Ok(look))
     }
-    /// Deletes the node whose turn it is, if other cubes cover it; else deletes what it covers and
-    /// offers its pre-images.
+    /// Deletes the node if other cubes cover it; otherwise deletes the cubes that it covers and
+    /// adds its pre-images.
     fn take(
         &mut self,
         next: &Next,
@@ -311,7 +314,7 @@ impl<'a> Search<'a> {
             Some(look) => look?,
             None => again(self)?,
         };
-        // Two cubes can cover each other; one of them is to stay.
+        // Two cubes may cover each other; one of them must remain.
         if look.superseded && self.removed > 0 {
             self.index.settle();
             look = again(self)?;
@@ -354,8 +357,8 @@ impl<'a> Search<'a> {
         self.index.remove(at);
         self.removed += 1;
     }
-    /// The pre-images of a step, each with whether a cube that was there before the expansion
-    /// covers it.
+    /// Returns the pre-images of a step, each with whether a cube from before the expansion covers
+    /// it.
     fn judged(
         &self,
         cube: &Cube,
@@ -376,7 +379,7 @@ impl<'a> Search<'a> {
         let covered = self.index.cover(&mut target, None).is_some();
         (covered, target.spent)
     }
-    /// Takes in what is assumed and what is unsafe.
+    /// Adds the assumptions and the unsafe cubes.
     fn begin(&mut self) -> Result<Option<End>, Failure> {
         for cube in assumptions(self.rules)? {
             self.index.push(Pattern::new(&self.rules.signature, cube));
@@ -417,8 +420,8 @@ impl<'a> Search<'a> {
         }
         Ok(())
     }
-    /// Takes a node in, unless it is covered: by a cube that was there before, which was asked
-    /// already and took so many steps, or by a newer one.
+    /// Adds a node unless it is covered: by an earlier cube, which was checked already at the given
+    /// cost, or by a newer one.
     fn offer(
         &mut self,
         mut node: Node,
@@ -451,7 +454,7 @@ impl<'a> Search<'a> {
         self.counts.approximations += 1;
         let several = instead.len() > 1;
         for cube in instead {
-            // The one that covers more than the cube is new; of several, some may be there already.
+            // A single replacement is larger than the cube, hence new; several may exist already.
             if several
                 && (self.is_covered(&cube).0
                     || self
@@ -477,8 +480,7 @@ impl<'a> Search<'a> {
         self.work = self.work.saturating_sub(work);
         if enough { Ok(()) } else { Err(Failure::Stopped(Stop::States)) }
     }
-    /// Counts what it took to match cubes; also a place to look at the limits, since one match may
-    /// take long.
+    /// Counts the cost of matching cubes, and checks the limits, since one match may take long.
     fn spend(&mut self, steps: u64) -> Result<(), Failure> {
         self.work_off(steps / STEPS_OF_WORK)?;
         if steps > MANY_STEPS {

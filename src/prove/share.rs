@@ -1,18 +1,17 @@
-//! Work shared among threads whose results come back in order, so that what is made of them does
-//! not depend on how many threads there are.
+//! Parallel map with ordered results, so that the outcome does not depend on the number of threads.
 
 use mu_base::host::Instant;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Who does the work.
+/// The worker threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    /// How many there are; 0: one a core.
+    /// Number of threads; 0: one per core.
     pub count: usize,
-    /// A portion of work that one thread does sooner is not shared: it takes some time until
-    /// another has a processor.
+    /// Portions that one thread would finish sooner than this are not distributed, because starting
+    /// another thread takes time.
     pub from: Duration,
 }
 
@@ -22,8 +21,8 @@ impl From<usize> for Threads {
     }
 }
 
-/// How many threads that is: 0 stands for one a core, which is found out where it matters, since
-/// asking takes as long as a small proof.
+/// Returns the number of threads. 0 means one per core, which is determined lazily, because the
+/// query takes as long as a small proof.
 pub fn resolved(threads: usize) -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     if threads > 0 {
@@ -33,8 +32,8 @@ pub fn resolved(threads: usize) -> usize {
     }
 }
 
-/// `of` of each number below `count`, in order. Threads take ranges of `part` numbers as they come
-/// free; with one thread, or one range, none is started.
+/// Applies `of` to each number below `count`. Returns the results in order. Free threads take
+/// ranges of `part` numbers; with one thread, or one range, none is started.
 pub fn map<R: Send>(
     threads: usize,
     count: usize,
@@ -44,7 +43,7 @@ pub fn map<R: Send>(
     until(threads, count, part, of, |_, _| false)
 }
 
-/// The same as long as no result ends it, the one that does included.
+/// Does the same up to and including the first result for which `ends` holds.
 pub fn until<R: Send>(
     threads: usize,
     count: usize,
@@ -59,8 +58,8 @@ pub fn until<R: Send>(
     let work = || {
         let mut done: Vec<(usize, R)> = Vec::new();
         loop {
-            // Ranges are taken in order: what comes before the end has been taken when a range
-            // beyond it is met.
+            // Ranges are taken in order, so when a range beyond the end is reached, all earlier
+            // ones have been taken.
             let from = next.fetch_add(1, Ordering::Relaxed) * part;
             for at in from..(from + part).min(count) {
                 if at > end.load(Ordering::Relaxed) {
@@ -97,20 +96,20 @@ pub fn until<R: Send>(
     all.into_iter().map(|d| d.1).collect()
 }
 
-/// Work of one kind that comes in portions, and is shared if what the last portion took says that
-/// it pays.
+/// Portions of work of one kind, distributed if the duration of the last portion shows that it
+/// pays.
 pub struct Portions {
     threads: Threads,
-    /// What each result of the last portion took, in nanoseconds.
+    /// Nanoseconds per result of the last portion.
     each: AtomicU64,
 }
 
 impl Portions {
-    /// None was done yet.
+    /// Creates the state before the first portion.
     pub fn new(threads: Threads) -> Portions {
         Portions { threads, each: AtomicU64::new(0) }
     }
-    /// As [`map`].
+    /// Works like [`map`].
     pub fn map<R: Send>(
         &self,
         count: usize,
@@ -119,7 +118,7 @@ impl Portions {
     ) -> Vec<R> {
         self.until(count, part, of, |_, _| false)
     }
-    /// As [`until`].
+    /// Works like [`until`].
     pub fn until<R: Send>(
         &self,
         count: usize,

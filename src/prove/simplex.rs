@@ -3,11 +3,12 @@
 //!
 //! The general simplex of Dutertre and de Moura ("A fast linear-arithmetic solver for DPLL(T)",
 //! 2006): a form of several variables gets a slack variable, a constraint is a bound of one
-//! variable, strict bounds have an infinitesimal part, and a conflict is a row whose basic variable
-//! cannot move. Constraints over integers are divided by the common divisor of their factors and
-//! rounded first, strict ones made weak; what is left to integers is branch and bound, and a
-//! disequality is a case split, both with a budget. Rationals are exact; where they do not fit, or
-//! the budget ends, the answer is [`Answer::Unknown`]: *unsatisfiable* is always right.
+//! variable, strict bounds have an infinitesimal part, and a conflict is a row with a basic
+//! variable that cannot move. Constraints over integers are first divided by the common divisor of
+//! their factors and rounded, and strict ones made non-strict. Integrality is then decided by
+//! branch and bound, and disequalities by case splits, both with a budget. Rationals are exact; on
+//! overflow or an exhausted budget the answer is [`Answer::Unknown`]: *unsatisfiable* is always
+//! correct.
 //!
 //! Cost: a pivot is quadratic in the variables and forms of the conjunction, about ten of each in
 //! practice.
@@ -15,18 +16,18 @@
 use super::rational::{Overflow, Rational, Strict};
 use std::cmp::Ordering;
 
-/// What a decision procedure says of a conjunction.
+/// The answer of a decision procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It has a solution.
     Satisfiable,
     /// It has none.
     Unsatisfiable,
-    /// A budget ended, or a number did not fit.
+    /// The budget was exhausted, or a number overflowed.
     Unknown,
 }
 
-/// How a sum compares with zero.
+/// The comparison of a sum with zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
     /// At most zero.
@@ -39,15 +40,15 @@ pub enum Relation {
     Ne,
 }
 
-/// A constraint: the sum of `factor * variable`, and `constant`, compare with zero.
+/// A constraint: the sum of `factor * variable`, and `constant`, compared with zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// Variables (numbers that [`Simplex::variable`] gave) with their factors; each variable once,
-    /// no factor zero.
+    /// Variables (from [`Simplex::variable`]) with their factors; each variable once, no factor
+    /// zero.
     pub terms: Vec<(usize, i64)>,
-    /// Without variables.
+    /// The constant part.
     pub constant: i64,
-    /// How they compare with zero.
+    /// The comparison with zero.
     pub relation: Relation,
 }
 
@@ -63,13 +64,13 @@ enum Undo {
     Disequality,
 }
 
-/// The solver: a stack of constraints.
+/// The solver, with a stack of constraints.
 #[derive(Clone, Default)]
 pub struct Simplex {
     integer: Vec<bool>,
     bounds: Vec<Bounds>,
     value: Vec<Strict>,
-    /// For a basic variable, its row.
+    /// The row of each basic variable.
     row_of: Vec<Option<usize>>,
     /// Rows: the basic variable and its sum over the other variables.
     rows: Vec<(usize, Vec<Rational>)>,
@@ -82,7 +83,7 @@ pub struct Simplex {
 }
 
 impl Simplex {
-    /// A new variable.
+    /// Creates a variable.
     pub fn variable(&mut self, integer: bool) -> usize {
         self.integer.push(integer);
         self.bounds.push(Bounds::default());
@@ -97,7 +98,7 @@ impl Simplex {
     pub fn push(&mut self) {
         self.marks.push((self.undo.len(), self.contradiction));
     }
-    /// Takes back what was asserted since the last [`push`](Self::push).
+    /// Retracts the assertions since the last [`push`](Self::push).
     pub fn pop(&mut self) {
         let Some((mark, contradiction)) = self.marks.pop() else { return };
         while self.undo.len() > mark {
@@ -129,7 +130,7 @@ impl Simplex {
             self.contradiction |= !holds;
             return Ok(());
         }
-        // One form for x - y and 2y - 2x: divided by the common divisor, first factor positive.
+        // Normal form of x - y and 2y - 2x: divided by the common divisor, first factor positive.
         let divisor = terms.iter().fold(0u64, |g, (_, c)| num_integer::gcd(g, c.unsigned_abs()));
         let sign = if terms[0].1 < 0 { -1 } else { 1 };
         let divisor = i64::try_from(divisor).map_err(|_| Overflow)? * sign;
@@ -180,7 +181,7 @@ impl Simplex {
         }
         Ok(())
     }
-    /// The variable that stands for a sum.
+    /// Returns the variable that represents a sum.
     fn form(&mut self, form: Vec<(usize, i64)>, integer: bool) -> Result<usize, Overflow> {
         if let [(v, 1)] = form.as_slice() {
             return Ok(*v);
@@ -247,7 +248,7 @@ impl Simplex {
         }
         Ok(())
     }
-    /// Moves a variable that is not basic.
+    /// Moves a non-basic variable.
     fn update(&mut self, v: usize, to: Strict) -> Result<(), Overflow> {
         let by = to.sub(self.value[v])?;
         for (basic, row) in &self.rows {
@@ -258,7 +259,7 @@ impl Simplex {
         self.value[v] = to;
         Ok(())
     }
-    /// Decides the conjunction; `budget` bounds the case splits.
+    /// Decides the conjunction; `budget` limits the case splits.
     pub fn check(&mut self, budget: &mut u32) -> Answer {
         if self.contradiction {
             return Answer::Unsatisfiable;
@@ -269,7 +270,7 @@ impl Simplex {
         match self.decide(budget) {
             Ok(answer) => answer,
             Err(Overflow) => {
-                // Values may be half changed: nothing this solver says afterwards would be sound.
+                // Values may be inconsistent, so later answers would be unsound.
                 self.overflow = true;
                 Answer::Unknown
             }
@@ -323,15 +324,15 @@ impl Simplex {
         }
         Ok(answer)
     }
-    /// The value of a variable in the solution that [`check`](Self::check) found last.
+    /// Returns the value of a variable in the solution that [`check`](Self::check) found last.
     pub fn value(&self, variable: usize) -> Strict {
         self.value[variable]
     }
-    /// Whether the bounds have a common solution over the rationals; finds one if so. Bland's rule,
-    /// so it ends.
+    /// True if the bounds have a common solution over the rationals, which is then computed.
+    /// Terminates by Bland's rule.
     fn feasible(&mut self) -> Result<bool, Overflow> {
         for v in 0..self.value.len() {
-            // A bound taken back and set again elsewhere may leave a variable outside: move it in
+            // A retracted and changed bound may leave a variable outside its bounds: move it inside
             // first.
             if self.row_of[v].is_some() {
                 continue;
@@ -390,7 +391,7 @@ impl Simplex {
             self.pivot(row, v)?;
         }
     }
-    /// The basic variable of the row and `v` change places.
+    /// Exchanges the basic variable of the row with `v`.
     fn pivot(&mut self, row: usize, v: usize) -> Result<(), Overflow> {
         let basic = self.rows[row].0;
         let factor = self.rows[row].1[v];

@@ -1,34 +1,35 @@
-//! Total store order without buffers: what cubes say of memory, and their normal form.
+//! Total store order without buffers: views of memory in cubes, and their normal form.
 //!
 //! The reduction is that of tso-partial-order (writes reach memory in the order in which they are
-//! scheduled), carried one step further. Under total store order every execution has one total
-//! order of all writes, and every read can be scheduled at the later of two moments: when it looks
-//! at memory, and when the last write before it in its program is issued. So a run can be told with
-//! writes that reach memory *at once* and reads that look at memory *as it was*, at moments that
-//! never go back for one process (the load buffers of Abdulla, Atig, Bouajjani and Ngo, 2018); own
-//! writes since that moment are seen through the store buffer. This needs that processes meet in
-//! memory only: a process accesses plain cells of its own alone ([`crate::rules`] checks that).
+//! scheduled), taken one step further. Under total store order every execution has one total order
+//! of all writes, and every read can be scheduled at the later of two moments: when it reads
+//! memory, and when the last write before it in its program is issued. So a run can be described
+//! with writes that reach memory *immediately* and reads that read *earlier* memory, at moments
+//! that are non-decreasing for one process (the load buffers of Abdulla, Atig, Bouajjani and Ngo,
+//! 2018); own writes since that moment are read from the store buffer. This requires that processes
+//! interact through memory only: a process accesses only its own plain cells ([`crate::premises`]
+//! checks that).
 //!
-//! Going backward, the reads that a process will do form a sequence of *stages* 0, 1, ..: there are
-//! moments `m0 <= m1 <= .. <= now` such that what `(process, stage)` sees of a cell is what memory
-//! was then, unless the process has written the cell since. [`Atom::Fence`] of a stage says
-//! that the process has seen all its writes there, as `fence()` and locked accesses ask. The stage
-//! [`JOINT`] is one moment for all processes that have it: the state of which `unsafe` speaks, the
-//! end of the run. No stage of any process is later, and writes after it are still in buffers at
-//! the end: no locked access is among them, and no fence of their process comes after them
-//! ([`Atom::Fence`] at that stage keeps what is left of one). Memory now is an array like any
-//! other. Where tso-partial-order keeps events and a relation `ghb` among them, a cube here
-//! keeps for each process a short sequence of constraints and nothing between processes.
+//! Going backward, the future reads of a process form a sequence of *stages* 0, 1, ..: there are
+//! moments `m0 <= m1 <= .. <= now` such that the view of a cell by `(process, stage)` is the value
+//! of memory at that moment, unless the process has written the cell since. [`Atom::Fence`] of a
+//! stage states that all writes of the process are in memory there, as `fence()` and locked
+//! accesses require. The stage [`JOINT`] is one moment for all processes that have it: the state to
+//! which `unsafe` refers, the end of the run. No stage of any process is later, and writes after it
+//! are still in buffers at the end: they include no locked access, and no fence of their process
+//! comes after them ([`Atom::Fence`] at that stage represents the rest of one). Memory now is an
+//! array like any other. While tso-partial-order stores events and a relation `ghb` among them, a
+//! cube here stores for each process a short sequence of constraints and nothing between processes.
 //!
-//! A write by process `p` at `now`, going backward: each other process chooses which of its last
-//! stages look at memory after the write (these become constraints on memory, with the written
-//! value put in) and which before (they stay). Stages that do not mention what is written are
-//! better off before. Of `p` itself, a stage sees the written value in any case; from the first
-//! fence on its stages look after it.
+//! A write by process `p` at `now`, going backward: each other process chooses the suffix of its
+//! stages that read memory after the write (these become constraints on memory, with the written
+//! value substituted); the others are before it and unchanged. Stages that do not mention the
+//! written cells are always placed before. A stage of `p` itself reads the written value in any
+//! case; from the first fence on its stages are after the write.
 
 use crate::atom::{Atom, Cell, JOINT, Signature};
 
-/// The stages of a process in a list of atoms, in order.
+/// Returns the stages of a process in a list of atoms, in order.
 pub fn of(atoms: &[Atom], process: u8) -> Vec<u8> {
     let mut found: Vec<u8> = Vec::new();
     for a in atoms {
@@ -46,7 +47,7 @@ pub fn of(atoms: &[Atom], process: u8) -> Vec<u8> {
     found
 }
 
-/// The processes that look at memory at some stage.
+/// Returns the processes that read memory at some stage.
 pub fn viewers(atoms: &[Atom]) -> Vec<u8> {
     let mut found: Vec<u8> = Vec::new();
     for a in atoms {
@@ -60,7 +61,7 @@ pub fn viewers(atoms: &[Atom]) -> Vec<u8> {
     found
 }
 
-/// The stage of the first fence of a process.
+/// Returns the stage of the first fence of a process.
 pub fn fence(atoms: &[Atom], process: u8) -> Option<u8> {
     atoms
         .iter()
@@ -70,7 +71,7 @@ pub fn fence(atoms: &[Atom], process: u8) -> Option<u8> {
         .min()
 }
 
-/// Whether the cube speaks of the end of the run as a moment that may be past.
+/// True if the cube mentions the end of the run as a moment that may be past.
 pub fn has_end(atoms: &[Atom]) -> bool {
     atoms.iter().any(|a| a.cells().iter().any(|c| is_end(*c)))
 }
@@ -79,7 +80,7 @@ fn is_end(cell: Cell) -> bool {
     cell.view().is_some_and(|v| v.1 == JOINT)
 }
 
-/// Whether an atom mentions a cell of the stage.
+/// True if an atom mentions a cell of the stage.
 fn mentions(atom: &Atom, view: (u8, u8)) -> bool {
     atom.cells().iter().any(|c| c.view() == Some(view))
 }
@@ -133,7 +134,8 @@ pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
     }
 }
 
-/// The atoms of a stage as they would read of memory now, if no atom joins the stage with another.
+/// Returns the atoms of a stage as constraints on memory now, if no atom relates the stage to
+/// another.
 fn pure(atoms: &[Atom], view: (u8, u8)) -> Option<Vec<Atom>> {
     let mut found: Vec<Atom> = atoms.iter().filter(|a| mentions(a, view)).cloned().collect();
     if found.iter().any(|a| a.cells().iter().any(|c| c.view().is_some_and(|v| v != view))) {
@@ -143,7 +145,7 @@ fn pure(atoms: &[Atom], view: (u8, u8)) -> Option<Vec<Atom>> {
     Some(found)
 }
 
-/// Whether an atom of the list implies the atom, seen at a glance.
+/// True if an atom of the list implies the atom, by a simple check.
 fn has(atoms: &[Atom], atom: &Atom) -> bool {
     atoms.iter().any(|a| match (a, atom) {
         (Atom::In(c, x), Atom::In(d, y)) => c == d && x & !y == 0,
@@ -155,8 +157,8 @@ fn remove(atoms: &mut Vec<Atom>, view: (u8, u8)) {
     atoms.retain(|a| !mentions(a, view) && !matches!(a, Atom::Fence(p, s) if (*p, *s) == view));
 }
 
-/// Brings the stages of all processes into normal form: fences where they matter, no stage that
-/// another one implies, numbers from 0 without gaps.
+/// Normalises the stages of all processes: only relevant fences, no stage that another one implies,
+/// consecutive numbers from 0.
 pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
     if !signature.weak.contains(&true) {
         return;
@@ -184,7 +186,7 @@ pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
     atoms.dedup();
 }
 
-/// Whether what is said of the end of the run is also said of memory now: then the end is now,
+/// True if all constraints on the end of the run also hold for memory now. Then the end may be now,
 /// which every other constraint on it allows.
 fn end_is_now(atoms: &[Atom]) -> bool {
     let mut found: Vec<Atom> =
@@ -195,13 +197,13 @@ fn end_is_now(atoms: &[Atom]) -> bool {
     found.iter().all(|a| has(atoms, a))
 }
 
-/// One step of [`tidy`] for one process, where the end of the run may be past if `ending`; whether
-/// anything changed.
+/// Performs one step of [`tidy`] for one process, where the end of the run may be past if `ending`.
+/// Returns true if anything changed.
 fn tidy_one(atoms: &mut Vec<Atom>, p: u8, ending: bool) -> bool {
     let stages = of(atoms, p);
     let first = fence(atoms, p);
     let before = atoms.len();
-    // A later fence says nothing new.
+    // A later fence is redundant.
     atoms.retain(|a| !matches!(a, Atom::Fence(q, s) if *q == p && first.is_some_and(|f| *s > f)));
     if atoms.len() < before {
         return true;

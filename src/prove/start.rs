@@ -1,5 +1,5 @@
-//! The two ends of a search: the cubes of `unsafe` and `invariant`, and whether a cube meets the
-//! initial states.
+//! Start and end of a search: the cubes of `unsafe` and `invariant`, and the intersection of a cube
+//! with the initial states.
 
 use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, Sort};
 use crate::cube::{Cube, simplify};
@@ -8,15 +8,15 @@ use crate::image::{Trouble, bindings};
 use crate::rules::{FIXED, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::Answer;
 
-/// Further numbers of processes that are tried for an initial state where `init` mentions an array
-/// of processes. If none of them has one, larger numbers stay undecided.
+/// Number of further sizes that are tried for an initial state if `init` mentions an array over
+/// processes. If none of them has one, larger numbers are undecided.
 pub(crate) const MORE_SIZES: usize = 3;
 
 fn process(template: u8, binding: &[u8]) -> u8 {
     if template >= FIXED { template - FIXED } else { binding[usize::from(template)] }
 }
 
-/// The literals of the tests with template processes bound.
+/// Returns the literals of the tests with bound template processes.
 pub fn literals(
     rules: &Rules,
     tests: &[Test],
@@ -28,13 +28,13 @@ pub fn literals(
     tests.iter().map(|t| Ok(scope.compare(&value(&t.left), t.op, &value(&t.right))?)).collect()
 }
 
-/// The cubes of claims: their parameters are distinct processes, each a fixed or another one.
+/// Returns the cubes of claims: their parameters are distinct processes, fixed or not.
 pub fn claims(rules: &Rules, claims: &[(usize, Vec<Test>)]) -> Result<Vec<Cube>, Trouble> {
     cubes(rules, claims, false)
 }
 
-/// The cubes that are assumed to be empty. They keep processes of which nothing is said: where
-/// there are fewer, nothing is assumed.
+/// Returns the cubes that are assumed to be empty. They retain unconstrained processes, because
+/// with fewer processes nothing is assumed.
 pub fn assumptions(rules: &Rules) -> Result<Vec<Cube>, Trouble> {
     cubes(rules, &rules.invariants, true)
 }
@@ -62,8 +62,8 @@ fn cubes(rules: &Rules, claims: &[(usize, Vec<Test>)], all: bool) -> Result<Vec<
     Ok(found)
 }
 
-/// Tries all choices of `count` different processes that begin with those in `chosen`, in order,
-/// until one does; whether one did.
+/// Tries all choices of `count` distinct processes that begin with those in `chosen`, in order,
+/// until `does` accepts one. Returns true if it did.
 pub(crate) fn arranged(
     count: usize,
     processes: u8,
@@ -84,7 +84,7 @@ pub(crate) fn arranged(
     })
 }
 
-/// All maps from `params` to `processes`.
+/// Returns all maps from `params` to `processes`.
 pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
     let mut found = vec![Vec::new()];
     for _ in 0..params {
@@ -96,7 +96,7 @@ pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
     found
 }
 
-/// The atoms as they read where all reads look at memory now: in an initial state, memory has no
+/// Returns the atoms with all views replaced by memory now, since in an initial state memory has no
 /// past.
 pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
     let mut found = Vec::with_capacity(atoms.len());
@@ -115,7 +115,7 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
             }
             Atom::Linear(l) => {
                 let terms = l.terms.iter().map(|t| (now(&t.0), t.1)).collect();
-                // Over reals nothing is rounded; the decision procedure rounds where all are
+                // Over reals nothing is rounded; the decision procedure rounds if all variables are
                 // integers.
                 crate::atom::Linear::new(terms, l.constant, l.relation, false).ok()?
             }
@@ -129,8 +129,8 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
     Some(found)
 }
 
-/// An initial state inside the cube, as a satisfiable conjunction over `max(1, processes)`
-/// processes; `None` if there is none. What the decision procedure leaves open counts as one.
+/// Returns an initial state in the cube, as a satisfiable conjunction over `max(1, processes)`
+/// processes; `None` if there is none. An undecided conjunction counts as one.
 pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble> {
     let processes = cube.processes.max(1);
     let signature = &rules.signature;
@@ -147,8 +147,8 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
     Ok(meet(signature, processes, atoms, &instances(rules, processes)?))
 }
 
-/// The instances of `init` for all maps of its parameters to the processes: of each, one of the
-/// conjunctions holds.
+/// Returns the instances of `init` for all maps of its parameters to the processes; of each, one of
+/// the conjunctions must hold.
 fn instances(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
     let mut instances: Vec<Vec<Vec<Literal>>> = Vec::new();
     for map in maps(rules.init.0, processes) {
@@ -165,27 +165,28 @@ fn instances(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, 
     Ok(instances)
 }
 
-/// Whether some number of processes has an initial state.
+/// The existence of an initial state for some number of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existence {
-    /// Some number has one, or the decision procedure leaves it open.
+    /// Some number has one, or that is undecided.
     Some,
     /// None has one.
     None,
-    /// None up to this number has one, and larger numbers are not decided.
+    /// None up to this number has one, and larger numbers are undecided.
     NoneUpTo(usize),
 }
 
 /// Decides whether some number of processes, from `least` on, has an initial state, as the machine
-/// defines them: cells of processes hold one of `1, .., n`; if no state satisfies `init` then, also
-/// one further process, the same in all cells and after all others in the order. What the rules
-/// assume leaves states out.
+/// defines them: cells of processes contain one of `1, .., n`; if no state satisfies `init` then,
+/// also one further process, the same in all cells and after all others in the order. Assumptions
+/// exclude states.
 ///
-/// If `init` and what is assumed mention no array of processes, a state of many processes stays one
-/// if only the constants and the processes that its variables hold are left. So `least + variables`
-/// numbers decide the question.
+/// If `init` and the assumptions mention no array over processes, a state with many processes
+/// remains one after restriction to the constants and the processes in its variables. So `least +
+/// variables` numbers decide the question.
 ///
 /// # Errors
+///
 /// A number or a set that the prover cannot represent.
 pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
     let assumed = rules.invariants.iter().map(|i| i.0).max().unwrap_or(0);
@@ -210,7 +211,7 @@ pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
     })
 }
 
-/// The cells in instances of `init` that hold processes.
+/// Returns the cells of processes in instances of `init`.
 fn cells_of_processes(instances: &[Vec<Vec<Literal>>], signature: &Signature) -> Vec<Cell> {
     let atoms = instances
         .iter()
@@ -224,7 +225,8 @@ fn cells_of_processes(instances: &[Vec<Vec<Literal>>], signature: &Signature) ->
     cells
 }
 
-/// What no state is, for all choices of different processes: of each claim, one atom does not hold.
+/// Returns the conditions of the assumptions for all choices of distinct processes: of each claim,
+/// one atom is false.
 fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
     let mut found = Vec::new();
     for (params, tests) in &rules.invariants {
@@ -240,7 +242,7 @@ fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, T
             }
             let mut choices = Vec::new();
             for literal in list {
-                // Buffers are empty at the start.
+                // Buffers are initially empty.
                 if let Literal::Atom(atom) = literal
                     && !matches!(atom, Atom::Fence(..))
                     && let opposite @ Literal::Atom(_) = atom.negate(&rules.signature, processes)?
@@ -254,7 +256,8 @@ fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, T
     Ok(found)
 }
 
-/// True if the machine of exactly so many processes has an initial state, or it is open.
+/// True if the machine of exactly this number of processes has an initial state, or that is
+/// undecided.
 fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
     let signature = &rules.signature;
     let found = instances(rules, processes)?;
@@ -266,8 +269,8 @@ fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
     if meet(signature, processes, inside.clone(), &found).is_some() {
         return Ok(excluded.is_empty() || meet(signature, processes, inside, &all).is_some());
     }
-    // The first cell that holds the further process; others hold the same one or one of the
-    // instance.
+    // The first cell that contains the further process; other cells contain the same one or one of
+    // the instance.
     Ok((0..cells.len()).any(|first| {
         let further = Point::Cell(cells[first]);
         let after = (0..processes as u8).map(|p| Atom::Before(Point::Variable(p), further, true));
@@ -308,7 +311,7 @@ fn meet(
                 .iter()
                 .filter_map(|l| if let Literal::Atom(a) = l { Some(a.clone()) } else { None }),
         );
-        // Many conjuncts are independent: a contradiction is best found before the next choice.
+        // Many conjuncts are independent, so check for a contradiction before the next choice.
         if rest.first().is_some_and(|r| r.len() > 1)
             && satisfiable(signature, processes, &next) == Answer::Unsatisfiable
         {

@@ -1,13 +1,13 @@
-//! Which cubes are inside others. Cube `v` covers cube `c` if the processes of `v` can be named by
-//! processes of `c`, and its stages by stages that are in the same order or by *now*, so that `c`
-//! implies every atom of `v`. The search assigns process after process and stage after stage and
-//! tests each atom as soon as all that it mentions is assigned.
+//! Subsumption of cubes. Cube `v` covers cube `c` if the processes of `v` can be mapped to
+//! processes of `c`, and its stages to stages in the same order or to *now*, so that `c` implies
+//! every atom of `v`. The search assigns process after process and stage after stage and tests each
+//! atom as soon as it is completely assigned.
 //!
-//! An index keeps apart what cannot match: each cube has a set of features (symbols, symbols with
-//! their one value) in 256 bits, and a cube that covers another has no feature that the other
-//! lacks. The sets are in a trie ([`crate::trie`]): a query visits those that fit, and matches the
-//! few cubes that remain. Cubes that together cover one are found where each asks for one atom more
-//! (see [`Index::covered`]).
+//! An index filters out cubes that cannot match: each cube has a set of features (symbols, symbols
+//! with a single value) in 256 bits, and a cube that covers another has no feature that the other
+//! lacks. The sets are in a trie ([`crate::trie`]): a query visits the possible ones, and matches
+//! the few cubes that remain. Cubes that together cover another one are found if each requires one
+//! further atom (see [`Index::covered`]).
 
 use crate::atom::{Atom, Cell, JOINT, Literal, Signature, Sort};
 use crate::cube::{Cube, Mix};
@@ -30,15 +30,15 @@ impl Features {
         let h = hash.finish() >> 40;
         self.0[(h & 3) as usize] |= 1 << (h >> 2 & 63);
     }
-    /// Whether all features are in the other set.
+    /// True if the other set contains all features.
     pub fn within(&self, other: &Features) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
     }
-    /// How many features the other set lacks.
+    /// Returns the number of features that the other set lacks.
     pub fn missing(&self, other: &Features) -> usize {
         self.0.iter().zip(&other.0).map(|(a, b)| (a & !b).count_ones() as usize).sum()
     }
-    /// What a cube mentions.
+    /// Returns the features of a cube.
     pub fn of(signature: &Signature, cube: &Cube) -> Features {
         let mut found = Features::default();
         for a in &cube.atoms {
@@ -63,20 +63,20 @@ enum Step {
     Joint,
 }
 
-/// A cube made ready to be matched against others.
+/// A cube prepared for matching against others.
 #[derive(Clone)]
 pub struct Pattern {
     /// The cube.
     pub cube: Cube,
     features: Features,
-    /// What to assign, and the atoms to test then.
+    /// The assignment steps, each with the atoms to test after it.
     plan: Vec<(Step, Vec<usize>)>,
-    /// Atoms that mention nothing to be assigned.
+    /// Atoms that need no assignment.
     ground: Vec<usize>,
 }
 
 impl Pattern {
-    /// Makes the cube ready.
+    /// Prepares the cube.
     pub fn new(signature: &Signature, cube: Cube) -> Pattern {
         let features = Features::of(signature, &cube);
         let mut weight: Vec<(usize, u8)> = (signature.fixed..cube.processes)
@@ -90,7 +90,7 @@ impl Pattern {
                 )
             })
             .collect();
-        // Processes of which most is known first.
+        // The most constrained processes first.
         weight.sort_unstable_by(|a, b| b.cmp(a));
         let mut steps: Vec<Step> = Vec::new();
         let viewers = stages::viewers(&cube.atoms);
@@ -131,13 +131,13 @@ impl Pattern {
         }
         Pattern { cube, features, plan, ground }
     }
-    /// The features of the cube.
+    /// Returns the features of the cube.
     pub fn features(&self) -> &Features {
         &self.features
     }
 }
 
-/// A cube that others are matched against.
+/// A cube that patterns are matched against.
 pub struct Target<'a> {
     signature: &'a Signature,
     cube: Cow<'a, Cube>,
@@ -145,33 +145,32 @@ pub struct Target<'a> {
     decider: Decider<'a>,
     stages: Vec<Vec<u8>>,
     fences: Vec<Option<u8>>,
-    /// Whether the end of the run is a moment in it.
+    /// True if the end of the run is a moment in it.
     ending: bool,
-    /// What is known of atoms that took a decision: instances of many cubes share them.
+    /// Cached decisions of atoms, which instances of many cubes share.
     known: HashMap<Atom, Option<bool>, BuildHasherDefault<Mix>>,
-    /// How many more processes and stages the question at hand may assign.
+    /// Number of processes and stages that the current query may still assign.
     steps: u32,
-    /// How many all questions so far have assigned.
+    /// Number of assignments of all queries so far.
     pub spent: u64,
 }
 
-/// Most assignments of a process or a stage while a cube is matched with another, and, at most,
-/// while instances are collected, which are no more either. A cube of many processes or stages has
-/// more ways into another than can be gone through; then it does not count as covering it, which
-/// leaves more to search and is never wrong.
+/// Limits on the assignments of processes and stages while a cube is matched, and while instances
+/// are collected, which also limits their number. A cube of many processes or stages has too many
+/// maps into another; it then does not count as covering it, which costs search but is never wrong.
 const MOST_STEPS: u32 = 1 << 20;
 const MOST_COLLECTED: u32 = 1 << 14;
 
-/// Where a stage goes: to a stage of the target, or now.
+/// The image of a stage: a stage of the target, or now.
 type Place = Option<u8>;
 
 struct Assignment {
     to: Vec<u8>,
     stage: Vec<((u8, u8), Place)>,
     joint: Option<Place>,
-    /// How many atoms may be open: none, where all must hold.
+    /// Number of atoms that may be open: 0 if all must hold.
     most: usize,
-    /// Those that are.
+    /// The open atoms.
     open: Vec<Atom>,
 }
 
@@ -192,7 +191,7 @@ impl Assignment {
 }
 
 impl<'a> Target<'a> {
-    /// Makes the cube ready. There is a process always, so a cube that names none gets one.
+    /// Prepares the cube. There is always a process, so a cube that names none gets one.
     pub fn new(signature: &'a Signature, cube: &'a Cube) -> Target<'a> {
         let cube = if cube.processes == 0 {
             Cow::Owned(cube.widened(signature, 1))
@@ -226,7 +225,7 @@ impl<'a> Target<'a> {
     pub fn features(&self) -> &Features {
         &self.features
     }
-    /// Whether the pattern covers the cube.
+    /// True if the pattern covers the cube.
     pub fn is_covered_by(&mut self, pattern: &Pattern) -> bool {
         if pattern.cube.processes > self.cube.processes || !pattern.features.within(&self.features)
         {
@@ -246,7 +245,7 @@ impl<'a> Target<'a> {
         }
         Assignment { to, stage: Vec::new(), joint: None, most, open: Vec::new() }
     }
-    /// The atom of the pattern under the assignment.
+    /// Maps an atom of the pattern by the assignment.
     fn image(&self, pattern: &Pattern, atom: &Atom, assignment: &Assignment) -> Literal {
         use crate::atom::Point;
         let of = |c: &Cell| assignment.cell(*c);
@@ -287,8 +286,8 @@ impl<'a> Target<'a> {
             }
         }
     }
-    /// Assigns the steps of the plan from `at` on. Calls `found` with each full assignment until it
-    /// says true.
+    /// Performs the assignment steps from `at` on. Calls `found` with each complete assignment
+    /// until it returns true.
     fn extend(
         &mut self,
         pattern: &Pattern,
@@ -343,7 +342,8 @@ impl<'a> Target<'a> {
         }
         false
     }
-    /// Where the end of the run may be for the pattern: it is no earlier than any stage.
+    /// Returns the possible positions of the end of the run for the pattern: it is not before any
+    /// stage.
     fn ends(&self, pattern: &Pattern, assignment: &Assignment) -> Vec<Place> {
         let mut found: Vec<Place> = Vec::new();
         let past = assignment.stage.iter().all(|s| s.1.is_some());
@@ -355,7 +355,7 @@ impl<'a> Target<'a> {
             && past
             && assignment.stage.iter().all(|s| s.0.0 == *alone)
         {
-            // What one process alone sees there, it may see at any stage that is not before its
+            // The view of a single process at the end may be at any stage that is not before its
             // others.
             let last = assignment.stage.last().and_then(|s| s.1);
             let own = &self.stages[usize::from(assignment.to[usize::from(*alone)])];
@@ -387,7 +387,7 @@ impl<'a> Target<'a> {
         assignment.open.truncate(before);
         done
     }
-    /// Whether the atoms hold, or no more of them are open than may be.
+    /// True if the atoms hold, or the number of open ones is within the limit.
     fn admits(&mut self, pattern: &Pattern, atoms: &[usize], assignment: &mut Assignment) -> bool {
         for i in atoms {
             match self.image(pattern, &pattern.cube.atoms[*i], assignment) {
@@ -415,8 +415,8 @@ impl<'a> Target<'a> {
         self.known.insert(atom.clone(), found);
         found
     }
-    /// What instances of the pattern ask beyond what the cube implies: at most `most` atoms each,
-    /// as long as there are steps. An empty list: it covers the cube.
+    /// Collects the atoms, at most `most`, that each instance of the pattern requires beyond the
+    /// cube, up to the limit on assignments. An empty list means that it covers the cube.
     fn residues(&mut self, pattern: &Pattern, most: usize, out: &mut Vec<Vec<Atom>>) {
         if pattern.cube.processes > self.cube.processes
             || pattern.features.missing(&self.features) > 2 * most
@@ -436,25 +436,25 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The cubes that are covered already.
+/// Index of the covered cubes.
 #[derive(Default)]
 pub struct Index {
     patterns: Vec<Option<Pattern>>,
     features: Trie,
-    /// From here on the cubes are not in the trie yet.
+    /// The first cube that is not yet in the trie.
     settled: usize,
     live: usize,
 }
 
 impl Index {
-    /// Adds a cube under a number of the caller's, which must be the next. Until [`Index::settle`],
-    /// only [`Index::cover_new`] finds it.
+    /// Adds a cube with the next index of the caller. Until [`Index::settle`], only
+    /// [`Index::cover_new`] finds it.
     pub fn push(&mut self, pattern: Pattern) -> usize {
         self.patterns.push(Some(pattern));
         self.live += 1;
         self.patterns.len() - 1
     }
-    /// Takes in what was added.
+    /// Adds the new cubes to the trie.
     pub fn settle(&mut self) {
         for i in self.settled..self.patterns.len() {
             if let Some(p) = &self.patterns[i] {
@@ -463,34 +463,34 @@ impl Index {
         }
         self.settled = self.patterns.len();
     }
-    /// A cube that was added since [`Index::settle`] and covers the target alone.
+    /// Returns a cube added since [`Index::settle`] that covers the target alone.
     pub fn cover_new(&self, target: &mut Target<'_>) -> Option<usize> {
         (self.settled..self.patterns.len())
             .find(|i| self.patterns[*i].as_ref().is_some_and(|p| target.is_covered_by(p)))
     }
-    /// Takes a cube out.
+    /// Removes a cube.
     pub fn remove(&mut self, at: usize) {
         if self.patterns[at].take().is_some() {
             self.live -= 1;
         }
     }
-    /// How many there are.
+    /// Returns the number of there are.
     pub fn len(&self) -> usize {
         self.live
     }
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.live == 0
     }
-    /// The cube at a position, unless it was taken out.
+    /// Returns the cube at an index, unless it was removed.
     pub fn pattern(&self, at: usize) -> Option<&Pattern> {
         self.patterns.get(at)?.as_ref()
     }
-    /// The cubes in it.
+    /// Iterates over the cubes.
     pub fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
         self.patterns.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?)))
     }
-    /// A cube, but one, that covers the target alone.
+    /// Returns a cube other than `but` that covers the target alone.
     pub fn cover(&self, target: &mut Target<'_>, but: Option<usize>) -> Option<usize> {
         let features = target.features;
         let mut found = None;
@@ -505,7 +505,7 @@ impl Index {
         });
         found
     }
-    /// The cubes that the pattern covers; what it took is added to `spent`.
+    /// Returns the cubes that the pattern covers; adds the cost to `spent`.
     pub fn covered_by(
         &self,
         signature: &Signature,
@@ -523,9 +523,9 @@ impl Index {
         });
         found
     }
-    /// Whether the cubes, but one, together cover the target. Instances that ask for few atoms
-    /// beyond what the target implies count: if it cannot be that of each instance some atom
-    /// fails, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
+    /// True if the cubes other than `but` together cover the target. It considers instances that
+    /// require few atoms beyond the target. If it is impossible that some atom fails in each
+    /// instance, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
     pub fn covered(&self, target: &mut Target<'_>, but: Option<usize>, most: usize) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
         for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
@@ -546,13 +546,13 @@ impl Index {
     }
 }
 
-/// Most instances, and most cases, of a question whether cubes cover one together.
+/// Limits on the instances and the cases of a query whether cubes together cover another one.
 const MOST_CLAUSES: usize = 200;
 const MOST_BRANCHES: u32 = 60;
 
 impl Target<'_> {
-    /// Whether what is asserted is contradictory with an atom of each list failing: unit
-    /// propagation, then cases of the shortest list.
+    /// True if it is contradictory that an atom of each list fails: unit propagation, then cases of
+    /// the shortest list.
     fn cannot_avoid(&mut self, lists: &[Vec<Atom>], branches: &mut u32) -> bool {
         self.decider.push();
         let found = self.splits(lists, branches);
@@ -563,7 +563,7 @@ impl Target<'_> {
         let mut left: Vec<Vec<Atom>> = lists.to_vec();
         let mut failing = 0;
         loop {
-            // Lists of one atom: it fails.
+            // In a list of one atom, that atom fails.
             let (units, longer): (Vec<_>, Vec<_>) = left.into_iter().partition(|l| l.len() == 1);
             for unit in &units {
                 if !self.deny(&unit[0]) {
@@ -616,7 +616,7 @@ impl Target<'_> {
         }
         true
     }
-    /// Asserts that the atom fails; false if it cannot.
+    /// Asserts the negation of the atom. Returns false on a contradiction.
     fn deny(&mut self, atom: &Atom) -> bool {
         match atom.negate(self.signature, self.cube.processes) {
             Ok(Literal::Atom(opposite)) => self.decider.assert(&opposite),

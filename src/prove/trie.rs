@@ -1,19 +1,19 @@
-//! Sets of small numbers in a trie, each with the ids of what has it: which of them are inside a
-//! given set, which have one inside. (Set tries: Savnik, 2013.)
+//! Set trie: sets of small numbers with ids, and queries for the subsets and supersets of a given
+//! set (Savnik, 2013).
 //!
-//! A set is the path of its members in ascending order, so sets share what they begin with. A query
-//! for subsets descends only along members of the given set, one for supersets only as long as the
-//! next member wanted is not passed. Cost: the nodes visited, in the worst case all; a set takes at
-//! most as many nodes as it has members. Nothing is taken out: who asks knows what is gone.
+//! A set is the path of its members in ascending order, so sets share prefixes. A query for subsets
+//! descends only along members of the given set, one for supersets only until the next required
+//! member is passed. Cost: the visited nodes, in the worst case all; a set needs at most as many
+//! nodes as it has members. Nothing is removed: the caller filters removed ids.
 
-/// Which numbers below 256 are members.
+/// A set of numbers below 256, as bits.
 pub type Bits = [u64; 4];
 
 #[derive(Debug, Default)]
 struct Node {
     /// The next members, ascending, with their nodes.
     next: Vec<(u8, u32)>,
-    /// Whose set ends here.
+    /// The ids of the sets that end here.
     ids: Vec<usize>,
 }
 
@@ -38,7 +38,7 @@ fn members(set: &Bits) -> impl Iterator<Item = u8> + '_ {
 }
 
 impl Trie {
-    /// Adds the id under its set.
+    /// Adds an id with its set.
     pub fn insert(&mut self, set: &Bits, id: usize) {
         let mut at = 0;
         for m in members(set) {
@@ -54,8 +54,8 @@ impl Trie {
         }
         self.nodes[at].ids.push(id);
     }
-    /// Calls `found` with each id whose set is inside the given one, until it says true; whether it
-    /// did.
+    /// Calls `found` with the id of each subset of the given set, until it returns true. Returns
+    /// true if it did.
     pub fn subsets(&self, set: &Bits, found: &mut dyn FnMut(usize) -> bool) -> bool {
         let mut todo = vec![0];
         while let Some(at) = todo.pop() {
@@ -67,7 +67,7 @@ impl Trie {
         }
         false
     }
-    /// Calls `found` with each id whose set has the given one inside.
+    /// Calls `found` with the id of each superset of the given set.
     pub fn supersets(&self, set: &Bits, found: &mut dyn FnMut(usize)) {
         let wanted: Vec<u8> = members(set).collect();
         let mut todo = vec![(0, 0)];

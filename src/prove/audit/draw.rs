@@ -1,7 +1,7 @@
-//! Random machine states: initial states, mutations, states near the cubes of a certificate.
+//! Random machine states: initial states, mutations, states close to the cubes of a certificate.
 //!
 //! Numbers are those of the system and of the certificate with their neighbours, numbers of the
-//! state at hand, and far ones (2^31, 2^32). A state is repaired towards a formula atom by atom:
+//! current state, and large ones (2^31, 2^32). A state is repaired towards a formula atom by atom:
 //! an equation is solved for one of its cells. Cost: linear in the atoms.
 
 use super::machine::{Entry, Env, Machine, State};
@@ -14,11 +14,11 @@ use num_rational::BigRational;
 use num_traits::{One, Zero};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Most entries in the buffers of a random state.
+/// Largest number of entries in the buffers of a random state.
 pub const MOST_ENTRIES: usize = 5;
-/// Passes of repair until `init` holds.
+/// Number of repair passes to satisfy `init`.
 const PASSES: usize = 40;
-/// Elements of an abstract type.
+/// Number of elements of an abstract type.
 const ELEMENTS: usize = 4;
 
 /// A source of states.
@@ -26,11 +26,11 @@ pub struct Draw {
     /// The generator.
     pub random: Random,
     numbers: Vec<Number>,
-    /// True if cells of processes may hold one beyond the instance.
+    /// True if cells may contain a process beyond the instance.
     pub beyond: bool,
 }
 
-/// The numbers of a system.
+/// Returns the numbers in a system.
 pub fn constants(system: &System) -> Vec<Number> {
     let mut found = Vec::new();
     let mut term = |t: &Term| {
@@ -67,7 +67,7 @@ pub fn constants(system: &System) -> Vec<Number> {
 }
 
 impl Draw {
-    /// A source; `constants` of the system and of the certificate.
+    /// Creates a source; `constants` are those of the system and of the certificate.
     pub fn new(seed: u64, constants: impl Iterator<Item = Number>) -> Self {
         let mut numbers: BTreeSet<Number> = [-1, 0, 1, 2, 3].into_iter().map(whole).collect();
         for n in [1 << 31, 1 << 32].into_iter().map(whole).chain(constants.take(200)) {
@@ -78,7 +78,7 @@ impl Draw {
         Self { random: Random::new(seed), numbers: numbers.into_iter().collect(), beyond: false }
     }
 
-    /// A value of a sort.
+    /// Draws a value of a sort.
     pub fn value(&mut self, machine: &Machine, sort: TypeId, state: Option<&State>) -> Value {
         match sort {
             TypeId::PROC => Value::Process(
@@ -113,14 +113,14 @@ impl Draw {
         if sort == TypeId::INT { n.floor() } else { n }
     }
 
-    /// A state with random values and empty buffers.
+    /// Draws a state with random values and empty buffers.
     pub fn any(&mut self, machine: &Machine) -> State {
         let cells =
             (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
         State { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
     }
 
-    /// A random initial state; `None` if none was found.
+    /// Draws an initial state; `None` if none was found.
     pub fn initial(&mut self, machine: &Machine) -> Option<State> {
         let init = &machine.system.init;
         if init.dnf.is_empty() {
@@ -153,7 +153,7 @@ impl Draw {
         None
     }
 
-    /// Changes cells and buffers.
+    /// Changes some cells and buffers.
     pub fn mutate(&mut self, machine: &Machine, state: &mut State, buffered: &[usize]) {
         if machine.slots == 0 {
             return;
@@ -182,7 +182,7 @@ impl Draw {
         }
     }
 
-    /// Repairs a state so that a random transition is enabled, if one pass does.
+    /// Repairs a state in one pass so that a random transition may be enabled.
     pub fn enable(&mut self, machine: &Machine, state: &mut State) {
         let system = machine.system;
         if system.transitions.is_empty() {
@@ -216,7 +216,7 @@ impl Draw {
         }
     }
 
-    /// Makes an atom true by one cell, if that is possible.
+    /// Changes one cell so that an atom holds, if possible.
     pub fn repair(&mut self, machine: &Machine, state: &mut State, env: &Env, atom: &Atom) {
         if machine.atom(state, env, atom) != Some(false) {
             return;
@@ -282,7 +282,7 @@ impl Draw {
     }
 }
 
-/// A cell of numbers as a term.
+/// Converts a numeric cell to a term.
 fn as_sum(access: &Access) -> Term {
     Term::Sum(Sum {
         constant: BigRational::zero(),
@@ -290,7 +290,7 @@ fn as_sum(access: &Access) -> Term {
     })
 }
 
-/// Sets a cell as a process sees it: in the newest entry of its buffer that writes it, else in
+/// Sets a cell in the view of a process: in the newest entry of its buffer that writes it, else in
 /// memory.
 fn set(machine: &Machine, state: &mut State, env: &Env, access: &Access, value: Value) {
     let slot = machine.accessed(env, access);
@@ -306,7 +306,7 @@ fn set(machine: &Machine, state: &mut State, env: &Env, access: &Access, value: 
     state.cells[slot] = value;
 }
 
-/// Slots that steps write through buffers.
+/// Returns the slots that steps write through buffers.
 pub fn buffered_slots(machine: &Machine) -> Vec<usize> {
     let system = machine.system;
     let writes = |symbol: usize| {

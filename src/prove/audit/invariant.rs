@@ -1,15 +1,15 @@
 //! Membership of machine states in the cubes of a certificate.
 //!
-//! In: a certificate as text, a state with store buffers, an order in which their entries reach
-//! memory. Out: the first cube that holds of the state. A proof describes a run with writes that
-//! reach memory at once and reads of memory as it was at *moments*. Moment 0 is the state itself,
-//! moment `i` follows `i` entries of the order; memory now is memory after all of them. What a
-//! process sees at a moment is its newest entry that is not in memory then, else memory. The stages
-//! of one process are moments that never go back. The shared stage (`p@*`) is one moment for all
+//! Input: a certificate as text, a state with store buffers, an order in which their entries reach
+//! memory. Output: the first cube that contains the state. A proof describes a run in which writes
+//! reach memory immediately and reads read memory at earlier *moments*. Moment 0 is the state
+//! itself, moment `i` follows `i` entries of the order; memory now is memory after all of them. The
+//! view of a process at a moment is its newest entry that is not in memory then, else memory. The
+//! stages of one process are non-decreasing moments. The shared stage (`p@*`) is one moment for all
 //! processes, and no other stage is later.
 //!
-//! The reader is separate from that of the verifier, and so is the meaning of facts.
-//! Cost: choices of processes and moments, cut off by the facts that are decided.
+//! The parser and the semantics of facts are independent of the verifier. Cost: choices of
+//! processes and moments, pruned by the facts that are decided.
 
 use super::machine::{Machine, State};
 use super::value::{Number, Value, plus, times};
@@ -22,10 +22,10 @@ use std::cmp::Ordering;
 /// The number of the shared stage.
 const SHARED: u16 = u16::MAX;
 
-/// Who reads: a name, and the number of the read.
+/// The process of a view, by name, and the stage.
 type View = (usize, u16);
 
-/// A cell, and who sees it.
+/// A cell with its view.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) symbol: usize,
@@ -33,14 +33,14 @@ pub(super) struct Cell {
     view: Option<View>,
 }
 
-/// A process: a name, or what a cell holds.
+/// A process: a name, or the content of a cell.
 #[derive(Clone, Debug)]
 pub(super) enum Point {
     Name(usize),
     Held(Cell),
 }
 
-/// How a sum compares with zero.
+/// The comparison of a sum with zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     AtMost,
@@ -58,7 +58,7 @@ impl Sign {
             Sign::NotZero => order.is_ne(),
         }
     }
-    /// A value of the sum that fits.
+    /// Returns a value of the sum that satisfies the comparison.
     pub(super) fn offset(self) -> i64 {
         match self {
             Sign::AtMost | Sign::Zero => 0,
@@ -70,9 +70,9 @@ impl Sign {
 /// A fact of a cube.
 #[derive(Clone, Debug)]
 pub(super) enum Fact {
-    /// A cell holds one of the named processes, or one without a name.
+    /// A cell contains one of the named processes, or an unnamed one.
     Processes { cell: Cell, names: Vec<usize>, other: bool },
-    /// A cell holds one of the constructors.
+    /// A cell contains one of the constructors.
     Constructors(Cell, Vec<u32>),
     /// Two cells are equal, or differ.
     Equal(Cell, Cell, bool),
@@ -84,19 +84,19 @@ pub(super) enum Fact {
     Fence(View),
 }
 
-/// A cube, with its facts at the choice after which they are decided.
+/// A cube, with its facts grouped by the choice after which they are decided.
 #[derive(Clone, Debug)]
 pub struct Cube {
-    /// Number of names; the first ones are `#1`, `#2`, ..
+    /// Number of names; the first are `#1`, `#2`, ..
     pub names: usize,
-    /// The views of process names, those of each process ascending, the shared one last.
+    /// The views, sorted by process and stage, the shared one last.
     views: Vec<View>,
-    /// By number of choices made: the facts that are decided then.
+    /// For each number of choices: the facts that are then decided.
     facts: Vec<Vec<Fact>>,
 }
 
 impl Cube {
-    /// All facts.
+    /// Returns all facts.
     pub(super) fn all(&self) -> impl Iterator<Item = &Fact> {
         self.facts.iter().flatten()
     }
@@ -106,9 +106,9 @@ impl Cube {
 pub struct Invariant {
     /// True if the certificate is for total store order.
     pub tso: bool,
-    /// The cubes: no reachable state is in one.
+    /// The cubes, which contain no reachable state.
     pub cubes: Vec<Cube>,
-    /// How many names are `#1`, `#2`, ..
+    /// Number of names `#1`, `#2`, ..
     pub fixed: usize,
 }
 
@@ -116,14 +116,14 @@ pub struct Invariant {
 pub struct Timeline<'a> {
     machine: &'a Machine<'a>,
     state: &'a State,
-    /// By moment: the process of the entry that follows, and the place of the entry in its buffer.
+    /// For each moment: the process of the next entry, and the position of the entry in its buffer.
     order: Vec<(u32, usize)>,
-    /// True if a number did not fit, so that some cube was not decided.
+    /// True if a number overflowed, so that some cube was not decided.
     overflow: std::cell::Cell<bool>,
 }
 
 impl<'a> Timeline<'a> {
-    /// A timeline; `order` has each process as often as its buffer has entries.
+    /// Creates a timeline; `order` contains each process once for each entry of its buffer.
     pub fn new(machine: &'a Machine<'a>, state: &'a State, order: &[u32]) -> Self {
         let mut counts = vec![0; state.buffers.len()];
         let place = |p: &u32| {
@@ -134,7 +134,7 @@ impl<'a> Timeline<'a> {
         Self { machine, state, order: order.iter().map(place).collect(), overflow: false.into() }
     }
 
-    /// True if the cubes that hold of the state are not all known.
+    /// True if some cube was not decided.
     pub fn is_undecided(&self) -> bool {
         self.overflow.get()
     }
@@ -144,12 +144,12 @@ impl<'a> Timeline<'a> {
         self.state.buffers[p as usize][place].iter().find(|w| w.0 == slot).map(|w| w.1)
     }
 
-    /// Memory at a moment.
+    /// Returns the value of memory at a moment.
     fn memory(&self, moment: usize, slot: usize) -> Value {
         (0..moment).rev().find_map(|at| self.entry(at, slot)).unwrap_or(self.state.cells[slot])
     }
 
-    /// What a process sees at a moment.
+    /// Returns the view of a process at a moment.
     fn seen(&self, process: u32, moment: usize, slot: usize) -> Value {
         let own = (moment..self.order.len()).rev().filter(|at| self.order[*at].0 == process);
         own.into_iter()
@@ -163,7 +163,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// Choices for a cube: processes of names, moments of views.
+/// A partial choice for a cube: processes of names, moments of views.
 struct Choice<'c, 't> {
     cube: &'c Cube,
     timeline: &'c Timeline<'t>,
@@ -241,7 +241,8 @@ impl Choice<'_, '_> {
             Fact::Processes { cell, names, other } => {
                 let Value::Process(p) = self.value(cell) else { return false };
                 if *other {
-                    // One of those not listed, among the names chosen so far, is excluded.
+                    // A process that is not listed is among the names chosen so far, so it is
+                    // excluded.
                     let at = self.names.iter().position(|n| *n == p);
                     at.is_none_or(|at| names.contains(&at))
                 } else {
@@ -276,7 +277,7 @@ impl Choice<'_, '_> {
 }
 
 impl Invariant {
-    /// The number of a cube that holds of the state.
+    /// Returns the index of a cube that contains the state.
     pub fn cube_of(&self, timeline: &Timeline) -> Option<usize> {
         self.cubes.iter().position(|cube| {
             if timeline.machine.n < cube.names as u32 || timeline.machine.n < self.fixed as u32 {
@@ -291,7 +292,7 @@ impl Invariant {
         })
     }
 
-    /// The constants of sums.
+    /// Returns the constants of sums.
     pub fn numbers(&self) -> impl Iterator<Item = Number> {
         let facts = self.cubes.iter().flat_map(|c| c.facts.iter().flatten());
         facts
@@ -299,7 +300,7 @@ impl Invariant {
     }
 }
 
-/// Reads certificates.
+/// Parser of certificates.
 struct Reader<'a> {
     system: &'a System,
     names: usize,
@@ -307,10 +308,11 @@ struct Reader<'a> {
 
 type Read<T> = Result<T, String>;
 
-/// Reads a certificate for a system.
+/// Parses a certificate for a system.
 ///
 /// # Errors
-/// The line that is not of the form, and what was expected.
+///
+/// The first malformed line, with the expected input.
 pub fn read(system: &System, text: &str) -> Read<Invariant> {
     let fixed = system.fixed as usize;
     let mut lines =
@@ -443,7 +445,7 @@ impl Reader<'_> {
     }
 }
 
-/// The cells of a fact.
+/// Returns the cells of a fact.
 fn cells(fact: &Fact) -> Vec<&Cell> {
     match fact {
         Fact::Processes { cell, .. } | Fact::Constructors(cell, _) => vec![cell],
@@ -457,7 +459,7 @@ fn cells(fact: &Fact) -> Vec<&Cell> {
     }
 }
 
-/// The views of a fact.
+/// Returns the views of a fact.
 fn views(fact: &Fact) -> Vec<View> {
     match fact {
         Fact::Fence(view) => vec![*view],
@@ -465,7 +467,7 @@ fn views(fact: &Fact) -> Vec<View> {
     }
 }
 
-/// Orders the facts of a cube by the choice after which they are decided.
+/// Groups the facts of a cube by the choice after which they are decided.
 fn cube(names: usize, facts: Vec<Fact>) -> Cube {
     let mut all: Vec<View> = facts.iter().flat_map(views).collect();
     all.sort_unstable_by_key(|v| (v.1 == SHARED, *v));
@@ -483,7 +485,7 @@ fn cube(names: usize, facts: Vec<Fact>) -> Cube {
     Cube { names, views: all, facts: by_choice }
 }
 
-/// How many names must have processes before a fact is decided.
+/// Returns the number of names that need processes before a fact is decided.
 fn named(fact: &Fact, names: usize) -> usize {
     let args = cells(fact).into_iter().flat_map(|c| c.args.iter().copied()).max();
     let more = match fact {

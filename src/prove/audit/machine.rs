@@ -1,8 +1,8 @@
-//! Direct semantics of a system for a number of processes: the oracle of the samples.
+//! Direct semantics of a system for a number of processes: the oracle of the audit.
 //!
-//! In: the typed system, a state. Out: its steps; whether claims and `init` hold of it. States are
-//! vectors of values, with a first-in-first-out store buffer for each process. Formulas are
-//! evaluated as they stand. No code is shared with the explicit machine, the prover, or the
+//! Input: the typed system, a state. Output: its steps, and the truth of claims and `init` in it.
+//! States are vectors of values, with a first-in-first-out store buffer for each process. Formulas
+//! are evaluated directly. No code is shared with the explicit machine, the prover, or the
 //! verifier.
 //!
 //! Cost: linear in the choices of processes for parameters.
@@ -14,7 +14,7 @@ use mu_cubicle::system::{
 };
 use std::collections::VecDeque;
 
-/// Writes of one transition: slots with values.
+/// The writes of one transition: slots with values.
 pub type Entry = Vec<(usize, Value)>;
 
 /// A state.
@@ -27,22 +27,22 @@ pub struct State {
 }
 
 impl State {
-    /// Number of entries in all buffers.
+    /// Returns the number of entries in all buffers.
     pub fn entries(&self) -> usize {
         self.buffers.iter().map(VecDeque::len).sum()
     }
 }
 
-/// What a step does to store buffers.
+/// The effect of a step on store buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// No effect.
     None,
-    /// It appends an entry to the buffer of a process.
+    /// Appends an entry to the buffer of a process.
     Store(u32),
-    /// It moves the oldest entry of a process to memory.
+    /// Moves the oldest entry of a process to memory.
     Flush(u32),
-    /// It reads and writes memory at once.
+    /// Reads and writes memory atomically.
     Locked,
 }
 
@@ -53,16 +53,16 @@ pub struct Step {
     pub transition: Option<usize>,
     /// The declared parameters, or the process of the entry that reaches memory.
     pub processes: Vec<u32>,
-    /// What happens to buffers.
+    /// The effect on buffers.
     pub effect: Effect,
     /// The next state.
     pub next: State,
 }
 
-/// The source of values for `X := .`.
+/// Source of values for `X := .`.
 pub type Source<'s> = dyn FnMut(TypeId) -> Value + 's;
 
-/// Values that are drawn for each step that stores any value.
+/// Number of values drawn for each step that stores any value.
 const VARIANTS: usize = 3;
 
 /// The machine of a number of processes.
@@ -77,9 +77,9 @@ pub struct Machine<'s> {
     first: Vec<usize>,
     /// Number of slots.
     pub slots: usize,
-    /// By number of variables: all choices of distinct processes.
+    /// For each number of variables: all choices of distinct processes.
     distinct: Vec<Vec<Env>>,
-    /// By number of variables: all choices of processes.
+    /// For each number of variables: all choices of processes.
     all: Vec<Vec<Env>>,
 }
 
@@ -87,7 +87,7 @@ pub struct Machine<'s> {
 pub type Env = Vec<u32>;
 
 impl<'s> Machine<'s> {
-    /// The machine of `n` processes.
+    /// Creates the machine of `n` processes.
     pub fn new(system: &'s System, n: u32, tso: bool) -> Self {
         let mut slots = 0;
         let mut first = Vec::new();
@@ -114,12 +114,12 @@ impl<'s> Machine<'s> {
         Self { system, n, tso, first, slots, distinct, all }
     }
 
-    /// The slot of a cell.
+    /// Returns the slot of a cell.
     pub fn slot(&self, symbol: usize, args: impl Iterator<Item = u32>) -> usize {
         self.first[symbol] + args.fold(0, |at, p| at * self.n as usize + p as usize)
     }
 
-    /// The symbol of a slot, and its indices.
+    /// Returns the symbol of a slot, and its indices.
     pub fn cell(&self, slot: usize) -> (usize, Vec<u32>) {
         let symbol = self.first.partition_point(|f| *f <= slot) - 1;
         let arity = self.system.symbols[symbol].arity;
@@ -132,12 +132,12 @@ impl<'s> Machine<'s> {
         (symbol, args)
     }
 
-    /// The sort of a slot.
+    /// Returns the sort of a slot.
     pub fn sort(&self, slot: usize) -> TypeId {
         self.system.symbols[self.cell(slot).0].sort
     }
 
-    /// The process of a variable or a constant.
+    /// Returns the process of a variable or a constant.
     pub fn process(env: &Env, p: Proc) -> u32 {
         match p {
             Proc::Var(v) => env[v as usize],
@@ -145,12 +145,12 @@ impl<'s> Machine<'s> {
         }
     }
 
-    /// The slot of an access.
+    /// Returns the slot of an access.
     pub fn accessed(&self, env: &Env, a: &Access) -> usize {
         self.slot(a.symbol.index(), a.args.iter().map(|p| Self::process(env, *p)))
     }
 
-    /// All choices of distinct processes for a number of parameters.
+    /// Returns all choices of distinct processes for a number of parameters.
     pub fn choices(&self, params: usize) -> &[Env] {
         &self.distinct[params]
     }
@@ -176,7 +176,7 @@ impl<'s> Machine<'s> {
         Some(total)
     }
 
-    /// The value of a term; `None` if a number does not fit.
+    /// Evaluates a term; `None` on overflow.
     pub fn term(&self, state: &State, env: &Env, term: &Term) -> Option<Value> {
         Some(match term {
             Term::Proc(p) => Value::Process(Self::process(env, *p)),
@@ -186,7 +186,7 @@ impl<'s> Machine<'s> {
         })
     }
 
-    /// True if an atom holds; `None` if a number does not fit.
+    /// Evaluates an atom; `None` on overflow.
     pub fn atom(&self, state: &State, env: &Env, atom: &Atom) -> Option<bool> {
         match atom {
             Atom::False => Some(false),
@@ -228,7 +228,7 @@ impl<'s> Machine<'s> {
         Some(false)
     }
 
-    /// True if a claim holds of some distinct processes; `None` if a number does not fit.
+    /// Returns whether a claim holds for some distinct processes; `None` on overflow.
     pub fn claim(&self, state: &State, claim: &Claim) -> Option<bool> {
         let mut known = Some(false);
         for env in &self.distinct[claim.params.len()] {
@@ -246,7 +246,7 @@ impl<'s> Machine<'s> {
         self.system.invariants.iter().all(|c| self.claim(state, c) == Some(false))
     }
 
-    /// The choices of processes for which no conjunction of `init` holds.
+    /// Returns the choices of processes that violate `init`.
     pub fn not_initial(&self, state: &State) -> Vec<Env> {
         let init = &self.system.init;
         let all = &self.all[init.params.len()];
@@ -256,7 +256,7 @@ impl<'s> Machine<'s> {
             .collect()
     }
 
-    /// Steps of a state, without those with numbers that do not fit.
+    /// Returns the steps of a state, without those that overflow.
     pub fn steps(&self, state: &State, source: &mut Source) -> Vec<Step> {
         let mut out = Vec::new();
         for (number, t) in self.system.transitions.iter().enumerate() {
@@ -310,7 +310,7 @@ impl<'s> Machine<'s> {
         Some(true)
     }
 
-    /// The state after a transition that is enabled.
+    /// Executes an enabled transition.
     fn fire(
         &self,
         state: &State,
@@ -378,7 +378,7 @@ impl<'s> Machine<'s> {
         }
     }
 
-    /// A state as text.
+    /// Prints a state.
     pub fn cells_text(&self, state: &State) -> String {
         let texts =
             state.cells.iter().enumerate().map(|(slot, value)| {
@@ -387,7 +387,7 @@ impl<'s> Machine<'s> {
         texts.collect::<Vec<_>>().join(", ")
     }
 
-    /// The entries of a buffer as text, oldest first.
+    /// Prints the entries of a buffer, oldest first.
     pub fn buffer_text(&self, buffer: &VecDeque<Entry>) -> String {
         let write = |(slot, value): &(usize, Value)| {
             format!("{} = {}", self.slot_text(*slot), self.value_text(*value))
@@ -396,7 +396,7 @@ impl<'s> Machine<'s> {
         entries.collect::<Vec<_>>().join("; ")
     }
 
-    /// A step as text.
+    /// Prints a step.
     pub fn step_text(&self, step: &Step) -> String {
         let name = step.transition.map_or("flush", |t| &self.system.transitions[t].name);
         let args: Vec<String> = step.processes.iter().map(|p| (p + 1).to_string()).collect();
@@ -420,7 +420,7 @@ impl<'s> Machine<'s> {
     }
 }
 
-/// Lists of processes for a number of variables, distinct or not.
+/// Returns the lists of processes for a number of variables, distinct or not.
 fn lists(n: u32, count: usize, distinct: bool) -> Vec<Env> {
     let mut lists: Vec<Env> = vec![Vec::new()];
     for _ in 0..count {
@@ -442,7 +442,7 @@ fn is_open(update: &Update) -> bool {
     }
 }
 
-/// The processes with one more variable.
+/// Extends the processes by one variable.
 pub fn with(env: &Env, variable: u32, process: u32) -> Env {
     let mut env = env.clone();
     if env.len() <= variable as usize {

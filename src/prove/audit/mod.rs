@@ -1,19 +1,19 @@
-//! Check of a certificate by samples of machine states, before *safe for any number of processes*
-//! is printed.
+//! Audit of a certificate by sampling machine states, before *safe for any number of processes* is
+//! reported.
 //!
-//! In: a system, a certificate as text. Out: what was sampled ([`Audit`]), or an internal error
-//! with the state and the step if the certificate does not describe the machine. For instances of
-//! 1 to 5 processes, by a direct semantics of the typed system ([`machine`]):
+//! Input: a system, a certificate as text. Output: statistics of the samples ([`Audit`]), or an
+//! internal error with the state and the step if the certificate contradicts the machine. For
+//! instances of 1 to 5 processes, with a direct semantics of the typed system ([`machine`]):
 //!
-//! - Random runs from random initial states: no state is unsafe, none is in a cube ([`invariant`]),
-//!   for any order in which the entries of store buffers reach memory.
+//! - Random runs from random initial states: no state is unsafe, and no state is in a cube
+//!   ([`invariant`]), for any order in which the entries of store buffers reach memory.
 //! - Random states outside all cubes, with entries in store buffers, and with numbers far from
-//!   those of the text ([`draw`]): none is unsafe, and no step leads into a cube. A store comes
-//!   last in the order, a locked access requires empty buffers: a proof describes runs in this
-//!   order of writes.
+//!   those of the text ([`draw`]): none is unsafe, and no step leads into a cube. A store is last
+//!   in the order, and a locked access requires empty buffers, because a proof describes runs in
+//!   this order of writes.
 //!
-//! The code shares the typed system with the prover and the verifier, and nothing else. Cost: the
-//! time that the caller allows. Invariant: each step is one of an instance, so a violation is an
+//! The only code shared with the prover and the verifier is the typed system. Cost: the time that
+//! the caller allows. Invariant: every sampled step is a step of an instance, so a violation is an
 //! error of the proof.
 
 pub mod draw;
@@ -28,42 +28,43 @@ use machine::{Effect, Machine, State, Step};
 use mu_base::{Diagnostic, Stage};
 use mu_cubicle::system::System;
 
-/// Most processes of an instance.
+/// Largest number of processes of an instance.
 const MOST_PROCESSES: u32 = 5;
-/// Steps of a run.
+/// Number of steps of a run.
 const LENGTH: usize = 16;
-/// States that are drawn for each state of a run.
+/// Number of drawn states for each state of a run.
 const DRAWN: usize = 3;
-/// An instance with more choices of processes for the parameters of `init` is left out.
+/// Limit on the choices of processes for the parameters of `init`; larger instances are skipped.
 const MOST_CHOICES: usize = 2_000;
-/// An instance with more cells is left out.
+/// Limit on the number of cells; larger instances are skipped.
 const MOST_CELLS: usize = 2_000;
-/// Attempts to find an initial state of a number of processes.
+/// Number of attempts to find an initial state for a number of processes.
 const ATTEMPTS: usize = 4;
-/// After this many instances without a sample in a row, no more are tried: nearly all states are in
-/// cubes.
+/// Limit on consecutive instances without a sample; then the audit ends, because nearly all states
+/// are in cubes.
 const FRUITLESS: usize = 50;
 
-/// What was checked.
+/// The result of an audit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// States of the machine.
+    /// Number of machine states.
     pub samples: usize,
-    /// Of these, initial states.
+    /// Number of initial states among them.
     pub initial: usize,
-    /// Of these, states with an entry in a store buffer.
+    /// Number of states with an entry in a store buffer among them.
     pub buffered: usize,
-    /// Steps.
+    /// Number of steps.
     pub steps: usize,
     /// The least and the largest number of processes of a sample.
     pub processes: Option<(u32, u32)>,
-    /// States of random walks of the program that the system stands for, if it does.
+    /// Number of states on random walks of the program from which the system was translated, if
+    /// any.
     pub walked: Option<usize>,
     /// The seed.
     pub seed: u64,
 }
 
-/// What is to be checked.
+/// Input of the audit.
 pub struct Wanted<'a> {
     /// The system.
     pub system: &'a System,
@@ -71,7 +72,7 @@ pub struct Wanted<'a> {
     pub certificate: &'a str,
     /// Number of samples.
     pub samples: usize,
-    /// For replay.
+    /// Seed, for replay.
     pub seed: u64,
     /// True when the time is used up.
     pub enough: &'a dyn Fn() -> bool,
@@ -84,18 +85,19 @@ struct Check<'a> {
     audit: Audit,
 }
 
-/// An instance under check.
+/// An instance under audit.
 struct Instance<'s> {
     machine: Machine<'s>,
     /// Slots that are written through buffers.
     buffered: Vec<usize>,
-    /// Attempts without an initial state.
+    /// Number of attempts without an initial state.
     failed: usize,
 }
 
-/// Checks a certificate by samples.
+/// Audits a certificate.
 ///
 /// # Errors
+///
 /// Internal: a state of the machine contradicts the certificate.
 pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
     let invariant = read(wanted.system, wanted.certificate)
@@ -117,7 +119,7 @@ pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
     Ok(check.audit)
 }
 
-/// The machines of 1 to 5 processes that are small enough.
+/// Returns the sufficiently small machines of 1 to 5 processes.
 fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
     let least = system.fixed.max(1);
     let most = system.processes.map_or(MOST_PROCESSES, |n| n.min(MOST_PROCESSES)).max(least);
@@ -184,7 +186,7 @@ impl Check<'_> {
         machine.steps(state, &mut |sort| draw.value(machine, sort, Some(state)))
     }
 
-    /// A state that differs from one of a run, is near a cube, or is any.
+    /// Draws a state: a mutation of the given one, a state close to a cube, or any state.
     fn drawn(&mut self, machine: &Machine, state: &State, buffered: &[usize]) -> State {
         let mut drawn = match self.draw.random.below(6) {
             0 => self.draw.any(machine),
@@ -198,7 +200,7 @@ impl Check<'_> {
         drawn
     }
 
-    /// A reachable state: it is not unsafe and in no cube, for some orders of its buffers.
+    /// Checks a reachable state: it is not unsafe and in no cube, for some orders of its buffers.
     fn reached(
         &mut self,
         machine: &Machine,
@@ -225,7 +227,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Any state: if it is outside all cubes, it is not unsafe, and its steps do not lead into one.
+    /// Checks any state: if it is outside all cubes, it is not unsafe, and its steps do not lead
+    /// into one.
     fn outside(&mut self, machine: &Machine, state: &State) -> Result<(), Diagnostic> {
         let order = self.order(state);
         let timeline = Timeline::new(machine, state, &order);
@@ -265,7 +268,7 @@ impl Check<'_> {
         self.audit.processes = Some((least.min(machine.n), most.max(machine.n)));
     }
 
-    /// A random order in which the entries of buffers reach memory.
+    /// Draws an order in which the entries of buffers reach memory.
     fn order(&mut self, state: &State) -> Vec<u32> {
         let mut order: Vec<u32> =
             state.buffers.iter().enumerate().flat_map(|(p, b)| vec![p as u32; b.len()]).collect();
@@ -275,7 +278,7 @@ impl Check<'_> {
         order
     }
 
-    /// `by`: the state before the step that leads to the state.
+    /// Builds the error. `by`: the state before the step that leads to the state.
     fn violation(
         &self,
         machine: &Machine,
@@ -305,7 +308,7 @@ impl Check<'_> {
     }
 }
 
-/// Adds a state with its buffers.
+/// Adds a state with its buffers to an error.
 fn described(error: Diagnostic, machine: &Machine, name: &str, state: &State) -> Diagnostic {
     let mut error = error.note(format!("{name}: {}", machine.cells_text(state)));
     for (p, buffer) in state.buffers.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
@@ -318,12 +321,13 @@ fn described(error: Diagnostic, machine: &Machine, name: &str, state: &State) ->
     error
 }
 
-/// The number of an `unsafe` that holds.
+/// Returns the index of an `unsafe` claim that holds.
 fn unsafe_claim(machine: &Machine, state: &State) -> Option<usize> {
     machine.system.unsafes.iter().position(|c| machine.claim(state, c) == Some(true))
 }
 
-/// The order of the buffers after a step; `None` if the proof describes the step in another order.
+/// Returns the order of the buffers after a step; `None` if the proof describes the step in another
+/// order.
 fn order_after(order: &[u32], step: &Step) -> Option<Vec<u32>> {
     match step.effect {
         Effect::None => Some(order.to_vec()),

@@ -1,8 +1,8 @@
-//! States near a cube: all its facts are made to hold, for random processes. A mutation then leaves
-//! the cube by a cell or two, so that one step may lead back.
+//! States close to a cube: all its facts are made true for random processes. A mutation then
+//! violates one or two facts, so that one step may lead back into the cube.
 //!
-//! Memory and views agree: entries of buffers that write a cell of the cube are removed.
-//! Cost: linear in the facts.
+//! Memory and views agree: entries of buffers that write a cell of the cube are removed. Cost:
+//! linear in the facts.
 
 use super::Check;
 use super::invariant::{Cell, Fact, Point};
@@ -11,7 +11,7 @@ use super::value::{Number, Value, divided, plus, times, whole};
 use mu_cubicle::system::TypeId;
 
 impl Check<'_> {
-    /// A state that satisfies the facts of a random cube, as far as one pass makes them hold.
+    /// Draws a state that satisfies the facts of a random cube, as far as one pass can.
     pub(super) fn near_cube(&mut self, machine: &Machine, from: &State) -> State {
         let mut state =
             if self.draw.random.chance(1, 4) { self.draw.any(machine) } else { from.clone() };
@@ -74,7 +74,7 @@ impl Check<'_> {
         }
     }
 
-    /// A slot of a sum, and the number that gives the sum a value.
+    /// Solves a sum for one of its slots. Returns the slot and its number.
     fn solved(
         &mut self,
         machine: &Machine,
@@ -101,7 +101,7 @@ impl Check<'_> {
     }
 }
 
-/// Sets a cell for memory and all processes.
+/// Sets a cell in memory and in all views.
 fn write(state: &mut State, slot: usize, value: Value) {
     state.cells[slot] = value;
     for buffer in &mut state.buffers {

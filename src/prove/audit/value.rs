@@ -1,7 +1,6 @@
-//! Values of cells and exact arithmetic for samples of machine states.
+//! Values of cells and exact arithmetic for the audit.
 //!
-//! Rational numbers of 128 bits. Invariant: a result that does not fit is `None`, never a wrong
-//! number.
+//! Rational numbers of 128 bits. Invariant: overflow gives `None`, never a wrong number.
 
 use num_rational::{BigRational, Ratio};
 use num_traits::{CheckedAdd, CheckedMul, One, ToPrimitive, Zero};
@@ -14,7 +13,7 @@ pub type Number = Ratio<i128>;
 pub enum Value {
     /// A process, from 0.
     Process(u32),
-    /// A constructor, by its number in the system.
+    /// A constructor, by its index in the system.
     Constructor(u32),
     /// An element of an abstract type.
     Element(u32),
@@ -22,17 +21,17 @@ pub enum Value {
     Number(Number),
 }
 
-/// A whole number.
+/// Converts an integer.
 pub fn whole(n: i64) -> Number {
     Number::from_integer(n.into())
 }
 
-/// A number of the system.
+/// Converts a number of the system.
 pub fn number(n: &BigRational) -> Option<Number> {
     Some(Number::new(n.numer().to_i128()?, n.denom().to_i128()?))
 }
 
-/// A sum of two numbers.
+/// Adds two numbers.
 pub fn plus(a: Number, b: Number) -> Option<Number> {
     if a.is_integer() && b.is_integer() {
         return a.numer().checked_add(b.numer()).map(Number::from_integer);
@@ -40,7 +39,7 @@ pub fn plus(a: Number, b: Number) -> Option<Number> {
     a.checked_add(&b)
 }
 
-/// A product of two numbers.
+/// Multiplies two numbers.
 pub fn times(a: Number, b: Number) -> Option<Number> {
     if a.is_one() {
         return Some(b);
@@ -51,7 +50,7 @@ pub fn times(a: Number, b: Number) -> Option<Number> {
     a.checked_mul(&b)
 }
 
-/// A quotient; `None` for a division by zero, too.
+/// Divides two numbers; `None` also for division by zero.
 pub fn divided(a: Number, b: Number) -> Option<Number> {
     if b.is_zero() {
         return None;

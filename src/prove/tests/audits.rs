@@ -1,8 +1,8 @@
-//! Certificates against samples of machine states: those of the prover pass, wrong ones are caught.
-//! The direct semantics of the samples has the same steps as the naive interpreter.
+//! Tests of the audit of certificates: those of the prover pass, wrong ones are detected. The
+//! direct semantics of the audit has the same steps as the naive interpreter.
 //!
-//! A failure prints the seed and the system; `MU_CHECK_SEED=n` replays one,
-//! `MU_CHECK_RUNS=n` tries more, from `MU_CHECK_FIRST` on.
+//! A failure prints the seed and the system; `MU_CHECK_SEED=n` replays one, `MU_CHECK_RUNS=n` tries
+//! more, from `MU_CHECK_FIRST` on.
 
 use mu_base::limits::Budget;
 use mu_base::random::Random;
@@ -54,12 +54,12 @@ fn seeds(all: std::ops::Range<u64>) -> std::ops::Range<u64> {
     }
 }
 
-/// True if the suite's own seeds are tried, of which counts are known.
+/// Returns true if the suite's own seeds are tried, for which counts are known.
 fn is_suite() -> bool {
     ["MU_CHECK_SEED", "MU_CHECK_RUNS"].iter().all(|name| std::env::var(name).is_err())
 }
 
-/// The certificate without one of its cubes.
+/// Removes a cube from the certificate.
 fn without_cube(certificate: &str, cube: usize) -> String {
     let mut at = 0;
     let kept = certificate.lines().filter(|l| {
@@ -115,7 +115,7 @@ fn wrong_certificates_are_caught_with_state_step_and_seed() {
     let initial = format!("{right}never p1\n  At[p1] in {{Idle}}\n");
     let error = sampled(&system, &initial, 100, 3).unwrap_err();
     assert!(error.message.contains("is initial and is in cube"), "{}", error.message);
-    // A step that leads into a cube, far from the numbers that are small.
+    // A step that leads into a cube, far from the small numbers.
     let step = format!("{right}never p1\n  sum 1 Data + -4294967296 = 0\n");
     let error = sampled(&system, &step, 1000, 3).unwrap_err();
     assert!(error.notes.iter().any(|n| n.contains("write(")), "{:?}", error.notes);
@@ -123,7 +123,7 @@ fn wrong_certificates_are_caught_with_state_step_and_seed() {
 
 #[test]
 fn what_is_in_a_buffer_is_sampled() {
-    // A store is not in memory at once: two processes enter.
+    // A store does not reach memory immediately: two processes enter.
     let system = system(
         "type place = Idle | Said | In
          array At[proc] : place
@@ -133,7 +133,7 @@ fn what_is_in_a_buffer_is_sampled() {
          transition say ([p]) requires { At[p] = Idle } { At[p] := Said; Wants[p] := True }
          transition enter ([p]) requires { At[p] = Said && forall_other q. Wants[q] = False } { At[p] := In }",
     );
-    // The proof under sequential consistency, for the other memory model.
+    // The proof under sequential consistency, used for the other memory model.
     let sc = certificate(&system, Memory::Sc).unwrap();
     assert!(sampled(&system, &sc, 1000, 1).is_ok());
     let error = sampled(&system, &sc.replace("memory sc", "memory tso"), 1000, 1).unwrap_err();
@@ -171,7 +171,7 @@ fn certificates_of_random_systems_pass_and_damaged_ones_are_caught() {
                 .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{right}\n{file}"));
             passed += 1;
             buffered += found.buffered;
-            // Without any cube the claim itself is left.
+            // Without any cube only the claim itself remains.
             let empty: String = right.lines().take(2).map(|l| format!("{l}\n")).collect();
             damaged += 1;
             caught += usize::from(sampled(&system, &empty, 150, seed).is_err());
@@ -217,7 +217,7 @@ fn certificates_of_systems_of_the_grammar_pass() {
     );
 }
 
-/// A state as the naive interpreter has it.
+/// Converts a state to one of the naive interpreter.
 fn as_naive(machine: &Machine, state: &State) -> naive::State {
     let value = |v: &Value| match v {
         Value::Process(p) => Val::Proc(*p),
@@ -298,7 +298,7 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
                 let ours = machine.steps(&state, &mut |sort| {
                     Draw::new(seed, std::iter::empty()).value(&machine, sort, None)
                 });
-                // Where any value is stored, ours are some of many.
+                // If any value is stored, the audit draws only some of many.
                 let is_closed = |name: &str| {
                     name.starts_with("flush(")
                         || !open.iter().any(|t| name.split('(').next() == Some(t))

@@ -1,4 +1,4 @@
-//! What a bank of states says of a cube is what its states say, asked one by one.
+//! Comparison of a bank of states with its states, queried one by one.
 
 use mu_base::random::Random;
 use mu_base::source::SourceMap;
@@ -10,10 +10,10 @@ use mu_prove::rules::{Memory, translate};
 use std::path::Path;
 
 const PROCESSES: usize = 3;
-/// Writes that the states of a bank lag behind.
+/// The lag of the states of a bank.
 const LAG: usize = 2;
 
-/// All choices of `count` different processes.
+/// Returns all choices of `count` different processes.
 fn choices(count: usize) -> Vec<Vec<u8>> {
     (0..count).fold(vec![Vec::new()], |found: Vec<Vec<u8>>, _| {
         let longer = |c: Vec<u8>| {

@@ -1,4 +1,4 @@
-//! The decision procedures against brute force over small domains, at random: the prover's
+//! Tests of the decision procedures against brute force over small random domains: the prover's
 //! (simplex, domains, order) and the verifier's (Fourier and Motzkin), which share nothing. A
 //! failure prints its seed.
 
@@ -35,7 +35,7 @@ fn cell(symbol: usize) -> Cell {
     Cell::new(symbol, &[])
 }
 
-/// A random atom over the seven cells and two processes.
+/// Generates a random atom over the seven cells and two processes.
 fn atom(random: &mut Random) -> Literal {
     let two = |random: &mut Random, from: usize, count: usize| {
         let a = random.below(count);
@@ -72,7 +72,7 @@ fn atom(random: &mut Random) -> Literal {
     }
 }
 
-/// Bounds that make brute force complete: numbers in -4..=4.
+/// Returns bounds that make brute force complete: numbers in -4..=4.
 fn bounds() -> Vec<Atom> {
     let mut found = Vec::new();
     for i in 0..3 {
@@ -87,8 +87,8 @@ fn bounds() -> Vec<Atom> {
     found
 }
 
-/// Processes 0..6 in every order that matters: the named ones are 2 and 4, or 4 and 2; the others
-/// fill the gaps twice.
+/// Enumerates processes 0..6 in every relevant order: the named ones are 2 and 4, or 4 and 2; the
+/// others fill the gaps twice.
 fn has_solution(atoms: &[Atom]) -> bool {
     let named = [[2i64, 5], [5, 2]];
     let arithmetic: Vec<&Atom> = atoms.iter().filter(|a| matches!(a, Atom::Linear(_))).collect();
@@ -202,7 +202,7 @@ fn both_procedures_agree_with_brute_force() {
                 "seed {seed}: the verifier finds a contradiction and there is a solution, {atoms:?}"
             );
         } else {
-            // Rounding is not complete over integers; where it is not, the verifier refuses.
+            // Rounding is not complete over integers; the verifier then rejects.
             open += u32::from(!expected);
         }
     }

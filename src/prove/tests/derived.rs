@@ -1,5 +1,5 @@
-//! What is derived of constraints follows from them, and numbers compare in one of the ways that
-//! are told.
+//! Tests that derived constraints follow from the given ones, and that two numbers compare in one
+//! of the listed orders.
 
 use mu_base::random::Random;
 use mu_prove::atom::{Atom, Cell, Linear, Literal, Signature, Sort};

@@ -1,9 +1,9 @@
-//! Systems derived from the grammar: the prover, the verifier and the machine of 1 to 4 processes
-//! give each one meaning, under both memory models. The generator ([`mu_cubicle::grammar`]) knows
-//! nothing of what the prover rejects.
+//! Tests on systems derived from the grammar: the prover, the verifier and the machine of 1 to 4
+//! processes agree on each one, under both memory models. The generator ([`mu_cubicle::grammar`])
+//! does not know the premises of the prover.
 //!
-//! A failure prints the seed and the system. `MU_CHECK_SEED=n` replays one; `MU_CHECK_RUNS=n` makes
-//! more of the ignored test, from `MU_CHECK_FIRST` on.
+//! A failure prints the seed and the system. `MU_CHECK_SEED=n` replays one; `MU_CHECK_RUNS=n` sets
+//! the number for the ignored test, from `MU_CHECK_FIRST` on.
 
 use mu_base::SourceId;
 use mu_base::limits::Budget;
@@ -19,11 +19,11 @@ use mu_prove::verify::verify_within;
 use mu_prove::{Options, Verdict, Why, prove};
 use std::collections::{BTreeSet, VecDeque};
 
-/// How much work a proof may be.
+/// The work limit of a proof.
 const WORK: u64 = 10_000;
-/// How many systems the suite compares.
+/// Number of systems that the suite compares.
 const SYSTEMS: u64 = 70;
-/// Most states of an instance that is compared.
+/// Limit on the states of a compared instance.
 const MOST_STATES: usize = 1500;
 
 #[derive(Debug, Default)]
@@ -34,14 +34,14 @@ struct Counts {
     unknown: usize,
     refused: usize,
     no_initial_state: usize,
-    /// Unknown, and the machine finds a run.
+    /// The verdict is unknown, and the machine finds a run.
     missed: Vec<u64>,
     unverified: Vec<String>,
-    /// Instances of systems said to be safe that are searched to the end.
+    /// Number of completely searched instances of systems with the verdict safe.
     complete: usize,
-    /// Certificates for other systems that the verifier rejects, as it must.
+    /// Number of certificates of other systems that the verifier rejects, as required.
     rejected_certificates: usize,
-    /// Runs whose steps the naive interpreter does.
+    /// Number of runs that the naive interpreter can execute.
     replayed: usize,
 }
 
@@ -49,13 +49,13 @@ fn options(memory: Memory) -> Options {
     Options { memory, instances: 3, work: Some(WORK), ..Options::default() }
 }
 
-/// True if the verifier accepts the certificate within some work.
+/// Returns true if the verifier accepts the certificate within a work limit.
 fn is_verified(system: &System, certificate: &str) -> bool {
     verify_within(system, certificate, &Budget::default(), 1, 10 * WORK).is_ok()
 }
 
-/// True if the machine of so many processes reaches an unsafe state; and whether all its states are
-/// searched.
+/// Returns true if the machine of `n` processes reaches an unsafe state, and true if all its states
+/// are searched.
 fn violation(system: &System, memory: Memory, n: u32) -> Option<(bool, bool)> {
     let machine = machine(system, memory, n, None).ok()?;
     let reach = machine.reach(MOST_STATES, true, &Budget::default()).ok()?;
@@ -71,7 +71,7 @@ fn sizes(system: &System) -> std::ops::RangeInclusive<u32> {
 fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
     let claim: &Claim = &system.unsafes[run.claim.0];
     let machine = run.machine(system, memory).ok()?;
-    // Codes of numbers and buffers are those of one machine.
+    // Codes of numbers and buffers belong to one machine.
     let acts: Vec<_> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, &run.claim.1).ok()?;
     let settled = machine.settled(&replayed, claim, &run.claim.1)?;
@@ -108,8 +108,8 @@ fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
         };
         Some(State { cells, buffers: (0..run.processes).map(buffer).collect() })
     };
-    // Updates to anything need the values of numbers and abstract types: only runs without them are
-    // replayed.
+    // Updates with any value need the values of numbers and abstract types: only runs without them
+    // are replayed.
     let mut at = state(&settled.start)?;
     if !naive.is_initial(&at) {
         return Some(false);
@@ -130,7 +130,7 @@ fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
     Some(naive.claim(&at, claim))
 }
 
-/// The system without its n-th transition.
+/// Removes the n-th transition of a system.
 fn without(system: &System, n: usize) -> System {
     let mut system = system.clone();
     system.transitions.remove(n);
@@ -144,7 +144,7 @@ fn certificate(system: &System, memory: Memory) -> Option<String> {
     }
 }
 
-/// One system under one memory model.
+/// Compares one system under one memory model.
 fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut Counts) {
     let outcome = prove(system, options(memory), &Budget::default());
     let allowed = premises(system, memory).is_ok();

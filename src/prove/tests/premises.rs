@@ -1,6 +1,6 @@
-//! What a proof rests on: processes that meet in memory only, claims that name who reads memory,
-//! initial states. Prover, verifier and machine give a system one meaning, or prover and verifier
-//! both reject it.
+//! Tests of the premises of a proof: processes interact only through memory, claims name the
+//! observer of memory, initial states exist. Prover, verifier and machine agree on a system, or
+//! prover and verifier both reject it.
 
 use mu_base::limits::Budget;
 use mu_base::source::SourceMap;
@@ -20,7 +20,7 @@ fn outcome(system: &System, memory: Memory) -> Outcome {
     prove(system, Options { memory, work: Some(30_000), ..Options::default() }, &Budget::default())
 }
 
-/// The number of processes of the run to an unsafe state.
+/// Returns the number of processes of the run to an unsafe state.
 fn run_of(system: &System, memory: Memory) -> Option<u32> {
     match outcome(system, memory).verdict {
         Verdict::Unsafe(run) => Some(run.processes),
@@ -32,7 +32,8 @@ fn is_safe(system: &System, memory: Memory) -> bool {
     matches!(outcome(system, memory).verdict, Verdict::Safe { .. })
 }
 
-/// Why no proof under total store order is tried, with the place in the text.
+/// Returns the reason why a proof under total store order is rejected, with the text at its
+/// position.
 fn refusal(text: &str) -> Option<(String, String)> {
     let refusal = premises(&system(text), Memory::Tso).err()?;
     let span = refusal.place.0;
@@ -105,7 +106,7 @@ transition store ([p]) requires { At[p] = Before } { Cell := True; At[p] := Afte
 
 #[test]
 fn a_claim_about_memory_names_who_reads_it() {
-    // The store is in the buffer while memory still holds the old value.
+    // The store is in the buffer while memory still has the old value.
     let text = STORE.replace("READ", "Cell");
     assert_eq!(run_of(&system(&text), Memory::Tso), Some(1));
     assert!(is_safe(&system(&text), Memory::Sc));
@@ -145,7 +146,7 @@ fn an_empty_set_of_initial_states_is_reported() {
     }
     let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {A}\n";
     assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
-    // One process beyond the instance does not stand for two, and none is before all others.
+    // One process beyond the instance does not represent two, and none precedes all others.
     let claim = "array D[proc] : bool unsafe (p) { D[p] = True }";
     let more = [
         "var X : proc var Y : proc init (p) { X <> p && Y <> p && X <> Y && D[p] = False }",
@@ -166,7 +167,7 @@ fn an_empty_set_of_initial_states_is_reported() {
             "{text}"
         );
     }
-    // Where there is one, no machine of few processes has to have it.
+    // If there is one, small machines need not have it.
     let some = [
         "var X : proc var Y : proc var Z : proc init (p) { X <> Y && Y <> Z && X <> Z && D[p] = False }",
         "var X : proc var Y : proc init (p) { X <> p && Y <> p && D[p] = False }",
@@ -204,7 +205,7 @@ fn a_run_has_numbers_that_satisfy_its_path() {
          transition t (p) requires { P[p] > K } { P[p] := P[p] - 1 }",
         // Between two numbers.
         "var R : real init () { R > 0 && R < 1 } unsafe () { 3 * R = 1 } transition t () { R := 2 * R }",
-        // A number that a step stores depends on one that stays.
+        // A number that a step stores depends on one that is unchanged.
         "var X : int var Y : int var F : bool init () { Y > 1000 && X = 0 && F = False } unsafe () { F = True }
          transition a () { X := . } transition z () requires { X = 3 * Y + 1 } { F := True }",
         "array A[proc] : int array B[proc] : int array F[proc] : bool init (p) { A[p] > 1000 && B[p] = 0 && F[p] = False }
@@ -215,7 +216,7 @@ fn a_run_has_numbers_that_satisfy_its_path() {
         let Verdict::Unsafe(run) = outcome(&system, Memory::Sc).verdict else {
             panic!("unsafe\n{text}")
         };
-        // The machine with the run's numbers does it from a settled start.
+        // The machine with the run's numbers executes it from a complete initial state.
         let machine = run.machine(&system, Memory::Sc).unwrap();
         let acts: Vec<_> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
         let replayed = machine.replay(&acts, &system.unsafes[run.claim.0], &run.claim.1).unwrap();
@@ -224,8 +225,8 @@ fn a_run_has_numbers_that_satisfy_its_path() {
             "{text}"
         );
     }
-    // Two numbers that depend on each other, of which a step stores one after the other: nothing is
-    // found, and the reason speaks of numbers.
+    // Two interdependent numbers, stored one after the other: no run is found, and the reason
+    // mentions numbers.
     let text = "var X : int var Y : int var Z : int var S : int init () { S = 0 && X = 0 && Y = 0 && Z = 0 } unsafe () { S = 3 }
 transition a () requires { S = 0 } { X := .; S := 1 } transition b () requires { S = 1 && X > 5000 } { Y := .; S := 2 }
 transition c () requires { S = 2 && Y = 2 * X + 77 } { S := 3 }";
@@ -248,7 +249,7 @@ transition t (p) requires { At[p] = A } { At[p] := B }";
         assert!(matches!(outcome(&none, memory).verdict, Verdict::Unknown(Why::NoInitialState)));
     }
     assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
-    // One process alone has an initial state.
+    // A single process has an initial state.
     assert_eq!(run_of(&with("p q", "At[p] = B && At[q] = B"), Memory::Sc), Some(1));
 }
 
@@ -257,7 +258,8 @@ fn an_instance_decides_what_a_cube_cannot_represent() {
     let text = "var Large : int var Flag : int init () { Large = 9223372036854775807 && Flag = 0 } unsafe () { Flag = 1 }
 transition t () requires { Large + Large > 9223372036854775807 } { Flag := 1 }";
     assert_eq!(run_of(&system(text), Memory::Sc), Some(1));
-    // The sum counts processes: nothing is known of every number, and small ones are safe.
+    // The sum counts processes: the verdict for every number is unknown, and small instances are
+    // safe.
     let counter = system(
         "type place = Out | In array At[proc] : place var Count : int init (p) { At[p] = Out && Count = 0 } unsafe () { Count = -1 }
 transition enter (p) requires { At[p] = Out } { At[p] := In; Count := Count + 1 }

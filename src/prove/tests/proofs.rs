@@ -1,4 +1,4 @@
-//! Proofs of small systems of our own; certificates that were tampered with are refused.
+//! Tests of proofs of small systems; manipulated certificates are rejected.
 
 use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::source::SourceMap;
@@ -55,7 +55,7 @@ fn a_fence_makes_the_naive_mutex_safe() {
 
 #[test]
 fn a_guard_of_all_others_looks_at_each_process_of_a_cube() {
-    // Who is critical stands in the way, whichever of two other processes of the cube that is.
+    // The critical process blocks the step, whichever of two other processes of the cube it is.
     for third in [
         "PC[r] = Idle",
         "PC[r] = Want",
@@ -76,9 +76,9 @@ fn a_guard_of_all_others_looks_at_each_process_of_a_cube() {
 
 #[test]
 fn what_is_assumed_of_several_processes_is_not_used_under_total_store_order() {
-    // Told with writes that reach memory at once, the write of two comes first, and one process is
-    // at A while another is at D. On the machine none is: both writes are issued before either
-    // reaches memory.
+    // If writes reach memory immediately, the write of two comes first, and one process is at A
+    // while another is at D. This is impossible on the machine, where both writes are issued before
+    // either reaches memory.
     let file = system(
         "type loc = A | B | D
 type value = None | One | Two
@@ -93,12 +93,12 @@ transition two ([p]) requires { PC[p] = A } { PC[p] := D; X := Two }",
     assert_eq!(word(&file, Memory::Sc).0, "safe");
     let (verdict, why, steps) = word(&file, Memory::Tso);
     assert_eq!((verdict, steps), ("unsafe", 4), "{why}");
-    // What one process is at is the same however the run is told.
+    // The place of one process is the same in both descriptions of the run.
     let own = "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : bool init (p) { PC[p] = A && X = False }
 unsafe (p) { PC[p] = B && p @ X = True } invariant (p) { PC[p] = B } transition t ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
     assert_eq!(word(&system(own), Memory::Tso).0, "safe");
-    // Nor does the verifier use it: the certificate for sequential consistency is none for total
-    // store order.
+    // Nor does the verifier use it: the certificate for sequential consistency is not valid for
+    // total store order.
     let certificate =
         word(&file, Memory::Sc).1.replace("memory sc", "memory tso").replace(" X in", " p1@*.X in");
     assert!(verify(&file, &certificate, &budget(5000)).is_err());
@@ -106,7 +106,7 @@ unsafe (p) { PC[p] = B && p @ X = True } invariant (p) { PC[p] = B } transition 
 
 #[test]
 fn reads_go_back_only_as_far_as_the_order_of_writes_lets_them() {
-    // Message passing is safe under total store order; the same with the reads swapped is not.
+    // Message passing is safe under total store order; with the reads swapped it is not.
     let passing = |first: &str, second: &str| {
         format!(
             "number_procs 2
@@ -139,8 +139,8 @@ init (p) {{ PC[p] = A && X = False && Saw[p] = False }} unsafe (p q) {{ {unsafe_
         word(&system(&file), Memory::Tso).0
     };
     let write = "transition write ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
-    // The write of one process may still be in its buffer. One that reads as well is in memory, and
-    // so is one before a fence.
+    // The write of one process may still be in its buffer. If the transition also reads, or a fence
+    // follows, it is in memory.
     assert_eq!(seen("PC[p] = A && PC[q] = B && p @ X = False", write), "unsafe");
     let swap =
         "transition swap ([p]) requires { PC[p] = A && X = False } { PC[p] := B; X := True }";
@@ -150,14 +150,14 @@ init (p) {{ PC[p] = A && X = False && Saw[p] = False }} unsafe (p q) {{ {unsafe_
     };
     assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("")), "unsafe");
     assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("&& fence()")), "safe");
-    // Nobody has seen what is not in memory at the end, but the process that wrote it.
+    // At the end, only the writing process can read a value that is not in memory.
     let look = format!(
         "{write} transition look ([p]) requires {{ PC[p] = A && X = True }} {{ PC[p] := C; Saw[p] := True }}"
     );
     assert_eq!(seen("PC[p] = A && Saw[q] = True && p @ X = False", &look), "safe");
     assert_eq!(seen("PC[p] = B && PC[q] = A && p @ X = True && q @ X = False", write), "unsafe");
     assert_eq!(seen("PC[p] = A && PC[q] = A && p @ X = True && q @ X = False", write), "safe");
-    // The verifier knows that the write may be in the buffer at the end.
+    // The verifier considers that the write may be in the buffer at the end.
     let pending = system(&format!(
         "type loc = A | B array PC[proc] : loc weak var X : bool init (p) {{ PC[p] = A && X = False }}
 unsafe (p q) {{ PC[p] = A && PC[q] = B && p @ X = False }} {write}"
@@ -167,7 +167,7 @@ unsafe (p q) {{ PC[p] = A && PC[q] = B && p @ X = False }} {write}"
         verify(&pending, certificate, &budget(5000)),
         Err(Refused::Consecution { cube: 0, transition: 0 })
     ));
-    // Two processes add one each: the second to look is the second to write.
+    // Two processes add one each: the second to read is the second to write.
     let twice = system(
         "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : int init (p) { PC[p] = A && X = 0 }
 unsafe (p q) { PC[p] = B && PC[q] = B && p @ X <> 2 } transition add ([p]) requires { PC[p] = A } { PC[p] := B; X := X + 1 }",
@@ -211,7 +211,7 @@ fn large_systems_are_handled_or_refused_by_name() {
     );
     let (verdict, why, _) = word(&system(&deep), Memory::Sc);
     assert_eq!((verdict, why.as_str()), ("unknown", "Trouble(Processes)"));
-    // No end of predecessors.
+    // Infinitely many predecessors.
     let endless = system(
         "array X[proc] : int var T : int init (p) { X[p] = 0 && T = 0 } unsafe (p q) { X[p] = X[q] && X[p] = T && T = 5 }
 transition t (p q) requires { X[p] < X[q] } { X[p] := X[p] + X[q] + 1; T := T + X[q] } transition u (p) { X[p] := X[p] + 2; T := T - 1 }",
@@ -286,7 +286,7 @@ fn a_certificate_without_a_cube_or_with_a_wrong_one_is_refused() {
     }
 }
 
-/// Proposes what must not be taken: larger cubes that initial states are in.
+/// Proposes invalid approximations: larger cubes that contain initial states.
 struct Careless<'a>(&'a Rules, usize);
 
 impl Oracle for Careless<'_> {
@@ -315,8 +315,8 @@ fn an_approximation_that_initial_states_are_in_is_not_taken() {
     assert!(cubes.iter().all(|c| matches!(initial(&rules, c), Ok(None))));
 }
 
-/// Tickets are proved only by comparisons that no pre-image of what is unsafe mentions: that two
-/// differ, that those who wait are not served yet.
+/// Tickets need comparisons that no pre-image of an unsafe cube mentions: that two differ, and that
+/// waiting ones are not served yet.
 #[test]
 fn comparisons_of_templates_that_confirm_each_other_are_part_of_a_proof() {
     let file = system(
@@ -335,7 +335,7 @@ transition leave (p) requires { At[p] = Critical } { At[p] := Idle; Serving := S
     assert_eq!(verdict, "safe", "{certificate}");
     let asked = verify(&file, &certificate, &budget(20_000)).unwrap_or_else(|r| panic!("{r:?}"));
     assert!(asked.cubes > 4, "{certificate}");
-    // Without the comparison of two tickets, the rest is no invariant.
+    // Without the comparison of two tickets, the rest is not inductive.
     let cubes: Vec<&str> = certificate.split("\nnever").collect();
     let kept: Vec<&str> =
         cubes.iter().copied().filter(|c| c.matches("Mine[").count() < 2).collect();
@@ -352,8 +352,8 @@ transition leave (p) requires { At[p] = Critical } { At[p] := Idle; Serving := S
 /// A proof is found after some approximations were refuted; none of them is proposed again.
 #[test]
 fn what_was_refuted_is_not_proposed_again() {
-    // Of three atoms, two places together are as unreachable as far as instances tell; refuted,
-    // they are no longer proposed.
+    // Of three atoms, two places together seem unreachable in the instances; after a refutation
+    // they are not proposed again.
     let file = system(&MUTEX.replace("FENCE", "").replace(
         "PC[q] = Crit }\ntransition ask",
         "PC[q] = Crit && X[p] = True }\ntransition ask",
@@ -385,9 +385,9 @@ fn what_was_refuted_is_not_proposed_again() {
 
 #[test]
 fn a_cube_without_processes_is_judged_where_there_is_one() {
-    // With one process the run `set` is unsafe. Both certificates say that no process differs from
-    // `Turn`, which is true, and that `Bad` needs such a process, which seems to follow where a
-    // cube that names no process forgets that there is one.
+    // With one process the run `set` is unsafe. Both certificates state that no process differs
+    // from `Turn`, which is true, and that `Bad` needs such a process. This seems to follow if a
+    // cube without named processes does not imply that there is a process.
     let system = system(
         "var Turn : proc
 var Bad : bool
@@ -409,8 +409,8 @@ transition set () requires { Start = True } { Bad := True }
 
 #[test]
 fn a_case_is_split_on_a_fact_whose_symbols_the_cube_does_not_mention() {
-    // Before `lower`, `Flag` and `Sent` of `q` are open: that they differ is in one cube of the
-    // invariant, that they agree in another.
+    // Before `lower`, `Flag` and `Sent` of `q` are open: one cube of the invariant has them
+    // different, another one equal.
     let system = system(
         "type loc = A | B | C
 array Pc[proc] : loc
@@ -437,7 +437,7 @@ fn a_certificate_does_not_depend_on_the_number_of_threads() {
     ] {
         let system = system(text);
         let of = |count: usize| {
-            // However little there is to share.
+            // Even if there is little to distribute.
             let threads = Threads { count, from: Duration::ZERO };
             let outcome =
                 prove(&system, Options { threads, ..Options::default() }, &budget(60_000));
@@ -454,8 +454,8 @@ fn a_certificate_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn states_on_refuted_runs_refute_other_approximations() {
-    // Its instances are too large to be explored as far as a writer's second version: most
-    // approximations are refuted by what was learnt from those before.
+    // Its instances are too large to be explored up to a writer's second version: most
+    // approximations are refuted by states learnt from earlier ones.
     let system = system(include_str!("../../../specs/challenges/seqlock.cub"));
     let outcome =
         prove(&system, Options { work: Some(20_000), ..Options::default() }, &budget(60_000));
@@ -478,8 +478,8 @@ transition t2 ([p]) { PC[p] := Mode; Mode := case | X = True : B }",
     assert_eq!(word(&file, Memory::Tso).0, "unsafe");
 }
 
-/// Cases for one process say nothing of the others: there are not twice as many ways to come by
-/// each.
+/// Cases for one process do not mention the others, so they do not double the number of
+/// conjunctions for each of them.
 #[test]
 fn many_cases_of_one_process_are_verified() {
     let values: Vec<String> = (0..60).map(|i| format!("V{i}")).collect();
@@ -494,7 +494,7 @@ fn many_cases_of_one_process_are_verified() {
     assert_eq!(word(&system(&text), Memory::Tso).0, "safe");
 }
 
-/// What is unsafe speaks of nine processes: their choices are tried one by one, and the first is
+/// The unsafe claim mentions nine processes: their choices are tried one by one, and the first is
 /// right.
 #[test]
 fn nine_processes_are_unsafe_together() {
@@ -510,8 +510,8 @@ fn nine_processes_are_unsafe_together() {
     assert_eq!((verdict, steps), ("unsafe", 9));
 }
 
-/// No cube that a step back gives says that two processes have two numbers: that follows from two
-/// of its atoms, or from how they compare.
+/// No pre-image states that two processes have two numbers: that follows from two of its atoms, or
+/// from their order.
 #[test]
 fn locks_with_tickets_are_safe() {
     let system = system(include_str!("../../../specs/challenges/ticket.cub"));

@@ -1,9 +1,8 @@
-//! Proofs of random systems against the explicit machine for small numbers of processes, under both
-//! memory models. A failure prints the seed and the system; `MU_CHECK_SEED=n` replays one and
-//! prints it. `MU_CHECK_RUNS=n` makes more of the ignored test, from `MU_CHECK_FIRST` on, under
-//! `MU_CHECK_MEMORY` (`sc`, `tso`, both unless told), and `MU_CHECK_PEER=PROGRAM` asks another
-//! prover too, which is called as `PROGRAM -nocolor -quiet [-model SC] FILE` and says `SAFE` or
-//! `UNSAFE`.
+//! Tests of proofs of random systems against the explicit machine for small numbers of processes,
+//! under both memory models. A failure prints the seed and the system; `MU_CHECK_SEED=n` replays
+//! one and prints it. `MU_CHECK_RUNS=n` sets the number for the ignored test, from `MU_CHECK_FIRST`
+//! on, under `MU_CHECK_MEMORY` (`sc`, `tso`; default both). `MU_CHECK_PEER=PROGRAM` also runs
+//! another prover, as `PROGRAM -nocolor -quiet [-model SC] FILE`, which prints `SAFE` or `UNSAFE`.
 
 use mu_base::limits::Budget;
 use mu_base::random::Random;
@@ -16,7 +15,7 @@ use mu_prove::{Options, Verdict, Why, prove};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How much work a proof may be: less than a second, and the same on every machine.
+/// The work limit of a proof: less than a second, and the same on every machine.
 const WORK: u64 = 30_000;
 
 fn options(memory: Memory) -> Options {
@@ -28,26 +27,26 @@ struct Counts {
     safe: usize,
     bad: usize,
     unknown: Vec<u64>,
-    /// Of these, the machine with a small number of processes finds a run.
+    /// Among these, the machine with a small number of processes finds a run.
     missed: usize,
-    /// Instances of systems said to be safe that the machine has searched to the end.
+    /// Number of completely searched instances of systems with the verdict safe.
     complete: usize,
-    /// Proofs that the verifier refused: honest, but the prover or the verifier falls short.
+    /// Proofs that the verifier rejected: sound, but the prover or the verifier is too weak.
     unverified: Vec<String>,
     peer_same: usize,
     peer_open: usize,
     peer_other: Vec<String>,
 }
 
-/// Whether the machine of so many processes reaches an unsafe state, and whether it has seen all
-/// states.
+/// Returns whether the machine of `n` processes reaches an unsafe state, and whether all states
+/// were visited.
 fn machine(system: &System, memory: Memory, n: u32, most: usize) -> Option<(bool, bool)> {
     let machine = mu_prove::replay::machine(system, memory, n, None).ok()?;
     let reach = machine.reach(most, true, &Budget::default()).ok()?;
     Some((reach.violation.is_some(), reach.states.len() < most))
 }
 
-/// One system under one memory model.
+/// Compares one system under one memory model.
 fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, counts: &mut Counts) {
     let Ok(system) = mu_cubicle::check(made) else { return };
     let outcome = prove(&system, options(memory), &Budget::default());
@@ -65,7 +64,7 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
             }
             "SAFE"
         }
-        // The machine has done the run: nothing is left to compare.
+        // The machine has executed the run, so nothing remains to compare.
         Verdict::Unsafe(_) => {
             counts.bad += 1;
             "UNSAFE"
@@ -95,7 +94,7 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
     }
 }
 
-/// What another prover says within two seconds.
+/// Returns the verdict of another prover within two seconds.
 fn peer(program: &str, made: &File, memory: Memory) -> Option<&'static str> {
     let folder = tempfile::tempdir().ok()?;
     let path = folder.path().join("random.cub");
@@ -144,7 +143,7 @@ fn random_systems_agree_with_the_machine() {
     }
 }
 
-/// A system of any shape.
+/// Generates a system of any shape.
 fn generated(seed: u64, memory: Memory) -> File {
     let mut random = Random::new(seed);
     let mut flag = || random.chance(2, 3);
@@ -177,8 +176,8 @@ fn invariants_whose_cubes_share_few_symbols_are_verified() {
 
 #[test]
 fn what_a_step_leaves_open_is_nothing_that_is_assumed_never_to_be() {
-    // `Pc[q] := .`, and `Pc` is assumed to be the same of all: the machine once let the open cell
-    // be another value at the end.
+    // `Pc[q] := .`, and `Pc` is assumed to be equal for all: the machine once gave the open cell
+    // another value at the end.
     let mut counts = Counts::default();
     compare(22414, &generated(22414, Memory::Sc), Memory::Sc, 4, 4000, &mut counts);
     assert_eq!((counts.safe, counts.complete > 2), (1, true), "{counts:?}");
@@ -186,8 +185,8 @@ fn what_a_step_leaves_open_is_nothing_that_is_assumed_never_to_be() {
 
 #[test]
 fn invariants_of_shared_stages_are_verified() {
-    // A cube without a shared stage is no place for that of the invariant's cubes (the first); in
-    // one that has it, each process has a view of it (the others).
+    // A shared stage of an invariant's cube cannot be mapped to a cube without one (the first); in
+    // a cube with one, each process has a view of it (the others).
     for seed in [16551, 4938, 6397] {
         let system = mu_cubicle::check(&generated(seed, Memory::Tso)).unwrap();
         let verdict = prove(&system, options(Memory::Tso), &Budget::default()).verdict;

@@ -1,4 +1,4 @@
-//! Shared work gives what one thread does.
+//! Tests that the parallel map gives the results of one thread.
 
 use mu_prove::share::{map, until};
 

@@ -1,4 +1,4 @@
-//! The trie of sets against a scan of them.
+//! Comparison of the set trie with a linear scan.
 
 use mu_base::random::Random;
 use mu_prove::trie::{Bits, Trie};
@@ -7,7 +7,7 @@ use mu_prove::trie::{Bits, Trie};
 fn queries_find_what_a_scan_finds() {
     for seed in 0..200 {
         let mut random = Random::new(seed);
-        // Few numbers, so that sets are inside each other; the ends of words among them.
+        // Few numbers, so that sets include each other; the boundaries of words are among them.
         let numbers = [0u32, 1, 63, 64, 130, 191, 192, 255];
         let mut set = |most: usize| {
             let mut bits: Bits = [0; 4];

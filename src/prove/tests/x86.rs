@@ -1,5 +1,5 @@
-//! The x86 programs of specs/x86 proved for any number of threads, or refuted with a run that the
-//! machine does: the rows of x86-tso-programs' table.
+//! Tests of the x86 programs of specs/x86: proofs for any number of threads, or refutations with a
+//! run of the machine, for the rows of x86-tso-programs' table.
 
 use mu_base::SourceId;
 use mu_base::limits::{Budget, Limits};
@@ -12,7 +12,7 @@ use std::time::Duration;
 fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
     let split = Options { split_xchg: true, ..Options::default() };
     let plain = Options::default();
-    // Program (`unlocked`: without the prefix), and the length of the shortest run where there is
+    // Program (`unlocked`: without the prefix), and the length of the shortest run, if there is
     // one.
     let rows = [
         ("mutex_xchg.asm", split, Some(10)),
@@ -26,8 +26,8 @@ fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
     rows.into_iter().for_each(|(name, options, length)| check(name, options, length));
 }
 
-/// What is exchanged is 0 or 1, so that the parity tells the two: jumping on the wrong one lets
-/// threads in when the lock is taken.
+/// The exchanged value is 0 or 1, so the parity distinguishes the two: jumping on the wrong one
+/// lets threads in while the lock is taken.
 #[test]
 fn jumps_on_parity_are_proved_and_refuted_for_any_number_of_threads() {
     check("mutex_xchg.asm jne jnp", Options::default(), None);
@@ -40,7 +40,7 @@ fn the_barrier_of_several_rounds_is_proved_for_any_number_of_threads() {
     check("barrier_multiple.asm", Options::default(), None);
 }
 
-/// The verdict of a row, and that its run is no shorter than the shortest.
+/// Checks the verdict of a row, and that its run is not shorter than the shortest one.
 fn check(name: &str, options: Options, length: Option<usize>) {
     let file = name.split(' ').next().unwrap_or(name);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/x86").join(file);
@@ -59,7 +59,7 @@ fn check(name: &str, options: Options, length: Option<usize>) {
         .unwrap_or_else(|d| panic!("{name}: {}", d));
     let budget =
         Budget::new(Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() });
-    // Words that count without bound take 2^32 steps to wrap: the search ends before, and a few
+    // Words that count without bound wrap after 2^32 steps: the search ends before, and a few
     // processes are searched.
     let limited = mu_prove::Options { work: Some(100_000), ..mu_prove::Options::default() };
     match (prove(&system, limited, &budget).verdict, length) {

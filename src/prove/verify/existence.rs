@@ -1,26 +1,26 @@
-//! Whether some number of processes has an initial state, by the verifier's own logic.
+//! Existence of an initial state for some number of processes, by the verifier's own logic.
 //!
-//! The machine defines initial states: cells of processes hold one of `1, .., n`; if no state
+//! The machine defines initial states: cells of processes contain one of `1, .., n`; if no state
 //! satisfies `init` then, also one further process, the same in all cells and after all others in
-//! the order. States that an `invariant` describes are left out.
+//! the order. States of an `invariant` are excluded.
 //!
-//! Where no array of processes is mentioned, a state stays one if only the constants and the
-//! processes that variables hold are left, so as many numbers decide the question. Cost: the
-//! instances of `init` for a few numbers.
+//! If no array over processes is mentioned, a state remains one after restriction to the constants
+//! and the processes in variables, so that many numbers decide the question. Cost: the instances of
+//! `init` for a few numbers.
 
 use super::logic::{self, Cell, Fact, Kind, OTHER, Point, Set, only};
 use super::{Reader, Refused, Verifier, choices};
 use mu_cubicle::system::Proc;
 
-/// Further numbers of processes that are tried for an initial state where an array of processes is
-/// mentioned. If none of them has one, larger numbers stay undecided.
+/// Number of further sizes that are tried for an initial state if an array over processes is
+/// mentioned. If none of them has one, larger numbers are undecided.
 const MORE_SIZES: usize = 3;
 
-/// Conjunctions, of which one holds, for each of several instances.
+/// Conjunctions, one of which holds, for each of several instances.
 type Instances = Vec<Vec<Vec<Fact>>>;
 
 impl Verifier<'_> {
-    /// Rejects a system of which no number of processes has an initial state.
+    /// Rejects a system without an initial state for any number of processes.
     pub(super) fn expect_initial_state(&self) -> Result<(), Refused> {
         let least = self.system.fixed.max(1) as usize;
         let assumed = self.system.invariants.iter().map(|c| c.params.len()).max().unwrap_or(0);
@@ -39,7 +39,7 @@ impl Verifier<'_> {
             Refused::NoInitialStateUpTo(bound)
         })
     }
-    /// The cells of processes that instances mention.
+    /// Returns the cells of processes that instances mention.
     fn holders(&self, instances: &Instances) -> Vec<Cell> {
         let facts = instances.iter().flatten().flatten();
         let mut found: Vec<Cell> = facts
@@ -50,8 +50,8 @@ impl Verifier<'_> {
         found.dedup();
         found
     }
-    /// What the invariants of the file leave: of each, for all different processes, one fact does
-    /// not hold.
+    /// Returns the conditions of the file's invariants: of each, for all distinct processes, one
+    /// fact is false.
     fn excluded(&self, named: usize) -> Instances {
         let mut found = Vec::new();
         for claim in &self.system.invariants {
@@ -80,7 +80,7 @@ impl Verifier<'_> {
         }
         found
     }
-    /// False if the machine of exactly so many processes has no initial state.
+    /// False if the machine of exactly this number of processes has no initial state.
     fn has_initial_state(&self, named: usize) -> bool {
         let (instances, excluded) = (self.initial(named), self.excluded(named));
         let all = [instances.as_slice(), &excluded].concat();

@@ -1,8 +1,7 @@
-//! Whether a cube is inside another: whether the other's processes can be named by the cube's, and
-//! its stages placed at stages of the cube in their order or *now*, so that every fact of the other
-//! follows. Processes are named one by one, those of which most is said first, and each fact is
-//! judged as soon as it can be. What a fact comes to is remembered for the cube, since instances
-//! share most of their facts.
+//! Inclusion of a cube in another one: the other's processes are mapped to the cube's, and its
+//! stages to stages of the cube in order or to *now*, so that every fact of the other follows.
+//! Processes are mapped one by one, the most constrained first, and each fact is decided as soon as
+//! possible. Decisions of facts are cached for the cube, since instances share most of their facts.
 
 use super::logic::{
     Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell,
@@ -10,15 +9,15 @@ use super::logic::{
 use super::{Never, Verifier};
 use std::collections::HashMap;
 
-/// Where stages are placed: at stages, or now.
+/// The images of stages: stages, or now.
 pub(super) type Places = Vec<((u8, u8), Option<u8>)>;
 
-/// A cube of the certificate made ready to be matched.
+/// A cube of the certificate prepared for matching.
 pub(super) struct Plan {
-    /// The order in which processes are named, after the fixed ones.
+    /// The order in which processes are mapped, after the fixed ones.
     order: Vec<u8>,
-    /// Facts without stages that can be judged once so many of the order have names; those at
-    /// stages at the end.
+    /// For each number of mapped processes: the facts without stages that can then be decided;
+    /// last, those at stages.
     steps: Vec<Vec<usize>>,
     staged: Vec<usize>,
     views: Vec<(u8, u8)>,
@@ -26,11 +25,11 @@ pub(super) struct Plan {
     pub(super) symbols: Vec<usize>,
     /// The symbols that each fact mentions.
     mentions: Vec<Vec<usize>>,
-    /// What some cell of a symbol must be known to hold.
+    /// The values that some cell of a symbol must be known to have.
     wanted: Vec<(usize, Set)>,
 }
 
-/// The symbols that facts mention.
+/// Returns the symbols that facts mention.
 pub(super) fn symbols(facts: &[Fact]) -> Vec<usize> {
     let mut found: Vec<usize> = facts.iter().flat_map(cells).map(|c| c.symbol()).collect();
     found.sort_unstable();
@@ -38,8 +37,8 @@ pub(super) fn symbols(facts: &[Fact]) -> Vec<usize> {
     found
 }
 
-/// The processes that must have names before the fact can be judged: a set of processes that tells
-/// apart named ones needs all of them.
+/// Returns the processes that must be mapped before the fact can be decided: a set of processes
+/// that distinguishes named ones needs all of them.
 fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
     let mut found = cells(fact)
         .iter()
@@ -63,7 +62,7 @@ fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
 }
 
 impl Plan {
-    /// Makes the cube ready.
+    /// Prepares the cube.
     pub(super) fn new(kinds: &[Kind], fixed: usize, cube: &Never) -> Plan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
         let mut order: Vec<u8> = (fixed as u8..cube.named as u8).collect();
@@ -95,7 +94,7 @@ impl Plan {
     }
 }
 
-/// What is known of a fact.
+/// The truth of a fact.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Truth {
     Yes,
@@ -110,19 +109,20 @@ pub(super) struct Target<'a> {
     world: World<'a>,
     domains: Domains,
     cells: Vec<Cell>,
-    /// Cells that equalities or differences join with others.
+    /// Cells that equalities or differences relate to others.
     joined: Vec<Cell>,
     stages: Vec<Vec<u8>>,
     judged: HashMap<Fact, Truth>,
-    /// What the best instance so far asks beyond the cube, and how many facts one may ask.
+    /// The facts of the best instance so far that do not follow, and the largest number of such
+    /// facts.
     best: Option<Vec<Fact>>,
     most: usize,
-    /// The facts that an instance asks alone, if they are wanted.
+    /// Facts that are the only one of some instance that does not follow, if they are collected.
     single: Option<Vec<Fact>>,
 }
 
 impl<'a> Target<'a> {
-    /// Makes a cube with a named process ready; `None` if its facts contradict each other.
+    /// Prepares a cube with a named process; `None` if its facts are contradictory.
     pub(super) fn new(verifier: &'a Verifier<'a>, cube: &'a Never) -> Option<Target<'a>> {
         let world = verifier.world(cube.named);
         if verifier.contradicts(cube.named, &cube.facts) {
@@ -155,12 +155,12 @@ impl<'a> Target<'a> {
             single: None,
         })
     }
-    /// Whether it mentions each of the symbols.
+    /// True if it mentions each of the symbols.
     pub(super) fn mentions(&self, symbols: &[usize]) -> bool {
         symbols.iter().all(|s| self.cells.binary_search_by_key(s, |c| c.symbol()).is_ok())
     }
-    /// How many facts of the plan's cube have symbols that it does not mention: such a fact never
-    /// follows.
+    /// Returns the number of facts of the plan's cube with symbols that it does not mention: such a
+    /// fact never follows.
     pub(super) fn lacks(&self, plan: &Plan) -> usize {
         if self.mentions(&plan.symbols) {
             0
@@ -168,7 +168,7 @@ impl<'a> Target<'a> {
             plan.mentions.iter().filter(|m| !self.mentions(m)).count()
         }
     }
-    /// Whether each fact about values that the plan wants can follow for some cell.
+    /// True if each fact about values that the plan requires may follow for some cell.
     pub(super) fn may_hold(&self, plan: &Plan) -> bool {
         plan.wanted.iter().all(|(symbol, set)| {
             self.cells
@@ -176,8 +176,8 @@ impl<'a> Target<'a> {
                 .any(|c| c.symbol() == *symbol && self.world.held(&self.domains, c) & !set == 0)
         })
     }
-    /// The instance of the cube of which the fewest facts, at most `most`, do not follow, and none
-    /// is contradicted: these facts.
+    /// Returns the instance with the fewest facts, at most `most`, that do not follow, and without
+    /// contradicted facts: these facts.
     pub(super) fn closest(&mut self, inner: &Never, plan: &Plan, most: usize) -> Option<Vec<Fact>> {
         if inner.named > self.cube.named {
             return None;
@@ -188,7 +188,8 @@ impl<'a> Target<'a> {
         self.name(inner, plan, 0, &mut names, &mut Vec::new());
         self.best.take()
     }
-    /// The facts that some instance of the cube asks alone: where one holds, the target is inside.
+    /// Returns the facts that are the only one of some instance that does not follow: if one of
+    /// them holds, the target is inside.
     pub(super) fn singles(&mut self, inner: &Never, plan: &Plan) -> Vec<Fact> {
         self.single = Some(Vec::new());
         self.closest(inner, plan, 1);
@@ -197,7 +198,7 @@ impl<'a> Target<'a> {
     fn is_done(&self) -> bool {
         self.best.as_ref().is_some_and(Vec::is_empty)
     }
-    /// Judges the facts that can be judged now, then names the next process.
+    /// Decides the facts that can be decided now, then maps the next process.
     fn name(
         &mut self,
         inner: &Never,
@@ -227,7 +228,7 @@ impl<'a> Target<'a> {
         }
         open.truncate(before);
     }
-    /// Places the stages of the inner cube one by one: at stages of the cube in the same order, or
+    /// Maps the stages of the inner cube one by one: to stages of the cube in the same order, or to
     /// now.
     fn place(
         &mut self,
@@ -261,8 +262,8 @@ impl<'a> Target<'a> {
         let shared = places.iter().find(|x| x.0.1 == JOINT && view.1 == JOINT).map(|x| x.1);
         let options: Vec<Option<u8>> =
             if view.1 == JOINT && plan.views.iter().any(|v| v.0 != view.0) {
-                // The moment at which the run ends is that of the cube, if there is one, or now.
-                // Any process has a view of that moment.
+                // The end of the run is that of the cube, if there is one, or now. Any process has
+                // a view of that moment.
                 let shares = self.stages.iter().any(|s| s.contains(&JOINT));
                 shares.then_some(Some(JOINT)).into_iter().chain([None]).collect()
             } else {
@@ -281,7 +282,8 @@ impl<'a> Target<'a> {
             }
         }
     }
-    /// Judges facts of the inner cube; false if one is contradicted, or too many do not follow.
+    /// Decides facts of the inner cube. Returns false if one is contradicted, or too many do not
+    /// follow.
     fn admits(
         &mut self,
         inner: &Never,
@@ -298,7 +300,7 @@ impl<'a> Target<'a> {
                 Truth::No => return false,
                 Truth::Open => open.push(fact),
             }
-            // The best so far is to be improved upon.
+            // Only better instances are relevant.
             if open.len() > self.most {
                 return false;
             }
@@ -316,7 +318,7 @@ impl<'a> Target<'a> {
                     return Truth::No;
                 }
                 if !self.joined.contains(c) {
-                    // Nothing but its own domain speaks of the cell.
+                    // Only its own domain constrains the cell.
                     return Truth::Open;
                 }
             }
@@ -366,14 +368,14 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether the moment at which the run ends is placed so that no stage is later. (Where one process
-/// alone has stages, their order sees to that.)
+/// True if no stage is after the image of the end of the run. (If only one process has stages,
+/// their order implies that.)
 pub(super) fn ends_last(places: &Places) -> bool {
     let ends = places.iter().any(|p| p.0.1 == JOINT && p.1.is_some());
     !ends || places.iter().all(|p| p.1.is_some())
 }
 
-/// The fact with processes named and stages placed, in a cube of so many processes.
+/// Maps the processes and stages of a fact, in a cube of `named` processes.
 pub(super) fn instance(
     kinds: &[Kind],
     fact: &Fact,

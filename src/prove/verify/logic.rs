@@ -1,45 +1,45 @@
-//! The verifier's own logic: conjunctions over distinct processes, and whether they contradict
-//! themselves. Plain and complete where it ends: domains as sets of bits, equalities and orders by
+//! The verifier's own logic: consistency of conjunctions over distinct processes. Simple, and
+//! complete when it terminates within its budget: domains as sets of bits, equalities and orders by
 //! trying values, arithmetic ([`super::sums`]) by elimination. Nothing here is shared with the
 //! prover.
 //!
-//! Cost: exponential in what must be split; certificates ask small questions. A question that is
-//! too large is answered *no contradiction*, so that a certificate is refused, not accepted.
+//! Cost: exponential in the necessary splits; certificates need only small queries. A query that is
+//! too large gets the answer *no contradiction*, so that a certificate is rejected, not accepted.
 
 use super::sums::{Sum, unbalanced};
 
-/// A process that no name stands for, among the values of a cell.
+/// In values of a cell: a process without a name.
 pub const OTHER: u32 = 127;
 /// The stage that processes share.
 pub const JOINT: u8 = 254;
 const MOST_SPLITS: u32 = 3000;
-/// Fills what a cell with fewer indices does not have.
+/// The padding of indices.
 const NO_INDEX: u8 = 255;
 
-/// A set of values: numbers of constructors in their type, or processes and [`OTHER`].
+/// A set of values: indices of constructors in their type, or processes and [`OTHER`].
 pub type Set = u128;
 
-/// The set of one value.
+/// Returns the set of one value.
 pub fn only(value: u32) -> Set {
     1 << value
 }
 
-/// The values of a set, ascending.
+/// Returns the values of a set, ascending.
 pub fn members(set: Set) -> impl DoubleEndedIterator<Item = u32> {
     (0..128).filter(move |v| set & only(*v) != 0)
 }
 
-/// A cell, as seen by a process at a stage, or now.
+/// A cell, in the view of a process at a stage, or now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cell {
     symbol: u32,
     args: [u8; 3],
-    /// Who looks, and at which stage.
+    /// The process and stage of the view.
     pub look: Option<(u8, u8)>,
 }
 
 impl Cell {
-    /// A cell with at most three indices.
+    /// Creates a cell with at most three indices.
     pub fn new(symbol: usize, args: impl IntoIterator<Item = u8>, look: Option<(u8, u8)>) -> Cell {
         let mut cell = Cell { symbol: symbol as u32, args: [NO_INDEX; 3], look };
         for (to, from) in cell.args.iter_mut().zip(args) {
@@ -55,41 +55,41 @@ impl Cell {
     pub fn args(&self) -> impl Iterator<Item = u8> {
         self.args.into_iter().take_while(|a| *a != NO_INDEX)
     }
-    /// The same cell with other indices.
+    /// Returns the cell with other indices.
     #[must_use]
     pub fn renamed(&self, to: impl Fn(u8) -> u8) -> Cell {
         Cell { args: self.args.map(|a| if a == NO_INDEX { a } else { to(a) }), ..*self }
     }
-    /// The same cell as it is seen otherwise.
+    /// Returns the cell in another view.
     #[must_use]
     pub fn seen(&self, look: Option<(u8, u8)>) -> Cell {
         Cell { look, ..*self }
     }
 }
 
-/// A process: named, or what a cell holds.
+/// A process: named, or the content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Point {
-    /// The process of the number.
+    /// The named process.
     Named(u8),
-    /// What the cell holds.
+    /// The content of the cell.
     Held(Cell),
 }
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fact {
-    /// The cell holds one of the values.
+    /// The cell contains one of the values.
     Among(Cell, Set),
-    /// Two cells hold the same, or do not.
+    /// Two cells are equal, or different.
     Twins(Cell, Cell, bool),
-    /// The first process is before the second, strictly or not.
+    /// The first process precedes the second, strictly or not.
     Ahead(Point, Point, bool),
     /// A sum of cells with factors and a constant compares with zero.
     Sum(Sum),
-    /// The process has seen all its writes at the stage.
+    /// All writes of the process are in memory at the stage.
     Fence(u8, u8),
-    /// Nothing: it never holds.
+    /// Never holds.
     Never,
 }
 
@@ -98,9 +98,9 @@ pub enum Fact {
 pub enum Kind {
     /// Processes.
     Process,
-    /// An enumeration of so many values.
+    /// An enumeration with this number of values.
     Values(u32),
-    /// Only equality is known.
+    /// Values with equality only.
     Opaque,
     /// Integers.
     Integer,
@@ -108,20 +108,20 @@ pub enum Kind {
     Real,
 }
 
-/// What is fixed while one question is answered.
+/// The context of a query.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// The kinds of symbols.
     pub kinds: &'a [Kind],
-    /// How many processes have names; the first `fixed` are `#1`, `#2`, ..
+    /// Number of named processes; the first `fixed` are `#1`, `#2`, ..
     pub named: usize,
-    /// How many of the names are constants.
+    /// Number of names that are constants.
     pub fixed: usize,
-    /// Whether there are no other processes.
+    /// True if there are no other processes.
     pub closed: bool,
 }
 
-/// The values that remain for cells; those that are not listed may hold any.
+/// The remaining values of cells; unlisted cells may have any.
 #[derive(Clone, Default)]
 pub struct Domains(Vec<(Cell, Set)>);
 
@@ -129,7 +129,7 @@ impl Domains {
     fn get(&self, cell: &Cell) -> Option<Set> {
         self.0.iter().find(|d| d.0 == *cell).map(|d| d.1)
     }
-    /// Intersects; whether that changed anything.
+    /// Intersects. Returns true if that changed anything.
     fn narrow(&mut self, world: World<'_>, cell: &Cell, set: Set) -> bool {
         match self.0.iter_mut().find(|d| d.0 == *cell) {
             Some(d) => {
@@ -150,7 +150,7 @@ impl Domains {
 }
 
 impl World<'_> {
-    /// All values of a cell.
+    /// Returns all values of a cell.
     pub fn all(&self, cell: &Cell) -> Set {
         match self.kinds.get(cell.symbol()) {
             Some(Kind::Values(n)) => only(*n) - 1,
@@ -162,19 +162,19 @@ impl World<'_> {
     fn is_discrete(&self, cell: &Cell) -> bool {
         matches!(self.kinds.get(cell.symbol()), Some(Kind::Process | Kind::Values(_)))
     }
-    /// Whether the cell holds an integer.
+    /// True if the cell is an integer.
     pub fn is_integer(&self, cell: &Cell) -> bool {
         self.kinds.get(cell.symbol()) == Some(&Kind::Integer)
     }
-    /// The values that a cell may hold.
+    /// Returns the possible values of a cell.
     pub fn held(&self, domains: &Domains, cell: &Cell) -> Set {
         domains.get(cell).unwrap_or_else(|| self.all(cell))
     }
-    /// The one process that the set holds, if it has a name.
+    /// Returns the set if it contains one process, which has a name.
     fn single(&self, set: Set) -> Option<Set> {
         (set.is_power_of_two() && set != only(OTHER)).then_some(set)
     }
-    /// The opposite of a fact that is no fence.
+    /// Returns the negation of a fact other than a fence.
     pub fn opposite(&self, fact: &Fact) -> Fact {
         match fact {
             Fact::Among(c, set) => Fact::Among(*c, self.all(c) & !set),
@@ -184,7 +184,7 @@ impl World<'_> {
             Fact::Fence(..) | Fact::Never => Fact::Never,
         }
     }
-    /// Whether the facts contradict each other. *No* may be wrong, *yes* is not.
+    /// True if the facts contradict each other. *No* may be wrong, *yes* is not.
     pub fn contradicts(&self, facts: &[Fact]) -> bool {
         let mut budget = MOST_SPLITS;
         match self.domains(facts) {
@@ -197,7 +197,7 @@ impl World<'_> {
         if domains.is_empty() {
             return true;
         }
-        // The cell with the fewest values that takes part in a difference or an order.
+        // The cell with the fewest values that occurs in a difference or an order.
         let mut open: Option<(u32, Cell)> = None;
         let mut offer = |c: &Cell| {
             let size = self.held(&domains, c).count_ones();
@@ -240,11 +240,11 @@ impl World<'_> {
             self.search(facts, next, budget)
         })
     }
-    /// The processes without a name, as values of the cell: two cells may hold different ones.
+    /// Returns the unnamed processes, as values of the cell: two cells may contain different ones.
     fn unnamed(&self, cell: &Cell) -> Set {
         if self.kinds.get(cell.symbol()) == Some(&Kind::Process) { only(OTHER) } else { 0 }
     }
-    /// The values that the facts leave for each cell; `None` if some cell has none.
+    /// Returns the values that the facts allow for each cell; `None` if some cell has none.
     pub fn domains(&self, facts: &[Fact]) -> Option<Domains> {
         let mut domains = Domains::default();
         for f in facts {
@@ -259,8 +259,8 @@ impl World<'_> {
         self.spread(facts, &mut domains);
         (!domains.is_empty()).then_some(domains)
     }
-    /// Equalities give both sides what both may hold, differences strike single values out, until
-    /// nothing changes.
+    /// Propagates to the fixed point: equalities intersect the values of both sides, differences
+    /// remove single values.
     fn spread(&self, facts: &[Fact], domains: &mut Domains) {
         loop {
             let mut changed = false;
@@ -291,12 +291,12 @@ impl World<'_> {
             }
         }
     }
-    /// Whether the order of processes has a cycle; every cell in it has one value.
+    /// True if the order of processes has a cycle; every cell in it has one value.
     fn disordered(&self, facts: &[Fact], domains: &Domains) -> bool {
         if !facts.iter().any(|f| matches!(f, Fact::Ahead(..))) {
             return false;
         }
-        // Nodes: named processes, then the cells that hold an unnamed one.
+        // Nodes: named processes, then the cells with an unnamed one.
         let mut held: Vec<Cell> = Vec::new();
         let mut node = |p: &Point| match p {
             Point::Named(n) => usize::from(*n),
@@ -329,7 +329,7 @@ impl World<'_> {
         }
         let count = self.named + held.len();
         edges.extend((0..self.fixed).flat_map(|i| (i + 1..count).map(move |j| (i, j, true))));
-        // How one node comes before another: not, perhaps at the same place, strictly.
+        // The relation of two nodes: none, at or before, strictly before.
         let mut reach = vec![0u8; count * count];
         for (x, y, strict) in edges {
             let r = &mut reach[x * count + y];
@@ -347,7 +347,7 @@ impl World<'_> {
         }
         (0..count).any(|x| reach[x * count + x] == 2)
     }
-    /// Facts that follow without the cell, which is forgotten: it stands for any value.
+    /// Returns facts that follow without the cell, which is eliminated as an arbitrary value.
     pub fn without(&self, facts: Vec<Fact>, cell: &Cell) -> Vec<Fact> {
         let (with, mut rest): (Vec<Fact>, Vec<Fact>) =
             facts.into_iter().partition(|f| cells(f).contains(cell));
@@ -370,7 +370,7 @@ impl World<'_> {
     }
 }
 
-/// Whether equalities join cells that must differ.
+/// True if equalities identify cells that must differ.
 fn unequal(facts: &[Fact]) -> bool {
     if facts.iter().all(|f| !matches!(f, Fact::Twins(_, _, false))) {
         return false;
@@ -388,7 +388,7 @@ fn unequal(facts: &[Fact]) -> bool {
     facts.iter().any(|f| matches!(f, Fact::Twins(a, b, false) if a == b || groups.iter().any(|g| g.contains(a) && g.contains(b))))
 }
 
-/// The cells of a fact.
+/// Returns the cells of a fact.
 pub fn cells(fact: &Fact) -> Vec<Cell> {
     match fact {
         Fact::Among(c, _) => vec![*c],
@@ -402,7 +402,7 @@ pub fn cells(fact: &Fact) -> Vec<Cell> {
     }
 }
 
-/// The stages that a fact mentions.
+/// Returns the stages that a fact mentions.
 pub fn looks(fact: &Fact) -> Vec<(u8, u8)> {
     match fact {
         Fact::Fence(p, s) => vec![(*p, *s)],
@@ -410,7 +410,7 @@ pub fn looks(fact: &Fact) -> Vec<(u8, u8)> {
     }
 }
 
-/// The fact with each cell replaced.
+/// Replaces each cell of a fact.
 pub fn recell(fact: &Fact, to: &dyn Fn(&Cell) -> Cell) -> Fact {
     match fact {
         Fact::Among(c, set) => Fact::Among(to(c), *set),

@@ -1,18 +1,19 @@
-//! The verifier: checks that a certificate is an inductive invariant that excludes what is unsafe.
-//! Code apart from the prover: it shares the typed system and the form of certificates, has its own
-//! reading of both, its own steps backward ([`step`]) and its own decisions ([`logic`]).
+//! Verifier: checks that a certificate is an inductive invariant that excludes the unsafe states.
+//! Its code is independent of the prover: it shares the typed system and the format of
+//! certificates, but has its own parsers for both, its own backward steps ([`step`]) and its own
+//! decisions ([`logic`]).
 //!
 //! - *Safety*: every unsafe cube is inside the cubes of the certificate.
-//! - *Consecution*: from outside, no transition leads into a cube. For each cube, transition and
-//!   choice of processes, what must hold before is inside the cubes of the certificate, or of the
-//!   file's `invariant`s, which are assumed (under total store order, those that speak of one
-//!   process or of what never changes: others may hold in states that only the reduction has).
+//! - *Consecution*: no transition leads from outside into a cube. For each cube, transition and
+//!   choice of processes, the pre-image is inside the cubes of the certificate, or of the file's
+//!   assumed `invariant`s (under total store order, only those that concern one process or
+//!   constants: others may hold in states that only the reduction has).
 //! - *Initiation*: no initial state is in a cube.
 //!
-//! Inside: for some instance of a cube all facts follow; otherwise where a fact holds that an
-//! instance asks alone it is inside, and what is left is asked; otherwise a case is split on a fact
-//! of an instance and both halves are asked. Every answer that is not found refuses the
-//! certificate.
+//! Inclusion: all facts of some instance of a cube follow. Otherwise, if a fact is the only one of
+//! an instance that does not follow, the cube is inside where the fact holds, and the rest is
+//! checked. Otherwise a case is split on a fact of an instance and both halves are checked. Every
+//! undecided query rejects the certificate.
 
 mod existence;
 mod inside;
@@ -32,65 +33,65 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use step::{Reader, Step, wider};
 
 const MOST_CASES: u32 = 12;
-/// Most facts that may be open of an instance on which a case is split.
+/// Largest number of open facts of an instance on which a case is split.
 const MOST_OPEN: usize = 3;
-/// Most parameters of a transition, a claim or `init`; with 60 names in a cube of the certificate
-/// they fit a set.
+/// Largest number of parameters of a transition, a claim or `init`; with 60 names in a cube of the
+/// certificate, their processes can be represented as a set.
 const MOST_PARAMETERS: usize = 60;
-/// Of more processes a cell may hold one that has no name.
+/// With more processes a cell may contain an unnamed one.
 const MOST_CLOSED: usize = 24;
-/// More threads share no questions.
+/// Largest number of threads.
 const MOST_THREADS: usize = 64;
-/// Fewer pairs of a cube and a transition than these are not shared among threads.
+/// With fewer pairs of a cube and a transition, queries are not distributed over threads.
 const FEW_PAIRS: usize = 200;
 
-/// A cube that no reachable state is in.
+/// A cube that contains no reachable state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Never {
-    /// How many processes it names, `#1`, `#2`, .. among them.
+    /// Number of named processes, including `#1`, `#2`, ..
     pub named: usize,
-    /// What holds of them.
+    /// The conditions on them.
     pub facts: Vec<Fact>,
 }
 
 /// A certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// Whether it is for total store order.
+    /// True if it is for total store order.
     pub tso: bool,
     /// The cubes.
     pub cubes: Vec<Never>,
 }
 
-/// How often what was asked.
+/// Statistics of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Cubes.
+    /// Number of cubes.
     pub cubes: usize,
-    /// Cubes compared with the initial states.
+    /// Number of cubes compared with the initial states.
     pub initiation: usize,
-    /// Cubes before a step, asked whether they are inside.
+    /// Number of pre-images checked for inclusion.
     pub consecution: usize,
-    /// Unsafe cubes, asked whether they are inside.
+    /// Number of unsafe cubes checked for inclusion.
     pub safety: usize,
-    /// Questions whether a conjunction contradicts itself.
+    /// Number of consistency checks of conjunctions.
     pub decisions: u64,
 }
 
-/// Why a certificate is refused.
+/// The reason why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It cannot be read.
+    /// It is malformed.
     Unreadable(read::ReadError),
     /// The system has no proof under the memory model.
     Premise(Refusal),
     /// No state satisfies `init`, for any number of processes.
     NoInitialState,
-    /// No state of this number of processes or fewer satisfies `init`; more are not decided.
+    /// No state of up to this number of processes satisfies `init`; larger numbers are not decided.
     NoInitialStateUpTo(usize),
-    /// A cube, by number, holds an initial state, or it was not found that it does not.
+    /// The cube with this index contains an initial state, or that is undecided.
     Initiation(usize),
-    /// A step by a transition into a cube comes, perhaps, from outside.
+    /// A transition may lead from outside into a cube.
     Consecution {
         /// The cube.
         cube: usize,
@@ -99,7 +100,7 @@ pub enum Refused {
     },
     /// An unsafe cube is not inside.
     Safety(usize),
-    /// The system, or a number in it, is too large for the verifier: what.
+    /// The system, or a number in it, is too large for the verifier, with a description.
     TooLarge(&'static str),
     /// A limit.
     Stopped(Stop),
@@ -114,18 +115,18 @@ struct Verifier<'a> {
     cubes: Vec<Never>,
     plans: Vec<Plan>,
     asked: AtomicU64,
-    /// Most of these questions.
+    /// Limit on the number of consistency checks.
     most: u64,
-    /// Who share the questions.
+    /// Number of threads.
     threads: usize,
-    /// True if cells may hold a process beyond all that the file means.
+    /// True if cells may contain a process beyond all processes of the file.
     beyond: bool,
-    /// Whether a number did not fit; then no answer counts.
+    /// True if a number overflowed; then no answer counts.
     overflow: AtomicBool,
     budget: &'a Budget,
 }
 
-/// The kinds of the system's symbols.
+/// Returns the kinds of the system's symbols.
 pub fn kinds(system: &System) -> Vec<Kind> {
     let kind = |sort: TypeId| match sort {
         TypeId::PROC => Kind::Process,
@@ -137,7 +138,7 @@ pub fn kinds(system: &System) -> Vec<Kind> {
     system.symbols.iter().map(|s| kind(s.sort)).collect()
 }
 
-/// The certificate as text, read, with the assumptions of the file.
+/// Parses the certificate, and adds the assumptions of the file.
 fn prepare<'a>(
     system: &'a System,
     text: &str,
@@ -202,26 +203,29 @@ fn memory(tso: bool) -> Memory {
     if tso { Memory::Tso } else { Memory::Sc }
 }
 
-/// The memory model that the certificate is for.
+/// Returns the memory model of the certificate.
 ///
 /// # Errors
-/// The certificate cannot be read.
+///
+/// The certificate is malformed.
 pub fn memory_of(text: &str) -> Result<Memory, read::ReadError> {
     read::memory(text).map(memory)
 }
 
-/// Verifies a certificate, as text, for the system.
+/// Verifies a certificate for the system.
 ///
 /// # Errors
-/// What the certificate fails to show.
+///
+/// The missing part of the proof.
 pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<Asked, Refused> {
     verify_within(system, text, budget, 0, u64::MAX)
 }
 
-/// The same with so many threads (0: one a core) and at most so many decisions, about: beyond, it
-/// stops for [`Stop::States`].
+/// Verifies with this number of threads (0: one per core) and an approximate limit on the
+/// decisions, beyond which it stops with [`Stop::States`].
 ///
 /// # Errors
+///
 /// As [`verify`].
 pub fn verify_within(
     system: &System,
@@ -234,7 +238,7 @@ pub fn verify_within(
     verifier.most = most;
     verifier.threads = threads;
     let found = verifier.verify(count);
-    // What was not asked was not answered.
+    // Skipped queries have no answers.
     if verifier.is_spent() { Err(Refused::Stopped(Stop::States)) } else { found }
 }
 
@@ -273,7 +277,8 @@ impl Verifier<'_> {
 /// Writes the obligations of a certificate, each as a name and a text for SMT solvers.
 ///
 /// # Errors
-/// The certificate cannot be read.
+///
+/// The certificate is malformed.
 pub fn obligations(
     system: &System,
     text: &str,
@@ -301,7 +306,7 @@ pub fn obligations(
     verifier.expect_small()
 }
 
-/// The cells of a term.
+/// Returns the cells of a term.
 fn accesses(term: &Term) -> Vec<&Access> {
     match term {
         Term::Cell(a) => vec![a],
@@ -310,7 +315,7 @@ fn accesses(term: &Term) -> Vec<&Access> {
     }
 }
 
-/// All lists of `count` processes below `named`, distinct or not.
+/// Returns all lists of `count` processes below `named`, distinct or not.
 fn choices(count: usize, named: usize, distinct: bool) -> Vec<Vec<u8>> {
     let mut list: Vec<Vec<u8>> = vec![Vec::new()];
     for _ in 0..count {
@@ -331,8 +336,8 @@ impl Verifier<'_> {
         let closed = !self.beyond && self.system.processes.is_some_and(|m| m as usize == named);
         World { kinds: &self.kinds, named, fixed: self.system.fixed as usize, closed }
     }
-    /// True if no state of all processes that the file means satisfies `init`: a cell may hold
-    /// another one then.
+    /// True if no state with all processes of the file satisfies `init`, so that a cell may contain
+    /// another one.
     fn is_beyond(&self) -> bool {
         match self.system.processes.map(|m| m as usize) {
             Some(all) if all <= MOST_CLOSED => self.meets_none(all, Vec::new(), &self.initial(all)),
@@ -350,8 +355,8 @@ impl Verifier<'_> {
             Ok(())
         }
     }
-    /// All questions of consecution, shared among threads; their number, or the first one in order
-    /// whose answer is wrong.
+    /// Checks consecution in parallel. Returns the number of queries, or the first failure in
+    /// order.
     fn all_steps(&self, count: usize) -> Result<usize, Refused> {
         let transitions = self.system.transitions.len();
         let pairs = count * transitions;
@@ -369,7 +374,7 @@ impl Verifier<'_> {
                 {
                     Ok(n) => asked += n,
                     Err(refused) => {
-                        // No later pair matters; those before it are being asked.
+                        // Later pairs are irrelevant; earlier ones are still being checked.
                         next.store(pairs, Ordering::Relaxed);
                         return Err((at, refused));
                     }
@@ -401,8 +406,8 @@ impl Verifier<'_> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.world(named).contradicts(facts)
     }
-    /// Lists of distinct processes for parameters beside those named: old ones, then new ones in
-    /// order; with the number of names then.
+    /// Returns lists of distinct processes for parameters: named ones, then new ones in order; with
+    /// the resulting number of names.
     fn bindings(&self, params: usize, named: usize) -> Vec<(Vec<u8>, usize)> {
         let most = self.system.processes.map_or(usize::MAX, |m| m as usize);
         choices(params, named + params, true)
@@ -419,7 +424,7 @@ impl Verifier<'_> {
             })
             .collect()
     }
-    /// The cubes of a claim.
+    /// Returns the cubes of a claim.
     fn claim(&self, claim: &Claim) -> Vec<Never> {
         let fixed = self.system.fixed as usize;
         let mut found = Vec::new();
@@ -445,9 +450,8 @@ impl Verifier<'_> {
         }
         found
     }
-    /// Whether a claim holds of the states of the machine where it holds of those in which writes
-    /// reach memory at once. It does if it asks for nothing that changes, or for what one
-    /// process alone is at.
+    /// True if the claim has the same truth in the machine's states and in those in which writes
+    /// reach memory immediately. This holds if it concerns only constants, or one process alone.
     fn holds_of_both(&self, claim: &Claim) -> bool {
         let written = |a: &Access| {
             self.system.transitions.iter().any(|t| t.updates.iter().any(|u| u.symbol() == a.symbol))
@@ -463,7 +467,7 @@ impl Verifier<'_> {
             .all(|p| changing.iter().flat_map(|a| &a.args).next() == Some(p));
         one && changing.iter().all(|a| !self.weak[a.symbol.index()])
     }
-    /// What a cube says of an initial state, where all reads look at memory now.
+    /// Returns the conditions of a cube on an initial state, in which all reads read memory now.
     fn at_the_start(&self, cube: &Never) -> Vec<Fact> {
         let named = cube.named.max(1);
         let now = |c: &Cell| c.seen(None);
@@ -481,7 +485,8 @@ impl Verifier<'_> {
             });
         facts.filter(|f| !matches!(f, Fact::Twins(a, b, true) if a == b)).collect()
     }
-    /// The instances of `init` for so many processes: of each, one of the conjunctions holds.
+    /// Returns the instances of `init` for this number of processes; of each, one of the
+    /// conjunctions must hold.
     fn initial(&self, named: usize) -> Vec<Vec<Vec<Fact>>> {
         choices(self.system.init.params.len(), named, false)
             .into_iter()
@@ -501,13 +506,13 @@ impl Verifier<'_> {
             })
             .collect()
     }
-    /// Whether no initial state is in the cube.
+    /// True if no initial state is in the cube.
     fn is_not_initial(&self, cube: &Never) -> bool {
         let named = cube.named.max(1);
         self.meets_none(named, self.at_the_start(cube), &self.initial(named))
     }
     fn meets_none(&self, named: usize, facts: Vec<Fact>, instances: &[Vec<Vec<Fact>>]) -> bool {
-        // Where `init` is one conjunction, all instances hold at once.
+        // If `init` is one conjunction, all instances hold together.
         let (single, several): (Vec<_>, Vec<_>) = instances.iter().partition(|i| i.len() == 1);
         let mut facts = facts;
         facts.extend(single.into_iter().flat_map(|i| i[0].clone()));
@@ -518,7 +523,7 @@ impl Verifier<'_> {
         let rest: Vec<Vec<Vec<Fact>>> = rest.iter().map(|r| (*r).clone()).collect();
         first.iter().all(|c| self.meets_none(named, [facts.as_slice(), c].concat(), &rest))
     }
-    /// The number of questions; all had the right answer.
+    /// Checks consecution for one cube and transition. Returns the number of queries.
     fn consecution(
         &self,
         cube: usize,
@@ -530,7 +535,7 @@ impl Verifier<'_> {
         let mut asked = 0;
         let set: Vec<usize> = t.updates.iter().map(|u| u.symbol().index()).collect();
         if !self.plans[cube].symbols.iter().any(|s| set.contains(s)) {
-            // Nothing that the cube mentions changes; a read before it asks for more, not less.
+            // No cell of the cube changes, and reads only add conditions.
             return Ok(0);
         }
         for (binding, named) in self.bindings(t.params.len(), never.named) {
@@ -560,7 +565,7 @@ impl Verifier<'_> {
         }
         Ok(asked)
     }
-    /// The facts of the cube among more names.
+    /// Returns the facts of the cube with additional names.
     fn widened(&self, cube: &Never, named: usize) -> Vec<Fact> {
         let wide = |f: &Fact| match f {
             Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => {
@@ -570,11 +575,11 @@ impl Verifier<'_> {
         };
         cube.facts.iter().map(wide).collect()
     }
-    /// Whether the cube is inside the union of the certificate's and the assumed cubes, of which
-    /// one is tried first.
+    /// True if the cube is inside the union of the certificate's and the assumed cubes; `first` is
+    /// tried first.
     fn inside(&self, cube: &Never, first: Option<usize>) -> bool {
         if cube.named == 0 {
-            // There is a process always: one gets a name.
+            // There is always a process, so one gets a name.
             return self.split(
                 &Never { named: 1, facts: self.widened(cube, 1) },
                 first,
@@ -602,8 +607,8 @@ impl Verifier<'_> {
             named: cube.named,
             facts: [cube.facts.as_slice(), &more].concat(),
         };
-        // Where a fact holds that an instance asks alone, the cube is inside it: what is left is
-        // where none of these facts holds.
+        // The cube is inside wherever a fact holds that is the only one of an instance that does
+        // not follow. The rest is where none of these facts holds.
         let lacks: Vec<usize> = self.plans.iter().map(|plan| target.lacks(plan)).collect();
         let cubes = || self.cubes.iter().zip(&self.plans).zip(&lacks);
         let mut none: Vec<Fact> = Vec::new();
@@ -615,8 +620,8 @@ impl Verifier<'_> {
             none.dedup();
             return self.split(&with(none), first, depth - 1);
         }
-        // Of the instance that asks the fewest facts one splits the cube; cubes about other things
-        // come last, as they rarely help.
+        // Split on the instance with the fewest open facts; cubes about other symbols come last,
+        // because they rarely help.
         let mut open: Option<Vec<Fact>> = None;
         for few in [true, false] {
             for ((c, plan), _) in cubes().filter(|c| (*c.1 <= 1) == few && *c.1 <= MOST_OPEN) {

@@ -1,5 +1,5 @@
-//! Reads certificates; see [`crate::certificate`] for the form. Errors name the line and what was
-//! expected there.
+//! Parser of certificates; see [`crate::certificate`] for the format. Errors contain the line and
+//! the expected input.
 
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
 use super::sums::{Sign, Sum};
@@ -9,12 +9,12 @@ use num_rational::BigRational;
 use num_traits::Zero;
 use std::collections::HashMap;
 
-/// Where and why a certificate cannot be read.
+/// A syntax error in a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -178,10 +178,11 @@ impl Reader<'_> {
     }
 }
 
-/// Reads the memory model of a certificate; true for total store order.
+/// Parses the memory model of a certificate; true for total store order.
 ///
 /// # Errors
-/// The first two lines are not of the form.
+///
+/// One of the first two lines is malformed.
 pub fn memory(text: &str) -> Result<bool, ReadError> {
     let mut lines = text.lines();
     let mut expect = |what: &str| match lines.next() {
@@ -208,10 +209,11 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
     }
 }
 
-/// Reads a certificate for the system.
+/// Parses a certificate for the system.
 ///
 /// # Errors
-/// The first line that is not of the form.
+///
+/// The first malformed line.
 pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, ReadError> {
     let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
     let mut reader = Reader { system, kinds, symbols, line: 0, named: 0 };

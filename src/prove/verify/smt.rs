@@ -1,10 +1,10 @@
-//! Obligations of a certificate as SMT-LIB 2, one text each, so that any solver can be asked: each
-//! must be unsatisfiable.
+//! Obligations of a certificate in SMT-LIB 2, one text each, for any solver: each must be
+//! unsatisfiable.
 //!
-//! Processes are integers, the named ones distinct; a cell is a constant, seen now or at a stage.
-//! Constructors of an enumeration are integers from 0. The instances of the certificate's cubes for
-//! the named processes are denied; stages of an instance are placed at the stages of the obligation
-//! as the verifier places them.
+//! Processes are integers, the named ones distinct; a cell is a constant, in memory now or at a
+//! stage. Constructors of an enumeration are integers from 0. The instances of the certificate's
+//! cubes for the named processes are negated; stages of an instance are mapped to the stages of the
+//! obligation as in the verifier.
 
 use super::inside::{Places, ends_last, instance};
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, looks, members, only};
@@ -13,7 +13,7 @@ use super::{Never, Verifier, choices};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Writes obligations.
+/// Printer of obligations.
 pub(super) struct Writer<'a> {
     pub(super) verifier: &'a Verifier<'a>,
     pub(super) write: &'a mut dyn FnMut(&str, &str),
@@ -139,7 +139,7 @@ impl Writer<'_> {
         self.number += 1;
         (self.write)(&format!("{:05}-{kind}", self.number), &text.finish());
     }
-    /// That the cube has no initial state.
+    /// Prints the obligation that the cube has no initial state.
     pub(super) fn initiation(&mut self, cube: usize) {
         let v = self.verifier;
         let never = &v.cubes[cube];
@@ -161,7 +161,7 @@ impl Writer<'_> {
         }
         self.emit("initiation", text);
     }
-    /// That the cube is inside those of the certificate.
+    /// Prints the obligation that the cube is inside those of the certificate.
     pub(super) fn inside(&mut self, kind: &str, cube: &Never) {
         let v = self.verifier;
         let mut text =
@@ -191,8 +191,8 @@ impl Writer<'_> {
     }
 }
 
-/// The ways in which the stages of the inner cube can be stages of the outer one, or now, with
-/// fences where the inner has them.
+/// Returns the possible maps of the stages of the inner cube to stages of the outer one, or to now,
+/// with fences where the inner has them.
 fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
     let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(looks).collect();
     let mut list: Vec<Places> = vec![Vec::new()];

@@ -1,10 +1,9 @@
-//! The verifier's own steps: for a cube and a transition, what must hold before, as conjunctions.
-//! It reads the typed system itself.
+//! The verifier's own backward steps: for a cube and a transition, the conditions before the step,
+//! as conjunctions. It reads the typed system itself.
 //!
-//! Under total store order it uses the same meaning of stages as the certificate ([`crate::stages`]
-//! says it): a write reaches memory at once, and each stage looks either after it or at what memory
-//! was. Here *every* division is tried that keeps the order of stages; nothing is left out for
-//! being covered.
+//! Under total store order it uses the meaning of stages defined in [`crate::stages`]: a write
+//! reaches memory immediately, and each stage is either after it or reads the earlier memory. Here
+//! *every* division that preserves the order of stages is tried; none is dropped for being covered.
 
 use super::logic::{
     Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell,
@@ -17,13 +16,13 @@ use num_traits::ToPrimitive;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is left when a step is undone.
+/// A backward step.
 pub struct Step<'a> {
     /// The system.
     pub system: &'a System,
     /// Kinds of symbols.
     pub kinds: &'a [Kind],
-    /// Which symbols go through store buffers.
+    /// True for each symbol that is written through store buffers.
     pub weak: &'a [bool],
     /// The index of each constructor in its type.
     pub index: &'a [u32],
@@ -33,7 +32,7 @@ pub struct Step<'a> {
     pub binding: &'a [u8],
     /// The processes.
     pub world: World<'a>,
-    /// Set where a number is too large for a fact; then no answer counts.
+    /// Set if a number is too large for a fact; then no answer counts.
     pub overflow: &'a AtomicBool,
 }
 
@@ -46,7 +45,7 @@ enum Held {
     Sum(Scaled),
 }
 
-/// Cells with whole factors and a constant, divided by a positive number.
+/// Cells with integer factors and a constant, divided by a positive number.
 #[derive(Clone, Debug)]
 struct Scaled {
     terms: Vec<(Cell, i128)>,
@@ -55,7 +54,7 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// The sum of some of these with factors, as a fact.
+    /// Builds the comparison of a sum of these with factors as a fact.
     fn compared(parts: &[(&Scaled, i128)], constant: i128, sign: Sign) -> Option<Fact> {
         let scale = parts.iter().fold(1, |l: i128, p| l.lcm(&p.0.scale));
         if scale > LARGEST {
@@ -73,24 +72,24 @@ impl Scaled {
     }
 }
 
-/// How a value is seen that an update forgets.
+/// The view of a value that an update overwrites with an arbitrary one.
 const FORGOTTEN: Option<(u8, u8)> = Some((253, 253));
 
 type Bound = Vec<(u32, u8)>;
-/// A case: its condition, and the value; none if the cell keeps its own.
+/// A case: its condition, and the value; `None` if the cell is unchanged.
 type Choice = (Vec<Fact>, Option<Held>);
 
-/// The fact that a comparison is, for processes and cells given by functions.
+/// Translator of comparisons to facts, with processes and cells given by functions.
 pub struct Reader<'a> {
-    /// The process of a name.
+    /// Maps a process.
     pub process: &'a dyn Fn(Proc) -> u8,
-    /// How an access is seen.
+    /// Maps an access to its view.
     pub look: &'a dyn Fn(&Access) -> Option<(u8, u8)>,
     /// The index of each constructor in its type.
     pub index: &'a [u32],
     /// The processes.
     pub world: World<'a>,
-    /// Set where a number is too large for a fact.
+    /// Set if a number is too large for a fact.
     pub overflow: &'a AtomicBool,
 }
 
@@ -129,7 +128,7 @@ impl Reader<'_> {
             }
         }
     }
-    /// The facts of a cube without fences, and whether it asks for one.
+    /// Returns the facts of a cube without fences, with true if it requires one.
     pub fn facts(&self, cube: &system::Cube) -> (Vec<Fact>, bool) {
         let mut facts = Vec::new();
         let mut fence = false;
@@ -150,7 +149,7 @@ impl Reader<'_> {
     }
 }
 
-/// `left op right`; nothing if it always holds.
+/// Builds `left op right`; `None` if it always holds.
 fn compare(
     world: World<'_>,
     left: &Held,
@@ -212,7 +211,7 @@ impl Step<'_> {
     fn actor(&self) -> Option<u8> {
         self.transition.actor.map(|p| self.process(p, &Vec::new()))
     }
-    /// Whether it writes memory.
+    /// True if it writes memory.
     fn writes(&self) -> bool {
         self.transition.updates.iter().any(|u| self.weak[u.symbol().index()])
     }
@@ -223,8 +222,7 @@ impl Step<'_> {
         let process = |p: Proc| self.process(p, bound);
         let actor = self.actor();
         let locked = self.locked();
-        // What the actor reads, it reads at its first stage from here on, or now if the access is
-        // locked.
+        // The actor reads at its first stage from here on, or now if the access is locked.
         let look = |a: &Access| {
             if self.weak[a.symbol.index()] && !locked { actor.map(|p| (p, 0)) } else { None }
         };
@@ -236,11 +234,11 @@ impl Step<'_> {
             overflow: self.overflow,
         })
     }
-    /// All conjunctions from which the step may lead to the facts. None are left out but those that
-    /// contradict themselves.
+    /// Returns all conjunctions from which the step may lead to the facts, except contradictory
+    /// ones.
     pub fn before(&self, after: &[Fact]) -> Vec<Vec<Fact>> {
         let mut facts: Vec<Fact> = after.to_vec();
-        // Room for the stage of this step.
+        // Make room for the stage of this step.
         if let Some(p) = self.actor()
             && self.weak.contains(&true)
         {
@@ -258,13 +256,13 @@ impl Step<'_> {
         }
         found
     }
-    /// Which stages look after the write.
+    /// Returns the possible sets of stages after the write.
     fn divisions(&self, facts: &[Fact], views: &[(u8, u8)]) -> Vec<Vec<(u8, u8)>> {
         let mut sets: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
         if !self.writes() {
             return sets;
         }
-        // A stage may be late only if all later ones of its process are.
+        // A stage may be after the write only if all later ones of its process are.
         for view in views.iter().rev() {
             let mut next = Vec::new();
             for s in &sets {
@@ -288,7 +286,7 @@ impl Step<'_> {
             }
             sets = next;
         }
-        // At the shared moment the run ends: no stage is later, and a write that its process has
+        // The run ends at the shared moment: no stage is later, and a write that its process has
         // seen in memory is not after it.
         let ends: Vec<&(u8, u8)> = views.iter().filter(|v| v.1 == JOINT).collect();
         let seen = self.locked()
@@ -347,11 +345,11 @@ impl Step<'_> {
             _ => Held::Cell(*cell),
         }
     }
-    /// The cell that stands for the value after an update to anything.
+    /// Returns the cell that represents an arbitrary value after an update.
     fn forgotten(&self, cell: &Cell) -> Held {
         self.own(&cell.seen(FORGOTTEN))
     }
-    /// What the step sets a cell to.
+    /// Returns the possible values that the step gives a cell.
     fn set(&self, cell: &Cell) -> Vec<Choice> {
         let value = |v: &Value, bound: &Bound| match v {
             Value::Any => self.forgotten(cell),
@@ -373,8 +371,8 @@ impl Step<'_> {
                     let mut none_before: Vec<Vec<Fact>> = vec![Vec::new()];
                     for c in cases {
                         let (condition, _) = self.with(&bound, |r| r.facts(&c.condition));
-                        // A case for other processes; else there would be twice as many ways to
-                        // come by it.
+                        // A case for other processes; including it would double the number of
+                        // conjunctions.
                         if condition.contains(&Fact::Never) {
                             continue;
                         }
@@ -434,7 +432,7 @@ impl Step<'_> {
                 continue;
             }
             chosen.insert(**cell, value.clone());
-            // What speaks of this cell alone is known now.
+            // Facts about this cell alone are now decidable.
             let fails = |f: &Fact| {
                 self.put(f, chosen)
                     .is_some_and(|f| cells(&f).is_empty() && self.world.contradicts(&[f]))
@@ -447,7 +445,7 @@ impl Step<'_> {
             chosen.remove(*cell);
         }
     }
-    /// The fact with the chosen values in it.
+    /// Substitutes the chosen values in a fact.
     fn put(&self, fact: &Fact, chosen: &BTreeMap<Cell, Held>) -> Option<Fact> {
         let of = |c: &Cell| chosen.get(c).cloned().unwrap_or_else(|| self.own(c));
         let point = |p: &Point| match p {
@@ -485,7 +483,7 @@ impl Step<'_> {
             Fact::Fence(..) | Fact::Never => Some(fact.clone()),
         }
     }
-    /// Lets `forall_other` hold of all named processes.
+    /// Adds `forall_other` for all named processes.
     fn everyone(&self, before: Vec<Fact>, found: &mut Vec<Vec<Fact>>) {
         let mut list = vec![before];
         for u in &self.transition.universal {
@@ -533,7 +531,7 @@ fn relook(fact: &Fact, to: &dyn Fn((u8, u8)) -> (u8, u8)) -> Fact {
     }
 }
 
-/// The values of a set of processes when there are more names.
+/// Converts a set of processes to more names.
 pub fn wider(set: Set, from: usize, named: usize) -> Set {
     if set & only(OTHER) == 0 {
         set

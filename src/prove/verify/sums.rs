@@ -1,8 +1,7 @@
-//! The verifier's arithmetic: sums of cells that compare with zero, and whether such sums
-//! contradict each other. Equations are solved for a cell and put into the rest, inequalities are
-//! eliminated as Fourier and Motzkin do, sums over integers are rounded, differences are split.
-//! Factors are whole; where one leaves 127 bits, what would follow is left out, which can only
-//! refuse a certificate.
+//! The verifier's arithmetic: comparisons of sums of cells with zero, and their consistency.
+//! Equations are solved for a cell and substituted, inequalities are eliminated by Fourier and
+//! Motzkin, sums over integers are rounded, differences are split. Factors are integers; if one
+//! exceeds 127 bits, the derived sum is dropped, which can only reject a certificate.
 
 use super::logic::{Cell, Fact, World};
 use num_integer::Integer;
@@ -11,11 +10,10 @@ use num_traits::ToPrimitive;
 use std::sync::Arc;
 
 const MOST_CONSTRAINTS: usize = 400;
-/// Largest number that a sum may be made of; products of two stay far below 127 bits together with
-/// a few more.
+/// Largest absolute value in a sum; sums of a few products of two stay far below 127 bits.
 pub(super) const LARGEST: i128 = 1 << 60;
 
-/// How a sum compares with zero.
+/// The comparison of a sum with zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Sign {
     /// At most.
@@ -28,18 +26,18 @@ pub enum Sign {
     NotZero,
 }
 
-/// A sum of cells with whole factors and a constant, and how it compares with zero.
+/// A sum of cells with integer factors and a constant, compared with zero.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sum {
     /// Cells, ascending, with their factors, none of them zero.
     pub terms: Arc<[(Cell, i128)]>,
-    /// Without cells.
+    /// The constant part.
     pub constant: i128,
-    /// How it compares.
+    /// The comparison.
     pub sign: Sign,
 }
 
-/// Terms ascending, each cell once, no factor zero; `None` if a number is too large.
+/// Sorts terms and combines equal cells, without zero factors; `None` if a number is too large.
 fn merged(mut terms: Vec<(Cell, i128)>) -> Option<Vec<(Cell, i128)>> {
     terms.sort_unstable_by_key(|t| t.0);
     let mut list: Vec<(Cell, i128)> = Vec::with_capacity(terms.len());
@@ -54,7 +52,7 @@ fn merged(mut terms: Vec<(Cell, i128)>) -> Option<Vec<(Cell, i128)>> {
 }
 
 impl Sum {
-    /// The sum without common divisor; `None` if a number is too large.
+    /// Builds the sum without a common divisor; `None` if a number is too large.
     pub fn new(terms: Vec<(Cell, i128)>, constant: i128, sign: Sign) -> Option<Sum> {
         let sum = Sum::divided(terms, constant, sign)?;
         let small = |n: &i128| (-LARGEST..=LARGEST).contains(n);
@@ -63,7 +61,7 @@ impl Sum {
     fn divided(terms: Vec<(Cell, i128)>, mut constant: i128, sign: Sign) -> Option<Sum> {
         let mut terms = merged(terms)?;
         let divisor = terms.iter().fold(constant.checked_abs()?, |g, t| g.gcd(&t.1));
-        // An equation has one form: the first factor is positive.
+        // Normal form of an equation: the first factor is positive.
         let turned =
             matches!(sign, Sign::Zero | Sign::NotZero) && terms.first().is_some_and(|t| t.1 < 0);
         let divisor = if turned { -divisor } else { divisor };
@@ -73,7 +71,7 @@ impl Sum {
         }
         Some(Sum { terms: terms.into(), constant, sign })
     }
-    /// The same from rational numbers.
+    /// Builds the sum from rational numbers.
     pub fn of(terms: &[(Cell, BigRational)], constant: &BigRational, sign: Sign) -> Option<Sum> {
         let mut scale = constant.denom().clone();
         for (_, f) in terms {
@@ -89,7 +87,7 @@ impl Sum {
             sign,
         )
     }
-    /// The sum that compares otherwise.
+    /// Returns the negated comparison.
     #[must_use]
     pub fn opposite(&self) -> Sum {
         let sign = match self.sign {
@@ -107,7 +105,7 @@ impl Sum {
             },
         }
     }
-    /// The sum with each cell replaced.
+    /// Returns the sum with each cell replaced.
     #[must_use]
     pub fn map(&self, to: &dyn Fn(&Cell) -> Cell) -> Sum {
         let terms: Vec<(Cell, i128)> = self.terms.iter().map(|t| (to(&t.0), t.1)).collect();
@@ -116,7 +114,7 @@ impl Sum {
     }
 }
 
-/// A sum that is at most zero, less, or zero.
+/// A sum that is at most zero, less than zero, or zero.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     terms: Vec<(Cell, i128)>,
@@ -131,7 +129,7 @@ impl Row {
     fn factor(&self, cell: &Cell) -> i128 {
         self.terms.iter().find(|t| t.0 == *cell).map_or(0, |t| t.1)
     }
-    /// Whether the row, which has no cells, does not hold.
+    /// True if the row has no cells and is false.
     fn is_false(&self) -> bool {
         self.terms.is_empty()
             && match self.sign {
@@ -141,7 +139,7 @@ impl Row {
                 Sign::NotZero => self.constant == 0,
             }
     }
-    /// The row times a positive number and the other times any: their sum, without a common
+    /// Adds the row times a positive number and the other row times any number, without a common
     /// divisor.
     fn plus(&self, by: i128, other: &Row, times: i128) -> Option<Row> {
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
@@ -166,8 +164,8 @@ impl Row {
         }
         Some(row)
     }
-    /// Over integers: factors without a common divisor, the constant rounded up, strict made weak.
-    /// `None` if it cannot hold.
+    /// Over integers: divides by the common divisor, rounds the constant up, makes strict
+    /// comparisons non-strict. `None` if it cannot hold.
     fn rounded(mut self, world: World<'_>) -> Option<Row> {
         if self.is_false() {
             return None;
@@ -192,8 +190,8 @@ impl Row {
     }
 }
 
-/// The two rows' sum in which the cell cancels, where they bound it from opposite sides or one is
-/// an equation.
+/// Adds the two rows so that the cell cancels, if they bound it from opposite sides or one is an
+/// equation.
 fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
     let (f, g) = (a.factor(cell), b.factor(cell));
     if a.sign == Sign::Zero {
@@ -206,7 +204,7 @@ fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
     a.plus(g.checked_abs()?, b, f.checked_abs()?)
 }
 
-/// Whether the sums among the facts contradict each other. *No* may be wrong, *yes* is not.
+/// True if the sums among the facts contradict each other. *No* may be wrong, *yes* is not.
 pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
     let sums =
         facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None });
@@ -220,9 +218,9 @@ pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
     }
 }
 
-/// The differences that must be split into less and more; `None` if one fails. What equations
-/// settle need not, nor does one about a cell that no other row bounds: of infinitely many values
-/// finitely many are struck out. To leave a difference out is never wrong.
+/// Returns the differences that must be split into less and greater; `None` if one fails. A
+/// difference that equations decide need not be split, nor one about a cell without other rows:
+/// finitely many of infinitely many values are excluded. Dropping a difference is always sound.
 fn unsettled(rows: &[Row], differ: Vec<Row>) -> Option<Vec<Row>> {
     let mut rows = rows.to_vec();
     let mut reduced = differ.clone();
@@ -264,7 +262,7 @@ fn empty(world: World<'_>, rows: Vec<Row>, differ: &[Row], budget: &mut u32) -> 
     })
 }
 
-/// Eliminates all cells; whether a contradiction is left.
+/// Eliminates all cells. Returns true if a contradiction remains.
 fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
     let Some(mut rows) = rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<Row>>>()
     else {
@@ -278,7 +276,7 @@ fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
         let (cell, solved) = match equation {
             Some(at) => {
                 let row = rows.swap_remove(at);
-                // The least factor keeps numbers small.
+                // The least factor limits the growth of numbers.
                 let Some(least) = row.terms.iter().min_by_key(|t| (t.1.abs(), t.0)) else {
                     return false;
                 };
@@ -317,7 +315,7 @@ fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
     }
 }
 
-/// The cell whose elimination makes the fewest new rows.
+/// Returns the cell with the elimination that creates the fewest new rows.
 fn cheapest(rows: &[Row]) -> Option<Cell> {
     let mut counts: Vec<(Cell, usize, usize)> = Vec::new();
     for (c, f) in rows.iter().flat_map(|r| &r.terms) {
@@ -330,7 +328,7 @@ fn cheapest(rows: &[Row]) -> Option<Cell> {
     counts.into_iter().min_by_key(|c| (c.1 * c.2, c.0)).map(|c| c.0)
 }
 
-/// What follows from the sums among the facts without the cell.
+/// Returns consequences of the sums among the facts without the cell.
 pub fn without(facts: &[Fact], cell: &Cell) -> Vec<Sum> {
     let rows: Vec<Row> = facts
         .iter()
