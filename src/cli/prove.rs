@@ -136,7 +136,7 @@ fn no_initial_state(system: &System) -> Diagnostic {
     let error = if system.invariants.is_empty() {
         error
     } else {
-        error.note("a state that an `invariant` describes is none of the system")
+        error.note("states that an `invariant` describes are excluded from the system")
     };
     error.note(
         "every claim would hold of such a system; expected a formula that some state satisfies",

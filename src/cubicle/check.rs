@@ -58,7 +58,7 @@ fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Chec
         let Item::Type(name, constructors) = item else { continue };
         let id = TypeId(system.types.len() as u32);
         if names.types.insert(&name.text, id).is_some() {
-            return refuse(name.place.0, format!("there is a type `{}` already", name.text));
+            return refuse(name.place.0, format!("the type `{}` is declared twice", name.text));
         }
         system.types.push(TypeDecl { name: name.text.clone(), constructors: Vec::new() });
         for c in constructors {
@@ -67,7 +67,7 @@ fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Chec
                 let of = &system.type_of(system.constructor(other).of).name;
                 return refuse(
                     c.place.0,
-                    format!("there is a constructor `{}` already, of type `{of}`", c.text),
+                    format!("the constructor `{}` is declared already, in type `{of}`", c.text),
                 );
             }
             system.constructors.push(Constructor { name: c.text.clone(), of: id });
@@ -89,7 +89,7 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
                         refuse(
                             n.place.0,
                             format!(
-                                "`{}` is no type, expected one of {}",
+                                "`{}` is not a type, expected one of {}",
                                 n.text,
                                 known.join(", ")
                             ),
@@ -169,7 +169,7 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
                 let made = Init { params: texts(params), dnf, place: *place };
                 if let Some(first) = init.replace(made) {
                     let twice =
-                        Diagnostic::at(Stage::Type, place.0, "`init` stands twice, expected one");
+                        Diagnostic::at(Stage::Type, place.0, "a second `init`, expected one");
                     return Err(twice.related(first.place.0, "first here"));
                 }
             }
@@ -188,7 +188,7 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
             }
             Item::Processes(n, place) => {
                 if processes.replace(*n).is_some() {
-                    return refuse(place.0, "`number_procs` stands twice, expected one");
+                    return refuse(place.0, "a second `number_procs`, expected one");
                 }
             }
             Item::Type(..) | Item::Symbol { .. } => {}
@@ -197,7 +197,7 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
         }
     }
     system.init = init.ok_or_else(|| {
-        Diagnostic::new(Stage::Type, "the file has no `init`: expected what holds at first")
+        Diagnostic::new(Stage::Type, "the file has no `init`, which describes the initial states")
     })?;
     (system.processes, system.invariants, system.unsafes, system.transitions) =
         (processes, invariants, unsafes, transitions);
@@ -547,7 +547,7 @@ fn fixed(system: &mut System, file: &File) -> Checked<()> {
         return refuse(
             place,
             format!(
-                "the file speaks of process #{most}, expected at least so many processes, found {n}"
+                "the file names process #{most}, expected at least {most} processes, found {n}"
             ),
         );
     }

@@ -109,7 +109,7 @@ impl Scope<'_, '_> {
         match self.bindings.get(&name.text) {
             Some(Binding::Proc(p) | Binding::Term(Term::Proc(p), _)) => Ok(*p),
             Some(Binding::Term(..)) => {
-                refuse(name.place.0, format!("`{}` is no process here", name.text))
+                refuse(name.place.0, format!("`{}` is not a process", name.text))
             }
             None => {
                 let mut known: Vec<_> = self.bindings.keys().map(|k| format!("`{k}`")).collect();
@@ -121,7 +121,7 @@ impl Scope<'_, '_> {
                 };
                 refuse(
                     name.place.0,
-                    format!("`{}` is no process, expected a process variable: {known}", name.text),
+                    format!("`{}` is not a process, expected a process variable: {known}", name.text),
                 )
             }
         }
@@ -148,7 +148,7 @@ impl Scope<'_, '_> {
         let info = self.system.symbol(symbol);
         if info.arity != args.len() {
             let message = format!(
-                "`{}` has {} and is used with {}",
+                "`{}` has {}, but is used with {}",
                 name.text,
                 indices(info.arity),
                 indices(args.len())
@@ -179,7 +179,7 @@ impl Scope<'_, '_> {
         match (self.reader, named) {
             (Reader::Memory, Some(_)) => refuse(
                 name.place.0,
-                format!("at first all processes see the same, expected `{}` alone", name.text),
+                format!("initially all processes read the same value, expected `{}` alone", name.text),
             ),
             (Reader::Memory, None) => Ok(None),
             (Reader::Named, named) => Ok(named),
@@ -402,7 +402,7 @@ impl Scope<'_, '_> {
         if !positive {
             return refuse(
                 place,
-                "`fence` cannot be negated: no program sees that its buffer is not empty",
+                "`fence` cannot be negated: a program cannot test that its buffer is not empty",
             );
         }
         Ok(vec![Conjunct { cube: vec![Atom::Fence(actor)], ..Conjunct::default() }])
@@ -452,10 +452,10 @@ impl Scope<'_, '_> {
         let all = q.all == positive;
         let unsupported = |message: &str| Err(Diagnostic::at(Stage::Unsupported, place, message));
         match (self.allowed, all) {
-            (Allowed::None, _) => return unsupported("no quantifier may stand here"),
+            (Allowed::None, _) => return unsupported("a quantifier is not supported here"),
             (Allowed::Exists, true) => {
                 return unsupported(
-                    "`forall` may not stand here: it speaks of some processes only",
+                    "`forall` is not supported here: it ranges over some processes only",
                 );
             }
             _ => {}

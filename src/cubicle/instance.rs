@@ -296,7 +296,7 @@ impl Machine<'_> {
         else {
             return Err(Diagnostic::new(
                 Stage::Internal,
-                "what must not hold cannot hold of these processes",
+                "the unsafe claim cannot hold for these processes",
             ));
         };
         let claim = Asked { cubes: vec![(procs.to_vec(), cube)] };
@@ -315,11 +315,11 @@ impl Machine<'_> {
         }
         let message = match acts.get(replay.deepest) {
             Some(act) => format!(
-                "step {} of the run, `{}`, cannot happen there",
+                "step {} of the run, `{}`, is not enabled",
                 replay.deepest + 1,
                 self.act_text(act)
             ),
-            None => "the run can be done and what must not hold does not hold at its end".into(),
+            None => "the run is possible, but the unsafe claim does not hold at its end".into(),
         };
         Err(Diagnostic::new(Stage::Internal, message))
     }

@@ -116,7 +116,7 @@ fn token(text: &str) -> Result<(Tok, usize), String> {
         return match text[1..1 + len].parse::<u32>() {
             Ok(n) if (1..=1_000_000).contains(&n) => Ok((Tok::Fixed(n), 1 + len)),
             _ => Err(format!(
-                "`{}` is no process, expected a number from 1 on after `#`",
+                "`{}` is not a process, expected a number from 1 on after `#`",
                 &text[..1 + len]
             )),
         };
@@ -124,7 +124,7 @@ fn token(text: &str) -> Result<(Tok, usize), String> {
     match SIGNS.iter().find(|s| text.starts_with(**s)) {
         Some(s) => Ok((Tok::Sign(s), s.len())),
         None => {
-            Err(format!("`{}` begins nothing of the language", text.chars().next().unwrap_or(' ')))
+            Err(format!("unexpected character `{}`", text.chars().next().unwrap_or(' ')))
         }
     }
 }

@@ -121,7 +121,7 @@ impl<'s> Machine<'s> {
     ) -> Result<Machine<'s>, Diagnostic> {
         if n < system.fixed.max(1) {
             let message = format!(
-                "the system speaks of process #{}, expected at least so many processes, found {n}",
+                "the system names process #{0}, expected at least {0} processes, found {n}",
                 system.fixed.max(1)
             );
             return Err(Diagnostic::new(Stage::Usage, message));
@@ -350,10 +350,10 @@ impl<'s> Machine<'s> {
             .find(|t| t.updates.iter().any(|u| u.symbol() == id && u.stores_any()));
         let message = match stored {
             None => format!(
-                "`{name}` is asked for and nothing determines it, expected a value in `init`"
+                "`{name}` is read before it has a value, expected a value in `init`"
             ),
             Some(t) => format!(
-                "`{name}` is asked for and nothing determines it: `init` leaves it open, or `{}` has stored any number (`{} := .`)",
+                "`{name}` is read before it has a value: `init` does not determine it, or `{}` has stored any number (`{} := .`)",
                 t.name, symbol.name
             ),
         };
@@ -366,11 +366,11 @@ impl<'s> Machine<'s> {
             // Elements of an abstract type have no text.
             None => return error,
         };
-        let note = format!("-D {}={value} gives it a value at the start", symbol.name);
+        let note = format!("-D {}={value} sets its initial value", symbol.name);
         if stored.is_none() {
             error.note(note)
         } else {
-            error.note(format!("{note}; `prove` takes any value that a step stores"))
+            error.note(format!("{note}; `prove` supports steps that store any value"))
         }
     }
 

@@ -126,7 +126,7 @@ impl<'s> SystemModel<'s> {
             );
             let excludes = !machine.system.invariants.is_empty();
             return Err(if excludes {
-                error.note("a state that an `invariant` describes is none of the system")
+                error.note("states that an `invariant` describes are excluded from the system")
             } else {
                 error
             });

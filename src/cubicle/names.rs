@@ -101,8 +101,8 @@ impl Walk<'_> {
                 );
                 let cells = if indices.is_empty() { "" } else { ", a cell for each process" };
                 self.out.bindings[of].note = match declared {
-                    Declared::Constant => "a value that stays".to_string(),
-                    Declared::Plain => format!("a variable that all see at once{cells}"),
+                    Declared::Constant => "a constant value".to_string(),
+                    Declared::Plain => format!("a variable that all processes read directly{cells}"),
                     Declared::Weak => format!(
                         "a variable in memory: writes wait in a buffer of their process{cells}"
                     ),

@@ -186,7 +186,7 @@ impl Parser<'_> {
                 let message = format!("found the keyword `{s}`, expected {what}");
                 Err(Diagnostic::at(Stage::Syntax, self.span(), message))
             }
-            _ => self.error(&format!("{what}: a name with a small first letter")),
+            _ => self.error(&format!("{what}: a name that begins with a lower-case letter")),
         }
     }
     fn upper(&mut self, what: &str) -> Parsed<Name> {
@@ -195,7 +195,7 @@ impl Parser<'_> {
                 let text = s.clone();
                 Ok(Name { text, place: Place(self.next().1) })
             }
-            _ => self.error(&format!("{what}: a name with a capital first letter")),
+            _ => self.error(&format!("{what}: a name that begins with a capital letter")),
         }
     }
     /// Parses a process: a variable or `#n`.
@@ -404,7 +404,7 @@ impl Parser<'_> {
             return Err(Diagnostic::at(
                 Stage::Unsupported,
                 self.span(),
-                format!("formulas and terms may nest {DEEPEST} levels, this is deeper"),
+                format!("formulas and terms are nested more than {DEEPEST} levels deep"),
             ));
         }
         self.depth += 1;

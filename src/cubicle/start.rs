@@ -91,7 +91,7 @@ impl Machine<'_> {
                         let of = &self.system.type_of(sort(self.system, &self.layout, slot)).name;
                         Diagnostic::new(
                             Stage::Usage,
-                            format!("`-D {name}={value}`: `{value}` is no value of type `{of}`"),
+                            format!("`-D {name}={value}`: `{value}` is not a value of type `{of}`"),
                         )
                     })?;
                 let cell = crate::ground::Cell { slot, by: None };

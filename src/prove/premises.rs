@@ -95,7 +95,7 @@ impl Premises {
     /// Describes the memory model in a few words.
     pub fn model(&self) -> &'static str {
         match (self.memoryless, self.memory) {
-            (true, _) => "sc (nothing is in memory, so tso is the same)",
+            (true, _) => "sc (no symbol is in memory, so tso is the same)",
             (_, Memory::Sc) => "sc",
             (_, Memory::Tso) => "tso",
         }
@@ -106,10 +106,10 @@ impl Premises {
         match self.memory {
             Memory::Sc if self.memoryless => {}
             Memory::Sc => list.push(
-                "memory is sequentially consistent: a write is seen by all at once".to_string(),
+                "memory is sequentially consistent: a write is visible to all processes immediately".to_string(),
             ),
             Memory::Tso => {
-                list.push("each process has a first-in-first-out store buffer without a bound (total store order)".to_string());
+                list.push("each process has an unbounded first-in-first-out store buffer (total store order)".to_string());
                 let own = self
                     .owner
                     .iter()
@@ -121,7 +121,7 @@ impl Premises {
                 } else {
                     format!("; process `p` alone accesses {}", own.join(", "))
                 };
-                list.push(format!("processes meet in memory only (checked{cells})"));
+                list.push(format!("processes interact through memory only (checked{cells})"));
             }
         }
         if system.symbols.iter().any(|s| s.sort.is_numeric()) {
@@ -131,7 +131,7 @@ impl Premises {
             (_, 0) => {}
             (n, all) if n == all => list.push(format!("{n} `invariant` of the file")),
             (n, all) => {
-                list.push(format!("{n} of {all} `invariant` of the file: the others speak of memory or of several processes"));
+                list.push(format!("{n} of {all} `invariant` of the file: the others mention memory or several processes"));
             }
         }
         list
@@ -154,7 +154,7 @@ fn limits(system: &System) -> Result<(), Refusal> {
             return refuse(
                 s.place,
                 format!(
-                    "type `{name}` has {n} constructors; a proof handles at most {MOST_CONSTRUCTORS}"
+                    "type `{name}` has {n} constructors; proofs support at most {MOST_CONSTRUCTORS}"
                 ),
             );
         }
@@ -162,7 +162,7 @@ fn limits(system: &System) -> Result<(), Refusal> {
             return refuse(
                 s.place,
                 format!(
-                    "array `{}` has {} indices; a proof handles at most {MOST_INDICES}",
+                    "array `{}` has {} indices; proofs support at most {MOST_INDICES}",
                     s.name, s.arity
                 ),
             );
@@ -173,7 +173,7 @@ fn limits(system: &System) -> Result<(), Refusal> {
         return refuse(
             system.init.place,
             format!(
-                "`#{}` is named; a proof handles at most {MOST_PROCESSES} processes",
+                "`#{}` is named; proofs support at most {MOST_PROCESSES} processes",
                 system.fixed
             ),
         );
@@ -185,14 +185,14 @@ fn limits(system: &System) -> Result<(), Refusal> {
         if n > MOST_PARAMETERS {
             return refuse(
                 place,
-                format!("{n} parameters; a proof handles at most {MOST_PARAMETERS}"),
+                format!("{n} parameters; proofs support at most {MOST_PARAMETERS}"),
             );
         }
     }
     let large = |place| {
         refuse(
             place,
-            "a number needs more than 60 bits; there are proofs for smaller ones".to_string(),
+            "a number needs more than 60 bits; proofs support only smaller ones".to_string(),
         )
     };
     for cube in &system.init.dnf {
@@ -290,7 +290,7 @@ fn observers(system: &System) -> Result<(), Refusal> {
                     claim.place,
                     format!(
                         "`unsafe` reads `{name}` in memory without naming a process; under total store order writes may still be in buffers. \
-                         There are proofs for what a process sees: `{who} @ {name}`"
+                         Proofs support the view of a process: `{who} @ {name}`"
                     ),
                 );
             }
@@ -323,7 +323,7 @@ fn owners(system: &System, owner: &mut Vec<Option<usize>>) -> Result<(), Refusal
                 t.place,
                 format!(
                     "`{name}` is not in memory, and transition `{}` accesses it: under total store order there are proofs for processes that \
-                     meet in memory only, and this variable is shared. A `weak var` is in memory",
+                     interact through memory only, and this variable is shared. A `weak var` is in memory",
                     t.name
                 ),
             );
@@ -352,13 +352,13 @@ fn owners(system: &System, owner: &mut Vec<Option<usize>>) -> Result<(), Refusal
     }
     let who = match t.actor.map(|p| process_text(t, p)) {
         Some(actor) => format!("`{actor}` acts"),
-        None => "no one process owns all of them".to_string(),
+        None => "no single process owns all of them".to_string(),
     };
     refuse(
         t.place,
         format!(
-            "transition `{}` accesses {}, which are not in memory, and {who}: under total store order there are proofs for processes that meet \
-             in memory only, so a transition may access plain cells of one process, the one that acts",
+            "transition `{}` accesses {}, which are not in memory, and {who}: under total store order there are proofs for processes that interact \
+             through memory only, so a transition may access plain cells of one process, the one that acts",
             t.name,
             cells.join(", ")
         ),

@@ -218,7 +218,7 @@ impl Translator<'_> {
             match self.cube(c, joint)? {
                 Some((_, true)) => {
                     return Err(rejected(format!(
-                        "`fence()` stands in {what}; only the guard of a transition may have it"
+                        "`fence()` occurs in {what}; it is supported only in the guard of a transition"
                     )));
                 }
                 Some((tests, false)) => found.push(tests),
@@ -244,7 +244,7 @@ impl Translator<'_> {
                     match self.cube(&c.condition, false)? {
                         Some((_, true)) => {
                             return Err(rejected(
-                                "`fence()` stands in a case; only the guard of a transition may have it",
+                                "`fence()` occurs in a case; it is supported only in the guard of a transition",
                             ));
                         }
                         Some((tests, false)) => list.push((tests, value(&c.value)?)),

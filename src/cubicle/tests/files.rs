@@ -118,14 +118,14 @@ fn faults_are_told_with_their_places() {
             "uses itself",
         ),
         ("unsafe (p) { P[p] = A } (* no end", 7, 25, "this comment is not closed"),
-        ("unsafe (p) { P[p] = A $ }", 7, 23, "begins nothing"),
-        ("number_procs 2 unsafe () { P[#3] = A }", 7, 1, "the file speaks of process #3"),
-        ("init () { X = B }", 7, 1, "`init` stands twice"),
+        ("unsafe (p) { P[p] = A $ }", 7, 23, "unexpected character"),
+        ("number_procs 2 unsafe () { P[#3] = A }", 7, 1, "the file names process #3"),
+        ("init () { X = B }", 7, 1, "a second `init`"),
         (
             "transition t (p) requires { forall_other q. exists_other r. P[r] = A } { }",
             7,
             58,
-            "no quantifier may stand here",
+            "a quantifier is not supported here",
         ),
     ];
     let mut wrong = Vec::new();

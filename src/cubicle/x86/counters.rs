@@ -140,7 +140,7 @@ impl Translator<'_> {
                 i.word
             );
             let error = Diagnostic::at(Stage::Unsupported, i.span, message);
-            return Err(error.note("x86 writes what it read plus or minus one then, which truth values of threads cannot tell"));
+            return Err(error.note("x86 then writes the value read plus or minus one, which per-thread Booleans cannot represent"));
         }
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         for (n, (guard, flag, other)) in ways.into_iter().enumerate() {

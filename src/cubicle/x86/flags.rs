@@ -250,10 +250,10 @@ impl Translator<'_> {
             let error = Diagnostic::at(
                 Stage::Unsupported,
                 span,
-                "a bit operation on words of which it is not known that they have few values",
+                "a bit operation on words with possibly many values",
             );
             return Err(error
-                .note(format!("for any number of threads it is supported where its operands have at most {MOST_PAIRS} pairs of values")));
+                .note(format!("for any number of threads it is supported if its operands have at most {MOST_PAIRS} pairs of values")));
         };
         let mut out = Vec::new();
         for (v, w) in x.iter().flat_map(|v| y.iter().map(move |w| (*v, *w))) {
@@ -335,7 +335,7 @@ impl Translator<'_> {
             return unsupported(
                 span,
                 format!(
-                    "`{word}` tests the parity of the lowest byte of a result, and it is not known that the result before it has few values"
+                    "`{word}` tests the parity of the lowest byte of a result, and the result may have many values"
                 ),
             );
         };

@@ -342,7 +342,7 @@ impl<'a> Translator<'a> {
                 "`N` has no value here: only a counter can be compared with it or set to it",
             ),
             Operand::Label(l, span) => {
-                unsupported(*span, format!("`{l}` is a place in the code, expected a value"))
+                unsupported(*span, format!("`{l}` is a label of the code, expected a value"))
             }
             Operand::Memory(..) | Operand::Element(..) => {
                 unsupported(operand.span(), "memory without a name")
@@ -469,7 +469,7 @@ impl<'a> Translator<'a> {
         if reads_memory {
             if let Some(counter) = self.source.variables.iter().find(|v| v.counter) {
                 let message = format!(
-                    "a claim on memory beside the counter `{}`: it is of one more thread, which would count",
+                    "a claim on memory together with the counter `{}`: the claim adds a thread, which would be counted",
                     counter.name
                 );
                 return unsupported(u.atoms[0].3, message);
@@ -508,7 +508,7 @@ impl<'a> Translator<'a> {
         let memory = |text: &String| match self.variable(text) {
             Some(v) if v.counter => unsupported(
                 span,
-                format!("`{text}` is a counter, whose value cannot be compared here"),
+                format!("`{text}` is a counter, and its value cannot be compared here"),
             ),
             _ => Ok(name(capital(text))),
         };

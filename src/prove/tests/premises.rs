@@ -83,7 +83,7 @@ unsafe (p q) { Link[p, q] = True && p @ Flag = True }
 transition one ([p] q) { Link[p, q] := True } transition two ([p] q) { SECOND; Flag := False }";
     assert_eq!(refusal(&text.replace("SECOND", "Link[p, q] := False")), None);
     let (message, place) = refusal(&text.replace("SECOND", "Link[q, p] := False")).unwrap();
-    assert!(message.contains("in memory only"), "{message}");
+    assert!(message.contains("through memory only"), "{message}");
     assert!(["one", "two"].contains(&place.as_str()));
 }
 

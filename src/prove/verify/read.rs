@@ -45,7 +45,7 @@ impl Reader<'_> {
         };
         match found {
             Some(p) if p < self.named => Ok(p as u8),
-            _ => self.fail(format!("`{text}` is no process of this cube")),
+            _ => self.fail(format!("`{text}` is not a process of this cube")),
         }
     }
     fn view(&self, text: &str) -> Read<(u8, u8)> {
@@ -75,7 +75,7 @@ impl Reader<'_> {
             None => (rest, Vec::new()),
         };
         let Some(&symbol) = self.symbols.get(name) else {
-            return self.fail(format!("`{name}` is no symbol of the system"));
+            return self.fail(format!("`{name}` is not a symbol of the system"));
         };
         let arity = self.system.symbols[symbol].arity;
         if arity != args.len() {
@@ -89,7 +89,7 @@ impl Reader<'_> {
         }
         let cell = self.cell(text)?;
         if self.kinds[cell.symbol()] != Kind::Process {
-            return self.fail(format!("`{text}` holds no process"));
+            return self.fail(format!("`{text}` is not a cell of processes"));
         }
         Ok(Point::Held(cell))
     }
@@ -101,7 +101,7 @@ impl Reader<'_> {
                 if self.kinds[a.symbol()] != self.kinds[b.symbol()]
                     || matches!(self.kinds[a.symbol()], Kind::Integer | Kind::Real)
                 {
-                    return self.fail("cells of one sort that is no number are expected");
+                    return self.fail("expected cells of the same non-numeric sort");
                 }
                 Ok(Fact::Twins(a, b, *word == "same"))
             }
@@ -135,7 +135,7 @@ impl Reader<'_> {
                     {
                         Some(i) => values |= only(i as u32),
                         None => {
-                            return self.fail(format!("`{v}` is no value of type `{}`", of.name));
+                            return self.fail(format!("`{v}` is not a value of type `{}`", of.name));
                         }
                     }
                 }
@@ -152,11 +152,11 @@ impl Reader<'_> {
         while let [factor, cell, "+", tail @ ..] = rest {
             let cell = self.cell(cell)?;
             if !matches!(self.kinds[cell.symbol()], Kind::Integer | Kind::Real) {
-                return self.fail("a sum has cells that hold numbers");
+                return self.fail("the cells of a sum must be numeric");
             }
             let factor = number(factor)?;
             if factor.is_zero() || terms.iter().any(|t| t.0 == cell) {
-                return self.fail("a sum has each cell once, with a factor that is not zero");
+                return self.fail("a sum must contain each cell once, with a factor that is not zero");
             }
             terms.push((cell, factor));
             rest = tail;
@@ -188,7 +188,7 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
     let mut expect = |what: &str| match lines.next() {
         Some(l) => Ok(l.trim().to_string()),
         None => {
-            Err(ReadError { line: 1, message: format!("the file ends where {what} is expected") })
+            Err(ReadError { line: 1, message: format!("unexpected end of the file: expected {what}") })
         }
     };
     let header = expect("the header")?;
