@@ -164,7 +164,7 @@ impl<'a> Regions<'a> {
             if *first.get_or_insert_with(|| state.clone()) != state {
                 return Err(Diagnostic::new(
                     Stage::Unsupported,
-                    "the initial state depends on the value of a parameter without one",
+                    "the initial state depends on the value of a symbolic parameter",
                 ));
             }
         }
@@ -478,7 +478,7 @@ impl Worker for Evaluator<'_> {
             let found = self.at(group, reads, &counts, sample)?;
             if found != self.at(group, reads, &counts, twin)? {
                 let text = format!(
-                    "numbers that the analysis takes to be alike give different answers in a step `{}`",
+                    "numbers that the analysis considers equivalent give different answers in a step `{}`",
                     regions.groups[group].name
                 );
                 let note = format!("{sample:?} and {twin:?}");

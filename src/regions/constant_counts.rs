@@ -158,19 +158,19 @@ pub fn constants(
 ) -> Result<ConstantCount, ValueDependence> {
     let nothing = |what: &str| ValueDependence { what: what.into(), span: None };
     if at.sections.len() != above.sections.len() {
-        return Err(nothing("which sections there are"));
+        return Err(nothing("the list of sections"));
     }
     let differ = || at.sections.iter().zip(&above.sections).filter(|(a, b)| a != b);
     let mut found = None;
     for (a, b) in differ() {
         let (Section::Sorts(a), Section::Sorts(b)) = (a, b) else { continue };
         if a.len() != b.len() {
-            return Err(nothing("which sorts there are"));
+            return Err(nothing("the list of sorts"));
         }
         for (a, b) in a.iter().zip(b).filter(|(a, b)| a != b) {
             let more = || {
                 ValueDependence::on(
-                    format!("more of the sort `{}` than how many constants it has", a.0.kind),
+                    format!("more of the sort `{}` than the number of its constants", a.0.kind),
                     a.0.span,
                 )
             };
@@ -318,7 +318,7 @@ impl Copies {
                 parallel_processes(a, &mut x);
                 parallel_processes(b, &mut y);
                 self.parallel_copies(&x, &y).ok_or_else(|| {
-                    ValueDependence::on("more than one process beside the others for each", a.span)
+                    ValueDependence::on("more than one parallel process for each", a.span)
                 })
             }
             _ => Err(ValueDependence::on("a process", a.span)),
@@ -385,7 +385,7 @@ fn with_blank(text: &str, name: &str) -> String {
 fn differing(a: &Section, b: &Section) -> ValueDependence {
     let declared = |what: &str, a: &[(Ident, Sort)], b: &[(Ident, Sort)]| {
         let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
-        ValueDependence { what: format!("which {what} there are"), span: first.map(|f| f.0.span) }
+        ValueDependence { what: format!("the list of {what}"), span: first.map(|f| f.0.span) }
     };
     match (a, b) {
         (Section::Equations(_, a), Section::Equations(_, b)) => {
@@ -396,7 +396,7 @@ fn differing(a: &Section, b: &Section) -> ValueDependence {
             match a.iter().zip(b).find(|(a, b)| a != b) {
                 Some((a, _)) => ValueDependence::on(format!("the process `{}`", a.name.kind), a.name.span),
                 None => ValueDependence {
-                    what: "which processes there are".into(),
+                    what: "the list of processes".into(),
                     span: a.last().map(|p| p.name.span),
                 },
             }
@@ -404,7 +404,7 @@ fn differing(a: &Section, b: &Section) -> ValueDependence {
         (Section::Init(a), Section::Init(_)) => ValueDependence::on("the initial process", a.span),
         (Section::Constructors(a), Section::Constructors(b)) => declared("constructors", a, b),
         (Section::Mappings(a), Section::Mappings(b)) => declared("mappings", a, b),
-        _ => ValueDependence { what: "which declarations there are".into(), span: None },
+        _ => ValueDependence { what: "the list of declarations".into(), span: None },
     }
 }
 

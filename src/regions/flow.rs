@@ -281,7 +281,7 @@ impl<'a> Flow<'a> {
                 self.mark(
                     &ty,
                     equation.span,
-                    "an equation says more of a constructor or of a built-in operation of",
+                    "an equation constrains a constructor or a built-in operation of",
                 );
             }
             self.pattern(&pattern, equation.span);
@@ -295,7 +295,7 @@ impl<'a> Flow<'a> {
             if let ExprKind::Apply(_, args) = &e.kind {
                 if self.is_number(e.sort) {
                     let ty = self.expr(&e);
-                    self.mark(&ty, span, "an equation takes apart");
+                    self.mark(&ty, span, "an equation decomposes");
                 }
                 open.extend(args.iter().cloned());
             }
@@ -517,7 +517,7 @@ impl<'a> Flow<'a> {
                 OpKind::Constructor(_) | OpKind::Mapping => self.op(*op),
                 OpKind::Projection(_) | OpKind::Recogniser(_) => {
                     let ty = self.fresh(e.sort);
-                    self.mark(&ty, e.span, "a projection as a value speaks of");
+                    self.mark(&ty, e.span, "a projection as a value concerns");
                     ty
                 }
             },
@@ -603,7 +603,7 @@ impl<'a> Flow<'a> {
             (Less | LessEqual | Greater | GreaterEqual, [a, b]) => {
                 self.unify(a, b);
                 if !matches!(a, Type::Number(_)) {
-                    self.mark(a, e.span, "an order is asked of what holds");
+                    self.mark(a, e.span, "an order is applied to data with");
                 }
                 Type::Named(basic::BOOL)
             }
@@ -764,7 +764,7 @@ impl<'a> Flow<'a> {
         for facts in self.facts.iter().filter(|f| f.counter) {
             if let Some((span, what)) = &facts.mark {
                 let text =
-                    format!("a number that flows together with a parameter without a value {what}");
+                    format!("a number that flows together with a symbolic parameter {what}");
                 let note = "such numbers may be copied, compared, and increased by literals";
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(*span).note(note));
             }
@@ -773,7 +773,7 @@ impl<'a> Flow<'a> {
                 .iter()
                 .find(|l| l.value.to_i64().is_none_or(|n| !(0..1000).contains(&n)))
             {
-                let text = "a literal that is compared with a parameter without a value is not within 0 to 999";
+                let text = "a literal that is compared with a symbolic parameter is not between 0 and 999";
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(literal.span));
             }
         }

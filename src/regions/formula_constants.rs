@@ -127,7 +127,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
             Action::Forall(vars, a) => {
                 if vars.iter().any(|v| self.holds_counters(*v)) {
                     return refused(
-                        "`forall` in an action formula over a number that flows together with a parameter without a value",
+                        "`forall` in an action formula over a number that flows together with a symbolic parameter",
                         span,
                     );
                 }
@@ -141,7 +141,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                             let name = &self.signature.var(*v).name;
                             return refused(
                                 &format!(
-                                    "no action gives the value of `{name}` wherever it is used"
+                                    "no action determines the value of `{name}` everywhere it is used"
                                 ),
                                 span,
                             );
@@ -172,7 +172,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                     let place = *self.labels[at].1.entry(names.clone()).or_insert((i, j));
                     if place != (i, j) || ambiguous {
                         return refused(
-                            "two numbers of a label are compared, which regions cannot tell",
+                            "two numbers of a label are compared, which regions do not support",
                             span,
                         );
                     }
@@ -279,7 +279,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
             }
             if of_label {
                 return refused(
-                    "a number of a label is used in another way than in a comparison with a constant, which regions cannot tell",
+                    "a number of a label is used other than in a comparison with a constant, which regions do not support",
                     e.span,
                 );
             }
@@ -316,7 +316,7 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
             }
             (Side::Label(_), Side::Label(_)) => {
                 return refused(
-                    "two numbers of a label are compared, which regions cannot tell",
+                    "two numbers of a label are compared, which regions do not support",
                     span,
                 );
             }
@@ -332,13 +332,13 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
         }
         if of_label {
             return refused(
-                "a formula remembers a number of a label, which regions cannot tell",
+                "a parameter of a fixed point stores a number of a label, which regions do not support",
                 span,
             );
         }
         if self.flow.growth(e) > 0 {
             return refused(
-                "a formula counts: a parameter of a fixed point grows together with a parameter without a value",
+                "the formula counts: a parameter of a fixed point grows together with a symbolic parameter",
                 span,
             );
         }

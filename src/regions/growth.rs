@@ -43,7 +43,7 @@ impl Flow<'_> {
             match changed {
                 None => break,
                 Some(span) if round > data.equations.len() => {
-                    let text = "a number that flows together with a parameter without a value grows in a recursive mapping";
+                    let text = "a number that flows together with a symbolic parameter grows in a recursive mapping";
                     return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
                 }
                 Some(_) => {}
@@ -73,12 +73,12 @@ impl Flow<'_> {
         }
         match uses {
             Uses { adds: Some(adds), calls: Some(calls) } => {
-                let text = "a function adds to a number that flows together with a parameter without a value, and how often it is called is not known";
+                let text = "a function adds to a number that flows together with a symbolic parameter, and the number of its calls is unknown";
                 let error = Diagnostic::new(Stage::Unsupported, text).or_span(adds);
                 Err(if calls == Span::default() {
                     error
                 } else {
-                    error.note("a function that is no operation is called").or_span(calls)
+                    error.note("an unknown function is called").or_span(calls)
                 })
             }
             _ => Ok(()),

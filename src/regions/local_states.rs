@@ -107,7 +107,7 @@ impl<'c> LocalStateSearch<'c> {
             ("states of what the components share", self.states.len())
         };
         let text = format!(
-            "with any number of components there are more than {} {what}: the abstraction forgets how many components are in which local state, \
+            "with any number of components there are more than {} {what}: the abstraction does not count the components in a local state, \
              so that what the others do to shared data, such as a number that they increase, has no bound",
             count - 1
         );

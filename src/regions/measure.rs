@@ -216,7 +216,7 @@ fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usi
             let (from, to) = edges[i];
             #[allow(
                 clippy::needless_range_loop,
-                reason = "a location is compared with others, not only looked up"
+                reason = "locations are compared, not only looked up"
             )]
             for n in 0..count {
                 let source = from.is_none_or(|f| f == n);

@@ -510,7 +510,7 @@ pub(crate) fn without(signature: &Signature, family: &Family, e: &Expr) -> Resul
 
 fn stuck<T>(signature: &Signature, e: &Expr) -> Result<T, Diagnostic> {
     let text = format!(
-        "the value `{}` is no data, so its constants cannot be told",
+        "the value `{}` does not evaluate to data, so its constants are unknown",
         mu_data::print::expression(signature, e)
     );
     Err(Diagnostic::new(Stage::Unsupported, text))
@@ -577,7 +577,7 @@ impl Worker for Evaluator<'_> {
             let found = self.at(group, reads, &choice, &|class| first + class)?;
             if choice.count > 0 && found != self.at(group, reads, &choice, &|class| last - class)? {
                 let text = format!(
-                    "constants of `{}` that the analysis takes to be alike give different answers in a step `{}`",
+                    "constants of `{}` that the analysis considers equivalent give different answers in a step `{}`",
                     model.family.name, model.groups[group].name
                 );
                 return Err(Diagnostic::new(Stage::Unsupported, text));

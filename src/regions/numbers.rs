@@ -58,7 +58,7 @@ impl Layouts {
         };
         let refuse = |what: &str| {
             let text =
-                format!("{what} holds numbers that flow together with a parameter without a value");
+                format!("{what} contains numbers that flow together with a symbolic parameter");
             Err(Diagnostic::new(Stage::Unsupported, text))
         };
         Ok(match ty {
@@ -173,7 +173,7 @@ impl Layouts {
     ) -> Result<Expr, Diagnostic> {
         let stuck = || {
             let text = format!(
-                "the value `{}` is no data, so its numbers cannot be told",
+                "the value `{}` does not evaluate to data, so its numbers are unknown",
                 mu_data::print::expression(signature, e)
             );
             Err(Diagnostic::new(Stage::Unsupported, text))
@@ -186,7 +186,7 @@ impl Layouts {
                     Some(n) if n >= 0 => Ok(Expr::number(f(n), e.sort)),
                     Some(n) => {
                         let text = format!(
-                            "a number that flows together with a parameter without a value becomes {n}, which is negative"
+                            "a number that flows together with a symbolic parameter becomes {n}, which is negative"
                         );
                         Err(Diagnostic::new(Stage::Unsupported, text))
                     }

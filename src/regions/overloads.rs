@@ -61,7 +61,7 @@ pub fn overloaded(tree: &Specification) -> Option<Diagnostic> {
             if all[..i].iter().any(|(_, other)| domain.iter().zip(other).any(|(x, y)| differ(x, y)))
             {
                 let message = format!(
-                    "`{}` is declared for several sorts of numbers, and which is meant can depend on a parameter",
+                    "`{}` is declared for several sorts of numbers, and its meaning may depend on a parameter",
                     name.kind
                 );
                 return Some(Diagnostic::at(Stage::Unsupported, name.span, message));

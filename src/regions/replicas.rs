@@ -88,12 +88,12 @@ pub fn with_list(
         .find(|(_, o)| o.name == name && o.kind == OpKind::Mapping)
         .map(|(id, o)| (id, o.sort));
     let Some((op, list)) = found else {
-        return Err(Diagnostic::internal(format!("there is no list `{name}`")));
+        return Err(Diagnostic::internal(format!("the list `{name}` does not exist")));
     };
     let SortKind::List(element) = *signature.sorts.kind(list) else {
         return Err(Diagnostic::new(
             Stage::Unsupported,
-            format!("`{name}` is no list of constants"),
+            format!("`{name}` is not a list of constants"),
         ));
     };
     let sort = signature.sorts.text(element);
@@ -185,7 +185,7 @@ impl Replicas {
         if most + 1 > SIZE {
             return Err(Diagnostic::new(
                 Stage::Unsupported,
-                format!("{most} components may take part in one step, which are too many"),
+                format!("{most} components may participate in one step, which are too many"),
             ));
         }
         let signature = &process.data.signature;
@@ -253,7 +253,7 @@ impl Replicas {
             self.family.plain(&signature, var.sort, var.span)?;
             if Some(var.sort) != list && within(var.sort) {
                 return refused(
-                    format!("lists of `{}` are kept within other data", self.family.name),
+                    format!("lists of `{}` are nested in other data", self.family.name),
                     var.span,
                 );
             }
@@ -287,7 +287,7 @@ impl Replicas {
                 summand.sum_vars.iter().find(|v| over(v) && signature.var(**v).sort != sort)
             {
                 let text = format!(
-                    "`sum {}` is over data that hold constants of `{}`",
+                    "`sum {}` is over data that contain constants of `{}`",
                     signature.var(*v).name,
                     self.family.name
                 );
@@ -317,7 +317,7 @@ impl Replicas {
             };
             joint.shrinks = summand.updates.iter().filter(own).map(|u| u.0 as Slot).collect();
             if joint.identities.len() > self.most {
-                return refused("a step in which all components take part", summand.span());
+                return refused("a step in which all components participate", summand.span());
             }
             // A summed variable is read if it equals a part of the state that is not a letter of a
             // list.
@@ -342,7 +342,7 @@ impl Replicas {
             joint.list = found.next();
             if found.next().is_some() {
                 return refused(
-                    format!("a step looks at two lists of `{}`", self.family.name),
+                    format!("a step reads two lists of `{}`", self.family.name),
                     summand.span(),
                 );
             }
@@ -449,7 +449,7 @@ impl<'p> Shape<'p> {
         let constants: Vec<OpId> =
             names.iter().filter_map(|n| by_name.get(n.as_str()).copied()).collect();
         if constants.len() != names.len() {
-            return Err(Diagnostic::internal("a constant is gone"));
+            return Err(Diagnostic::internal("a constant is missing"));
         }
         let of = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
         let mut shape = Self {
@@ -538,7 +538,7 @@ impl<'p> Shape<'p> {
         };
         let shared = |s: &Shape| s.components.iter().filter(|c| c.is_none()).count();
         if shared(self) != shared(above) {
-            return Err(not("some components do not name the constant that they are for"));
+            return Err(not("some components do not name their constant"));
         }
         let all = self.summands(&|i| i);
         for first in 0..self.size - 1 {
@@ -554,7 +554,7 @@ impl<'p> Shape<'p> {
                 return Err(not("a step is not the same for all components").or_span(span));
             }
             if self.initial(&swap) != self.initial(&|i| i) {
-                return Err(not("components do not begin alike"));
+                return Err(not("components have different initial values"));
             }
         }
         // The summands of this process are followed by those of the last identity of the other.
@@ -564,7 +564,7 @@ impl<'p> Shape<'p> {
             all.iter().map(|k| &k.0).eq(more.iter().filter(|k| fewer(above, &k.1)).map(|k| &k.0));
         let alike = all.iter().all(|k| fewer(self, &k.1));
         if !same || !alike {
-            return Err(not("a step depends on how many components there are"));
+            return Err(not("a step depends on the number of components"));
         }
         Ok(())
     }
@@ -638,7 +638,7 @@ impl<'p> Shape<'p> {
                 let from = anatomy.components[*c].edges[edge].guard.span;
                 return refused(
                     format!(
-                        "{} has a step without an action, which any number of components may take at once",
+                        "{} has a step without an action, in which any number of components may participate",
                         self.process.components[*c]
                     ),
                     from,
@@ -701,7 +701,7 @@ impl<'p> Shape<'p> {
                 }
                 OperatorKind::Hide(_) => {
                     return refused(
-                        "`hide` within the `allow` around components of any number",
+                        "`hide` inside the `allow` around components of any number",
                         operator.place,
                     );
                 }
@@ -709,7 +709,7 @@ impl<'p> Shape<'p> {
         }
         Err(Diagnostic::new(
             Stage::Unsupported,
-            "no `allow` bounds how many components take part in one step",
+            "no `allow` bounds the number of components that participate in one step",
         ))
     }
 }

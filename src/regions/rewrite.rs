@@ -221,7 +221,7 @@ impl Picks<'_, '_> {
     fn what(&self) -> String {
         match self {
             Picks::Counters(_) => {
-                "a number that flows together with a parameter without a value".into()
+                "a number that flows together with a symbolic parameter".into()
             }
             Picks::Constants { name, .. } => {
                 format!("`{name}`, which may have any number of constants,")
@@ -281,7 +281,7 @@ impl Rewriter<'_, '_> {
                 StateKind::Exists(vars, g) => {
                     if vars.iter().any(|v| self.counts(*v)) {
                         let text = format!(
-                            "`exists` over {} asks for one for all runs",
+                            "`exists` over {} requires one value for all runs",
                             self.picks.what()
                         );
                         return Err(Diagnostic::new(Stage::Unsupported, text).or_span(f.span));
@@ -300,7 +300,7 @@ impl Rewriter<'_, '_> {
                     )
                 }
                 StateKind::May(..) => {
-                    let text = "a diamond asks for a step that there is, which regions, that may have more steps than the model, cannot tell";
+                    let text = "a diamond requires that a step exists, which regions cannot prove, because they may have more steps than the model";
                     return Err(Diagnostic::new(Stage::Unsupported, text).or_span(f.span));
                 }
                 StateKind::Fix { least, var, params, body } => {
@@ -340,18 +340,18 @@ impl Rewriter<'_, '_> {
                 continue;
             }
             if !self.picks.of(self.signature, v).1 {
-                let text = format!("`forall` over data that hold {}", self.picks.what());
+                let text = format!("`forall` over data that contain {}", self.picks.what());
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
             }
             if path.choice || path.recursive && calls_out(&body, &mut Vec::new()) {
                 let name = &self.signature.var(v).name;
                 let text = if path.choice {
                     format!(
-                        "`forall {name}` is below a choice (`exists`, or `||` in a recursion), which may be another one for each `{name}`"
+                        "`forall {name}` is below a choice (`exists`, or `||` in a recursion), which may differ for each `{name}`"
                     )
                 } else {
                     format!(
-                        "`forall {name}` depends on the recursion that it is in, so that different ones may follow each other"
+                        "`forall {name}` depends on the recursion around it, so that different values may follow each other"
                     )
                 };
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));

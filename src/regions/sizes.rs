@@ -83,7 +83,7 @@ impl Family {
                 .ops()
                 .find(|(_, op)| op.name == *name && matches!(op.kind, OpKind::Constructor(_)));
             found.push(
-                op.ok_or_else(|| Diagnostic::internal(format!("there is no constant `{name}`")))?.0,
+                op.ok_or_else(|| Diagnostic::internal(format!("the constant `{name}` does not exist")))?.0,
             );
         }
         let sort = signature.op(found[0]).sort;
@@ -112,7 +112,7 @@ impl Family {
                 families[i..].iter().find(|g| family.arrays.contains(&Some(g.sort)))
             {
                 let text = format!(
-                    "arrays over `{}` hold constants of `{}`, which has arrays too",
+                    "arrays over `{}` contain constants of `{}`, which has arrays too",
                     family.name, entry.name
                 );
                 return Err(Diagnostic::new(Stage::Unsupported, text));
@@ -183,7 +183,7 @@ impl Family {
                 summand.sum_vars.iter().find(|v| over(v) && signature.var(**v).sort != self.sort)
             {
                 let text = format!(
-                    "`sum {}` is over data that hold constants of `{}`",
+                    "`sum {}` is over data that contain constants of `{}`",
                     signature.var(*v).name,
                     self.name
                 );
@@ -223,7 +223,7 @@ impl Family {
                 _ => {
                     return refused(
                         format!(
-                            "constants of `{}` are kept in `{}`",
+                            "`{1}` contains constants of `{0}`",
                             self.name,
                             signature.sorts.text(sort)
                         ),
@@ -295,7 +295,7 @@ impl Family {
             ExprKind::Var(_) | ExprKind::Number(_) => Ok(()),
             ExprKind::Op(op) if self.constants.contains(op) => refused(
                 format!(
-                    "`{}` is named, and `{}` is to have any number of constants",
+                    "`{}` is named, but `{}` has any number of constants",
                     signature.op(*op).name,
                     self.name
                 ),
@@ -573,7 +573,7 @@ impl LabelCheck<'_> {
                     if free.contains(v) && !binds(a, *v) {
                         let name = &self.signature.var(*v).name;
                         return refused(
-                            format!("no action gives the value of `{name}` wherever it is used"),
+                            format!("no action determines the value of `{name}` everywhere it is used"),
                             Span::default(),
                         );
                     }
@@ -642,7 +642,7 @@ impl LabelCheck<'_> {
                 }
                 _ => refused(
                     format!(
-                        "a constant of `{}` in a label is used in another way than in a comparison",
+                        "a constant of `{}` in a label is used other than in a comparison",
                         self.family.name
                     ),
                     e.span,

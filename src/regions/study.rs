@@ -148,7 +148,7 @@ impl<'a> Study<'a> {
         };
         let line = Line { least, cuts, tests, predicates };
         if line.valuations().is_none_or(|n| n > MAX_VALUATIONS) {
-            let text = "the constants and literals that the formula and the process compare have too many orders";
+            let text = "the constants and literals that the formula and the process compare have too many possible orders";
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
         let cases = if level == Levels::Joined { line.joined() } else { line.cases() };
@@ -206,7 +206,7 @@ impl<'a> Study<'a> {
                 .zip(&draw.valuation[1..])
                 .map(|(name, n)| format!("{name} = {n}"));
             let text =
-                format!("no case of the abstraction has {}", values.collect::<Vec<_>>().join(", "));
+                format!("no case of the abstraction contains {}", values.collect::<Vec<_>>().join(", "));
             return Err(Diagnostic::new(Stage::Internal, text));
         }
         Ok(())
@@ -492,7 +492,7 @@ fn facts(
             let layout = layout.map_err(|d| d.or_span(var.span))?;
             let Some(count) = layouts.count(signature, &layout) else {
                 let text =
-                    format!("`sum {}` is over data that hold any number of counters", var.name);
+                    format!("`sum {}` is over data that contain any number of counters", var.name);
                 return Err(Diagnostic::new(Stage::Unsupported, text)
                     .or_span(var.span)
                     .or_span(summand.span()));

@@ -64,7 +64,7 @@ pub fn with_parameters(
         let Some((op, sort)) = found.map(|(id, o)| (id, o.sort)) else {
             return Err(Diagnostic::new(
                 Stage::Internal,
-                format!("there is no constant `{name}` of sort Nat or Pos"),
+                format!("the constant `{name}` does not exist of sort Nat or Pos"),
             ));
         };
         let var = signature.fresh_var(name.clone(), sort);
@@ -89,7 +89,7 @@ pub fn with_parameters(
         if let Some((op, span)) = parts.into_iter().find_map(reached) {
             let name = &process.data.signature.op(op).name;
             let name = format!(
-                "the equations of `{name}` use a parameter that has no value, and a step depends on them"
+                "the equations of `{name}` use a symbolic parameter, and a step depends on them"
             );
             return Err(Diagnostic::new(Stage::Unsupported, name)
                 .or_span(span)
@@ -99,7 +99,7 @@ pub fn with_parameters(
     if let Some((op, span)) = process.params.iter().find_map(|p| reached(&p.init)) {
         let name = &process.data.signature.op(op).name;
         let text = format!(
-            "the equations of `{name}` use a parameter that has no value, and the initial state depends on them"
+            "the equations of `{name}` use a symbolic parameter, and the initial state depends on them"
         );
         return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
     }

@@ -408,7 +408,7 @@ fn paired(
                 write(group, other, &mut next, &to);
                 let Some(&next) = number.get(&next) else {
                     return Err(Diagnostic::internal(
-                        "a step leads out of the states that were found",
+                        "a step leads to an unknown state",
                     ));
                 };
                 all[at].pairs.push((n, next));

@@ -127,7 +127,7 @@ impl<'a> ThreadModularAbstraction<'a> {
         let tracked = order.len();
         if tracked > replicas.room() {
             let text = format!(
-                "the formula tells {tracked} constants of `{}` apart, which are too many",
+                "the formula distinguishes {tracked} constants of `{}`, which are too many",
                 replicas.family.name
             );
             return Err(Diagnostic::new(Stage::Unsupported, text));
@@ -392,7 +392,7 @@ impl<'m> Evaluator<'m> {
         let image = if model.replicas.lists[slot as usize] {
             let Some(letters) = model.replicas.letters(self.signature(), &e) else {
                 let text = format!(
-                    "the value `{}` is no list of constants",
+                    "the value `{}` is not a list of constants",
                     mu_data::print::expression(self.signature(), &e)
                 );
                 return Err(Diagnostic::new(Stage::Unsupported, text));
@@ -679,7 +679,7 @@ impl<'m> Evaluator<'m> {
                     };
                     if self.at(&query, &twin)? != answers {
                         let text = format!(
-                            "constants of `{}` that the analysis takes to be alike give different answers in a step `{}`",
+                            "constants of `{}` that the analysis considers equivalent give different answers in a step `{}`",
                             model.replicas.family.name, model.groups[group].name
                         );
                         return Err(Diagnostic::new(Stage::Unsupported, text));

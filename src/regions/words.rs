@@ -96,7 +96,7 @@ impl<'a> Lists<'a> {
                         self.list(arg, uses)?;
                     } else if self.mentions(arg) {
                         return refused(
-                            "a list of identities is gone through with a part of itself",
+                            "a list of identities is traversed with a part of itself",
                             arg,
                         );
                     }
@@ -104,7 +104,7 @@ impl<'a> Lists<'a> {
                 Ok(())
             }
             _ => refused(
-                "a list of identities is made in another way than by `tail` or by a mapping that keeps or drops each letter",
+                "a list of identities is built other than by `tail` or by a mapping that retains or drops each letter",
                 e,
             ),
         })
@@ -112,7 +112,7 @@ impl<'a> Lists<'a> {
 
     /// Analyses an expression that is not a list.
     fn data(&self, e: &Expr, uses: &mut Uses) -> Result<(), Diagnostic> {
-        let other = "a list of identities is used in another way than by `head`, `tail` and comparison with `[]`";
+        let other = "a list of identities is used other than by `head`, `tail` and comparison with `[]`";
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
             (ExprKind::Var(_) | ExprKind::Number(_), _) => Ok(()),
             (_, Some((Builtin::Head, [list]))) if list.sort == self.list => self.list(list, uses),

@@ -164,7 +164,7 @@ fn what_depends_on_the_size_is_refused_by_name() {
     assert!(refused(&text, "forall a: A. <store(a, none)> true").contains("diamond"));
     assert!(
         refused(&text, "[exists v: V, a, b: A. load(a, v) && val(a == b)] false")
-            .contains("no action gives")
+            .contains("no action determines")
     );
     // A property of every number of constants from two on does not hold for one: closed conditions,
     // and equations of the formula.
@@ -184,7 +184,7 @@ fn what_depends_on_the_size_is_refused_by_name() {
         .replace("act store", "map f: V -> Nat; act other: Nat; store")
         .replace("init P", "proc Q = sum v: V. other(f(v)) . delta; init Q || P");
     assert!(
-        refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)").contains("is no data")
+        refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)").contains("does not evaluate to data")
     );
     assert_eq!(
         constant_counts::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"),

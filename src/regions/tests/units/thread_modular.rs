@@ -154,7 +154,7 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
         refused(&edit("(l != []) -> tell", "(l != all) -> tell"))
             .contains("two lists of identities")
     );
-    assert!(refused(&edit("tail(l)", "tail(l) <| h")).contains("a list of identities is made"));
+    assert!(refused(&edit("tail(l)", "tail(l) <| h")).contains("a list of identities is built"));
     assert!(
         refused(&edit("h == nobody && l == []", "h == nobody && p != i0"))
             .contains("is not the same for all components")
@@ -163,7 +163,7 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
     assert!(refused(&edit("h == nobody && l == []", "h < p")).contains("ordered"));
     assert!(
         refused(&edit("|| } Lock(nobody", "|| tau . delta || } Lock(nobody"))
-            .contains("one process beside the others")
+            .contains("one parallel process for each")
     );
     assert!(
         refused(&edit("ask(id) . enter", "tau . ask(id) . enter"))
@@ -185,7 +185,7 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
     );
     assert!(
         refused(&edit("without(p, []) = [];", "without(p, []) = [p];"))
-            .contains("a list of identities is made")
+            .contains("a list of identities is built")
     );
     assert!(
         refused(&edit(
