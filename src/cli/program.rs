@@ -12,7 +12,7 @@ use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_program::machine::{Event, Machine};
 use mu_program::nasm::{self, X86Program};
 use mu_program::{Program, litmus};
-use mu_safety::reach::{self, Interleaving, Moved, Reached, Safety};
+use mu_safety::reach::{self, Interleaving, InterleavingStep, Reached, Safety};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -203,7 +203,7 @@ fn as_text(
     out
 }
 
-fn event_text(m: &Machine, step: &Moved) -> String {
+fn event_text(m: &Machine, step: &InterleavingStep) -> String {
     let cell = |c: u32| &m.program.cells[c as usize];
     let number = |c: u32, v: u64| cell(c).width.signed(v);
     match step.event {
@@ -269,11 +269,11 @@ pub(super) fn table(m: &Machine, way: &Interleaving) -> String {
 }
 
 /// An interleaving as JSON.
-pub(super) fn steps_json(m: &Machine, steps: &[Moved]) -> Value {
+pub(super) fn steps_json(m: &Machine, steps: &[InterleavingStep]) -> Value {
     let object = |list: &[(String, i64)]| {
         Value::Object(list.iter().map(|(n, v)| (n.clone(), json!(v))).collect())
     };
-    let one = |step: &Moved| {
+    let one = |step: &InterleavingStep| {
         let all: Vec<Value> = (0..m.program.threads.len())
             .map(|t| {
                 reach::buffered(m, t, &step.state)

@@ -12,7 +12,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_cubicle::System;
 use mu_program::memory::MemoryModel;
 use mu_program::nasm;
-use mu_prove::audit::Wanted;
+use mu_prove::audit::AuditRequest;
 use mu_prove::{Audit, audit};
 use mu_safety::walks::{Walks, walk};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ pub(super) fn check(
     let enough = || start.elapsed() > limit || session.budget.check(0).is_err();
     // That some number of processes has an initial state was decided before: where none was drawn,
     // that is no fault of the proof.
-    audit(&Wanted { system, certificate, samples, seed: SEED, enough: &enough }).map(Some)
+    audit(&AuditRequest { system, certificate, samples, seed: SEED, enough: &enough }).map(Some)
 }
 
 /// Walks a program on its machine, with 1 to 5 threads, after a proof that it is safe; the number

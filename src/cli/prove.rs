@@ -19,8 +19,8 @@ use mu_prove::image::Trouble;
 use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
 use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
-use mu_prove::verify::{Asked, Refused, memory_of, obligations};
-use mu_prove::{Options, Outcome, Verdict, Why};
+use mu_prove::verify::{QueryCounts, Refused, memory_of, obligations};
+use mu_prove::{Options, Outcome, Verdict, UnknownReason};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -83,7 +83,7 @@ pub(super) fn search(
     output::begin_stage("proving");
     let start = Instant::now();
     let mut outcome = mu_prove::prove(system, options, &session.budget);
-    if matches!(outcome.verdict, Verdict::Unknown(Why::NoInitialState)) {
+    if matches!(outcome.verdict, Verdict::Unknown(UnknownReason::NoInitialState)) {
         return Err(no_initial_state(system));
     }
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
@@ -226,13 +226,13 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
     }
 }
 
-fn why(session: &Session, system: &System, outcome: &Outcome, why: &Why) -> String {
+fn why(session: &Session, system: &System, outcome: &Outcome, why: &UnknownReason) -> String {
     match why {
-        Why::Refused(refusal) => placed(session, refusal),
-        Why::NoInitialState => "no initial state: no state satisfies `init`".into(),
-        Why::NoInitialStateUpTo(n) => no_small_initial_state(*n),
-        Why::Stopped(stop) => format!("stopped: {}", stop.word()),
-        Why::Trouble(Trouble::Processes) => match &outcome.stuck {
+        UnknownReason::Refused(refusal) => placed(session, refusal),
+        UnknownReason::NoInitialState => "no initial state: no state satisfies `init`".into(),
+        UnknownReason::NoInitialStateUpTo(n) => no_small_initial_state(*n),
+        UnknownReason::Stopped(stop) => format!("stopped: {}", stop.word()),
+        UnknownReason::Trouble(Trouble::Processes) => match &outcome.stuck {
             Some(cube) => format!(
                 "each step backward names another process, more than the 24 that a cube can name, and no invariant found says why that ends: \
                  a variable may count processes, or a state depend on how many there are. The last cube: {}",
@@ -240,18 +240,18 @@ fn why(session: &Session, system: &System, outcome: &Outcome, why: &Why) -> Stri
             ),
             None => "a cube needs more than 24 processes".into(),
         },
-        Why::Trouble(Trouble::Number) => "a number in a cube needs more than 63 bits".into(),
-        Why::Trouble(Trouble::Cases) => {
+        UnknownReason::Trouble(Trouble::Number) => "a number in a cube needs more than 63 bits".into(),
+        UnknownReason::Trouble(Trouble::Cases) => {
             "a transition has too many cases that lead into a cube: more than 100,000 choices of them, or a million conditions".into()
         }
-        Why::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
-        Why::Spurious(text) => {
+        UnknownReason::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
+        UnknownReason::Spurious(text) => {
             format!("the abstraction (of `forall_other`, of what is assumed) has a run that the machine cannot do: {text}")
         }
-        Why::Numbers(text) => format!(
+        UnknownReason::Numbers(text) => format!(
             "a run leads to `unsafe` if numbers that nothing determines have fitting values, and the values that were tried do not fit: {text}"
         ),
-        Why::Unverified(r) => format!("an invariant was found and not verified: {}", refused(session, system, r)),
+        UnknownReason::Unverified(r) => format!("an invariant was found and not verified: {}", refused(session, system, r)),
     }
 }
 
@@ -263,7 +263,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn asked_text(asked: &Asked) -> String {
+fn asked_text(asked: &QueryCounts) -> String {
     format!(
         "{} cubes; {} compared with init, {} asked before a step, {} unsafe; {} decisions",
         grouped(asked.cubes as u64),
@@ -453,13 +453,13 @@ pub(super) fn as_json(
     object
 }
 
-fn asked_json(asked: &Asked) -> Value {
+fn asked_json(asked: &QueryCounts) -> Value {
     json!({
         "cubes": asked.cubes, "initiation": asked.initiation, "consecution": asked.consecution, "safety": asked.safety, "decisions": asked.decisions,
     })
 }
 
-type Verified = (System, Result<Asked, Refused>, Option<Translation>);
+type Verified = (System, Result<QueryCounts, Refused>, Option<Translation>);
 
 /// Verifies a certificate: of a program, with the assumption that the number of threads bounds
 /// variables, else without.

@@ -4,7 +4,7 @@
 //! `forall_other` is preserved, `exists_other` becomes an additional process; `forall` and `exists`
 //! without *other* become these and one instance for each parameter. A conjunct has at most one
 //! existential, and quantifiers are not nested; other formulas are rejected by name. Cost: the size
-//! of the normal form, at most [`MOST_CUBES`] cubes.
+//! of the normal form, at most [`MAX_CUBES`] cubes.
 
 use crate::ast::{self, Cmp, Expr, Name};
 use crate::system::{Access, Atom, Cube, Op, Proc, Sum, SymbolId, System, Term, TypeId, Universal};
@@ -15,7 +15,7 @@ use num_traits::Zero;
 use std::collections::HashMap;
 
 /// Largest number of cubes of a normal form; larger ones are rejected.
-pub const MOST_CUBES: usize = 20_000;
+pub const MAX_CUBES: usize = 20_000;
 
 pub(crate) type Checked<T> = Result<T, Diagnostic>;
 
@@ -169,12 +169,12 @@ impl Scope<'_, '_> {
                     ),
                 );
             }
-            (by, true) => self.looks(name, by)?,
+            (by, true) => self.memory_reader(name, by)?,
         };
         Ok(Access { symbol, args, by })
     }
     /// Returns the process that reads a cell of memory.
-    fn looks(&mut self, name: &Name, by: Option<&Name>) -> Checked<Option<Proc>> {
+    fn memory_reader(&mut self, name: &Name, by: Option<&Name>) -> Checked<Option<Proc>> {
         let named = by.map(|n| self.process(n)).transpose()?;
         match (self.reader, named) {
             (Reader::Memory, Some(_)) => refuse(
@@ -532,17 +532,17 @@ fn too_many<T>(at: &Expr) -> Checked<T> {
     Err(Diagnostic::at(
         Stage::Unsupported,
         at.place().0,
-        format!("the disjunctive normal form of this has more than {MOST_CUBES} cubes"),
+        format!("the disjunctive normal form of this has more than {MAX_CUBES} cubes"),
     ))
 }
 
 fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Expr) -> Checked<Vec<Conjunct>> {
     a.extend(b);
-    if a.len() > MOST_CUBES { too_many(at) } else { Ok(a) }
+    if a.len() > MAX_CUBES { too_many(at) } else { Ok(a) }
 }
 
 fn both(a: &[Conjunct], b: &[Conjunct], at: &Expr) -> Checked<Vec<Conjunct>> {
-    if a.len().saturating_mul(b.len()) > MOST_CUBES {
+    if a.len().saturating_mul(b.len()) > MAX_CUBES {
         return too_many(at);
     }
     let mut out = Vec::with_capacity(a.len() * b.len());

@@ -339,7 +339,7 @@ pub(crate) fn sort(system: &System, layout: &Layout, slot: u32) -> TypeId {
 }
 
 /// Calls a function with each cell that a cube reads, except buffers that it tests.
-pub(crate) fn looked_at(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
+pub(crate) fn for_each_read_cell(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
     for atom in cube {
         match atom {
             GroundAtom::Empty(_) => {}

@@ -29,7 +29,7 @@ pub struct Reach {
 }
 
 /// A claim, instantiated for all choices of processes.
-pub struct Asked {
+pub struct PreparedClaim {
     cubes: Vec<(Vec<u32>, GroundCube)>,
 }
 
@@ -61,7 +61,7 @@ struct Replay<'a, 's> {
     machine: &'a Machine<'s>,
     acts: &'a [Act],
     /// The claim that must hold at the end.
-    claim: Asked,
+    claim: PreparedClaim,
     /// Pairs of the number of executed acts and a state from which the end is unreachable.
     visited: AHashSet<(usize, Vec<u32>)>,
     /// The steps to the current state, with the states after them.
@@ -125,12 +125,12 @@ impl Replay<'_, '_> {
 
 impl Machine<'_> {
     /// Instantiates a claim.
-    pub fn ask(&self, claim: &Claim) -> Asked {
-        Asked { cubes: self.claim_cubes(claim) }
+    pub fn ask(&self, claim: &Claim) -> PreparedClaim {
+        PreparedClaim { cubes: self.claim_cubes(claim) }
     }
     /// Returns the first choice of processes for which a claim may hold in a state, for some values
     /// of open cells. `None` also if a limit is reached.
-    pub fn may_hold(&self, state: &[u32], asked: &Asked) -> Option<Vec<u32>> {
+    pub fn may_hold(&self, state: &[u32], prepared: &PreparedClaim) -> Option<Vec<u32>> {
         let holds = |cube: &GroundCube| match self.holds(state, cube) {
             Ok(answer) => answer,
             Err(_) => {
@@ -144,7 +144,7 @@ impl Machine<'_> {
                 }
             }
         };
-        asked.cubes.iter().find(|(_, cube)| holds(cube)).map(|(procs, _)| procs.clone())
+        prepared.cubes.iter().find(|(_, cube)| holds(cube)).map(|(procs, _)| procs.clone())
     }
     /// Calls a function on a state. If it reads an open cell, calls it on the state with each value
     /// of the cell, until it breaks.
@@ -259,7 +259,7 @@ impl Machine<'_> {
         &self,
         reach: &mut Reach,
         index: &mut AHashMap<Box<[u32]>, u32>,
-        unsafes: &[Asked],
+        unsafes: &[PreparedClaim],
         state: Vec<u32>,
         from: Option<(u32, Act)>,
     ) {
@@ -299,7 +299,7 @@ impl Machine<'_> {
                 "the unsafe claim cannot hold for these processes",
             ));
         };
-        let claim = Asked { cubes: vec![(procs.to_vec(), cube)] };
+        let claim = PreparedClaim { cubes: vec![(procs.to_vec(), cube)] };
         let mut replay = Replay {
             machine: self,
             acts,

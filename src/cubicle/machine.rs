@@ -19,7 +19,7 @@
 
 use crate::ground::{
     Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout,
-    choices, holds, looked_at, sort,
+    choices, holds, for_each_read_cell, sort,
 };
 use crate::system::{Claim, Op, SymbolId, System, TypeId};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
@@ -74,7 +74,7 @@ pub(crate) enum Need {
     Fault(Diagnostic),
 }
 
-type Asked<T> = Result<T, Need>;
+type Evaluated<T> = Result<T, Need>;
 
 /// The value that a step stores in a cell.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ pub struct Machine<'s> {
     /// The assumptions, for all choices of processes: cubes that never hold.
     pub(crate) assumptions: Vec<GroundCube>,
     /// Cells, except numbers, that assumptions mention; they must have values.
-    pub(crate) spoken_of: BTreeSet<u32>,
+    pub(crate) assumed_cells: BTreeSet<u32>,
     cut: AtomicBool,
     /// Number of value choices for open cells so far.
     choices: AtomicU64,
@@ -144,7 +144,7 @@ impl<'s> Machine<'s> {
             shapes: Vec::new(),
             shape_ids: HashMap::new(),
             assumptions: Vec::new(),
-            spoken_of: BTreeSet::new(),
+            assumed_cells: BTreeSet::new(),
             cut: AtomicBool::new(false),
             choices: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -175,13 +175,13 @@ impl<'s> Machine<'s> {
             .flat_map(|c| self.claim_cubes(c))
             .map(|(_, cube)| cube)
             .collect();
-        let mut spoken_of = BTreeSet::new();
+        let mut assumed_cells = BTreeSet::new();
         assumptions.iter().for_each(|cube| {
-            looked_at(cube, &mut |c| {
-                spoken_of.insert(c.slot);
+            for_each_read_cell(cube, &mut |c| {
+                assumed_cells.insert(c.slot);
             });
         });
-        spoken_of.retain(|slot| !sort(self.system, &self.layout, *slot).is_numeric());
+        assumed_cells.retain(|slot| !sort(self.system, &self.layout, *slot).is_numeric());
         for g in ground.iter().filter(|g| !g.shape.is_empty() && !g.locked) {
             let next = self.shapes.len() as u32;
             if let std::collections::hash_map::Entry::Vacant(slot) =
@@ -191,7 +191,7 @@ impl<'s> Machine<'s> {
                 self.shapes.push(g.shape.clone());
             }
         }
-        (self.ground, self.assumptions, self.spoken_of) = (ground, assumptions, spoken_of);
+        (self.ground, self.assumptions, self.assumed_cells) = (ground, assumptions, assumed_cells);
         Ok(())
     }
     pub(crate) fn grounder(&self, env: Vec<u32>) -> Grounder<'_> {
@@ -389,15 +389,15 @@ impl<'s> Machine<'s> {
         }
         state[cell.slot as usize]
     }
-    fn asked(&self, state: &[u32], cell: Cell) -> Asked<u32> {
+    fn determined(&self, state: &[u32], cell: Cell) -> Evaluated<u32> {
         match self.read(state, cell) {
             ANY => Err(Need::Slot(cell.slot)),
             code => Ok(code),
         }
     }
-    fn sum(&self, state: &[u32], sum: &GroundSum) -> Asked<u32> {
+    fn sum(&self, state: &[u32], sum: &GroundSum) -> Evaluated<u32> {
         let codes =
-            sum.terms.iter().map(|(_, c)| self.asked(state, *c)).collect::<Asked<Vec<_>>>()?;
+            sum.terms.iter().map(|(_, c)| self.determined(state, *c)).collect::<Evaluated<Vec<_>>>()?;
         if let Some((constant, terms)) = &sum.small {
             // Factors and values are below 2^28, so products are below 2^56, and a hundred of them
             // do not overflow.
@@ -420,14 +420,14 @@ impl<'s> Machine<'s> {
             .fold(sum.constant.clone(), |acc, ((f, _), c)| acc + f * self.numbers.number(*c));
         Ok(self.numbers.code(&total))
     }
-    fn term(&self, state: &[u32], term: &GroundTerm) -> Asked<u32> {
+    fn term(&self, state: &[u32], term: &GroundTerm) -> Evaluated<u32> {
         match term {
             GroundTerm::Code(code) => Ok(*code),
-            GroundTerm::Cell(cell) => self.asked(state, *cell),
+            GroundTerm::Cell(cell) => self.determined(state, *cell),
             GroundTerm::Sum(sum) => self.sum(state, sum),
         }
     }
-    fn atom(&self, state: &[u32], atom: &GroundAtom) -> Asked<bool> {
+    fn atom(&self, state: &[u32], atom: &GroundAtom) -> Evaluated<bool> {
         Ok(match atom {
             GroundAtom::Empty(p) => state[self.buffer_slot(*p)] == 0,
             GroundAtom::Codes(a, op, b) => {
@@ -445,7 +445,7 @@ impl<'s> Machine<'s> {
         })
     }
     /// Returns whether a cube holds. A false atom decides, even if others depend on open cells.
-    pub(crate) fn holds(&self, state: &[u32], cube: &GroundCube) -> Asked<bool> {
+    pub(crate) fn holds(&self, state: &[u32], cube: &GroundCube) -> Evaluated<bool> {
         let mut need = None;
         for atom in cube {
             match self.atom(state, atom) {
@@ -456,7 +456,7 @@ impl<'s> Machine<'s> {
         }
         need.map_or(Ok(true), Err)
     }
-    fn enabled(&self, state: &[u32], g: &Ground) -> Asked<bool> {
+    fn enabled(&self, state: &[u32], g: &Ground) -> Evaluated<bool> {
         if let Some(actor) = g.actor.filter(|_| g.locked)
             && state[self.buffer_slot(actor)] != 0
         {
@@ -502,7 +502,7 @@ impl<'s> Machine<'s> {
         whole.then_some((slot, code))
     }
     /// Computes the values that a transition stores; `None` if the guard is false.
-    fn outcome(&self, state: &[u32], g: &Ground) -> Asked<Option<Vec<Option<Stored>>>> {
+    fn outcome(&self, state: &[u32], g: &Ground) -> Evaluated<Option<Vec<Option<Stored>>>> {
         if !self.enabled(state, g)? {
             return Ok(None);
         }
@@ -538,7 +538,7 @@ impl<'s> Machine<'s> {
         g: &Ground,
         eager: bool,
         out: &mut Vec<Vec<(u32, u32)>>,
-    ) -> Asked<()> {
+    ) -> Evaluated<()> {
         let Some(stored) = self.outcome(state, g)? else { return Ok(()) };
         let mut results = vec![Vec::with_capacity(stored.len())];
         for (update, stored) in g.updates.iter().zip(stored) {
@@ -547,7 +547,7 @@ impl<'s> Machine<'s> {
                 None if buffered => vec![NOTHING],
                 None => continue,
                 Some(Stored::Code(code)) => vec![code],
-                Some(Stored::Any) if eager || buffered || self.spoken_of.contains(&update.slot) => {
+                Some(Stored::Any) if eager || buffered || self.assumed_cells.contains(&update.slot) => {
                     self.domain(update.slot).unwrap_or_else(|| vec![ANY])
                 }
                 Some(Stored::Any) => vec![ANY],

@@ -15,7 +15,7 @@
 //! `Machine::fire` for each query that the engine has not cached.
 
 use crate::ground::{
-    Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, looked_at, sort, term_cells,
+    Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, for_each_read_cell, sort, term_cells,
 };
 use crate::machine::{Machine, Memory, Need};
 use crate::system::{Atom, Kind, Op, Proc, System, Term, TypeId};
@@ -221,7 +221,7 @@ impl<'s> SystemModel<'s> {
                 {
                     requires.push((c.slot, self.dense_of(c.slot as usize).of(*v)));
                 }
-                atom => looked_at(&vec![atom.clone()], &mut |c| self.read(c, reads)),
+                atom => for_each_read_cell(&vec![atom.clone()], &mut |c| self.read(c, reads)),
             }
         }
     }
@@ -233,7 +233,7 @@ impl<'s> SystemModel<'s> {
     fn assumed(&self, group: &mut Group) {
         for cube in &self.machine.assumptions {
             let mut own = Vec::new();
-            looked_at(cube, &mut |c| self.read(c, &mut own));
+            for_each_read_cell(cube, &mut |c| self.read(c, &mut own));
             if own.iter().any(|s| group.writes.contains(s)) {
                 group.reads.extend(own);
             }
@@ -250,7 +250,7 @@ impl<'s> SystemModel<'s> {
             g.universal
                 .iter()
                 .flatten()
-                .for_each(|cube| looked_at(cube, &mut |c| self.read(c, &mut reads)));
+                .for_each(|cube| for_each_read_cell(cube, &mut |c| self.read(c, &mut reads)));
             self.updated(g, &mut reads, &mut writes);
             let t = &self.machine.system.transitions[g.transition as usize];
             let (name, args) = (t.name.clone(), g.procs[..t.declared].to_vec());
@@ -273,7 +273,7 @@ impl<'s> SystemModel<'s> {
                 }
             }
             for (condition, value) in &u.cases {
-                looked_at(condition, &mut |c| self.read(c, reads));
+                for_each_read_cell(condition, &mut |c| self.read(c, reads));
                 for atom in condition {
                     if let GroundAtom::Empty(p) = atom {
                         reads.push(self.machine.buffer_slot(*p) as Slot);
@@ -676,7 +676,7 @@ impl SystemModel<'_> {
     fn keeps_assumptions(&self, info: &Group, state: &[u32]) -> bool {
         !self.machine.assumptions.iter().any(|cube| {
             let mut own = Vec::new();
-            looked_at(cube, &mut |c| self.read(c, &mut own));
+            for_each_read_cell(cube, &mut |c| self.read(c, &mut own));
             own.iter().any(|s| info.writes.contains(s))
                 && matches!(self.machine.holds(state, cube), Ok(true))
         })

@@ -6,7 +6,7 @@
 //!
 //! Operators from the weakest: `=>` and `<=>` (right-associative), `||`, `&&`, `not`. The body of a
 //! quantifier extends as far as possible, the last part of `if` is as short as possible. Cost:
-//! linear in the text. Formulas are nested at most [`DEEPEST`] levels.
+//! linear in the text. Formulas are nested at most [`MAX_DEPTH`] levels.
 
 use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value};
 use crate::lexer::{Tok, tokens};
@@ -14,7 +14,7 @@ use mu_base::source::{Place, SourceId, Span};
 use mu_base::{Diagnostic, Stage};
 
 /// Largest nesting depth of formulas; deeper ones are rejected.
-pub const DEEPEST: usize = 500;
+pub const MAX_DEPTH: usize = 500;
 
 /// Reserved words.
 pub const KEYWORDS: &[&str] = &[
@@ -77,7 +77,7 @@ const BEGINS: [&str; 10] = [
     "unsafe",
 ];
 /// Limit on the number of errors after which [`parse_all`] continues.
-const MOST_ERRORS: usize = 50;
+const MAX_ERRORS: usize = 50;
 
 /// Parses a file with errors. Returns each declaration with its position; after an error it
 /// continues with the next declaration.
@@ -85,7 +85,7 @@ pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
     // Invalid characters are treated as blanks.
     let mut blanked = text.to_string();
     let mut list = tokens(source, &blanked);
-    for _ in 0..MOST_ERRORS {
+    for _ in 0..MAX_ERRORS {
         let Err(Some(wrong)) = list.as_ref().map_err(|e| e.span) else { break };
         let (start, end) = (wrong.start as usize, wrong.end as usize);
         blanked.replace_range(start..end, &" ".repeat(end - start));
@@ -98,7 +98,7 @@ pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
     }
     let mut parser = Parser { tokens: &list, at: 0, depth: 0 };
     let mut errors = 0;
-    while !matches!(parser.peek(), Tok::End) && errors < MOST_ERRORS {
+    while !matches!(parser.peek(), Tok::End) && errors < MAX_ERRORS {
         let from = parser.at;
         match parser.item() {
             Ok(item) => items.push((item, list[from].1.to(list[parser.at - 1].1))),
@@ -400,11 +400,11 @@ impl Parser<'_> {
     }
 
     fn deeper<T>(&mut self, one: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return Err(Diagnostic::at(
                 Stage::Unsupported,
                 self.span(),
-                format!("formulas and terms are nested more than {DEEPEST} levels deep"),
+                format!("formulas and terms are nested more than {MAX_DEPTH} levels deep"),
             ));
         }
         self.depth += 1;
@@ -547,8 +547,8 @@ impl Parser<'_> {
                 return Ok(left);
             }
             length += 1;
-            if length > DEEPEST {
-                return self.error(&format!("at most {DEEPEST} operands in one sum"));
+            if length > MAX_DEPTH {
+                return self.error(&format!("at most {MAX_DEPTH} operands in one sum"));
             }
             let a = Box::new(self.number(left)?);
             self.next();

@@ -2,7 +2,7 @@
 //!
 //! Memory accesses have one spelling (`p @ X`), conjunction is `&&`, and parentheses are printed
 //! only where necessary. Cost: linear; recursion is as deep as the parser allows
-//! ([`crate::parse::DEEPEST`]).
+//! ([`crate::parse::MAX_DEPTH`]).
 
 use crate::ast::{Declared, Expr, File, Item, Name, Right, Term, Update, Value};
 use num_bigint::BigInt;

@@ -16,7 +16,7 @@ use num_rational::BigRational;
 use std::collections::BTreeSet;
 
 /// Limit on the number of initial states; more are an error.
-const MOST: usize = 1 << 20;
+const MAX_VALUES: usize = 1 << 20;
 
 struct Search<'m, 's> {
     machine: &'m Machine<'s>,
@@ -196,7 +196,7 @@ impl Search<'_, '_> {
         };
         let Some(slot) = slot else {
             self.found.insert(state);
-            if self.found.len() > MOST {
+            if self.found.len() > MAX_VALUES {
                 let place = machine.system.init.place.0;
                 let message =
                     "there are more than 2^20 initial states, expected `init` to determine more";

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 /// The writes of an execution, as bits.
 type Writes = u128;
 /// Largest number of writes of an execution; more are an error.
-const MOST: usize = Writes::BITS as usize;
+const MAX_WRITES: usize = Writes::BITS as usize;
 
 /// The result of a search.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,7 @@ pub struct Found {
 }
 
 /// An execution found by the search, for drawing or explanation.
-pub struct Met<'e> {
+pub struct CandidateExecution<'e> {
     /// It.
     pub execution: &'e Execution<'e>,
     /// The instruction of each event: thread and index; `None` for an initial write.
@@ -53,7 +53,7 @@ pub struct Met<'e> {
 }
 
 /// Callback for executions. Returns true to stop the search.
-pub type Visit<'v> = &'v mut dyn FnMut(&Met<'_>) -> bool;
+pub type Visit<'v> = &'v mut dyn FnMut(&CandidateExecution<'_>) -> bool;
 
 /// The reason why a search ended early.
 enum End {
@@ -367,13 +367,13 @@ impl<'a> Search<'a, '_> {
         relate_initial(&mut skeleton, cells);
         let events = skeleton.events();
         let writes: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.writes()).collect();
-        if writes.len() > MOST {
+        if writes.len() > MAX_WRITES {
             let error = Diagnostic::new(
                 Stage::Unsupported,
                 format!("an execution has {} writes, which are too many", writes.len()),
             );
             return Err(End::Refused(
-                error.note(format!("at most {MOST}; fewer with a lower bound of loops")),
+                error.note(format!("at most {MAX_WRITES}; fewer with a lower bound of loops")),
             ));
         }
         let number = |e: usize| writes.partition_point(|&w| w < e);
@@ -679,13 +679,13 @@ impl<'a> Search<'a, '_> {
             );
             let execution =
                 Execution { skeleton: &skeleton, rf: choice.rf.clone(), co: choice.co.clone() };
-            let met = Met {
+            let candidate = CandidateExecution {
                 execution: &execution,
                 instructions: &joint.instructions,
                 outcome: &choice.outcome,
                 allowed,
             };
-            if visit(&met) {
+            if visit(&candidate) {
                 return Err(End::Enough);
             }
         }

@@ -77,7 +77,7 @@ pub fn initial_state<'a>(
     let mut registers = Vec::new();
     // Addresses are known only after all variables.
     let mut later = Vec::new();
-    let mut seen = Seen::default();
+    let mut seen = InitialNames::default();
     while !cursor.eat("}") {
         if cursor.eat(";") {
             continue;
@@ -105,14 +105,14 @@ pub fn initial_state<'a>(
 
 /// The names that the initial state has contained so far.
 #[derive(Default)]
-struct Seen {
+struct InitialNames {
     /// For each variable, its position, and true if it has no value so far.
     variables: HashMap<u32, (Span, bool)>,
     /// The elements that have a value.
     elements: HashSet<(u32, usize)>,
 }
 
-impl Seen {
+impl InitialNames {
     /// Adds an item. A variable without a value may get one later, without a type: `int *q; q=x;`.
     fn add(
         &mut self,
@@ -206,7 +206,7 @@ fn item<'a>(
     layout: &mut Layout,
     registers: &mut Vec<InitialRegister<'a>>,
     later: &mut Vec<Pending<'a>>,
-    seen: &mut Seen,
+    seen: &mut InitialNames,
 ) -> Result<(), Diagnostic> {
     // A type consists of words before a word, a star or a number.
     let mut words = Vec::new();

@@ -36,20 +36,20 @@ const QUESTION: [&str; 14] = [
 const STATEMENTS: [&str; 10] =
     ["if", "else", "while", "do", "for", "static", "switch", "return", "break", "continue"];
 /// Limit on the number of invalid characters that are treated as blanks.
-const MOST_ERRORS: usize = 50;
+const MAX_ERRORS: usize = 50;
 
 /// Resolves the names of a test.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let Ok(found) = head(source, text, Arch::by_name, "") else { return Naming::default() };
     let form = if found.arch == Arch::C { Form::C } else { Form::Free };
     let mut blanked = text.to_string();
-    for _ in 0..MOST_ERRORS {
+    for _ in 0..MAX_ERRORS {
         let wrong = tokens(source, &blanked, found.body, form).err().and_then(|e| e.span);
         let Some(Span { start, end, .. }) = wrong else { break };
         blanked.replace_range(start as usize..end as usize, &" ".repeat((end - start) as usize));
     }
     let list = tokens(source, &blanked, found.body, form).unwrap_or_default();
-    let mut walk = Walk {
+    let mut reader = NameReader {
         arch: found.arch,
         out: Naming::default(),
         text,
@@ -58,15 +58,15 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         known: HashMap::new(),
         pending: Vec::new(),
     };
-    walk.initial();
+    reader.initial();
     if found.arch == Arch::C {
-        walk.functions();
+        reader.functions();
     } else {
-        walk.table();
+        reader.table();
     }
-    walk.question();
-    walk.jumps();
-    walk.out
+    reader.question();
+    reader.jumps();
+    reader.out
 }
 
 /// A name with its namespace.
@@ -78,7 +78,7 @@ enum Thing {
     Label(u32, String),
 }
 
-struct Walk<'t> {
+struct NameReader<'t> {
     arch: Arch,
     out: Naming,
     text: &'t str,
@@ -89,7 +89,7 @@ struct Walk<'t> {
     pending: Vec<(u32, Token<'t>)>,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> NameReader<'t> {
     fn peek(&self, ahead: usize) -> Option<Token<'t>> {
         self.list.get(self.at + ahead).filter(|t| t.kind != Kind::End).copied()
     }

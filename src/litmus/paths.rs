@@ -124,7 +124,7 @@ impl Runs {
 }
 
 /// Largest number of events of a path; longer paths are dropped.
-const MOST: usize = Events::BITS as usize;
+const MAX_EVENTS: usize = Events::BITS as usize;
 
 /// The threads that write a value, as bits. All threads from 63 on share the last bit.
 type Writers = u64;
@@ -417,7 +417,7 @@ impl Runner<'_> {
         let thread = self.thread;
         while let Some(op) = thread.ops.get(s.at as usize) {
             self.poll()?;
-            if s.shape.events.len() + 16 > MOST {
+            if s.shape.events.len() + 16 > MAX_EVENTS {
                 self.runs.long = true;
                 return Ok(());
             }

@@ -2,7 +2,7 @@
 //!
 //! Input: a [`Test`], a [`Judge`]. Output: a [`Report`].
 
-use crate::candidates::{self, Met};
+use crate::candidates::{self, CandidateExecution};
 use crate::code::Arch;
 use crate::condition::Place;
 use crate::file::Test;
@@ -166,7 +166,7 @@ fn applies(test: &Test, judge: &Judge) -> Result<(), Diagnostic> {
 
 /// An execution that decides a test, with the data for a drawing.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct DecidingExecution {
     /// Events, with their values.
     pub events: Vec<mu_axioms::Event>,
     /// The text of the instruction of each event.
@@ -178,7 +178,7 @@ pub struct Drawn {
     /// Relations for the description that are not drawn: `fence`, which relates the last access
     /// before a fence to the first one after it; and `ghb`, global happens-before, if the model
     /// defines a relation of that name.
-    pub told: Vec<(String, Vec<(usize, usize)>)>,
+    pub undrawn_relations: Vec<(String, Vec<(usize, usize)>)>,
     /// True if the model allows it.
     pub allowed: bool,
     /// The reason if the model forbids it.
@@ -195,12 +195,12 @@ pub fn deciding(
     judge: &Judge,
     bounds: Bounds,
     budget: &Budget,
-) -> Result<(Option<Drawn>, Stop), Diagnostic> {
+) -> Result<(Option<DecidingExecution>, Stop), Diagnostic> {
     applies(&test, judge)?;
     let (mut found, stop) = best_of(&mut test, judge, bounds, reads(judge), budget)?;
     if judge.coherent && stop == Stop::Complete && found.as_ref().is_none_or(|d| !d.allowed) {
         // A forbidden execution may be incoherent, and there may be too many incoherent ones.
-        let (other, _) = best_of(&mut test, judge, bounds, Reads::AllWithin(DRAWN), budget)?;
+        let (other, _) = best_of(&mut test, judge, bounds, Reads::AllWithin(INCOHERENT_STEPS), budget)?;
         if let Some(other) = other
             && found.as_ref().is_none_or(|d| length(&other) < length(d))
         {
@@ -216,7 +216,7 @@ fn reads(judge: &Judge) -> Reads {
 }
 
 /// Limit on the steps of a thread on incoherent paths in the search for an execution to draw.
-const DRAWN: u64 = 1 << 18;
+const INCOHERENT_STEPS: u64 = 1 << 18;
 
 /// Finds the best execution of some paths.
 fn best_of(
@@ -225,20 +225,20 @@ fn best_of(
     bounds: Bounds,
     take: Reads,
     budget: &Budget,
-) -> Result<(Option<Drawn>, Stop), Diagnostic> {
+) -> Result<(Option<DecidingExecution>, Stop), Diagnostic> {
     let runs = match prepare(test, bounds, take, budget) {
         Ok(runs) => runs,
         Err(stop) => return Ok((None, stop)),
     };
     let test = &*test;
     supported(test, &runs, judge)?;
-    let mut best: Option<Drawn> = None;
+    let mut best: Option<DecidingExecution> = None;
     let mut error = None;
-    let mut visit = |met: &Met<'_>| {
-        if !test.question.decided_by(met.outcome) {
+    let mut visit = |candidate: &CandidateExecution<'_>| {
+        if !test.question.decided_by(candidate.outcome) {
             return false;
         }
-        match drawn(test, judge, met) {
+        match drawn(test, judge, candidate) {
             Ok(d) => {
                 if best.as_ref().is_none_or(|b| length(&d) < length(b)) {
                     best = Some(d);
@@ -246,7 +246,7 @@ fn best_of(
             }
             Err(d) => error = Some(d),
         }
-        met.allowed || error.is_some()
+        candidate.allowed || error.is_some()
     };
     // The search for outcomes drops some forbidden executions, so search all.
     let (_, stop) = candidates::search_all(test, &runs, judge, budget, &mut visit)?;
@@ -257,12 +257,12 @@ fn best_of(
 }
 
 /// Returns the length of the cycle that forbids an execution; 0 if the model allows it.
-fn length(d: &Drawn) -> usize {
+fn length(d: &DecidingExecution) -> usize {
     d.failure.as_ref().map_or(0, |f| f.events.len().max(1))
 }
 
-fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic> {
-    let Execution { skeleton, rf, co } = met.execution;
+fn drawn(test: &Test, judge: &Judge, candidate: &CandidateExecution<'_>) -> Result<DecidingExecution, Diagnostic> {
+    let Execution { skeleton, rf, co } = candidate.execution;
     let mut session = Session::new(&judge.model);
     let mut run = session.on(skeleton)?;
     let verdict = run.verdict(rf, co)?;
@@ -278,9 +278,9 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
     {
         relations.push((name.to_string(), skeleton.relation(id).pairs().collect()));
     }
-    let mut told = vec![("fence".to_string(), fences(skeleton.events()))];
+    let mut undrawn_relations = vec![("fence".to_string(), fences(skeleton.events()))];
     if let Some(ghb) = run.named("ghb")? {
-        told.push(("ghb".to_string(), ghb.pairs().collect()));
+        undrawn_relations.push(("ghb".to_string(), ghb.pairs().collect()));
     }
     let layout = &test.layout;
     let location = |e: &mu_axioms::Event| match e.location {
@@ -298,15 +298,15 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
             .map(|t| t.0.clone())
             .unwrap_or_default()
     };
-    Ok(Drawn {
+    Ok(DecidingExecution {
         events: skeleton.events().to_vec(),
-        texts: met.instructions.iter().map(text).collect(),
+        texts: candidate.instructions.iter().map(text).collect(),
         locations: skeleton.events().iter().map(location).collect(),
         relations,
-        told,
+        undrawn_relations,
         allowed: verdict.allowed,
         failure: verdict.failed,
-        outcome: test.question.outcome_text(met.outcome, layout),
+        outcome: test.question.outcome_text(candidate.outcome, layout),
     })
 }
 

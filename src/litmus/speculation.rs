@@ -7,14 +7,14 @@
 //! value are known. Values that are computed from reads follow from these in later rounds
 //! ([`crate::paths`]).
 //!
-//! Cost: at most [`MOST`] steps. Beyond this limit the constants found so far are returned.
+//! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned.
 
 use crate::code::{Expr, Op, Thread, low};
 use crate::layout::{Found, Layout};
 use std::collections::{BTreeSet, HashSet};
 
 /// Limit on the number of steps on all paths of a thread; beyond it the search ends.
-const MOST: usize = 1 << 14;
+const MAX_STEPS: usize = 1 << 14;
 
 /// A position in the code, with the values of known registers.
 type State = (u32, Vec<Option<u64>>);
@@ -39,11 +39,11 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
         // Without branches each store is already on a path.
         return found;
     }
-    let mut met: HashSet<State> = HashSet::new();
+    let mut visited: HashSet<State> = HashSet::new();
     let mut open: Vec<State> = vec![(0, thread.registers.iter().map(|r| Some(r.1)).collect())];
     while let Some((at, mut registers)) = open.pop() {
         let Some(op) = thread.ops.get(at as usize) else { continue };
-        if met.len() >= MOST || !met.insert((at, registers.clone())) {
+        if visited.len() >= MAX_STEPS || !visited.insert((at, registers.clone())) {
             continue;
         }
         let mut store = |address: &Expr, width: u8, stored: &Expr, registers: &[Option<u64>]| {

@@ -22,7 +22,7 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     let blanked = readable(source, text);
     let list = tokens(source, &blanked, 0, Form::Lines(';')).unwrap_or_default();
     let sections = sections(&list);
-    let mut walk = Walk {
+    let mut reader = NameReader {
         text,
         out: Naming::default(),
         variables: HashMap::new(),
@@ -36,28 +36,28 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         ("next", "$next: the next thread, round robin"),
         ("eip", "eip[$t]: the position of a thread in its code, to be compared with a label"),
     ] {
-        let of = walk.out.add_builtin(Role::Constant, name, says);
-        walk.given.insert(name, of);
+        let of = reader.out.add_builtin(Role::Constant, name, says);
+        reader.given.insert(name, of);
     }
     for s in &sections {
-        walk.out.parts.push((s.name.text.into(), s.whole));
+        reader.out.parts.push((s.name.text.into(), s.whole));
     }
     let of = |names: &'static [&'static str]| {
         sections.iter().filter(move |s| names.contains(&s.name.text))
     };
-    of(&["shared_data", "thread_data"]).for_each(|s| walk.data(s));
-    of(&["thread_code"]).for_each(|s| walk.declares_labels(s));
+    of(&["shared_data", "thread_data"]).for_each(|s| reader.data(s));
+    of(&["thread_code"]).for_each(|s| reader.declares_labels(s));
     // Before the code, so that labels that unsafe states share are united first.
-    of(&["unsafe_prop"]).for_each(|s| walk.property(s));
+    of(&["unsafe_prop"]).for_each(|s| reader.property(s));
     let registers: Vec<HashMap<String, usize>> =
-        of(&["thread_code"]).enumerate().map(|(i, s)| walk.code(i, s)).collect();
+        of(&["thread_code"]).enumerate().map(|(i, s)| reader.code(i, s)).collect();
     // If all threads share one code, a register of an unsafe state is that of the code.
     if let [only] = &registers[..] {
-        for (full, place) in std::mem::take(&mut walk.registers) {
-            only.get(&full).into_iter().for_each(|of| walk.out.mention(place, *of));
+        for (full, place) in std::mem::take(&mut reader.registers) {
+            only.get(&full).into_iter().for_each(|of| reader.out.mention(place, *of));
         }
     }
-    walk.out
+    reader.out
 }
 
 /// Returns the text with blanks for characters that start no token, and for comments and quoted
@@ -118,7 +118,7 @@ fn labels_of<'r, 't>(row: &'r [Token<'t>]) -> impl Iterator<Item = &'r Token<'t>
         .map(|p| &p[0])
 }
 
-struct Walk<'t> {
+struct NameReader<'t> {
     text: &'t str,
     out: Naming,
     variables: HashMap<String, usize>,
@@ -129,7 +129,7 @@ struct Walk<'t> {
     registers: Vec<(String, Span)>,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> NameReader<'t> {
     fn written(&self, span: Span) -> String {
         line(self.text.get(span.start as usize..span.end as usize).unwrap_or(""))
     }

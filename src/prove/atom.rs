@@ -13,7 +13,7 @@
 use crate::simplex::Relation;
 
 /// Largest number of process variables of a cube.
-pub const MOST_PROCESSES: usize = 24;
+pub const MAX_PROCESSES: usize = 24;
 /// In a set of processes, the bit of all processes without a variable.
 pub const OTHER: u64 = 1 << 63;
 /// No process, or no view.

@@ -14,8 +14,8 @@ use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
 use crate::instance::{Instance, Prepared, State};
 use crate::rules::Rules;
-use crate::share;
-use crate::start::arranged;
+use crate::parallel;
+use crate::initial::arranged;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
@@ -31,8 +31,8 @@ const LAG_ALONG: usize = 6;
 /// Number of column words that cost as much as one state.
 const WORDS_OF_STATE: usize = 20;
 /// Limit on the states at each step of a repeated run, and on those explored from its end.
-const MOST_ALONG: usize = 64;
-const MOST_BEYOND: usize = 300;
+const MAX_ALONG: usize = 64;
+const MAX_BEYOND: usize = 300;
 
 /// Sets of states, by cell and value.
 type Columns = Vec<HashMap<i64, Vec<u64>, BuildHasherDefault<Mix>>>;
@@ -171,7 +171,7 @@ impl<'a> Bank<'a> {
                 self.instance.successors(&waiting[i], &mut next);
                 next
             };
-            for next in share::map(threads, count, PART_WAITING, steps) {
+            for next in parallel::map(threads, count, PART_WAITING, steps) {
                 if self.states.len() >= most
                     || *tries < bindings
                     || (self.at.is_multiple_of(256) && stop())
@@ -190,8 +190,8 @@ impl<'a> Bank<'a> {
     /// Executes the steps (rule, processes) from the initial states in a cube with the first
     /// processes. Adds the states on the path and some after its end.
     pub fn follow(&mut self, rules: &Rules, start: &Cube, steps: &[(usize, Vec<u8>)]) {
-        let mut here: Vec<State> = self.instance.initial(MOST_ALONG * 16, Some(start), false);
-        here.truncate(MOST_ALONG);
+        let mut here: Vec<State> = self.instance.initial(MAX_ALONG * 16, Some(start), false);
+        here.truncate(MAX_ALONG);
         let mut next = Vec::new();
         for (rule, binding) in steps {
             for s in &here {
@@ -201,7 +201,7 @@ impl<'a> Bank<'a> {
                 self.push(s);
             }
             let mut met: HashSet<State, BuildHasherDefault<Mix>> = HashSet::default();
-            here.extend(next.drain(..).filter(|s| met.insert(s.clone())).take(MOST_ALONG));
+            here.extend(next.drain(..).filter(|s| met.insert(s.clone())).take(MAX_ALONG));
             if here.is_empty() {
                 return;
             }
@@ -211,7 +211,7 @@ impl<'a> Bank<'a> {
             self.push(s);
         }
         let mut at = from;
-        while at < self.states.len() && self.states.len() < from + MOST_BEYOND {
+        while at < self.states.len() && self.states.len() < from + MAX_BEYOND {
             self.along.successors(&self.states[at], &mut next);
             at += 1;
             for s in next.drain(..) {

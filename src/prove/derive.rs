@@ -15,10 +15,10 @@ use crate::cube::Cube;
 use crate::simplex::Relation;
 
 /// Limits on the atoms derived from a cube, and on the terms of one.
-const MOST_DERIVED: usize = 12;
-const MOST_TERMS: usize = 2;
+const MAX_DERIVED: usize = 12;
+const MAX_TERMS: usize = 2;
 /// Limit on the pairs of numbers that are compared.
-const MOST_PAIRS: usize = 6;
+const MAX_PAIRS: usize = 6;
 
 fn is_integer(signature: &Signature, terms: &[(Cell, i64)]) -> bool {
     terms.iter().all(|t| signature.sort(t.0) == Sort::Integer)
@@ -49,7 +49,7 @@ fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell
     let constant = second.constant.checked_add(first.constant.checked_mul(times)?)?;
     let integer = is_integer(signature, &terms);
     match Linear::new(terms, constant, relation, integer).ok()? {
-        Literal::Atom(Atom::Linear(l)) if l.terms.len() <= MOST_TERMS => Some(Atom::Linear(l)),
+        Literal::Atom(Atom::Linear(l)) if l.terms.len() <= MAX_TERMS => Some(Atom::Linear(l)),
         _ => None,
     }
 }
@@ -69,7 +69,7 @@ pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
                     .or_else(|| eliminated(signature, second, first, *cell));
                 let Some(Atom::Linear(l)) = one else { continue };
                 for atom in halves(signature, &l).into_iter().chain([Atom::Linear(l)]) {
-                    if found.len() < MOST_DERIVED && !found.contains(&atom) {
+                    if found.len() < MAX_DERIVED && !found.contains(&atom) {
                         found.push(atom);
                     }
                 }
@@ -98,7 +98,7 @@ pub fn numbers(signature: &Signature, cube: &Cube) -> Vec<(Cell, Cell)> {
         pairs.extend(others.filter(|b| !compared.contains(&[*a, **b])).map(|b| (*a, *b)));
     }
     pairs.sort_by_key(|(a, b)| a.symbol() != b.symbol());
-    pairs.truncate(MOST_PAIRS);
+    pairs.truncate(MAX_PAIRS);
     pairs
 }
 

@@ -10,7 +10,7 @@
 //! are dropped. A rule that sets no cell of the cube gives a subset of the cube and is skipped.
 
 use crate::atom::{
-    Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, NONE, Point, Signature, Sort, TooLarge,
+    Atom, Cell, JOINT, Linear, Literal, MAX_PROCESSES, NONE, Point, Signature, Sort, TooLarge,
     map_set,
 };
 use crate::cube::Cube;
@@ -23,12 +23,12 @@ use crate::stages;
 const FORGOTTEN: (u8, u8) = (NONE - 2, 0);
 /// Limit on the choices of cases of one transition into one cube; beyond it the search reports
 /// [`Trouble::Cases`].
-const MOST_CHOICES: u32 = 100_000;
+const MAX_CHOICES: u32 = 100_000;
 /// Limit on the conditions of the cases of one update; the condition of a case includes the
 /// negations of those before it.
-const MOST_CONDITIONS: usize = 1 << 20;
+const MAX_CONDITIONS: usize = 1 << 20;
 /// Limit on the stages of one process in a cube; beyond it the search reports [`Trouble::Stages`].
-const MOST_STAGES: usize = 200;
+const MAX_STAGES: usize = 200;
 
 /// The reason why a pre-image is not representable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub fn bindings(
             if binding.contains(&(p as u8)) || (p == total && most.is_some_and(|m| total >= m)) {
                 continue;
             }
-            if p >= MOST_PROCESSES {
+            if p >= MAX_PROCESSES {
                 return Err(Trouble::Processes);
             }
             binding.push(p as u8);
@@ -198,7 +198,7 @@ pub fn pre_image(
 ) -> Result<(), Trouble> {
     let actor =
         rule.actor.map_or(NONE, |a| if a >= FIXED { a - FIXED } else { binding[usize::from(a)] });
-    let mut image = Image { rules, rule, binding, processes, actor, out, choices: MOST_CHOICES };
+    let mut image = Image { rules, rule, binding, processes, actor, out, choices: MAX_CHOICES };
     image.run(cube)
 }
 
@@ -255,7 +255,7 @@ impl Image<'_> {
         let pending = (self.rule.reads || fences) && !self.locked();
         if pending {
             let old = stages::of(&post, self.actor);
-            if old.len() >= MOST_STAGES {
+            if old.len() >= MAX_STAGES {
                 return Err(Trouble::Stages);
             }
             for s in old.into_iter().rev().filter(|s| *s != JOINT) {
@@ -442,7 +442,7 @@ impl Image<'_> {
         let mut told = 0;
         for (condition, value) in cases {
             told += before.iter().map(|d| d.atoms.len()).sum::<usize>();
-            if told > MOST_CONDITIONS {
+            if told > MAX_CONDITIONS {
                 return Err(Trouble::Cases);
             }
             let literals =
@@ -657,7 +657,7 @@ pub fn put(
 /// false on a contradiction.
 fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarge> {
     let is = |c: Cell| c.view() == Some(FORGOTTEN);
-    if Decider::of(signature, MOST_PROCESSES, atoms).check() == Answer::Unsatisfiable {
+    if Decider::of(signature, MAX_PROCESSES, atoms).check() == Answer::Unsatisfiable {
         return Ok(false);
     }
     while let Some(cell) = atoms.iter().flat_map(Atom::cells).find(|c| is(*c)) {
@@ -667,7 +667,7 @@ fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarg
             Atom::Same(a, b, true) => Some(if *a == cell { *b } else { *a }),
             _ => None,
         });
-        let scope = Scope { signature, processes: MOST_PROCESSES };
+        let scope = Scope { signature, processes: MAX_PROCESSES };
         let mut keep = |l: Literal| match l {
             Literal::Atom(a) => {
                 without.push(a);

@@ -14,7 +14,7 @@ use crate::simplex::Relation;
 use mu_cubicle::system::Op;
 
 /// Largest lag of a process in any instance.
-pub const MOST_LAG: usize = 8;
+pub const MAX_LAG: usize = 8;
 /// Values tried for numbers that `init` leaves open.
 const SAMPLES: [i64; 4] = [0, 1, 2, -1];
 
@@ -39,7 +39,7 @@ pub struct State {
 }
 
 /// A cell of an instance with its view.
-struct Seen {
+struct ViewedCell {
     at: usize,
     by: Option<(u8, usize)>,
 }
@@ -47,14 +47,14 @@ struct Seen {
 /// A process: a fixed one, or the content of a cell.
 enum Known {
     Fixed(i64),
-    Held(Seen),
+    Held(ViewedCell),
 }
 
 enum Ready {
-    In(Seen, u64, Sort),
-    Same(Seen, Seen, bool),
+    In(ViewedCell, u64, Sort),
+    Same(ViewedCell, ViewedCell, bool),
     Before(Known, Known, bool),
-    Sum(Vec<(Seen, i64)>, i64, Relation),
+    Sum(Vec<(ViewedCell, i64)>, i64, Relation),
     Fence(u8, usize),
 }
 
@@ -89,7 +89,7 @@ impl<'a> Instance<'a> {
             offset.push(cells);
             cells += processes.pow(*arity as u32);
         }
-        Instance { rules, processes, offset, cells, lag: lag.min(MOST_LAG) }
+        Instance { rules, processes, offset, cells, lag: lag.min(MAX_LAG) }
     }
     /// Returns the index of a cell.
     pub fn cell(&self, cell: Cell) -> usize {
@@ -198,7 +198,7 @@ impl<'a> Instance<'a> {
         let (params, dnf) = &self.rules.init;
         let Some(cube) = dnf.first() else { return Vec::new() };
         let several = dnf.len() > 1;
-        let maps = crate::start::maps(*params, self.processes);
+        let maps = crate::initial::maps(*params, self.processes);
         if !several {
             for map in &maps {
                 for t in cube {
@@ -404,7 +404,7 @@ impl<'a> Instance<'a> {
                     sets.push((at, values));
                 }
                 Change::Cases(symbol, bound, cases) => {
-                    for args in crate::start::maps(bound.len(), self.processes) {
+                    for args in crate::initial::maps(bound.len(), self.processes) {
                         let env = |p: u8| {
                             bound
                                 .iter()
@@ -458,7 +458,7 @@ impl<'a> Instance<'a> {
         let view = |v: (u8, u8)| views.iter().position(|x| *x == v).unwrap_or(0);
         let of = |c: &Cell| {
             let at = self.cell(c.map(|p| place[usize::from(p)]).now());
-            Seen { at, by: c.view().map(|v| (place[usize::from(v.0)], view(v))) }
+            ViewedCell { at, by: c.view().map(|v| (place[usize::from(v.0)], view(v))) }
         };
         let point = |p: &Point| match p {
             Point::Variable(v) => Known::Fixed(i64::from(place[usize::from(*v)])),
@@ -502,7 +502,7 @@ impl<'a> Instance<'a> {
         let end = so_far().find(|(v, _)| v.1 == JOINT).map(|x| *x.1);
         let earlier = if view.1 == JOINT { so_far().map(|x| *x.1).min() } else { previous };
         let most =
-            earlier.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(atoms.who[ago.len()])]);
+            earlier.unwrap_or(MAX_LAG as u8).min(state.lag[usize::from(atoms.who[ago.len()])]);
         let fits = |a: &u8| end.is_none_or(|e| if view.1 == JOINT { *a == e } else { *a >= e });
         (0..=most).filter(fits).any(|a| {
             ago.push(a);
@@ -512,7 +512,7 @@ impl<'a> Instance<'a> {
         })
     }
     fn is_met(&self, state: &State, atom: &Ready, atoms: &Prepared, ago: &[u8]) -> bool {
-        let of = |c: &Seen| match c.by {
+        let of = |c: &ViewedCell| match c.by {
             Some((process, view)) => self.seen(state, c.at, process, ago[view]),
             None => state.values[c.at],
         };

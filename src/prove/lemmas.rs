@@ -20,15 +20,15 @@ use crate::cube::Cube;
 use crate::image::{bindings, pre_image};
 use crate::oracle::Instances;
 use crate::rules::Rules;
-use crate::search::{MOST_OPEN, STEPS_OF_WORK};
+use crate::search::{MAX_OPEN, STEPS_OF_WORK};
 use crate::simplex::Relation;
-use crate::start::{assumptions, claims, initial};
+use crate::initial::{assumptions, claims, initial};
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::Budget;
 
 /// Limits on the terms and on the candidates; beyond them no template is used.
-const MOST_TERMS: usize = 10;
-const MOST_CANDIDATES: usize = 6000;
+const MAX_TERMS: usize = 10;
+const MAX_CANDIDATES: usize = 6000;
 
 /// Returns the numbers that two processes compare: cells without an index, and cells of each of the
 /// two.
@@ -78,7 +78,7 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
     let terms = terms(signature);
     let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
     let processes = signature.fixed + 2;
-    if terms.len() < 2 || terms.len() > MOST_TERMS || signature.most.is_some_and(|m| m < processes)
+    if terms.len() < 2 || terms.len() > MAX_TERMS || signature.most.is_some_and(|m| m < processes)
     {
         return Vec::new();
     }
@@ -109,7 +109,7 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
                             .flatten()
                             .collect();
                         let Some(cube) = Cube::new(signature, processes, atoms) else { continue };
-                        if found.len() < MOST_CANDIDATES && met.insert(cube.clone()) {
+                        if found.len() < MAX_CANDIDATES && met.insert(cube.clone()) {
                             found.push(cube);
                         }
                     }
@@ -162,7 +162,7 @@ impl Houdini<'_> {
         let signature = &self.rules.signature;
         let mut target = Target::new(signature, &image.0);
         image.1 = self.index.cover(&mut target, None);
-        let covered = image.1.is_some() || self.index.covered(&mut target, None, MOST_OPEN);
+        let covered = image.1.is_some() || self.index.covered(&mut target, None, MAX_OPEN);
         let spent = target.spent / STEPS_OF_WORK;
         self.spend(spent)?;
         Some(covered)

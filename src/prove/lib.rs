@@ -7,7 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod rational;
-pub mod share;
+pub mod parallel;
 pub mod simplex;
 pub mod atom;
 pub mod decide;
@@ -16,7 +16,7 @@ pub mod cube;
 pub mod premises;
 pub mod rules;
 pub mod image;
-pub mod start;
+pub mod initial;
 pub mod trie;
 pub mod subsume;
 pub mod search;
@@ -34,5 +34,5 @@ pub mod audit;
 pub mod prover;
 
 pub use audit::{Audit, audit};
-pub use prover::{Options, Outcome, Verdict, Why, prove};
+pub use prover::{Options, Outcome, Verdict, UnknownReason, prove};
 pub use verify::verify;

@@ -9,7 +9,7 @@ use crate::rules::Rules;
 use crate::search::Node;
 
 /// A path with the names of its processes on the machine.
-pub struct Named {
+pub struct NamedPath {
     /// The rules with their processes, in execution order.
     pub steps: Vec<(usize, Vec<u8>)>,
     /// For each node in this order, the processes of its cube.
@@ -19,13 +19,13 @@ pub struct Named {
 }
 
 /// Names the processes of a path.
-pub fn steps(rules: &Rules, path: &[Node]) -> Named {
+pub fn steps(rules: &Rules, path: &[Node]) -> NamedPath {
     let Some(last) = path.last() else {
-        return Named { steps: Vec::new(), names: Vec::new(), processes: 0 };
+        return NamedPath { steps: Vec::new(), names: Vec::new(), processes: 0 };
     };
     let mut names: Vec<u8> = (0..last.cube.processes as u8).collect();
     let mut most = names.len().max(rules.signature.fixed);
-    let mut found = Named { steps: Vec::new(), names: vec![names.clone()], processes: 0 };
+    let mut found = NamedPath { steps: Vec::new(), names: vec![names.clone()], processes: 0 };
     for node in path.iter().rev().filter(|n| n.parent.is_some()) {
         // Names of the processes of the parent and of the step.
         let mut draft: Vec<Option<u8>> = node

@@ -11,18 +11,18 @@ use crate::names::steps;
 use crate::rules::Rules;
 use crate::search::Node;
 use crate::simplex::{Answer, Relation};
-use crate::start::initial;
+use crate::initial::initial;
 use mu_cubicle::system::{self, Init, Sum, SymbolId, System, Term, TypeId, Update};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 
 /// Limit on the numbers of the file that are tried for an undetermined cell.
-const MOST_OF_FILE: usize = 12;
+const MAX_OF_FILE: usize = 12;
 /// Limit on the numbers of a path that are tried before them.
-const MOST_OF_PATH: usize = 12;
+const MAX_OF_PATH: usize = 12;
 /// Limit on the halvings of the infinitesimal.
-const MOST_HALVINGS: u32 = 64;
+const MAX_HALVINGS: u32 = 64;
 
 /// Numbers that a machine of few processes tries.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ impl Numbers {
         let mut found = Candidates::default();
         [0, 1, 2, 3, -1]
             .into_iter()
-            .for_each(|n| found.add(BigRational::from_integer(n.into()), MOST_OF_FILE));
+            .for_each(|n| found.add(BigRational::from_integer(n.into()), MAX_OF_FILE));
         let mut constants = Vec::new();
         system.unsafes.iter().for_each(|c| of_cube(&c.cube, &mut constants));
         let Init { dnf, .. } = &system.init;
@@ -54,7 +54,7 @@ impl Numbers {
             let near = [n.clone() - BigRational::one(), n.clone(), n.clone() + BigRational::one()];
             near.into_iter()
                 .chain(real.then(|| n + &half))
-                .for_each(|n| found.add(n, MOST_OF_FILE));
+                .for_each(|n| found.add(n, MAX_OF_FILE));
         }
         Numbers { candidates: found.0, start: Vec::new() }
     }
@@ -78,7 +78,7 @@ impl Numbers {
                 .flatten()
                 .and_then(|atoms| solution(rules, processes, &atoms));
             for (cell, value) in values.unwrap_or_default() {
-                found.add(value.clone(), MOST_OF_PATH);
+                found.add(value.clone(), MAX_OF_PATH);
                 let args =
                     cell.args().into_iter().take_while(|p| *p != NONE).map(u32::from).collect();
                 start.push((SymbolId(cell.symbol() as u32), args, value.clone()));
@@ -104,10 +104,10 @@ impl Numbers {
                 .chain(cells.into_iter().filter_map(value))
                 .collect();
             let values = solution(rules, node.cube.processes, &atoms).unwrap_or_default();
-            values.into_iter().for_each(|v| found.add(v.1, MOST_OF_PATH));
+            values.into_iter().for_each(|v| found.add(v.1, MAX_OF_PATH));
         }
         for n in Numbers::of_file(system).candidates {
-            found.add(n, MOST_OF_PATH + MOST_OF_FILE);
+            found.add(n, MAX_OF_PATH + MAX_OF_FILE);
         }
         Numbers { candidates: found.0, start }
     }
@@ -160,7 +160,7 @@ fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell
     }
     let values = decider.values();
     let integer = |c: &Cell| rules.signature.sort(*c) == Sort::Integer;
-    (0..MOST_HALVINGS).find_map(|halvings| {
+    (0..MAX_HALVINGS).find_map(|halvings| {
         let small = BigRational::new(BigInt::one(), BigInt::one() << halvings);
         let exact: Vec<(Cell, BigRational)> =
             values.iter().map(|(c, real, factor)| (*c, real + factor * &small)).collect();

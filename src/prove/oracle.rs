@@ -11,11 +11,11 @@ use crate::atom::Atom;
 use crate::bank::Bank;
 use crate::cube::{Cube, Mix};
 use crate::derive::{comparisons, derived, loosened, numbers};
-use crate::names::{Named, steps};
+use crate::names::{NamedPath, steps};
 use crate::rules::Rules;
 use crate::search::{Node, Oracle};
-use crate::share::{self, Portions, Threads};
-use crate::start::assumptions;
+use crate::parallel::{self, Portions, Threads};
+use crate::initial::assumptions;
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -26,13 +26,13 @@ const ALWAYS: usize = 3;
 /// With fewer states, queries are not distributed over threads.
 const MANY_STATES: usize = 20_000;
 /// Number of cubes that one thread tests first, because often one of them is plausible.
-const ASKED_FIRST: usize = 8;
+const TESTED_FIRST: usize = 8;
 /// Number of cubes per portion of a thread.
 const PART_OF_CUBES: usize = 4;
 /// Limit on the number of atoms of which conjunctions of three are tried.
-const MOST_OF_THREE: usize = 24;
+const MAX_ATOMS_FOR_TRIPLES: usize = 24;
 /// Largest number of processes of an instance on which a trace is executed.
-const MOST_PROCESSES: usize = 5;
+const MAX_PROCESSES: usize = 5;
 
 /// The oracle: instances, and refuted cubes.
 pub struct Instances<'a> {
@@ -97,9 +97,9 @@ impl<'a> Instances<'a> {
     /// more states.
     pub fn refute(&mut self, cube: Cube, rest: &[Node]) {
         if let Some(last) = rest.last() {
-            let Named { steps, processes, .. } = steps(self.rules, rest);
+            let NamedPath { steps, processes, .. } = steps(self.rules, rest);
             let least = self.banks.first().map_or(2, |b| b.instance.processes);
-            if processes <= MOST_PROCESSES {
+            if processes <= MAX_PROCESSES {
                 let rules = self.rules;
                 self.bank(processes.max(least)).follow(rules, &last.cube, &steps);
             }
@@ -139,13 +139,13 @@ impl<'a> Instances<'a> {
     }
     /// Returns the first plausible cube.
     fn first(&mut self, cubes: Vec<Cube>) -> Option<Cube> {
-        let many = cubes.len() > ASKED_FIRST
+        let many = cubes.len() > TESTED_FIRST
             && self.banks.iter().map(Bank::len).sum::<usize>() >= MANY_STATES;
-        let shared = many && share::resolved(self.threads.count) > 1;
+        let shared = many && parallel::resolved(self.threads.count) > 1;
         if !shared {
             return cubes.into_iter().find(|c| self.plausible(c));
         }
-        let (first, rest) = cubes.split_at(ASKED_FIRST);
+        let (first, rest) = cubes.split_at(TESTED_FIRST);
         if let Some(found) = first.iter().find(|c| self.plausible(c)) {
             return Some(found.clone());
         }
@@ -186,10 +186,10 @@ impl Instances<'_> {
             );
         }
         for size in 1..=self.most_atoms.min(atoms.len()) {
-            if size == 3 && own > MOST_OF_THREE {
+            if size == 3 && own > MAX_ATOMS_FOR_TRIPLES {
                 break;
             }
-            let count = if size == 3 { atoms.len().min(MOST_OF_THREE) } else { atoms.len() };
+            let count = if size == 3 { atoms.len().min(MAX_ATOMS_FOR_TRIPLES) } else { atoms.len() };
             let mut list: Vec<Cube> = Vec::new();
             for subset in subsets(count, size) {
                 let chosen: Vec<Atom> = subset.iter().map(|i| atoms[*i].clone()).collect();

@@ -16,7 +16,7 @@
 //! here too. Cost: linear in the system, times the choices of an index for arrays with several
 //! indices.
 
-use crate::atom::MOST_PROCESSES;
+use crate::atom::MAX_PROCESSES;
 use crate::rules::Memory;
 use mu_base::source::Place;
 use mu_cubicle::system::{
@@ -27,11 +27,11 @@ use num_rational::BigRational;
 use num_traits::ToPrimitive;
 
 /// Largest number of constructors of a type.
-const MOST_CONSTRUCTORS: usize = 64;
+const MAX_CONSTRUCTORS: usize = 64;
 /// Largest number of indices of an array.
-const MOST_INDICES: usize = 3;
+const MAX_INDICES: usize = 3;
 /// Largest number of parameters of a transition, a claim or `init`.
-const MOST_PARAMETERS: usize = 60;
+const MAX_PARAMETERS: usize = 60;
 
 /// Largest absolute value of numbers in proofs; sums of a few have 64 bits.
 const LARGEST: i64 = 1 << 60;
@@ -149,31 +149,31 @@ fn owned(system: &System, symbol: usize, at: usize) -> String {
 fn limits(system: &System) -> Result<(), Refusal> {
     for s in &system.symbols {
         let of = system.type_of(s.sort);
-        if of.constructors.len() > MOST_CONSTRUCTORS {
+        if of.constructors.len() > MAX_CONSTRUCTORS {
             let (name, n) = (&of.name, of.constructors.len());
             return refuse(
                 s.place,
                 format!(
-                    "type `{name}` has {n} constructors; proofs support at most {MOST_CONSTRUCTORS}"
+                    "type `{name}` has {n} constructors; proofs support at most {MAX_CONSTRUCTORS}"
                 ),
             );
         }
-        if s.arity > MOST_INDICES {
+        if s.arity > MAX_INDICES {
             return refuse(
                 s.place,
                 format!(
-                    "array `{}` has {} indices; proofs support at most {MOST_INDICES}",
+                    "array `{}` has {} indices; proofs support at most {MAX_INDICES}",
                     s.name, s.arity
                 ),
             );
         }
     }
     let claims = || system.invariants.iter().chain(&system.unsafes);
-    if system.fixed as usize > MOST_PROCESSES {
+    if system.fixed as usize > MAX_PROCESSES {
         return refuse(
             system.init.place,
             format!(
-                "`#{}` is named; proofs support at most {MOST_PROCESSES} processes",
+                "`#{}` is named; proofs support at most {MAX_PROCESSES} processes",
                 system.fixed
             ),
         );
@@ -182,10 +182,10 @@ fn limits(system: &System) -> Result<(), Refusal> {
         .map(|c| (c.params.len(), c.place))
         .chain(system.transitions.iter().map(|t| (t.params.len(), t.place)));
     for (n, place) in lists.chain([(system.init.params.len(), system.init.place)]) {
-        if n > MOST_PARAMETERS {
+        if n > MAX_PARAMETERS {
             return refuse(
                 place,
-                format!("{n} parameters; proofs support at most {MOST_PARAMETERS}"),
+                format!("{n} parameters; proofs support at most {MAX_PARAMETERS}"),
             );
         }
     }

@@ -15,12 +15,12 @@ use crate::lemmas::lemmas;
 use crate::numbers::Numbers;
 use crate::oracle::Instances;
 use crate::premises::Refusal;
-use crate::replay::{Run, Undone, bare_machine, machine, replay, states_of};
+use crate::replay::{Run, ReplayFailure, bare_machine, machine, replay, states_of};
 use crate::rules::{Memory, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
-use crate::share::Threads;
-use crate::start::{Existence, existence, initial};
-use crate::verify::{Asked, Refused, verify_within};
+use crate::parallel::Threads;
+use crate::initial::{Existence, existence, initial};
+use crate::verify::{QueryCounts, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
 use mu_cubicle::instance::Reach;
@@ -47,7 +47,7 @@ pub struct Options {
 
 /// Limits on the states of an instance that is searched if there is no proof: by default, and with
 /// limited work.
-const MOST_INSTANCE: (usize, usize) = (300_000, 5_000);
+const MAX_INSTANCE: (usize, usize) = (300_000, 5_000);
 
 impl Default for Options {
     fn default() -> Self {
@@ -63,7 +63,7 @@ impl Default for Options {
 
 /// The reason of an unknown verdict.
 #[derive(Clone, Debug)]
-pub enum Why {
+pub enum UnknownReason {
     /// The system is unsupported.
     Refused(Refusal),
     /// No state satisfies `init`, for any number of processes.
@@ -91,12 +91,12 @@ pub enum Verdict {
         /// The certificate.
         certificate: String,
         /// Numbers of the verifier's queries.
-        asked: Asked,
+        asked: QueryCounts,
     },
     /// An unsafe state is reachable.
     Unsafe(Box<Run>),
     /// Unknown.
-    Unknown(Why),
+    Unknown(UnknownReason),
 }
 
 /// The result.
@@ -130,7 +130,7 @@ pub struct Outcome {
 
 /// The limits of one time slice.
 #[derive(Clone, Copy)]
-struct Turn {
+struct TimeSlice {
     /// Number of cubes of the exact search.
     exact: usize,
     /// Its work.
@@ -146,31 +146,31 @@ struct Turn {
 }
 
 /// The first time slice.
-const FIRST: Turn =
-    Turn { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
+const FIRST: TimeSlice =
+    TimeSlice { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
 /// Largest number of processes of an instance that is searched if there is no proof, unless a claim
 /// names more.
 const INSTANCES: usize = 4;
 /// Limit on the choices of processes and cases of a searched instance; larger ones are skipped.
-const MOST_GROUND: usize = 1 << 20;
+const MAX_GROUND: usize = 1 << 20;
 /// Limit on states times choices of an instance.
-const MOST_EVALUATED: usize = 50_000_000;
+const MAX_EVALUATED: usize = 50_000_000;
 /// Number of time slices with approximations after which the search ends if the exact search has
 /// found an unrepresentable cube.
-const TURNS_AFTER_TROUBLE: usize = 2;
+const SLICES_AFTER_TROUBLE: usize = 2;
 /// Number of further sizes beyond the least number of processes that are checked for initial
 /// states.
 const INITIAL_SIZES: usize = 3;
 /// Limit on the explored states of an instance.
-const MOST_STATES: usize = 1_000_000;
+const MAX_STATES: usize = 1_000_000;
 
-impl Turn {
+impl TimeSlice {
     /// Returns the next time slice.
-    fn next(self) -> Turn {
-        Turn {
+    fn next(self) -> TimeSlice {
+        TimeSlice {
             exact: self.exact.saturating_mul(5),
             work: self.work.saturating_mul(5),
-            states: self.states.saturating_mul(5).min(MOST_STATES),
+            states: self.states.saturating_mul(5).min(MAX_STATES),
             cubes: self.cubes.saturating_mul(5),
             searches: self.searches.saturating_mul(3),
             tried: self.tried.saturating_mul(6),
@@ -198,7 +198,7 @@ struct Prover<'a> {
 /// Proves or refutes that the system is safe.
 pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let nothing =
-        |why: Why, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| Outcome {
+        |why: UnknownReason, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| Outcome {
             verdict: verdict.unwrap_or(Verdict::Unknown(why)),
             counts: Counts::default(),
             searches: 0,
@@ -221,7 +221,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
             } else {
                 instances(system, options, options.memory, budget)
             };
-            return nothing(empty.unwrap_or(Why::Refused(refusal)), found);
+            return nothing(empty.unwrap_or(UnknownReason::Refused(refusal)), found);
         }
     };
     if let Some(why) = no_initial_state(system, Some(&rules), least) {
@@ -252,7 +252,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     };
     let Prover { counts, searches, refuted, repeated, verification, exact, .. } = prover;
     let stuck = exact.stuck.as_ref().map(|cube| certificate::line(system, &rules.signature, cube));
-    let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(Why::Trouble(_))));
+    let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(UnknownReason::Trouble(_))));
     let assumed = rules.premises.assumed.len();
     Outcome {
         verdict,
@@ -271,20 +271,20 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
 
 /// Returns the reason if no number of processes is known to have an initial state. Memory models
 /// agree on `init`; under sequential consistency all assumptions of the file are meaningful.
-fn no_initial_state(system: &System, rules: Option<&Rules>, least: usize) -> Option<Why> {
+fn no_initial_state(system: &System, rules: Option<&Rules>, least: usize) -> Option<UnknownReason> {
     if rules.is_some_and(|rules| empty_from(rules, least) == Some(least)) {
-        return Some(Why::NoInitialState);
+        return Some(UnknownReason::NoInitialState);
     }
     match existence(&translate(system, Memory::Sc).ok()?, least) {
-        Ok(Existence::None) => Some(Why::NoInitialState),
-        Ok(Existence::NoneUpTo(n)) => Some(Why::NoInitialStateUpTo(n)),
+        Ok(Existence::None) => Some(UnknownReason::NoInitialState),
+        Ok(Existence::NoneUpTo(n)) => Some(UnknownReason::NoInitialStateUpTo(n)),
         Ok(Existence::Some) | Err(_) => None,
     }
 }
 
 /// True if no limit of the user ended the search.
-fn is_ours(why: &Why) -> bool {
-    !matches!(why, Why::Stopped(_) | Why::Unverified(Refused::Stopped(_)))
+fn is_ours(why: &UnknownReason) -> bool {
+    !matches!(why, UnknownReason::Stopped(_) | UnknownReason::Unverified(Refused::Stopped(_)))
 }
 
 /// Returns the least number of processes from which on there is no initial state, among the first
@@ -302,16 +302,16 @@ impl<'a> Prover<'a> {
         let mut turn = FIRST;
         // An unrepresentable cube of the exact search; approximations then have a few more time
         // slices.
-        let mut trouble: Option<Why> = None;
+        let mut trouble: Option<UnknownReason> = None;
         let mut turns = 0;
         let why = loop {
             if trouble.is_none() || self.lemmas.as_ref().is_some_and(|l| !l.is_empty()) {
                 match self.exact(turn) {
                     Ok(verdict) => return verdict,
-                    Err(Why::Stopped(Stop::States)) if self.work != Some(0) => {}
+                    Err(UnknownReason::Stopped(Stop::States)) if self.work != Some(0) => {}
                     // Approximations have the same cases.
-                    Err(Why::Trouble(t)) if self.options.approximate && t != Trouble::Cases => {
-                        trouble = Some(Why::Trouble(t))
+                    Err(UnknownReason::Trouble(t)) if self.options.approximate && t != Trouble::Cases => {
+                        trouble = Some(UnknownReason::Trouble(t))
                     }
                     Err(why) => break why,
                 }
@@ -322,19 +322,19 @@ impl<'a> Prover<'a> {
             if self.options.approximate {
                 match self.approximate(turn) {
                     Ok(verdict) => return verdict,
-                    Err(Why::Stopped(s @ (Stop::Time | Stop::Memory | Stop::Interrupted))) => {
-                        break Why::Stopped(s);
+                    Err(UnknownReason::Stopped(s @ (Stop::Time | Stop::Memory | Stop::Interrupted))) => {
+                        break UnknownReason::Stopped(s);
                     }
                     Err(why) if self.work == Some(0) => break why,
                     Err(_) => {}
                 }
             }
             if last {
-                break Why::Stopped(Stop::States);
+                break UnknownReason::Stopped(Stop::States);
             }
             if let Some(why) = &trouble {
                 turns += 1;
-                if turns >= TURNS_AFTER_TROUBLE {
+                if turns >= SLICES_AFTER_TROUBLE {
                     break why.clone();
                 }
             }
@@ -354,7 +354,7 @@ impl<'a> Prover<'a> {
     fn put_back(&mut self, rest: u64) {
         self.work = self.work.map(|w| w + rest);
     }
-    fn exact(&mut self, turn: Turn) -> Result<Verdict, Why> {
+    fn exact(&mut self, turn: TimeSlice) -> Result<Verdict, UnknownReason> {
         self.exact.work = self.take(turn.work);
         let end = self.exact.run(&mut Exact, turn.exact);
         self.put_back(self.exact.work);
@@ -362,22 +362,22 @@ impl<'a> Prover<'a> {
         match end {
             End::Fixpoint(cubes) => self.safe(&cubes),
             End::Reached(path) => self.reached(&path),
-            End::Stopped(s) => Err(Why::Stopped(s)),
-            End::Trouble(t) => Err(Why::Trouble(t)),
+            End::Stopped(s) => Err(UnknownReason::Stopped(s)),
+            End::Trouble(t) => Err(UnknownReason::Trouble(t)),
         }
     }
-    fn approximate(&mut self, turn: Turn) -> Result<Verdict, Why> {
+    fn approximate(&mut self, turn: TimeSlice) -> Result<Verdict, UnknownReason> {
         let budget = self.budget;
         let mut oracle =
             self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
         oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
-        let mut found = Err(Why::Stopped(Stop::States));
+        let mut found = Err(UnknownReason::Stopped(Stop::States));
         // Atoms that follow from several atoms are costly and rarely needed: only in systems with
         // numbers, and after the simple ones.
         for combines in [false, true] {
             oracle.combines = combines;
             if (combines && !self.rules.has_numbers())
-                || !matches!(found, Err(Why::Stopped(Stop::States)))
+                || !matches!(found, Err(UnknownReason::Stopped(Stop::States)))
             {
                 break;
             }
@@ -389,7 +389,7 @@ impl<'a> Prover<'a> {
         found
     }
     /// Computes template invariants. If there are any, the exact search starts again with them.
-    fn look_for_lemmas(&mut self, turn: Turn) {
+    fn look_for_lemmas(&mut self, turn: TimeSlice) {
         let budget = self.budget;
         let mut oracle =
             self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
@@ -409,9 +409,9 @@ impl<'a> Prover<'a> {
     fn search(
         &mut self,
         oracle: &mut Instances<'a>,
-        turn: Turn,
+        turn: TimeSlice,
         work: &mut u64,
-    ) -> Result<Verdict, Why> {
+    ) -> Result<Verdict, UnknownReason> {
         for _ in 0..turn.searches {
             self.searches += 1;
             let mut search = Search::new(self.rules, self.budget, self.options.threads);
@@ -435,13 +435,13 @@ impl<'a> Prover<'a> {
                     }
                     None => return self.reached(&path),
                 },
-                End::Stopped(s) => return Err(Why::Stopped(s)),
-                End::Trouble(t) => return Err(Why::Trouble(t)),
+                End::Stopped(s) => return Err(UnknownReason::Stopped(s)),
+                End::Trouble(t) => return Err(UnknownReason::Trouble(t)),
             }
         }
-        Err(Why::Stopped(Stop::States))
+        Err(UnknownReason::Stopped(Stop::States))
     }
-    fn safe(&mut self, cubes: &[Cube]) -> Result<Verdict, Why> {
+    fn safe(&mut self, cubes: &[Cube]) -> Result<Verdict, UnknownReason> {
         let certificate = certificate::write(
             self.system,
             &self.rules.signature,
@@ -455,14 +455,14 @@ impl<'a> Prover<'a> {
         self.verification += start.elapsed();
         match verified {
             Ok(asked) => Ok(Verdict::Safe { certificate, asked }),
-            Err(Refused::Stopped(s)) => Err(Why::Stopped(s)),
-            Err(refused) => Err(Why::Unverified(refused)),
+            Err(Refused::Stopped(s)) => Err(UnknownReason::Stopped(s)),
+            Err(refused) => Err(UnknownReason::Unverified(refused)),
         }
     }
-    fn reached(&mut self, path: &[Node]) -> Result<Verdict, Why> {
+    fn reached(&mut self, path: &[Node]) -> Result<Verdict, UnknownReason> {
         match replay(self.system, self.rules, path, self.budget) {
             Ok(run) => Ok(Verdict::Unsafe(Box::new(run))),
-            Err(Undone { reason, numbers }) => {
+            Err(ReplayFailure { reason, numbers }) => {
                 let names = path.iter().rev().filter(|n| n.parent.is_some());
                 let steps: Vec<&str> = names
                     .map(|n| {
@@ -470,7 +470,7 @@ impl<'a> Prover<'a> {
                     })
                     .collect();
                 let text = format!("{reason} (steps: {})", steps.join(", "));
-                Err(if numbers { Why::Numbers(text) } else { Why::Spurious(text) })
+                Err(if numbers { UnknownReason::Numbers(text) } else { UnknownReason::Spurious(text) })
             }
         }
     }
@@ -484,14 +484,14 @@ fn instances(
     memory: Memory,
     budget: &Budget,
 ) -> (Option<Verdict>, Option<(usize, usize)>) {
-    let most = if options.work.is_some() { MOST_INSTANCE.1 } else { MOST_INSTANCE.0 };
+    let most = if options.work.is_some() { MAX_INSTANCE.1 } else { MAX_INSTANCE.0 };
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1);
     let least = system.fixed.max(1) as usize;
     let largest = params.max(INSTANCES).max(least);
     let mut searched: Option<(usize, usize)> = None;
     for n in least..=system.processes.map_or(largest, |n| (n as usize).min(largest)) {
-        let Some(size) = ground_size(system, n).filter(|s| *s <= MOST_GROUND) else { break };
-        let most = most.min(MOST_EVALUATED / size.max(1));
+        let Some(size) = ground_size(system, n).filter(|s| *s <= MAX_GROUND) else { break };
+        let most = most.min(MAX_EVALUATED / size.max(1));
         // Without values for undetermined numbers, a search without a violation is complete, and a
         // claim about such a number may hold.
         let (machine, reach, every) = match search_instance(system, memory, n, most, false, budget)

@@ -11,7 +11,7 @@
 //! The abstraction of `forall_other` may give paths that no machine can execute; they are reported
 //! as such.
 
-use crate::names::{Named, steps};
+use crate::names::{NamedPath, steps};
 use crate::numbers::{self, Numbers};
 use crate::rules::{FIXED, Memory, Rules};
 use crate::search::Node;
@@ -56,7 +56,7 @@ impl Run {
 
 /// The reason why no machine executes a path.
 #[derive(Clone, Debug)]
-pub struct Undone {
+pub struct ReplayFailure {
     /// The reason of the machine.
     pub reason: String,
     /// True if the run may exist with other numbers for undetermined cells.
@@ -120,7 +120,7 @@ pub fn replay(
     rules: &Rules,
     path: &[Node],
     budget: &Budget,
-) -> Result<Run, Undone> {
+) -> Result<Run, ReplayFailure> {
     let solved = Numbers::of_path(system, rules, path);
     let free = Numbers { start: Vec::new(), ..solved.clone() };
     let found = replay_with(system, rules, path, budget, &solved);
@@ -136,7 +136,7 @@ pub fn replay(
         let determined = bare.is_some_and(|m| {
             m.initial_states().is_ok_and(|states| states.iter().all(|s| m.numbers_are_known(s)))
         });
-        Undone { reason, numbers: numbers::are_open(system, determined) }
+        ReplayFailure { reason, numbers: numbers::are_open(system, determined) }
     })
 }
 
@@ -147,7 +147,7 @@ fn replay_with(
     budget: &Budget,
     numbers: &Numbers,
 ) -> Result<Run, String> {
-    let Named { steps, processes: most, .. } = steps(rules, path);
+    let NamedPath { steps, processes: most, .. } = steps(rules, path);
     let steps: Vec<(usize, Vec<u32>)> = steps
         .into_iter()
         .map(|(rule, who)| (rules.rules[rule].transition, who.into_iter().map(u32::from).collect()))
@@ -218,7 +218,7 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<
     let mut reason = String::new();
     for (i, claim) in machine.system().unsafes.iter().enumerate() {
         let mut done = None;
-        crate::start::arranged(
+        crate::initial::arranged(
             claim.params.len(),
             machine.processes() as u8,
             &mut Vec::new(),

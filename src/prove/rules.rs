@@ -6,12 +6,12 @@
 //! not wrong.
 
 use crate::atom::{
-    Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, Point, Signature, Sort, TooLarge,
+    Atom, Cell, JOINT, Linear, Literal, MAX_PROCESSES, Point, Signature, Sort, TooLarge,
 };
 use crate::cube::Cube;
 use crate::premises::{Premises, Refusal, premises};
 use crate::simplex::Relation;
-use crate::start::initial;
+use crate::initial::initial;
 use mu_base::source::Place;
 use mu_cubicle::system::{self, Kind, Op, Proc, System, Term, TypeId, Update};
 use num_traits::{One, ToPrimitive};
@@ -358,7 +358,7 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
 /// another one, as on the machine.
 fn is_beyond(rules: &Rules) -> bool {
     let processes = rules.signature.sorts.contains(&Sort::Process);
-    let Some(most) = rules.signature.most.filter(|m| processes && *m <= MOST_PROCESSES) else {
+    let Some(most) = rules.signature.most.filter(|m| processes && *m <= MAX_PROCESSES) else {
         return false;
     };
     let all = Cube { processes: most, atoms: Vec::new() };

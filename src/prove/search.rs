@@ -27,8 +27,8 @@
 use crate::cube::Cube;
 use crate::image::{Binding, Trouble, bindings, pre_image};
 use crate::rules::Rules;
-use crate::share::{Portions, Threads};
-use crate::start::{assumptions, claims, initial};
+use crate::parallel::{Portions, Threads};
+use crate::initial::{assumptions, claims, initial};
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
@@ -40,7 +40,7 @@ const BATCH: usize = 8;
 
 /// Largest number of atoms of a cube's instance that may not follow when cubes together cover
 /// another one.
-pub const MOST_OPEN: usize = 2;
+pub const MAX_OPEN: usize = 2;
 
 /// Number of assignments of a match that count as one binding.
 pub const STEPS_OF_WORK: u64 = 100;
@@ -114,7 +114,7 @@ pub enum End {
 }
 
 /// A pre-image with its names, whether an earlier cube covers it, and the cost of that check.
-struct Judged {
+struct CheckedImage {
     cube: Cube,
     names: Vec<u8>,
     covered: bool,
@@ -129,7 +129,7 @@ struct Next {
 
 /// The precomputed data of a cube before its expansion: whether others cover it, the cost of that
 /// check, the cubes that it covers, and its steps.
-struct Look {
+struct ExpansionData {
     superseded: bool,
     spent: u64,
     covers: Vec<usize>,
@@ -140,7 +140,7 @@ struct Look {
 struct Step {
     rule: usize,
     binding: Binding,
-    images: Result<Vec<Judged>, Trouble>,
+    images: Result<Vec<CheckedImage>, Trouble>,
 }
 
 /// One search.
@@ -257,15 +257,15 @@ impl<'a> Search<'a> {
     }
     /// Computes the relation of a cube and its pre-images to the existing cubes; `None` if a limit
     /// is reached.
-    fn look(&self, next: &Next) -> Option<Result<Look, Trouble>> {
+    fn look(&self, next: &Next) -> Option<Result<ExpansionData, Trouble>> {
         self.budget.check(0).ok()?;
         let signature = &self.rules.signature;
         let own = Some(self.assumptions + next.turn.2);
         let mut target = Target::new(signature, &next.cube);
         let superseded = self.index.cover(&mut target, own).is_some()
-            || self.index.covered(&mut target, own, MOST_OPEN);
+            || self.index.covered(&mut target, own, MAX_OPEN);
         let mut look =
-            Look { superseded, spent: target.spent, covers: Vec::new(), steps: Vec::new() };
+            ExpansionData { superseded, spent: target.spent, covers: Vec::new(), steps: Vec::new() };
         if superseded {
             return Some(Ok(look));
         }
@@ -281,7 +281,7 @@ impl<'a> Search<'a> {
             };
             for (binding, processes) in all {
                 self.budget.check(0).ok()?;
-                let images = self.judged(&next.cube, at, &binding, processes);
+                let images = self.checked_images(&next.cube, at, &binding, processes);
                 let ends = images.is_err();
                 look.steps.push(Step { rule: at, binding, images });
                 if ends {
@@ -296,7 +296,7 @@ impl<'a> Search<'a> {
     fn take(
         &mut self,
         next: &Next,
-        look: Option<Result<Look, Trouble>>,
+        look: Option<Result<ExpansionData, Trouble>>,
         oracle: &mut dyn Oracle,
     ) -> Result<Option<End>, Failure> {
         let (node, own) = (next.turn.2, self.assumptions + next.turn.2);
@@ -359,18 +359,18 @@ impl<'a> Search<'a> {
     }
     /// Returns the pre-images of a step, each with whether a cube from before the expansion covers
     /// it.
-    fn judged(
+    fn checked_images(
         &self,
         cube: &Cube,
         rule: usize,
         binding: &Binding,
         processes: usize,
-    ) -> Result<Vec<Judged>, Trouble> {
+    ) -> Result<Vec<CheckedImage>, Trouble> {
         let mut images = Vec::new();
         pre_image(self.rules, cube, &self.rules.rules[rule], binding, processes, &mut images)?;
         let judge = |(cube, names)| {
             let (covered, spent) = self.is_covered(&cube);
-            Judged { cube, names, covered, spent }
+            CheckedImage { cube, names, covered, spent }
         };
         Ok(images.into_iter().map(judge).collect())
     }
@@ -399,8 +399,8 @@ impl<'a> Search<'a> {
                 approximate: false,
             };
             self.index.settle();
-            let judged = self.is_covered(&node.cube);
-            if let Some(end) = self.offer(node, judged, &mut Exact)? {
+            let checked_images = self.is_covered(&node.cube);
+            if let Some(end) = self.offer(node, checked_images, &mut Exact)? {
                 return Ok(Some(end));
             }
         }

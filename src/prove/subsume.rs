@@ -158,16 +158,16 @@ pub struct Target<'a> {
 /// Limits on the assignments of processes and stages while a cube is matched, and while instances
 /// are collected, which also limits their number. A cube of many processes or stages has too many
 /// maps into another; it then does not count as covering it, which costs search but is never wrong.
-const MOST_STEPS: u32 = 1 << 20;
-const MOST_COLLECTED: u32 = 1 << 14;
+const MAX_STEPS: u32 = 1 << 20;
+const MAX_COLLECTED: u32 = 1 << 14;
 
 /// The image of a stage: a stage of the target, or now.
-type Place = Option<u8>;
+type StageImage = Option<u8>;
 
 struct Assignment {
     to: Vec<u8>,
-    stage: Vec<((u8, u8), Place)>,
-    joint: Option<Place>,
+    stage: Vec<((u8, u8), StageImage)>,
+    joint: Option<StageImage>,
     /// Number of atoms that may be open: 0 if all must hold.
     most: usize,
     /// The open atoms.
@@ -175,7 +175,7 @@ struct Assignment {
 }
 
 impl Assignment {
-    fn place(&self, view: (u8, u8)) -> Place {
+    fn place(&self, view: (u8, u8)) -> StageImage {
         if view.1 == JOINT {
             return self.joint.flatten();
         }
@@ -232,10 +232,10 @@ impl<'a> Target<'a> {
             return false;
         }
         let mut assignment = self.start(pattern, 0);
-        self.steps = MOST_STEPS;
+        self.steps = MAX_STEPS;
         let found = self.admits(pattern, &pattern.ground, &mut assignment)
             && self.extend(pattern, 0, &mut assignment, &mut |_| true);
-        self.spent += u64::from(MOST_STEPS - self.steps);
+        self.spent += u64::from(MAX_STEPS - self.steps);
         found
     }
     fn start(&self, pattern: &Pattern, most: usize) -> Assignment {
@@ -312,7 +312,7 @@ impl<'a> Target<'a> {
             Step::Stage(p, s) => {
                 let q = assignment.to[usize::from(p)];
                 let previous = assignment.stage.last().filter(|x| x.0.0 == p).map(|x| x.1);
-                let list: Vec<Place> =
+                let list: Vec<StageImage> =
                     self.stages[usize::from(q)].iter().map(|s| Some(*s)).chain([None]).collect();
                 for place in list {
                     let in_order = match (previous, place) {
@@ -344,8 +344,8 @@ impl<'a> Target<'a> {
     }
     /// Returns the possible positions of the end of the run for the pattern: it is not before any
     /// stage.
-    fn ends(&self, pattern: &Pattern, assignment: &Assignment) -> Vec<Place> {
-        let mut found: Vec<Place> = Vec::new();
+    fn ends(&self, pattern: &Pattern, assignment: &Assignment) -> Vec<StageImage> {
+        let mut found: Vec<StageImage> = Vec::new();
         let past = assignment.stage.iter().all(|s| s.1.is_some());
         let members: Vec<u8> = stages::viewers(&pattern.cube.atoms)
             .into_iter()
@@ -424,7 +424,7 @@ impl<'a> Target<'a> {
             return;
         }
         let mut assignment = self.start(pattern, most);
-        self.steps = MOST_COLLECTED;
+        self.steps = MAX_COLLECTED;
         let mut visit = |assignment: &Assignment| {
             out.push(assignment.open.clone());
             false
@@ -432,7 +432,7 @@ impl<'a> Target<'a> {
         if self.admits(pattern, &pattern.ground, &mut assignment) {
             self.extend(pattern, 0, &mut assignment, &mut visit);
         }
-        self.spent += u64::from(MOST_COLLECTED - self.steps);
+        self.spent += u64::from(MAX_COLLECTED - self.steps);
     }
 }
 
@@ -529,26 +529,26 @@ impl Index {
     pub fn covered(&self, target: &mut Target<'_>, but: Option<usize>, most: usize) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
         for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
-            if open.len() >= MOST_COLLECTED as usize {
+            if open.len() >= MAX_COLLECTED as usize {
                 break;
             }
             let before = open.len();
             target.residues(p, most, &mut open);
-            open.truncate((MOST_COLLECTED as usize).max(before + 1));
+            open.truncate((MAX_COLLECTED as usize).max(before + 1));
             if open[before..].iter().any(Vec::is_empty) {
                 return true;
             }
         }
         open.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         open.dedup();
-        open.truncate(MOST_CLAUSES);
-        !open.is_empty() && target.cannot_avoid(&open, &mut MOST_BRANCHES.clone())
+        open.truncate(MAX_CLAUSES);
+        !open.is_empty() && target.cannot_avoid(&open, &mut MAX_BRANCHES.clone())
     }
 }
 
 /// Limits on the instances and the cases of a query whether cubes together cover another one.
-const MOST_CLAUSES: usize = 200;
-const MOST_BRANCHES: u32 = 60;
+const MAX_CLAUSES: usize = 200;
+const MAX_BRANCHES: u32 = 60;
 
 impl Target<'_> {
     /// True if it is contradictory that an atom of each list fails: unit propagation, then cases of

@@ -1,4 +1,4 @@
-//! An execution that a model has judged, as a picture: [`Drawn`] -> SVG or Graphviz. A column a
+//! An execution that a model has judged, as a picture: [`DecidingExecution`] -> SVG or Graphviz. A column a
 //! thread, a box an event; what forbids it in red.
 //!
 //! Program order goes straight down. Arrows between columns are arcs, those within a column bend to
@@ -10,7 +10,7 @@
 use super::svg::escape;
 use super::svg::{Anchor, Svg, number, width_of};
 use mu_axioms::{Event, Kind};
-use mu_litmus::report::Drawn;
+use mu_litmus::report::DecidingExecution;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ fn letter(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
 
-fn text(drawn: &Drawn, e: usize, name: &str) -> String {
+fn text(drawn: &DecidingExecution, e: usize, name: &str) -> String {
     let event = &drawn.events[e];
     let place = &drawn.locations[e];
     let value = event.value as i64;
@@ -69,7 +69,7 @@ fn text(drawn: &Drawn, e: usize, name: &str) -> String {
 }
 
 /// The events that are shown, in order: initial writes only where an arrow needs them.
-fn shown(drawn: &Drawn, arrows: &[Arrow]) -> Vec<usize> {
+fn shown(drawn: &DecidingExecution, arrows: &[Arrow]) -> Vec<usize> {
     (0..drawn.events.len())
         .filter(|&e| {
             drawn.events[e].thread.is_some() || arrows.iter().any(|a| a.from == e || a.to == e)
@@ -78,7 +78,7 @@ fn shown(drawn: &Drawn, arrows: &[Arrow]) -> Vec<usize> {
 }
 
 /// The arrows that matter.
-fn arrows(drawn: &Drawn) -> Vec<Arrow> {
+fn arrows(drawn: &DecidingExecution) -> Vec<Arrow> {
     let mut list: Vec<Arrow> = Vec::new();
     if let Some(failure) = &drawn.failure {
         let n = failure.events.len();
@@ -119,7 +119,7 @@ fn arrows(drawn: &Drawn) -> Vec<Arrow> {
     list
 }
 
-fn because(drawn: &Drawn) -> String {
+fn because(drawn: &DecidingExecution) -> String {
     match (&drawn.failure, drawn.allowed) {
         (Some(f), _) => format!("forbidden by {}", f.axiom),
         (None, true) => "allowed".into(),
@@ -129,7 +129,7 @@ fn because(drawn: &Drawn) -> String {
 
 /// The execution as an object: threads, events, and arrows, those marked that forbid it. Its form
 /// is `graph` of docs/schema/litmus.json.
-pub fn json(drawn: &Drawn, title: &str) -> Value {
+pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);
     let place = |e: usize| events.iter().position(|&s| s == e);
@@ -159,12 +159,12 @@ pub fn json(drawn: &Drawn, title: &str) -> Value {
         "threads": (0..threads).map(|t| format!("P{t}")).collect::<Vec<_>>(),
         "events": events.iter().enumerate().map(one).collect::<Vec<_>>(),
         "edges": arrows.iter().filter_map(edge).collect::<Vec<_>>(),
-        "relations": drawn.told.iter().map(told).collect::<Vec<_>>(),
+        "relations": drawn.undrawn_relations.iter().map(told).collect::<Vec<_>>(),
     })
 }
 
 /// The picture; `title` says what it shows.
-pub fn svg(drawn: &Drawn, title: &str) -> String {
+pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);
     let threads =
@@ -282,7 +282,7 @@ fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
 }
 
 /// The execution for Graphviz.
-pub fn dot(drawn: &Drawn, title: &str) -> String {
+pub fn dot(drawn: &DecidingExecution, title: &str) -> String {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);
     let quoted = |s: &str| s.replace('\\', "\\\\").replace('"', "\\\"");
@@ -324,7 +324,7 @@ mod tests {
     use mu_litmus::report::deciding;
     use mu_litmus::{Judge, parse};
 
-    fn drawn(model: &str) -> Drawn {
+    fn drawn(model: &str) -> DecidingExecution {
         let text = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
         let stdlib = include_str!("../../specs/memory/stdlib.cat");
         let resolver = |name: &str| (name == "stdlib.cat").then(|| stdlib.to_string());

@@ -13,7 +13,7 @@
 use ahash::AHashSet;
 
 use super::monitor::Action;
-use super::robust::{State, Watched};
+use super::robust::{State, MonitoredMachine};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_program::Program;
 
@@ -43,7 +43,7 @@ pub struct Count {
 
 /// A state with the progress of starting threads.
 #[derive(Clone)]
-struct Place {
+struct CountState {
     state: State,
     /// For each thread: true if it was started, and true if it has observed that.
     started: Vec<(bool, bool)>,
@@ -51,7 +51,7 @@ struct Place {
 
 type Key = (Box<[u32]>, Vec<u32>, Vec<(bool, bool)>);
 
-impl Place {
+impl CountState {
     fn key(&self) -> Key {
         (self.state.slots.clone(), self.state.monitor.key(), self.started.clone())
     }
@@ -59,7 +59,7 @@ impl Place {
 
 /// A step of the search.
 struct Frame {
-    place: Place,
+    place: CountState,
     /// The next action of each thread.
     intents: Vec<Option<Action>>,
     /// Threads in the sleep set: their next actions were explored before in another order.
@@ -75,7 +75,7 @@ struct Frame {
 }
 
 struct Search {
-    watched: Watched,
+    monitored: MonitoredMachine,
     counting: Counting,
     threads: usize,
     cells: usize,
@@ -87,28 +87,28 @@ impl Search {
     fn starter(&self) -> usize {
         self.counting.first.unwrap_or(0)
     }
-    fn start(&self) -> Result<Place, Diagnostic> {
+    fn start(&self) -> Result<CountState, Diagnostic> {
         let cells = self.cells + if self.counting.starts { self.threads } else { 0 };
-        let mut state = self.watched.initial_with(cells);
-        self.watched.settle(&mut state, &mut Vec::new())?;
+        let mut state = self.monitored.initial_with(cells);
+        self.monitored.settle(&mut state, &mut Vec::new())?;
         let started = |t: usize| !self.counting.starts || t == self.starter();
-        Ok(Place { state, started: (0..self.threads).map(|t| (started(t), started(t))).collect() })
+        Ok(CountState { state, started: (0..self.threads).map(|t| (started(t), started(t))).collect() })
     }
     /// Returns the thread that a thread starts next.
-    fn starts(&self, thread: usize, place: &Place) -> Option<usize> {
+    fn starts(&self, thread: usize, place: &CountState) -> Option<usize> {
         (thread == self.starter()).then(|| place.started.iter().position(|s| !s.0)).flatten()
     }
     /// Returns the next action of a thread; `None` if it has ended or was not started.
-    fn intent(&self, thread: usize, place: &Place) -> Result<Option<Action>, Diagnostic> {
+    fn intent(&self, thread: usize, place: &CountState) -> Result<Option<Action>, Diagnostic> {
         match (self.starts(thread, place), place.started[thread]) {
             (Some(other), _) => Ok(Some(Action::Locked(self.cells + other))),
             (None, (false, _)) => Ok(None),
             (None, (true, false)) => Ok(Some(Action::Test(self.cells + thread))),
-            (None, (true, true)) => self.watched.intent(thread, &place.state),
+            (None, (true, true)) => self.monitored.intent(thread, &place.state),
         }
     }
     /// Executes a step of a thread.
-    fn step(&self, thread: usize, place: &Place) -> Result<Place, Diagnostic> {
+    fn step(&self, thread: usize, place: &CountState) -> Result<CountState, Diagnostic> {
         let mut next = place.clone();
         let mark = match self.starts(thread, place) {
             Some(other) => Some((other, (true, false), Action::Locked(self.cells + other))),
@@ -123,15 +123,15 @@ impl Search {
                 next.state.monitor.take(thread, action);
             }
             None => {
-                self.watched.step(thread, &mut next.state)?;
-                self.watched.settle(&mut next.state, &mut Vec::new())?;
+                self.monitored.step(thread, &mut next.state)?;
+                self.monitored.settle(&mut next.state, &mut Vec::new())?;
             }
         }
         Ok(next)
     }
     fn frame(
         &self,
-        place: Place,
+        place: CountState,
         asleep: Vec<bool>,
         last: Option<usize>,
         preemptions: u32,
@@ -189,7 +189,7 @@ impl Search {
         }
         top.went[t] = true;
         let before =
-            top.borderline || self.watched.borderline(t, intent, &top.place.state).is_some();
+            top.borderline || self.monitored.borderline(t, intent, &top.place.state).is_some();
         self.on_path.insert(key);
         self.frame(next, asleep, Some(t), top.preemptions + cost, before).map(Some)
     }
@@ -199,7 +199,7 @@ impl Search {
 pub fn count(program: &Program, counting: Counting, budget: &Budget) -> Result<Count, Diagnostic> {
     let (threads, cells) = (program.threads.len(), program.cells.len());
     let mut search = Search {
-        watched: Watched::new(program.clone()),
+        monitored: MonitoredMachine::new(program.clone()),
         counting,
         threads,
         cells,

@@ -9,7 +9,7 @@
 //! means that store buffers do not change the behaviour of the program with the prefix.
 
 use super::monitor::Action;
-use super::robust::{Robustness, Watched, check};
+use super::robust::{Robustness, MonitoredMachine, check};
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_program::machine::Event;
 use mu_program::{Access, Fence, Instruction, Next, Program, Step};
@@ -166,20 +166,20 @@ fn candidates(program: &Program) -> Vec<Place> {
 }
 
 /// A borderline interleaving that a set of fences must exclude.
-struct Known {
+struct KnownBorderline {
     schedule: Vec<usize>,
     thread: usize,
 }
 
-impl Known {
+impl KnownBorderline {
     /// True if it is certainly still borderline with fences and locks.
     fn remains(&self, program: &Program, places: &[Place]) -> Result<bool, Diagnostic> {
-        let watched = Watched::new(program.clone());
-        let mut state = watched.initial();
+        let monitored = MonitoredMachine::new(program.clone());
+        let mut state = monitored.initial();
         // The repair before the next instruction of a thread.
         let put = |t: usize, slots: &[u32], repair: Repair| {
             let thread = &program.threads[t];
-            let at = watched.machine.place(t, slots);
+            let at = monitored.machine.place(t, slots);
             let here = thread.steps.get(at).map(|s| &thread.instructions[s.instruction as usize]);
             here.is_some_and(|i| {
                 i.first as usize == at && places.contains(&Place { before: i.span, repair })
@@ -191,7 +191,7 @@ impl Known {
                 state.monitor.take(t, Action::Fence);
             }
             if !put(t, &state.slots, Repair::Lock) {
-                watched.step(t, &mut state)?;
+                monitored.step(t, &mut state)?;
                 continue;
             }
             // If it is locked, its two steps are one, so an interleaving with another thread's step
@@ -199,12 +199,12 @@ impl Known {
             if schedule.next_if_eq(&t).is_none() {
                 return Ok(false);
             }
-            let Some(Event::Read { cell, .. }) = watched.machine.advance(t, &mut state.slots)?
+            let Some(Event::Read { cell, .. }) = monitored.machine.advance(t, &mut state.slots)?
             else {
                 return Ok(false);
             };
             let wrote =
-                matches!(watched.machine.advance(t, &mut state.slots)?, Some(Event::Write { .. }));
+                matches!(monitored.machine.advance(t, &mut state.slots)?, Some(Event::Write { .. }));
             let cell = cell as usize;
             state.monitor.take(t, if wrote { Action::Locked(cell) } else { Action::Test(cell) });
         }
@@ -214,8 +214,8 @@ impl Known {
         if put(self.thread, &state.slots, Repair::Fence) {
             state.monitor.take(self.thread, Action::Fence);
         }
-        let Some(intent) = watched.intent(self.thread, &state)? else { return Ok(false) };
-        Ok(watched.borderline(self.thread, intent, &state).is_some())
+        let Some(intent) = monitored.intent(self.thread, &state)? else { return Ok(false) };
+        Ok(monitored.borderline(self.thread, intent, &state).is_some())
     }
 }
 
@@ -229,7 +229,7 @@ pub fn smallest(program: &Program, budget: &Budget) -> Result<Fences, Diagnostic
         checks: 0,
         stop: Stop::Complete,
     };
-    let mut known: Vec<Known> = Vec::new();
+    let mut known: Vec<KnownBorderline> = Vec::new();
     for size in 0..=candidates.len() {
         let mut chosen: Vec<usize> = (0..size).collect();
         loop {
@@ -295,12 +295,12 @@ fn without_fences(
     fenced: &Program,
     schedule: &[usize],
     thread: usize,
-) -> Result<Known, Diagnostic> {
-    let watched = Watched::new(fenced.clone());
-    let mut state = watched.initial();
+) -> Result<KnownBorderline, Diagnostic> {
+    let monitored = MonitoredMachine::new(fenced.clone());
+    let mut state = monitored.initial();
     let mut out = Vec::new();
     for &t in schedule {
-        let at = watched.machine.place(t, &state.slots);
+        let at = monitored.machine.place(t, &state.slots);
         let code = &fenced.threads[t];
         // A fence at the position of another instruction was inserted; an instruction that is
         // locked only here is two steps.
@@ -314,8 +314,8 @@ fn without_fences(
                 _ => 1,
             }
         });
-        watched.step(t, &mut state)?;
+        monitored.step(t, &mut state)?;
         out.extend((0..steps).map(|_| t));
     }
-    Ok(Known { schedule: out, thread })
+    Ok(KnownBorderline { schedule: out, thread })
 }

@@ -19,7 +19,7 @@ use mu_program::property::Property;
 
 /// A step of an interleaving.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct InterleavingStep {
     /// The thread.
     pub thread: usize,
     /// Its event.
@@ -36,7 +36,7 @@ pub struct Interleaving {
     /// The initial state.
     pub initial: Vec<u32>,
     /// The steps.
-    pub steps: Vec<Moved>,
+    pub steps: Vec<InterleavingStep>,
     /// The index of the property that holds at the end.
     pub property: usize,
     /// The threads for which it holds, one for each of its variables.
@@ -85,7 +85,7 @@ pub struct Reached {
 }
 
 /// A machine with the observations of the program's properties.
-pub(super) struct Seen {
+pub(super) struct ObservedMachine {
     pub machine: Machine,
     /// The distinguished positions of each thread.
     pub places: Vec<Vec<u32>>,
@@ -99,18 +99,18 @@ pub(super) fn seen(
     program: &X86Program,
     memory: &'static dyn MemoryModel,
     bound: Option<u32>,
-) -> Seen {
+) -> ObservedMachine {
     let count = program.program.threads.len();
-    let mut watched = vec![Vec::new(); count];
+    let mut monitored = vec![Vec::new(); count];
     let mut places = vec![Vec::new(); count];
     for p in &program.unsafe_states {
-        watched.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
+        monitored.iter_mut().zip(p.registers(count)).for_each(|(w, r)| w.extend(r));
         places.iter_mut().zip(p.places(count)).for_each(|(w, r)| w.extend(r));
     }
-    let machine = Machine::with_observed(program.program.clone(), memory, bound, &watched);
+    let machine = Machine::with_observed(program.program.clone(), memory, bound, &monitored);
     let reads: Vec<Slot> = program.unsafe_states.iter().flat_map(|p| p.slots(&machine)).collect();
     let choices = program.unsafe_states.iter().map(|p| (p.clone(), p.choices(count))).collect();
-    Seen { machine, places, reads, choices }
+    ObservedMachine { machine, places, reads, choices }
 }
 
 /// Searches for an unsafe state.
@@ -122,7 +122,7 @@ pub fn reach(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Reached, Diagnostic> {
-    let Seen { machine, places, reads, choices } =
+    let ObservedMachine { machine, places, reads, choices } =
         seen(program, memory, program.program.buffer_bound(asked));
     let goal: Goal = (
         reads.clone(),
@@ -164,9 +164,9 @@ fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<b
             Move::Step { thread, place } if group.tau && group.confluent => {
                 let (t, at) = (thread as usize, m.place_slot(thread as usize) as Slot);
                 let steps = &m.program.threads[t].steps;
-                let told = |p: usize| places[t].contains(&(p as u32));
-                !told(place as usize)
-                    && !successors(&steps[place as usize], place as usize, steps.len()).any(told)
+                let observed = |p: usize| places[t].contains(&(p as u32));
+                !observed(place as usize)
+                    && !successors(&steps[place as usize], place as usize, steps.len()).any(observed)
                     && group.writes.iter().all(|w| *w == at || !reads.contains(w))
             }
             _ => false,
@@ -188,9 +188,9 @@ fn replay(
     };
     let mut moves: Vec<Move> =
         path.iter().map(|s| model.movement(s.group)).filter(|m| *m != Move::Goal).collect();
-    let mut way = run(&model.machine, program, &moves)?
+    let mut replayed = run(&model.machine, program, &moves)?
         .ok_or_else(|| wrong("a step is blocked, or the end is not unsafe"))?;
-    for (step, found) in way.steps.iter().zip(path) {
+    for (step, found) in replayed.steps.iter().zip(path) {
         if step.state != found.state
             || model.label_text(found.label) != model.event_text(step.thread as u32, step.event)
         {
@@ -198,15 +198,15 @@ fn replay(
         }
     }
     for i in (0..moves.len()).rev() {
-        if way.steps[i].event == Event::Local {
+        if replayed.steps[i].event == Event::Local {
             let shorter: Vec<Move> =
                 moves.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
             if let Some(found) = run(&model.machine, program, &shorter)? {
-                (moves, way) = (shorter, found);
+                (moves, replayed) = (shorter, found);
             }
         }
     }
-    Ok(way)
+    Ok(replayed)
 }
 
 /// Executes moves on a machine; `None` if one is not possible or no property holds at the end.
@@ -250,7 +250,7 @@ fn run(
                 (t, Event::Flush { cell, value }, None)
             }
         };
-        steps.push(Moved { thread, event, instruction, state: state.clone() });
+        steps.push(InterleavingStep { thread, event, instruction, state: state.clone() });
     }
     let end = program
         .unsafe_states

@@ -19,7 +19,7 @@
 use ahash::AHashSet;
 
 use super::monitor::{Action, Monitor};
-use crate::reach::{Interleaving, Moved, Seen, seen};
+use crate::reach::{Interleaving, InterleavingStep, ObservedMachine, seen};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_model::Slot;
 use mu_program::machine::{Event, Machine};
@@ -79,10 +79,10 @@ impl Robustness {
 }
 
 /// The machine under sequential consistency, with a monitor.
-pub(super) struct Watched {
+pub(super) struct MonitoredMachine {
     pub machine: Machine,
     /// The observations of assertions: positions of each thread, and slots.
-    told: Vec<Vec<u32>>,
+    observed: Vec<Vec<u32>>,
     reads: Vec<Slot>,
     assertions: Vec<(Property, Vec<Vec<usize>>)>,
 }
@@ -95,23 +95,23 @@ pub(super) struct State {
 }
 
 /// Number of consecutive steps without memory access after which a thread counts as waiting.
-const PATIENCE: usize = 1 << 12;
+const MAX_SILENT_STEPS: usize = 1 << 12;
 
-impl Watched {
+impl MonitoredMachine {
     pub fn new(program: Program) -> Self {
-        let told = vec![Vec::new(); program.threads.len()];
+        let observed = vec![Vec::new(); program.threads.len()];
         Self {
             machine: Machine::new(program, memory::SC, None, &[]),
-            told,
+            observed,
             reads: Vec::new(),
             assertions: Vec::new(),
         }
     }
     /// Creates the machine with the program's assertions.
     pub fn asserted(program: &X86Program) -> Self {
-        let Seen { machine, places: told, reads, choices: assertions } =
+        let ObservedMachine { machine, places: observed, reads, choices: assertions } =
             seen(program, memory::SC, None);
-        Self { machine, told, reads, assertions }
+        Self { machine, observed, reads, assertions }
     }
     /// Returns the first assertion that a state violates.
     fn unsafe_at(&self, state: &State) -> Option<(usize, Vec<usize>)> {
@@ -122,9 +122,9 @@ impl Watched {
     }
     /// True if an assertion may distinguish the states before and after a step without memory
     /// access.
-    fn tells(&self, thread: usize, before: &[u32], after: &[u32]) -> bool {
+    fn may_distinguish(&self, thread: usize, before: &[u32], after: &[u32]) -> bool {
         let place =
-            |slots: &[u32]| self.told[thread].contains(&(self.machine.place(thread, slots) as u32));
+            |slots: &[u32]| self.observed[thread].contains(&(self.machine.place(thread, slots) as u32));
         let at = self.machine.place_slot(thread) as Slot;
         place(before)
             || place(after)
@@ -154,13 +154,13 @@ impl Watched {
     /// Executes steps without memory access, and fences, of all threads.
     pub fn settle(&self, state: &mut State, schedule: &mut Vec<usize>) -> Result<(), Diagnostic> {
         for t in 0..self.machine.program.threads.len() {
-            for _ in 0..PATIENCE {
+            for _ in 0..MAX_SILENT_STEPS {
                 if !matches!(self.next(t, state), Some(Access::None | Access::Fence(_))) {
                     break;
                 }
                 let before = (!self.assertions.is_empty()).then(|| state.clone());
                 self.step(t, state)?;
-                if let Some(before) = before.filter(|b| self.tells(t, &b.slots, &state.slots)) {
+                if let Some(before) = before.filter(|b| self.may_distinguish(t, &b.slots, &state.slots)) {
                     *state = before;
                     break;
                 }
@@ -202,7 +202,7 @@ fn action(event: Event) -> Option<Action> {
 
 /// Checks whether a program is robust.
 pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnostic> {
-    Search::run(Watched::new(program.clone()), budget)
+    Search::run(MonitoredMachine::new(program.clone()), budget)
 }
 
 /// Checks whether a program is robust, and whether it reaches an unsafe state under sequential
@@ -211,12 +211,12 @@ pub fn check_with_assertions(
     program: &X86Program,
     budget: &Budget,
 ) -> Result<Robustness, Diagnostic> {
-    Search::run(Watched::asserted(program), budget)
+    Search::run(MonitoredMachine::asserted(program), budget)
 }
 
 /// The search of [`check`].
 struct Search {
-    watched: Watched,
+    monitored: MonitoredMachine,
     /// For each state: its predecessor and the threads that ran since.
     found: Vec<(Option<u32>, Vec<usize>)>,
     /// Combined states that were reached.
@@ -226,14 +226,14 @@ struct Search {
 }
 
 impl Search {
-    fn run(watched: Watched, budget: &Budget) -> Result<Robustness, Diagnostic> {
+    fn run(monitored: MonitoredMachine, budget: &Budget) -> Result<Robustness, Diagnostic> {
         let out =
             Robustness { borderline: None, states: 0, unsafe_state: None, stop: Stop::Complete };
         let mut search =
-            Search { watched, found: Vec::new(), seen: AHashSet::new(), next: Vec::new(), out };
-        let (mut start, mut schedule) = (search.watched.initial(), Vec::new());
-        search.watched.settle(&mut start, &mut schedule)?;
-        search.meet(None, start, schedule);
+            Search { monitored, found: Vec::new(), seen: AHashSet::new(), next: Vec::new(), out };
+        let (mut start, mut schedule) = (search.monitored.initial(), Vec::new());
+        search.monitored.settle(&mut start, &mut schedule)?;
+        search.add_state(None, start, schedule);
         'all: while !search.next.is_empty() {
             for (number, state) in std::mem::take(&mut search.next) {
                 if search.is_answered() {
@@ -255,32 +255,32 @@ impl Search {
     /// True if both questions are decided.
     fn is_answered(&self) -> bool {
         self.out.borderline.is_some()
-            && (self.watched.assertions.is_empty() || self.out.unsafe_state.is_some())
+            && (self.monitored.assertions.is_empty() || self.out.unsafe_state.is_some())
     }
 
-    fn meet(&mut self, before: Option<u32>, state: State, schedule: Vec<usize>) {
+    fn add_state(&mut self, before: Option<u32>, state: State, schedule: Vec<usize>) {
         if !self.seen.insert((state.slots.clone(), state.monitor.key())) {
             return;
         }
         self.found.push((before, schedule));
         let number = self.found.len() as u32 - 1;
         if self.out.unsafe_state.is_none()
-            && let Some((property, threads)) = self.watched.unsafe_at(&state)
+            && let Some((property, threads)) = self.monitored.unsafe_at(&state)
         {
-            self.out.unsafe_state = Some(Unsafe { schedule: self.way(number), property, threads });
+            self.out.unsafe_state = Some(Unsafe { schedule: self.schedule_to(number), property, threads });
         }
         self.next.push((number, state));
     }
 
     fn expand(&mut self, number: u32, state: &State) -> Result<(), Diagnostic> {
-        for t in 0..self.watched.machine.program.threads.len() {
-            let Some(intent) = self.watched.intent(t, state)? else { continue };
+        for t in 0..self.monitored.machine.program.threads.len() {
+            let Some(intent) = self.monitored.intent(t, state)? else { continue };
             if self.out.borderline.is_none()
-                && let Some((cell, store)) = self.watched.borderline(t, intent, state)
+                && let Some((cell, store)) = self.monitored.borderline(t, intent, state)
             {
-                let schedule = self.way(number);
+                let schedule = self.schedule_to(number);
                 let (stale, newest) =
-                    values(&self.watched.machine.program, &schedule, cell, store - 1)?;
+                    values(&self.monitored.machine.program, &schedule, cell, store - 1)?;
                 self.out.borderline = Some(Borderline { schedule, thread: t, cell, newest, stale });
                 if self.is_answered() {
                     return Ok(());
@@ -288,15 +288,15 @@ impl Search {
             }
             let mut next = state.clone();
             let mut schedule = vec![t];
-            self.watched.step(t, &mut next)?;
-            self.watched.settle(&mut next, &mut schedule)?;
-            self.meet(Some(number), next, schedule);
+            self.monitored.step(t, &mut next)?;
+            self.monitored.settle(&mut next, &mut schedule)?;
+            self.add_state(Some(number), next, schedule);
         }
         Ok(())
     }
 
     /// Returns the schedule to a state.
-    fn way(&self, number: u32) -> Vec<usize> {
+    fn schedule_to(&self, number: u32) -> Vec<usize> {
         let (mut at, mut parts) = (Some(number), Vec::new());
         while let Some(state) = at {
             let (before, part) = &self.found[state as usize];
@@ -315,13 +315,13 @@ fn values(
     cell: usize,
     number: u32,
 ) -> Result<(u64, u64), Diagnostic> {
-    let watched = Watched::new(program.clone());
-    let mut state = watched.initial();
+    let monitored = MonitoredMachine::new(program.clone());
+    let mut state = monitored.initial();
     let mut history = vec![program.cells[cell].initial];
     for &t in schedule {
-        match watched.step(t, &mut state)? {
+        match monitored.step(t, &mut state)? {
             Some(Action::Store(c) | Action::Locked(c)) if c == cell => {
-                history.push(watched.machine.cell(cell, &state.slots))
+                history.push(monitored.machine.cell(cell, &state.slots))
             }
             _ => {}
         }
@@ -340,30 +340,30 @@ fn values(
 /// Returns also the machine.
 pub fn replay_unsafe(
     program: &X86Program,
-    way: &Unsafe,
+    path: &Unsafe,
 ) -> Result<(Machine, Interleaving), Diagnostic> {
     let machine = seen(program, memory::SC, None).machine;
     let initial = machine.initial();
-    let (steps, end) = run(&machine, &way.schedule)?;
-    if !program.unsafe_states[way.property].holds(&machine, &end, &way.threads) {
+    let (steps, end) = run(&machine, &path.schedule)?;
+    if !program.unsafe_states[path.property].holds(&machine, &end, &path.threads) {
         return Err(Diagnostic::internal(
             "the interleaving that was found does not end in an unsafe state",
         ));
     }
     Ok((
         machine,
-        Interleaving { initial, steps, property: way.property, threads: way.threads.clone() },
+        Interleaving { initial, steps, property: path.property, threads: path.threads.clone() },
     ))
 }
 
 /// Executes a schedule. Returns the steps with memory access, and the final state.
-fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<Moved>, Vec<u32>), Diagnostic> {
+fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<InterleavingStep>, Vec<u32>), Diagnostic> {
     let (mut state, mut steps) = (machine.initial(), Vec::new());
     for &thread in schedule {
         let instruction = instruction(machine, thread, &state);
         match machine.advance(thread, &mut state)? {
             None | Some(Event::Local) => {}
-            Some(event) => steps.push(Moved { thread, event, instruction, state: state.clone() }),
+            Some(event) => steps.push(InterleavingStep { thread, event, instruction, state: state.clone() }),
         }
     }
     Ok((steps, state))
@@ -371,14 +371,14 @@ fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<Moved>, Vec<u32>), 
 
 /// Replays a borderline interleaving step by step, without the steps that do not access memory.
 /// Returns also the machine.
-pub fn replay(program: &Program, way: &Borderline) -> Result<(Machine, Interleaving), Diagnostic> {
+pub fn replay(program: &Program, path: &Borderline) -> Result<(Machine, Interleaving), Diagnostic> {
     let machine = Machine::new(program.clone(), memory::SC, None, &[]);
     let initial = machine.initial();
-    let (mut steps, mut state) = run(&machine, &way.schedule)?;
+    let (mut steps, mut state) = run(&machine, &path.schedule)?;
     // The load itself, executed in memory.
-    let instruction = instruction(&machine, way.thread, &state);
-    if let Some(event) = machine.advance(way.thread, &mut state)? {
-        steps.push(Moved { thread: way.thread, event, instruction, state });
+    let instruction = instruction(&machine, path.thread, &state);
+    if let Some(event) = machine.advance(path.thread, &mut state)? {
+        steps.push(InterleavingStep { thread: path.thread, event, instruction, state });
     }
     Ok((machine, Interleaving { initial, steps, property: 0, threads: Vec::new() }))
 }

@@ -16,7 +16,7 @@ use mu_program::nasm::X86Program;
 const WORDS: [u64; 10] =
     [0, 1, 2, 3, 0x7f, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_fffe, 0xffff_ffff];
 /// Largest number of stores in all buffers together.
-const MOST_STORES: usize = 12;
+const MAX_STORES: usize = 12;
 
 /// The parameters of a set of walks.
 pub struct Walks<'a> {
@@ -113,7 +113,7 @@ fn step(
         .filter_map(|t| machine.buffer_slot(t))
         .map(|b| machine.buffer(state[b]).len())
         .sum();
-    if stores < MOST_STORES && (ready.is_empty() || random.chance(3, 4)) {
+    if stores < MAX_STORES && (ready.is_empty() || random.chance(3, 4)) {
         let place = machine.place(thread, state);
         let code = &machine.program.threads[thread];
         let text =

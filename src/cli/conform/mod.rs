@@ -39,7 +39,7 @@ use mu_conform::write::{Language, litmus as test_of};
 use mu_evidence::Evidence;
 use mu_explore::{LassoPath, PathStep};
 use mu_litmus::paths::Bounds;
-use mu_litmus::report::Drawn;
+use mu_litmus::report::DecidingExecution;
 use mu_model::Model;
 use mu_process::typecheck::check_specification;
 use mu_report::judged;
@@ -530,7 +530,7 @@ fn execution_of(
     against: &MemoryModel,
     text: &Text,
     shown: &Shown,
-) -> Result<Option<Drawn>, Diagnostic> {
+) -> Result<Option<DecidingExecution>, Diagnostic> {
     let Ok((judge, test)) = judge(against, text, &shown.litmus) else { return Ok(None) };
     Ok(mu_litmus::report::deciding(test, &judge, Bounds { loops: 1 }, &session.budget)?.0)
 }

@@ -20,7 +20,7 @@ use mu_program::x86::table::Kind;
 const WORDS: i64 = 1 << 32;
 /// Limit on the pairs of operand values that are distinguished by cases; beyond it the operator is
 /// unsupported.
-const MOST_PAIRS: usize = 256;
+const MAX_PAIRS: usize = 256;
 
 /// The flags that jumps and conditional moves read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -245,7 +245,7 @@ impl Translator<'_> {
     /// Returns the cases of an operator that is not a sum: one for each pair of values, if these
     /// are few.
     fn listed(&self, op: BinOp, pair: &Pair, span: Span) -> Result<Vec<Case>, Diagnostic> {
-        let few = pair.av.few().zip(pair.bv.few()).filter(|(x, y)| x.len() * y.len() <= MOST_PAIRS);
+        let few = pair.av.few().zip(pair.bv.few()).filter(|(x, y)| x.len() * y.len() <= MAX_PAIRS);
         let Some((x, y)) = few else {
             let error = Diagnostic::at(
                 Stage::Unsupported,
@@ -253,7 +253,7 @@ impl Translator<'_> {
                 "a bit operation on words with possibly many values",
             );
             return Err(error
-                .note(format!("for any number of threads it is supported if its operands have at most {MOST_PAIRS} pairs of values")));
+                .note(format!("for any number of threads it is supported if its operands have at most {MAX_PAIRS} pairs of values")));
         };
         let mut out = Vec::new();
         for (v, w) in x.iter().flat_map(|v| y.iter().map(move |w| (*v, *w))) {

@@ -4,7 +4,7 @@
 //! registers and flags, for each variable the values that are ever stored. Words have 32 bits and
 //! wrap; a word is represented by its signed value. All threads run one code, so memory has one set
 //! of values for each variable, independent of thread and time; registers have one at each
-//! instruction. A set of more than [`MOST`] values becomes a range, and a growing range is widened
+//! instruction. A set of more than [`MAX_VALUES`] values becomes a range, and a growing range is widened
 //! to the bounds of a word, so that the fixed point is reached after few rounds. Cost: rounds times
 //! instructions times pairs of values of two operands.
 
@@ -15,7 +15,7 @@ use mu_program::x86::table::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest size of a set.
-const MOST: usize = 64;
+const MAX_VALUES: usize = 64;
 /// The least word.
 pub(super) const LEAST: i64 = i32::MIN as i64;
 /// The greatest word.
@@ -49,13 +49,13 @@ impl Values {
     }
     fn of(set: BTreeSet<i64>) -> Self {
         let range = || (set.first().copied().unwrap_or(0), set.last().copied().unwrap_or(0));
-        if set.len() <= MOST { Values::Set(set) } else { Values::Range(range().0, range().1) }
+        if set.len() <= MAX_VALUES { Values::Set(set) } else { Values::Range(range().0, range().1) }
     }
     /// Joins two sets of values; a growing range is widened to the bounds of a word.
     fn join(&self, more: &Values) -> Values {
         if let (Values::Set(a), Values::Set(b)) = (self, more) {
             let all: BTreeSet<i64> = a.union(b).copied().collect();
-            if all.len() <= MOST {
+            if all.len() <= MAX_VALUES {
                 return Values::Set(all);
             }
         }
@@ -74,7 +74,7 @@ impl Values {
     /// Returns the results of an operator.
     pub(super) fn apply(op: BinOp, a: &Values, b: &Values) -> Values {
         if let (Some(x), Some(y)) = (a.few(), b.few())
-            && x.len() * y.len() <= MOST * MOST
+            && x.len() * y.len() <= MAX_VALUES * MAX_VALUES
         {
             return Values::of(
                 x.iter().flat_map(|x| y.iter().map(|y| apply(op, *x, *y))).collect(),

@@ -15,7 +15,7 @@ use num_traits::{One, Zero};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Largest number of entries in the buffers of a random state.
-pub const MOST_ENTRIES: usize = 5;
+pub const MAX_ENTRIES: usize = 5;
 /// Number of repair passes to satisfy `init`.
 const PASSES: usize = 40;
 /// Number of elements of an abstract type.
@@ -167,7 +167,7 @@ impl Draw {
         }
         for _ in 0..self.random.below(4) {
             let at = self.random.below(machine.n as usize);
-            if state.entries() >= MOST_ENTRIES || self.random.chance(1, 4) {
+            if state.entries() >= MAX_ENTRIES || self.random.chance(1, 4) {
                 state.buffers[at].pop_back();
                 continue;
             }

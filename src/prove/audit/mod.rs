@@ -19,25 +19,25 @@
 pub mod draw;
 pub mod invariant;
 pub mod machine;
-mod near;
+mod cube_states;
 pub mod value;
 
-use draw::{Draw, MOST_ENTRIES, buffered_slots, constants};
+use draw::{Draw, MAX_ENTRIES, buffered_slots, constants};
 use invariant::{Invariant, Timeline, read};
 use machine::{Effect, Machine, State, Step};
 use mu_base::{Diagnostic, Stage};
 use mu_cubicle::system::System;
 
 /// Largest number of processes of an instance.
-const MOST_PROCESSES: u32 = 5;
+const MAX_PROCESSES: u32 = 5;
 /// Number of steps of a run.
 const LENGTH: usize = 16;
 /// Number of drawn states for each state of a run.
 const DRAWN: usize = 3;
 /// Limit on the choices of processes for the parameters of `init`; larger instances are skipped.
-const MOST_CHOICES: usize = 2_000;
+const MAX_CHOICES: usize = 2_000;
 /// Limit on the number of cells; larger instances are skipped.
-const MOST_CELLS: usize = 2_000;
+const MAX_CELLS: usize = 2_000;
 /// Number of attempts to find an initial state for a number of processes.
 const ATTEMPTS: usize = 4;
 /// Limit on consecutive instances without a sample; then the audit ends, because nearly all states
@@ -65,7 +65,7 @@ pub struct Audit {
 }
 
 /// Input of the audit.
-pub struct Wanted<'a> {
+pub struct AuditRequest<'a> {
     /// The system.
     pub system: &'a System,
     /// The certificate.
@@ -79,7 +79,7 @@ pub struct Wanted<'a> {
 }
 
 struct Check<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a AuditRequest<'a>,
     invariant: Invariant,
     draw: Draw,
     audit: Audit,
@@ -99,7 +99,7 @@ struct Instance<'s> {
 /// # Errors
 ///
 /// Internal: a state of the machine contradicts the certificate.
-pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
+pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
     let invariant = read(wanted.system, wanted.certificate)
         .map_err(|e| Diagnostic::internal(format!("a certificate: {e}")))?;
     let numbers =
@@ -122,13 +122,13 @@ pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
 /// Returns the sufficiently small machines of 1 to 5 processes.
 fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
     let least = system.fixed.max(1);
-    let most = system.processes.map_or(MOST_PROCESSES, |n| n.min(MOST_PROCESSES)).max(least);
+    let most = system.processes.map_or(MAX_PROCESSES, |n| n.min(MAX_PROCESSES)).max(least);
     let fits = |n: u32| {
         let power = |arity: usize| (n as usize).checked_pow(arity as u32);
         let cells =
             system.symbols.iter().try_fold(0usize, |all, s| all.checked_add(power(s.arity)?));
-        power(system.init.params.len()).is_some_and(|c| c <= MOST_CHOICES)
-            && cells.is_some_and(|c| c <= MOST_CELLS)
+        power(system.init.params.len()).is_some_and(|c| c <= MAX_CHOICES)
+            && cells.is_some_and(|c| c <= MAX_CELLS)
     };
     let sizes = (least..=most).filter(|n| fits(*n));
     let instance = |n| {
@@ -170,7 +170,7 @@ impl Check<'_> {
                 break;
             }
             let mut steps = self.steps(machine, &state);
-            steps.retain(|s| s.next.entries() <= MOST_ENTRIES);
+            steps.retain(|s| s.next.entries() <= MAX_ENTRIES);
             if steps.is_empty() {
                 break;
             }

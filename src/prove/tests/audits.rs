@@ -16,7 +16,7 @@ use mu_cubicle::value::Val;
 use mu_prove::audit::draw::{Draw, buffered_slots};
 use mu_prove::audit::machine::{Machine, State};
 use mu_prove::audit::value::{Value, whole};
-use mu_prove::audit::{Audit, Wanted, audit};
+use mu_prove::audit::{Audit, AuditRequest, audit};
 use mu_prove::rules::Memory;
 use mu_prove::{Options, Verdict, prove};
 use num_rational::BigRational;
@@ -40,7 +40,7 @@ fn sampled(
     samples: usize,
     seed: u64,
 ) -> Result<Audit, mu_base::Diagnostic> {
-    audit(&Wanted { system, certificate, samples, seed, enough: &|| false })
+    audit(&AuditRequest { system, certificate, samples, seed, enough: &|| false })
 }
 
 fn seeds(all: std::ops::Range<u64>) -> std::ops::Range<u64> {

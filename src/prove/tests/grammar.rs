@@ -16,7 +16,7 @@ use mu_prove::premises::premises;
 use mu_prove::replay::{Run, machine};
 use mu_prove::rules::Memory;
 use mu_prove::verify::verify_within;
-use mu_prove::{Options, Verdict, Why, prove};
+use mu_prove::{Options, Verdict, UnknownReason, prove};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The work limit of a proof.
@@ -24,7 +24,7 @@ const WORK: u64 = 10_000;
 /// Number of systems that the suite compares.
 const SYSTEMS: u64 = 70;
 /// Limit on the states of a compared instance.
-const MOST_STATES: usize = 1500;
+const MAX_STATES: usize = 1500;
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -58,7 +58,7 @@ fn is_verified(system: &System, certificate: &str) -> bool {
 /// are searched.
 fn violation(system: &System, memory: Memory, n: u32) -> Option<(bool, bool)> {
     let machine = machine(system, memory, n, None).ok()?;
-    let reach = machine.reach(MOST_STATES, true, &Budget::default()).ok()?;
+    let reach = machine.reach(MAX_STATES, true, &Budget::default()).ok()?;
     Some((reach.violation.is_some(), reach.complete))
 }
 
@@ -182,7 +182,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
                 counts.replayed += 1;
             }
         }
-        Verdict::Unknown(Why::NoInitialState) => {
+        Verdict::Unknown(UnknownReason::NoInitialState) => {
             counts.no_initial_state += 1;
             for n in sizes(system) {
                 let none = machine(system, memory, n, None)
@@ -196,7 +196,7 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
         }
         Verdict::Unknown(why) => {
             counts.unknown += 1;
-            if let Why::Unverified(refused) = &why
+            if let UnknownReason::Unverified(refused) = &why
                 && !matches!(refused, mu_prove::verify::Refused::Stopped(_))
             {
                 counts.unverified.push(format!("seed {seed}, {memory:?}: {refused:?}"));

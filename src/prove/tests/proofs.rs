@@ -7,10 +7,10 @@ use mu_prove::cube::Cube;
 use mu_prove::oracle::Instances;
 use mu_prove::rules::{Memory, Rules, translate};
 use mu_prove::search::{End, Oracle, Search};
-use mu_prove::share::Threads;
-use mu_prove::start::initial;
+use mu_prove::parallel::Threads;
+use mu_prove::initial::initial;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, Verdict, Why, prove, verify};
+use mu_prove::{Options, Verdict, UnknownReason, prove, verify};
 use std::time::Duration;
 
 fn system(text: &str) -> System {
@@ -218,7 +218,7 @@ transition t (p q) requires { X[p] < X[q] } { X[p] := X[p] + X[q] + 1; T := T + 
     );
     let options = Options { memory: Memory::Sc, work: Some(2000), ..Options::default() };
     let verdict = prove(&endless, options, &Budget::default()).verdict;
-    assert!(matches!(verdict, Verdict::Unknown(Why::Stopped(Stop::States))), "{verdict:?}");
+    assert!(matches!(verdict, Verdict::Unknown(UnknownReason::Stopped(Stop::States))), "{verdict:?}");
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn what_was_refuted_is_not_proposed_again() {
     let rules = translate(&file, Memory::Sc).unwrap_or_else(|_| panic!("is handled"));
     let mut oracle = Instances::new(&rules, 1.into());
     oracle.grow(2, 1000, &|| false);
-    let cube = mu_prove::start::claims(&rules, &rules.unsafes)
+    let cube = mu_prove::initial::claims(&rules, &rules.unsafes)
         .unwrap_or_else(|_| panic!("has cubes"))
         .remove(0);
     let proposed = oracle.instead(&cube);

@@ -11,7 +11,7 @@ use mu_cubicle::ast::File;
 use mu_cubicle::generate::{Shape, file};
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, Verdict, Why, prove};
+use mu_prove::{Options, Verdict, UnknownReason, prove};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
             counts.bad += 1;
             "UNSAFE"
         }
-        Verdict::Unknown(Why::Unverified(r)) if !matches!(r, Refused::Stopped(_)) => {
+        Verdict::Unknown(UnknownReason::Unverified(r)) if !matches!(r, Refused::Stopped(_)) => {
             counts
                 .unverified
                 .push(format!("seed {seed}, {memory:?}: an invariant is not verified, {r:?}"));

@@ -1,6 +1,6 @@
 //! Tests that the parallel map gives the results of one thread.
 
-use mu_prove::share::{map, until};
+use mu_prove::parallel::{map, until};
 
 #[test]
 fn results_are_in_order_whatever_the_threads() {

@@ -69,11 +69,11 @@ impl Verifier<'_> {
                     overflow: &self.overflow,
                 };
                 let facts = reader.facts(&claim.cube).0;
-                if !facts.contains(&Fact::Never) {
+                if !facts.contains(&Fact::ExcludedCube) {
                     let left = facts
                         .iter()
                         .map(|f| vec![world.opposite(f)])
-                        .filter(|f| f[0] != Fact::Never);
+                        .filter(|f| f[0] != Fact::ExcludedCube);
                     found.push(left.collect());
                 }
             }

@@ -12,7 +12,7 @@ use super::sums::{Sum, unbalanced};
 pub const OTHER: u32 = 127;
 /// The stage that processes share.
 pub const JOINT: u8 = 254;
-const MOST_SPLITS: u32 = 3000;
+const MAX_SPLITS: u32 = 3000;
 /// The padding of indices.
 const NO_INDEX: u8 = 255;
 
@@ -90,7 +90,7 @@ pub enum Fact {
     /// All writes of the process are in memory at the stage.
     Fence(u8, u8),
     /// Never holds.
-    Never,
+    ExcludedCube,
 }
 
 /// The kind of a symbol.
@@ -181,12 +181,12 @@ impl World<'_> {
             Fact::Twins(a, b, same) => Fact::Twins(*a, *b, !same),
             Fact::Ahead(a, b, strict) => Fact::Ahead(*b, *a, !strict),
             Fact::Sum(s) => Fact::Sum(s.opposite()),
-            Fact::Fence(..) | Fact::Never => Fact::Never,
+            Fact::Fence(..) | Fact::ExcludedCube => Fact::ExcludedCube,
         }
     }
     /// True if the facts contradict each other. *No* may be wrong, *yes* is not.
     pub fn contradicts(&self, facts: &[Fact]) -> bool {
-        let mut budget = MOST_SPLITS;
+        let mut budget = MAX_SPLITS;
         match self.domains(facts) {
             Some(domains) => self.search(facts, domains, &mut budget),
             None => true,
@@ -249,7 +249,7 @@ impl World<'_> {
         let mut domains = Domains::default();
         for f in facts {
             match f {
-                Fact::Never => return None,
+                Fact::ExcludedCube => return None,
                 Fact::Among(c, set) => {
                     domains.narrow(*self, c, *set);
                 }
@@ -359,7 +359,7 @@ impl World<'_> {
             for f in with {
                 match recell(&f, &|c| if c == cell { twin } else { *c }) {
                     Fact::Twins(a, b, true) if a == b => {}
-                    Fact::Twins(a, b, false) if a == b => rest.push(Fact::Never),
+                    Fact::Twins(a, b, false) if a == b => rest.push(Fact::ExcludedCube),
                     f => rest.push(f),
                 }
             }
@@ -398,7 +398,7 @@ pub fn cells(fact: &Fact) -> Vec<Cell> {
             .filter_map(|p| if let Point::Held(c) = p { Some(*c) } else { None })
             .collect(),
         Fact::Sum(s) => s.terms.iter().map(|t| t.0).collect(),
-        Fact::Fence(..) | Fact::Never => Vec::new(),
+        Fact::Fence(..) | Fact::ExcludedCube => Vec::new(),
     }
 }
 
@@ -420,6 +420,6 @@ pub fn recell(fact: &Fact, to: &dyn Fn(&Cell) -> Cell) -> Fact {
             Fact::Ahead(point(a), point(b), *strict)
         }
         Fact::Sum(s) => Fact::Sum(s.map(to)),
-        Fact::Fence(..) | Fact::Never => fact.clone(),
+        Fact::Fence(..) | Fact::ExcludedCube => fact.clone(),
     }
 }

@@ -16,7 +16,7 @@
 //! undecided query rejects the certificate.
 
 mod existence;
-mod inside;
+mod inclusion;
 pub mod logic;
 pub mod read;
 mod smt;
@@ -25,29 +25,29 @@ pub mod sums;
 
 use crate::premises::{Refusal, premises};
 use crate::rules::Memory;
-use inside::{Plan, Target};
+use inclusion::{Plan, Target};
 use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
 use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use step::{Reader, Step, wider};
 
-const MOST_CASES: u32 = 12;
+const MAX_CASES: u32 = 12;
 /// Largest number of open facts of an instance on which a case is split.
-const MOST_OPEN: usize = 3;
+const MAX_OPEN: usize = 3;
 /// Largest number of parameters of a transition, a claim or `init`; with 60 names in a cube of the
 /// certificate, their processes can be represented as a set.
-const MOST_PARAMETERS: usize = 60;
+const MAX_PARAMETERS: usize = 60;
 /// With more processes a cell may contain an unnamed one.
-const MOST_CLOSED: usize = 24;
+const MAX_CLOSED: usize = 24;
 /// Largest number of threads.
-const MOST_THREADS: usize = 64;
+const MAX_THREADS: usize = 64;
 /// With fewer pairs of a cube and a transition, queries are not distributed over threads.
 const FEW_PAIRS: usize = 200;
 
 /// A cube that contains no reachable state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Never {
+pub struct ExcludedCube {
     /// Number of named processes, including `#1`, `#2`, ..
     pub named: usize,
     /// The conditions on them.
@@ -60,12 +60,12 @@ pub struct Certificate {
     /// True if it is for total store order.
     pub tso: bool,
     /// The cubes.
-    pub cubes: Vec<Never>,
+    pub cubes: Vec<ExcludedCube>,
 }
 
 /// Statistics of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct QueryCounts {
     /// Number of cubes.
     pub cubes: usize,
     /// Number of cubes compared with the initial states.
@@ -112,7 +112,7 @@ struct Verifier<'a> {
     weak: Vec<bool>,
     index: Vec<u32>,
     /// The certificate's cubes, then the assumptions.
-    cubes: Vec<Never>,
+    cubes: Vec<ExcludedCube>,
     plans: Vec<Plan>,
     asked: AtomicU64,
     /// Limit on the number of consistency checks.
@@ -150,7 +150,7 @@ fn prepare<'a>(
         .iter()
         .map(|t| t.params.len())
         .chain(system.unsafes.iter().map(|c| c.params.len()));
-    if params.chain([system.init.params.len(), system.fixed as usize]).max() > Some(MOST_PARAMETERS)
+    if params.chain([system.init.params.len(), system.fixed as usize]).max() > Some(MAX_PARAMETERS)
     {
         return Err(Refused::TooLarge("more than 60 parameters"));
     }
@@ -188,7 +188,7 @@ fn prepare<'a>(
     };
     verifier.beyond = verifier.is_beyond();
     let assumed = |c: &&Claim| !certificate.tso || verifier.holds_of_both(c);
-    let assumptions: Vec<Never> =
+    let assumptions: Vec<ExcludedCube> =
         system.invariants.iter().filter(assumed).flat_map(|c| verifier.claim(c)).collect();
     verifier.cubes.extend(assumptions);
     verifier.plans = verifier
@@ -217,7 +217,7 @@ pub fn memory_of(text: &str) -> Result<Memory, read::ReadError> {
 /// # Errors
 ///
 /// The missing part of the proof.
-pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<Asked, Refused> {
+pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<QueryCounts, Refused> {
     verify_within(system, text, budget, 0, u64::MAX)
 }
 
@@ -233,7 +233,7 @@ pub fn verify_within(
     budget: &Budget,
     threads: usize,
     most: u64,
-) -> Result<Asked, Refused> {
+) -> Result<QueryCounts, Refused> {
     let (mut verifier, count) = prepare(system, text, budget)?;
     verifier.most = most;
     verifier.threads = threads;
@@ -246,10 +246,10 @@ impl Verifier<'_> {
     fn is_spent(&self) -> bool {
         self.asked.load(Ordering::Relaxed) > self.most
     }
-    fn verify(&self, count: usize) -> Result<Asked, Refused> {
+    fn verify(&self, count: usize) -> Result<QueryCounts, Refused> {
         let (verifier, system) = (self, self.system);
-        let mut asked = Asked { cubes: count, ..Asked::default() };
-        if verifier.is_not_initial(&Never { named: system.fixed as usize, facts: Vec::new() }) {
+        let mut asked = QueryCounts { cubes: count, ..QueryCounts::default() };
+        if verifier.is_not_initial(&ExcludedCube { named: system.fixed as usize, facts: Vec::new() }) {
             return Err(Refused::NoInitialState);
         }
         verifier.expect_initial_state()?;
@@ -340,13 +340,13 @@ impl Verifier<'_> {
     /// another one.
     fn is_beyond(&self) -> bool {
         match self.system.processes.map(|m| m as usize) {
-            Some(all) if all <= MOST_CLOSED => self.meets_none(all, Vec::new(), &self.initial(all)),
+            Some(all) if all <= MAX_CLOSED => self.meets_none(all, Vec::new(), &self.initial(all)),
             _ => true,
         }
     }
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
-        if self.threads > 0 { self.threads.min(MOST_THREADS) } else { all().min(MOST_THREADS) }
+        if self.threads > 0 { self.threads.min(MAX_THREADS) } else { all().min(MAX_THREADS) }
     }
     fn expect_small(&self) -> Result<(), Refused> {
         if self.overflow.load(Ordering::Relaxed) {
@@ -425,7 +425,7 @@ impl Verifier<'_> {
             .collect()
     }
     /// Returns the cubes of a claim.
-    fn claim(&self, claim: &Claim) -> Vec<Never> {
+    fn claim(&self, claim: &Claim) -> Vec<ExcludedCube> {
         let fixed = self.system.fixed as usize;
         let mut found = Vec::new();
         for (binding, named) in self.bindings(claim.params.len(), fixed) {
@@ -445,7 +445,7 @@ impl Verifier<'_> {
             };
             let (facts, _) = reader.facts(&claim.cube);
             if !self.contradicts(named, &facts) {
-                found.push(Never { named, facts });
+                found.push(ExcludedCube { named, facts });
             }
         }
         found
@@ -468,7 +468,7 @@ impl Verifier<'_> {
         one && changing.iter().all(|a| !self.weak[a.symbol.index()])
     }
     /// Returns the conditions of a cube on an initial state, in which all reads read memory now.
-    fn at_the_start(&self, cube: &Never) -> Vec<Fact> {
+    fn at_the_start(&self, cube: &ExcludedCube) -> Vec<Fact> {
         let named = cube.named.max(1);
         let now = |c: &Cell| c.seen(None);
         let facts = cube
@@ -480,7 +480,7 @@ impl Verifier<'_> {
                 Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => {
                     Fact::Among(c, wider(set, cube.named, named))
                 }
-                Fact::Twins(a, b, false) if a == b => Fact::Never,
+                Fact::Twins(a, b, false) if a == b => Fact::ExcludedCube,
                 f => f,
             });
         facts.filter(|f| !matches!(f, Fact::Twins(a, b, true) if a == b)).collect()
@@ -507,7 +507,7 @@ impl Verifier<'_> {
             .collect()
     }
     /// True if no initial state is in the cube.
-    fn is_not_initial(&self, cube: &Never) -> bool {
+    fn is_not_initial(&self, cube: &ExcludedCube) -> bool {
         let named = cube.named.max(1);
         self.meets_none(named, self.at_the_start(cube), &self.initial(named))
     }
@@ -528,7 +528,7 @@ impl Verifier<'_> {
         &self,
         cube: usize,
         transition: usize,
-        ask: &mut dyn FnMut(&Never) -> bool,
+        ask: &mut dyn FnMut(&ExcludedCube) -> bool,
     ) -> Result<usize, Refused> {
         let t = &self.system.transitions[transition];
         let never = &self.cubes[cube];
@@ -557,7 +557,7 @@ impl Verifier<'_> {
             };
             for before in step.before(&facts) {
                 asked += 1;
-                let before = Never { named, facts: before };
+                let before = ExcludedCube { named, facts: before };
                 if !ask(&before) {
                     return Err(Refused::Consecution { cube, transition });
                 }
@@ -566,7 +566,7 @@ impl Verifier<'_> {
         Ok(asked)
     }
     /// Returns the facts of the cube with additional names.
-    fn widened(&self, cube: &Never, named: usize) -> Vec<Fact> {
+    fn widened(&self, cube: &ExcludedCube, named: usize) -> Vec<Fact> {
         let wide = |f: &Fact| match f {
             Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => {
                 Fact::Among(*c, wider(*set, cube.named, named))
@@ -577,18 +577,18 @@ impl Verifier<'_> {
     }
     /// True if the cube is inside the union of the certificate's and the assumed cubes; `first` is
     /// tried first.
-    fn inside(&self, cube: &Never, first: Option<usize>) -> bool {
+    fn inside(&self, cube: &ExcludedCube, first: Option<usize>) -> bool {
         if cube.named == 0 {
             // There is always a process, so one gets a name.
             return self.split(
-                &Never { named: 1, facts: self.widened(cube, 1) },
+                &ExcludedCube { named: 1, facts: self.widened(cube, 1) },
                 first,
-                MOST_CASES,
+                MAX_CASES,
             );
         }
-        self.split(cube, first, MOST_CASES)
+        self.split(cube, first, MAX_CASES)
     }
-    fn split(&self, cube: &Never, first: Option<usize>, depth: u32) -> bool {
+    fn split(&self, cube: &ExcludedCube, first: Option<usize>, depth: u32) -> bool {
         let Some(mut target) = Target::new(self, cube) else { return true };
         for i in first.into_iter().chain((0..self.cubes.len()).filter(|i| Some(*i) != first)) {
             let plan = &self.plans[i];
@@ -603,7 +603,7 @@ impl Verifier<'_> {
             return false;
         }
         let world = self.world(cube.named);
-        let with = |more: Vec<Fact>| Never {
+        let with = |more: Vec<Fact>| ExcludedCube {
             named: cube.named,
             facts: [cube.facts.as_slice(), &more].concat(),
         };
@@ -624,8 +624,8 @@ impl Verifier<'_> {
         // because they rarely help.
         let mut open: Option<Vec<Fact>> = None;
         for few in [true, false] {
-            for ((c, plan), _) in cubes().filter(|c| (*c.1 <= 1) == few && *c.1 <= MOST_OPEN) {
-                let most = open.as_ref().map_or(MOST_OPEN, |o| o.len() - 1);
+            for ((c, plan), _) in cubes().filter(|c| (*c.1 <= 1) == few && *c.1 <= MAX_OPEN) {
+                let most = open.as_ref().map_or(MAX_OPEN, |o| o.len() - 1);
                 open = target.closest(c, plan, most).or(open);
                 if open.as_ref().is_some_and(|o| o.len() <= 1) {
                     break;

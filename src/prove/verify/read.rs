@@ -3,7 +3,7 @@
 
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
 use super::sums::{Sign, Sum};
-use super::{Certificate, Never};
+use super::{Certificate, ExcludedCube};
 use mu_cubicle::system::System;
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -218,7 +218,7 @@ pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, 
     let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
     let mut reader = Reader { system, kinds, symbols, line: 0, named: 0 };
     let tso = memory(text)?;
-    let mut cubes: Vec<Never> = Vec::new();
+    let mut cubes: Vec<ExcludedCube> = Vec::new();
     for (i, l) in text.lines().enumerate().skip(2) {
         reader.line = i + 1;
         let l = l.trim();
@@ -234,7 +234,7 @@ pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, 
                 return reader.fail(format!("`{l}`: expected `never p1 p2 ..`"));
             }
             reader.named = fixed + count;
-            cubes.push(Never { named: reader.named, facts: Vec::new() });
+            cubes.push(ExcludedCube { named: reader.named, facts: Vec::new() });
             continue;
         }
         let fact = reader.fact(l)?;

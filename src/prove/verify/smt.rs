@@ -6,10 +6,10 @@
 //! cubes for the named processes are negated; stages of an instance are mapped to the stages of the
 //! obligation as in the verifier.
 
-use super::inside::{Places, ends_last, instance};
+use super::inclusion::{Places, ends_last, instance};
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, looks, members, only};
 use super::sums::Sign;
-use super::{Never, Verifier, choices};
+use super::{ExcludedCube, Verifier, choices};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -91,7 +91,7 @@ impl Text<'_> {
                 }
             }
             Fact::Fence(..) => "true".into(),
-            Fact::Never => "false".into(),
+            Fact::ExcludedCube => "false".into(),
         }
     }
     fn assert(&mut self, text: &str) {
@@ -162,7 +162,7 @@ impl Writer<'_> {
         self.emit("initiation", text);
     }
     /// Prints the obligation that the cube is inside those of the certificate.
-    pub(super) fn inside(&mut self, kind: &str, cube: &Never) {
+    pub(super) fn inside(&mut self, kind: &str, cube: &ExcludedCube) {
         let v = self.verifier;
         let mut text =
             Text { verifier: v, named: cube.named, cells: BTreeSet::new(), body: String::new() };
@@ -193,7 +193,7 @@ impl Writer<'_> {
 
 /// Returns the possible maps of the stages of the inner cube to stages of the outer one, or to now,
 /// with fences where the inner has them.
-fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
+fn placements(cube: &ExcludedCube, inner: &ExcludedCube, names: &[u8]) -> Vec<Places> {
     let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(looks).collect();
     let mut list: Vec<Places> = vec![Vec::new()];
     let shares = cube.facts.iter().flat_map(looks).any(|v| v.1 == JOINT);

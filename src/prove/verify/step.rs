@@ -134,7 +134,7 @@ impl Reader<'_> {
         let mut fence = false;
         for atom in cube {
             match atom {
-                Atom::False => facts.push(Fact::Never),
+                Atom::False => facts.push(Fact::ExcludedCube),
                 Atom::Fence(_) => fence = true,
                 Atom::Compare(l, op, r) => facts.extend(compare(
                     self.world,
@@ -157,7 +157,7 @@ fn compare(
     right: &Held,
     overflow: &AtomicBool,
 ) -> Option<Fact> {
-    let known = |holds: bool| if holds { None } else { Some(Fact::Never) };
+    let known = |holds: bool| if holds { None } else { Some(Fact::ExcludedCube) };
     let equal = op == Op::Eq;
     let among = |c: &Cell, v: u32| {
         let set = if equal { only(v) } else { !only(v) };
@@ -195,7 +195,7 @@ fn compare(
         }
         (Held::Cell(a), Held::Cell(b)) if a == b => known(equal),
         (Held::Cell(a), Held::Cell(b)) => Some(Fact::Twins(*a, *b, equal)),
-        _ => Some(Fact::Never),
+        _ => Some(Fact::ExcludedCube),
     }
 }
 
@@ -373,7 +373,7 @@ impl Step<'_> {
                         let (condition, _) = self.with(&bound, |r| r.facts(&c.condition));
                         // A case for other processes; including it would double the number of
                         // conjunctions.
-                        if condition.contains(&Fact::Never) {
+                        if condition.contains(&Fact::ExcludedCube) {
                             continue;
                         }
                         let mut rest: Vec<Vec<Fact>> = Vec::new();
@@ -453,7 +453,7 @@ impl Step<'_> {
             Point::Held(c) => of(c),
         };
         let compare = |a: Held, op, b: Held| compare(self.world, &a, op, &b, self.overflow);
-        let known = |holds: bool| if holds { None } else { Some(Fact::Never) };
+        let known = |holds: bool| if holds { None } else { Some(Fact::ExcludedCube) };
         match fact {
             Fact::Among(c, set) => match of(c) {
                 Held::Process(p) => known(set & only(u32::from(p)) != 0),
@@ -480,7 +480,7 @@ impl Step<'_> {
                 }
                 fact
             }
-            Fact::Fence(..) | Fact::Never => Some(fact.clone()),
+            Fact::Fence(..) | Fact::ExcludedCube => Some(fact.clone()),
         }
     }
     /// Adds `forall_other` for all named processes.
@@ -505,7 +505,7 @@ impl Step<'_> {
                         }
                         facts
                     })
-                    .filter(|facts| !facts.contains(&Fact::Never))
+                    .filter(|facts| !facts.contains(&Fact::ExcludedCube))
                     .collect();
                 if cubes.iter().any(Vec::is_empty) {
                     continue;

@@ -9,7 +9,7 @@ use num_rational::BigRational;
 use num_traits::ToPrimitive;
 use std::sync::Arc;
 
-const MOST_CONSTRAINTS: usize = 400;
+const MAX_CONSTRAINTS: usize = 400;
 /// Largest absolute value in a sum; sums of a few products of two stay far below 127 bits.
 pub(super) const LARGEST: i128 = 1 << 60;
 
@@ -287,7 +287,7 @@ fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
                 None => return false,
             },
         };
-        if rows.len() > MOST_CONSTRAINTS || *budget == 0 {
+        if rows.len() > MAX_CONSTRAINTS || *budget == 0 {
             return false;
         }
         let (with, without): (Vec<Row>, Vec<Row>) =

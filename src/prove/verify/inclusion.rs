@@ -6,7 +6,7 @@
 use super::logic::{
     Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell,
 };
-use super::{Never, Verifier};
+use super::{ExcludedCube, Verifier};
 use std::collections::HashMap;
 
 /// The images of stages: stages, or now.
@@ -63,7 +63,7 @@ fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
 
 impl Plan {
     /// Prepares the cube.
-    pub(super) fn new(kinds: &[Kind], fixed: usize, cube: &Never) -> Plan {
+    pub(super) fn new(kinds: &[Kind], fixed: usize, cube: &ExcludedCube) -> Plan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
         let mut order: Vec<u8> = (fixed as u8..cube.named as u8).collect();
         order.sort_by_key(|p| {
@@ -105,7 +105,7 @@ enum Truth {
 /// A cube that others are matched against.
 pub(super) struct Target<'a> {
     verifier: &'a Verifier<'a>,
-    cube: &'a Never,
+    cube: &'a ExcludedCube,
     world: World<'a>,
     domains: Domains,
     cells: Vec<Cell>,
@@ -123,7 +123,7 @@ pub(super) struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Prepares a cube with a named process; `None` if its facts are contradictory.
-    pub(super) fn new(verifier: &'a Verifier<'a>, cube: &'a Never) -> Option<Target<'a>> {
+    pub(super) fn new(verifier: &'a Verifier<'a>, cube: &'a ExcludedCube) -> Option<Target<'a>> {
         let world = verifier.world(cube.named);
         if verifier.contradicts(cube.named, &cube.facts) {
             return None;
@@ -178,7 +178,7 @@ impl<'a> Target<'a> {
     }
     /// Returns the instance with the fewest facts, at most `most`, that do not follow, and without
     /// contradicted facts: these facts.
-    pub(super) fn closest(&mut self, inner: &Never, plan: &Plan, most: usize) -> Option<Vec<Fact>> {
+    pub(super) fn closest(&mut self, inner: &ExcludedCube, plan: &Plan, most: usize) -> Option<Vec<Fact>> {
         if inner.named > self.cube.named {
             return None;
         }
@@ -190,7 +190,7 @@ impl<'a> Target<'a> {
     }
     /// Returns the facts that are the only one of some instance that does not follow: if one of
     /// them holds, the target is inside.
-    pub(super) fn singles(&mut self, inner: &Never, plan: &Plan) -> Vec<Fact> {
+    pub(super) fn singles(&mut self, inner: &ExcludedCube, plan: &Plan) -> Vec<Fact> {
         self.single = Some(Vec::new());
         self.closest(inner, plan, 1);
         self.single.take().unwrap_or_default()
@@ -201,7 +201,7 @@ impl<'a> Target<'a> {
     /// Decides the facts that can be decided now, then maps the next process.
     fn name(
         &mut self,
-        inner: &Never,
+        inner: &ExcludedCube,
         plan: &Plan,
         at: usize,
         names: &mut Vec<u8>,
@@ -232,7 +232,7 @@ impl<'a> Target<'a> {
     /// now.
     fn place(
         &mut self,
-        inner: &Never,
+        inner: &ExcludedCube,
         plan: &Plan,
         names: &[u8],
         places: &mut Places,
@@ -286,7 +286,7 @@ impl<'a> Target<'a> {
     /// follow.
     fn admits(
         &mut self,
-        inner: &Never,
+        inner: &ExcludedCube,
         list: &[usize],
         names: &[u8],
         places: &Places,
@@ -336,7 +336,7 @@ impl<'a> Target<'a> {
                 return if holds { Truth::Yes } else { Truth::No };
             }
             Fact::Twins(a, b, same) if a == b => return if *same { Truth::Yes } else { Truth::No },
-            Fact::Never => return Truth::No,
+            Fact::ExcludedCube => return Truth::No,
             Fact::Twins(..) | Fact::Sum(_) => {
                 let own = cells(fact);
                 if !own.is_empty() && own.iter().all(|c| self.cells.binary_search(c).is_err()) {
