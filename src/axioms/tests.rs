@@ -79,9 +79,9 @@ fn programs_are_met_once_each() {
     use crate::execution::Kind;
     use std::collections::BTreeSet;
     let alphabet = Alphabet { marks: false, fences: false, locations: 2 };
-    let mut met = Vec::new();
+    let mut enumerated = Vec::new();
     programs(4, alphabet, &mut |p| {
-        met.push(
+        enumerated.push(
             p.threads
                 .iter()
                 .map(|t| t.iter().map(|o| (o.kind, o.location)).collect::<Vec<_>>())
@@ -100,7 +100,7 @@ fn programs_are_met_once_each() {
         }
         forms.into_iter().next().unwrap()
     };
-    let classes: BTreeSet<_> = met
+    let classes: BTreeSet<_> = enumerated
         .iter()
         .map(|m| {
             let mut locations: Vec<u32> = m.iter().flatten().map(|o| o.1).collect();
@@ -122,7 +122,7 @@ fn programs_are_met_once_each() {
             }
         })
         .collect();
-    assert_eq!(classes.len(), met.len(), "a class is met twice");
+    assert_eq!(classes.len(), enumerated.len(), "a class is met twice");
     let mut wanted = BTreeSet::new();
     for code in 0..4usize.pow(4) {
         let ops: Vec<(Kind, u32)> = (0..4)
@@ -130,11 +130,11 @@ fn programs_are_met_once_each() {
             .map(|c| (if c & 1 == 0 { Kind::Read } else { Kind::Write }, (c >> 1) as u32))
             .collect();
         let used: BTreeSet<u32> = ops.iter().map(|o| o.1).collect();
-        let fits = used.iter().all(|l| {
+        let is_useful = used.iter().all(|l| {
             let here: Vec<Kind> = ops.iter().filter(|o| o.1 == *l).map(|o| o.0).collect();
             here.len() >= 2 && here.contains(&Kind::Write)
         });
-        if !fits || used == BTreeSet::from([1]) {
+        if !is_useful || used == BTreeSet::from([1]) {
             continue;
         }
         for cuts in 0..8 {

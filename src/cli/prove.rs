@@ -263,14 +263,14 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn asked_text(asked: &QueryCounts) -> String {
+fn asked_text(queries: &QueryCounts) -> String {
     format!(
         "{} cubes; {} compared with init, {} asked before a step, {} unsafe; {} decisions",
-        grouped(asked.cubes as u64),
-        grouped(asked.initiation as u64),
-        grouped(asked.consecution as u64),
-        grouped(asked.safety as u64),
-        grouped(asked.decisions)
+        grouped(queries.cubes as u64),
+        grouped(queries.initiation as u64),
+        grouped(queries.consecution as u64),
+        grouped(queries.safety as u64),
+        grouped(queries.decisions)
     )
 }
 
@@ -284,12 +284,12 @@ pub(super) fn as_text(
 ) -> String {
     let mut out =
         format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
-    if let Verdict::Safe { asked, .. } = &outcome.verdict {
+    if let Verdict::Safe { queries, .. } = &outcome.verdict {
         let _ = writeln!(out, "processes      {}", numbers(system));
         if let Ok(premises) = premises(system, memory(args.model)) {
             out += &assumptions_text(&assumptions(&premises, system, program));
         }
-        let _ = writeln!(out, "verified       {}", asked_text(asked));
+        let _ = writeln!(out, "verified       {}", asked_text(queries));
         let _ = writeln!(out, "checked        {}", proof_samples::text(outcome.audit.as_ref()));
     }
     if let Some(n) = outcome.empty_from {
@@ -427,14 +427,14 @@ pub(super) fn as_json(
         "peak_memory_bytes": session.peak_memory(),
     });
     match &outcome.verdict {
-        Verdict::Safe { asked, .. } => {
+        Verdict::Safe { queries, .. } => {
             object["processes"] = json!(numbers(system));
             object["assumed"] = json!(
                 premises(system, memory(args.model))
                     .map(|p| assumptions(&p, system, program))
                     .unwrap_or_default()
             );
-            object["verified"] = asked_json(asked);
+            object["verified"] = asked_json(queries);
             object["checked"] = proof_samples::object(outcome.audit.as_ref());
         }
         Verdict::Unsafe(run) => {
@@ -453,9 +453,9 @@ pub(super) fn as_json(
     object
 }
 
-fn asked_json(asked: &QueryCounts) -> Value {
+fn asked_json(queries: &QueryCounts) -> Value {
     json!({
-        "cubes": asked.cubes, "initiation": asked.initiation, "consecution": asked.consecution, "safety": asked.safety, "decisions": asked.decisions,
+        "cubes": queries.cubes, "initiation": queries.initiation, "consecution": queries.consecution, "safety": queries.safety, "decisions": queries.decisions,
     })
 }
 
@@ -546,8 +546,8 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
                 (_, Some(why)) => {
                     let _ = writeln!(out, "why            {why}");
                 }
-                (Ok(asked), None) => {
-                    let _ = writeln!(out, "verified       {}", asked_text(asked));
+                (Ok(queries), None) => {
+                    let _ = writeln!(out, "verified       {}", asked_text(queries));
                     let _ = writeln!(out, "checked        {}", proof_samples::text(audit.as_ref()));
                 }
                 (Err(_), None) => {}
@@ -566,8 +566,8 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             });
             match (&found, why) {
                 (_, Some(why)) => object["why"] = json!(why),
-                (Ok(asked), None) => {
-                    object["verified"] = asked_json(asked);
+                (Ok(queries), None) => {
+                    object["verified"] = asked_json(queries);
                     object["checked"] = proof_samples::object(audit.as_ref());
                 }
                 (Err(_), None) => {}

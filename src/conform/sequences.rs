@@ -68,13 +68,13 @@ impl Entry {
     }
     /// True if the operation can still become `other`, which has ended.
     pub fn leads_to(&self, other: &Entry) -> bool {
-        let fits = |mine: Option<u32>, its: Option<u32>| mine.is_none() || mine == its;
+        let compatible = |mine: Option<u32>, its: Option<u32>| mine.is_none() || mine == its;
         match self.state {
             State::Missing => true,
             State::Begun => {
-                let fields = fits(self.address, other.address)
-                    && fits(self.value, other.value)
-                    && fits(self.written, other.written);
+                let fields = compatible(self.address, other.address)
+                    && compatible(self.value, other.value)
+                    && compatible(self.written, other.written);
                 self.class == other.class && fields
             }
             State::Done => self == other,
@@ -82,11 +82,11 @@ impl Entry {
     }
     /// True if the end event can belong to this operation: no field that both have differs.
     fn ends_with(&self, event: &Event) -> bool {
-        let fits =
+        let compatible =
             |mine: Option<u32>, its: Option<u32>| mine.is_none() || its.is_none() || mine == its;
-        let fields = fits(self.address, event.address)
-            && fits(self.value, event.value)
-            && fits(self.written, event.written);
+        let fields = compatible(self.address, event.address)
+            && compatible(self.value, event.value)
+            && compatible(self.written, event.written);
         self.state == State::Begun
             && self.operation == event.operation
             && self.number == event.number

@@ -125,7 +125,7 @@ impl Replay<'_, '_> {
 
 impl Machine<'_> {
     /// Instantiates a claim.
-    pub fn ask(&self, claim: &Claim) -> PreparedClaim {
+    pub fn prepare_claim(&self, claim: &Claim) -> PreparedClaim {
         PreparedClaim { cubes: self.claim_cubes(claim) }
     }
     /// Returns the first choice of processes for which a claim may hold in a state, for some values
@@ -232,7 +232,7 @@ impl Machine<'_> {
     ) -> Result<Reach, Diagnostic> {
         let mut reach = Reach::default();
         let mut index: AHashMap<Box<[u32]>, u32> = AHashMap::new();
-        let unsafes: Vec<_> = self.system.unsafes.iter().map(|c| self.ask(c)).collect();
+        let unsafes: Vec<_> = self.system.unsafes.iter().map(|c| self.prepare_claim(c)).collect();
         for state in self.initial_states()? {
             self.add(&mut reach, &mut index, &unsafes, state, None);
         }

@@ -569,14 +569,14 @@ struct SystemWorker<'m, 's> {
 impl SystemWorker<'_, '_> {
     fn results(&mut self, movement: Move) -> Result<(), Diagnostic> {
         let machine = &self.model.machine;
-        let told = |need: Need| match need {
+        let report = |need: Need| match need {
             Need::Slot(slot) => machine.undetermined(slot),
             Need::Fault(d) => d,
         };
         match movement {
             Move::Fire(g) => machine
                 .fire(&self.state, &machine.ground[g as usize], true, &mut self.results)
-                .map_err(told)?,
+                .map_err(report)?,
             Move::Flush(p, shape) => {
                 let buffer = machine.buffers.get(self.state[machine.buffer_slot(p)]);
                 if buffer.first().is_some_and(|e| e.shape == shape) {
@@ -584,7 +584,7 @@ impl SystemWorker<'_, '_> {
                 }
             }
             Move::Unsafe(c) => {
-                if machine.holds(&self.state, &self.model.claims[c as usize]).map_err(told)? {
+                if machine.holds(&self.state, &self.model.claims[c as usize]).map_err(report)? {
                     self.results.push(Vec::new());
                 }
             }
@@ -623,10 +623,10 @@ impl Worker for SystemWorker<'_, '_> {
         let before: Vec<u32> = self.state.clone();
         for result in std::mem::take(&mut self.results) {
             result.into_iter().for_each(|(slot, code)| self.state[slot as usize] = code);
-            let asked = movement != Move::Init
+            let checks_assumptions = movement != Move::Init
                 && !model.machine.assumptions.is_empty()
                 && !info.writes.is_empty();
-            if !asked || model.keeps_assumptions(info, &self.state) {
+            if !checks_assumptions || model.keeps_assumptions(info, &self.state) {
                 out.labels.push(model.labels[group]);
                 out.values.extend(info.writes.iter().map(|w| {
                     let slot = *w as usize;

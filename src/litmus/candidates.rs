@@ -166,7 +166,7 @@ fn trace_masks(shape: &Shape, trace: &Trace) -> (u128, u128) {
 
 /// Calls `visit` for the combinations of traces in which each value read may be written, until it
 /// returns true. Returns true if it did.
-fn fit(
+fn for_each_fitting(
     masks: &[Vec<(u128, u128)>],
     coming: &[u128],
     picked: &mut Vec<u32>,
@@ -185,7 +185,7 @@ fn fit(
         let next = (sofar.0 | reads, sofar.1 | writes);
         if next.0 & !(next.1 | coming[t]) == 0 {
             picked.push(i as u32);
-            let enough = fit(masks, coming, picked, next, budget, visit)?;
+            let enough = for_each_fitting(masks, coming, picked, next, budget, visit)?;
             picked.pop();
             if enough {
                 return Ok(true);
@@ -296,7 +296,7 @@ impl<'a> Search<'a, '_> {
             .map(|t| self.all_written[t + 1..].iter().fold(0, |m, k| m | k))
             .collect();
         let sofar = (0, self.init);
-        if !fit(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |_| Ok(true))? {
+        if !for_each_fitting(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |_| Ok(true))? {
             return Ok(());
         }
         let joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>())?;
@@ -316,7 +316,7 @@ impl<'a> Search<'a, '_> {
             fine: true,
         };
         let mut traces: Vec<&Trace> = Vec::new();
-        fit(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |picked| {
+        for_each_fitting(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |picked| {
             self.poll()?;
             traces.clear();
             traces.extend(picked.iter().zip(chosen).map(|(&t, c)| &c.2[t as usize]));

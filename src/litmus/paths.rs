@@ -263,7 +263,7 @@ pub enum Reads {
 pub fn run(
     threads: &[Thread],
     layout: &mut Layout,
-    asked: &[Vec<Register>],
+    requested: &[Vec<Register>],
     bounds: Bounds,
     take: Reads,
     budget: &Budget,
@@ -284,7 +284,7 @@ pub fn run(
                     thread,
                     layout,
                     values: &values,
-                    asked: &asked[t],
+                    requested: &requested[t],
                     bounds,
                     take,
                     budget,
@@ -352,7 +352,7 @@ struct Runner<'r> {
     thread: &'r Thread,
     layout: &'r Layout,
     values: &'r Values,
-    asked: &'r [Register],
+    requested: &'r [Register],
     bounds: Bounds,
     take: Reads,
     budget: &'r Budget,
@@ -580,13 +580,13 @@ impl Runner<'_> {
                     Outcome::of(writes),
                 )),
                 Flow::Pick => {
-                    let ways = if writes {
+                    let outcomes = if writes {
                         [Outcome::Written, Outcome::Expected]
                     } else {
                         [Outcome::Unwritten, Outcome::Back]
                     };
-                    for way in ways {
-                        todo.push(self.update_with(s.clone(), op, here, &access, loaded, way));
+                    for outcome in outcomes {
+                        todo.push(self.update_with(s.clone(), op, here, &access, loaded, outcome));
                     }
                 }
             }
@@ -631,29 +631,29 @@ impl Runner<'_> {
         here: u32,
         access: &Access,
         loaded: u64,
-        way: Outcome,
+        outcome: Outcome,
     ) -> State {
         let Op::Update { into, value, when, read, write, failed, atomicity, flow, .. } = op else {
             return s;
         };
         let first = s.shape.events.len() as u32;
-        let tags = if way == Outcome::Unwritten { *failed } else { *read };
+        let tags = if outcome == Outcome::Unwritten { *failed } else { *read };
         let event =
             EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize])
                 .at(access);
         let source = self.read(&mut s, access, loaded, &event);
         let decides = |of: &[Events]| when.as_ref().map_or(0, |w| sources(w, of, 0));
         let (expected, picked) = (decides(&s.sources), decides(&s.picks));
-        if way != Outcome::Unwritten {
-            let from_loaded = way == Outcome::Back || value.sources(&mut |_| ());
-            let mut data = if way == Outcome::Back { Data::default() } else { Data::of(value, &s) };
+        if outcome != Outcome::Unwritten {
+            let from_loaded = outcome == Outcome::Back || value.sources(&mut |_| ());
+            let mut data = if outcome == Outcome::Back { Data::default() } else { Data::of(value, &s) };
             data.within =
                 [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
             match flow {
                 Flow::Plain => data.sources |= expected,
                 Flow::Pick => data.picks |= picked,
             }
-            let new = if way == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
+            let new = if outcome == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
             s.index += 1;
             let second = s.shape.events.len() as u32;
             self.write(&mut s, access, new, data, *write, here);
@@ -663,7 +663,7 @@ impl Runner<'_> {
         }
         if let Some((r, e)) = into {
             s.assign(Some(*r), e, loaded, source);
-            if way == Outcome::Expected {
+            if outcome == Outcome::Expected {
                 s.sources[*r as usize] = expected;
                 s.picks[*r as usize] = picked | source;
             }
@@ -780,7 +780,7 @@ impl Runner<'_> {
     }
     /// Stores a complete path.
     fn end(&mut self, s: State) {
-        let registers = self.asked.iter().map(|r| s.registers[*r as usize]).collect();
+        let registers = self.requested.iter().map(|r| s.registers[*r as usize]).collect();
         let trace = Trace { reads: s.reads, writes: s.writes, registers };
         let list = match self.shapes.get(&s.shape) {
             Some(&i) => i,

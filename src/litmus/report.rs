@@ -34,13 +34,13 @@ pub struct Report {
 
 /// Computes the paths of a test.
 fn prepare(test: &mut Test, bounds: Bounds, take: Reads, budget: &Budget) -> Result<Runs, Stop> {
-    let mut asked = vec![Vec::new(); test.threads.len()];
+    let mut requested = vec![Vec::new(); test.threads.len()];
     for o in &test.question.observed {
         if let Place::Register(t, r) = o.place {
-            asked[t as usize].push(r);
+            requested[t as usize].push(r);
         }
     }
-    paths::run(&test.threads, &mut test.layout, &asked, bounds, take, budget)
+    paths::run(&test.threads, &mut test.layout, &requested, bounds, take, budget)
 }
 
 /// Rejects accesses that the semantics does not cover: those beyond their variables, and those of

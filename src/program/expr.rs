@@ -122,13 +122,13 @@ impl BinOp {
         let (a, b) = (a & width.mask(), b & width.mask());
         let result = self.apply(width, a, b);
         let (sa, sb, sr) = (width.sign(a), width.sign(b), width.sign(result));
-        let kept = before & flags::CF;
+        let carry = before & flags::CF;
         let when = |holds: bool, flag: u64| if holds { flag } else { 0 };
         let rest = match self {
             BinOp::Add => when(result < a, flags::CF) | when(sa == sb && sr != sa, flags::OF),
             BinOp::Sub => when(a < b, flags::CF) | when(sa != sb && sr != sa, flags::OF),
-            BinOp::Inc => kept | when(!sa && sr, flags::OF),
-            BinOp::Dec => kept | when(sa && !sr, flags::OF),
+            BinOp::Inc => carry | when(!sa && sr, flags::OF),
+            BinOp::Dec => carry | when(sa && !sr, flags::OF),
             BinOp::And | BinOp::Or | BinOp::Xor => 0,
             BinOp::Shl | BinOp::Shr | BinOp::Sar => {
                 let count = (b & if width == Width::W64 { 63 } else { 31 }) as u32;

@@ -116,7 +116,7 @@ impl ProgramModel {
         let branches = successors(step, place, code.steps.len()).count() > 1;
         let buffer = m.buffer_slot(thread).map(|b| b as Slot);
         let cells = |address: &Expr, width: &Width, write: bool| -> Vec<Slot> {
-            let fits = |c: usize| {
+            let may_match = |c: usize| {
                 if write {
                     m.program.cells[c].access == *width
                 } else {
@@ -125,7 +125,7 @@ impl ProgramModel {
             };
             match address {
                 Expr::Const(a) => m.program.cell_at(*a).into_iter().collect::<Vec<_>>(),
-                _ => (0..m.program.cells.len()).filter(|&c| fits(c)).collect(),
+                _ => (0..m.program.cells.len()).filter(|&c| may_match(c)).collect(),
             }
             .into_iter()
             .map(|c| m.cell_slot(c) as Slot)
@@ -166,8 +166,8 @@ impl ProgramModel {
         }
         // A register that is live after only one of the branches keeps its value on that branch.
         if branches {
-            let kept: Vec<Slot> = writes.iter().copied().filter(|w| *w != at).collect();
-            reads.extend(kept);
+            let unchanged: Vec<Slot> = writes.iter().copied().filter(|w| *w != at).collect();
+            reads.extend(unchanged);
         }
         let instruction = &code.instructions[step.instruction as usize];
         let mut g = group(

@@ -5,7 +5,7 @@
 //!
 //! A cell is accessed as a whole: all stores to it have one width, and loads have at most that
 //! width; the bits above keep their initial values. Other accesses of mixed sizes are unsupported,
-//! because a store buffer forwards parts of values in ways that this model does not have.
+//! because this model does not describe how a store buffer forwards parts of values.
 
 use std::collections::HashMap;
 

@@ -200,8 +200,8 @@ impl<'a> Bank<'a> {
             for s in here.drain(..) {
                 self.push(s);
             }
-            let mut met: HashSet<State, BuildHasherDefault<Mix>> = HashSet::default();
-            here.extend(next.drain(..).filter(|s| met.insert(s.clone())).take(MAX_ALONG));
+            let mut reached: HashSet<State, BuildHasherDefault<Mix>> = HashSet::default();
+            here.extend(next.drain(..).filter(|s| reached.insert(s.clone())).take(MAX_ALONG));
             if here.is_empty() {
                 return;
             }

@@ -43,7 +43,7 @@ pub struct Decider<'a> {
     marks: Vec<(usize, bool)>,
     contradiction: bool,
     /// Number of queries.
-    pub asked: u64,
+    pub queries: u64,
 }
 
 impl<'a> Decider<'a> {
@@ -61,7 +61,7 @@ impl<'a> Decider<'a> {
             undo: Vec::new(),
             marks: Vec::new(),
             contradiction: false,
-            asked: 0,
+            queries: 0,
         }
     }
     /// Creates the conjunction of the atoms.
@@ -175,7 +175,7 @@ impl<'a> Decider<'a> {
     }
     /// Decides the conjunction with a limited number of case splits.
     pub fn check_within(&mut self, mut budget: u32) -> Answer {
-        self.asked += 1;
+        self.queries += 1;
         self.push();
         let mut answer = self.discrete(&mut budget);
         self.pop();

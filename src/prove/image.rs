@@ -439,10 +439,10 @@ impl Image<'_> {
         let mut found = Vec::new();
         // The conjunctions under which no case so far matches.
         let mut before: Vec<Draft> = vec![Draft { atoms: Vec::new() }];
-        let mut told = 0;
+        let mut condition_count = 0;
         for (condition, value) in cases {
-            told += before.iter().map(|d| d.atoms.len()).sum::<usize>();
-            if told > MAX_CONDITIONS {
+            condition_count += before.iter().map(|d| d.atoms.len()).sum::<usize>();
+            if condition_count > MAX_CONDITIONS {
                 return Err(Trouble::Cases);
             }
             let literals =
@@ -454,9 +454,9 @@ impl Image<'_> {
             let value = if crate::rules::is_cell(&value, cell) { None } else { Some(value) };
             let mut next = Vec::new();
             for draft in &before {
-                let mut fits = draft.clone();
-                if literals.iter().all(|l| fits.add(l.clone())) {
-                    found.push((fits.atoms, value.clone()));
+                let mut matching = draft.clone();
+                if literals.iter().all(|l| matching.add(l.clone())) {
+                    found.push((matching.atoms, value.clone()));
                 }
                 // The first literal that is false.
                 let mut so_far = draft.clone();

@@ -182,7 +182,7 @@ impl<'a> Instance<'a> {
     /// instance, as in larger systems.
     pub fn initial(&self, most: usize, within: Option<&Cube>, elsewhere: bool) -> Vec<State> {
         let place: Vec<u8> = (0..within.map_or(0, |c| c.processes) as u8).collect();
-        let asked: Vec<(usize, u64, Sort)> = within
+        let constrained: Vec<(usize, u64, Sort)> = within
             .iter()
             .flat_map(|c| &c.atoms)
             .filter_map(|a| {
@@ -228,7 +228,7 @@ impl<'a> Instance<'a> {
                 Sort::Integer | Sort::Real => SAMPLES.to_vec(),
             };
             values.retain(|v| {
-                asked
+                constrained
                     .iter()
                     .all(|(c, set, sort)| *c != cell || self.member(*v, *set, *sort, &place))
             });
@@ -435,10 +435,10 @@ impl<'a> Instance<'a> {
     }
     /// Returns the number of bindings of the parameters of all rules.
     pub fn bindings(&self) -> usize {
-        let ways = |params: usize| {
+        let binding_count = |params: usize| {
             (0..params).map(|i| self.processes.saturating_sub(i)).product::<usize>()
         };
-        self.rules.rules.iter().map(|r| ways(r.params)).sum()
+        self.rules.rules.iter().map(|r| binding_count(r.params)).sum()
     }
     /// Prepares atoms for evaluation in many states, with cube processes placed by the map.
     pub fn prepare<'c>(
@@ -488,10 +488,10 @@ impl<'a> Instance<'a> {
     }
     /// True if the state satisfies the atoms; see [`crate::stages`] for the meaning of stages.
     pub fn satisfies(&self, state: &State, atoms: &Prepared) -> bool {
-        self.looks(state, atoms, &mut Vec::new())
+        self.try_moments(state, atoms, &mut Vec::new())
     }
     /// Tries all moments for the stages, in order.
-    fn looks(&self, state: &State, atoms: &Prepared, ago: &mut Vec<u8>) -> bool {
+    fn try_moments(&self, state: &State, atoms: &Prepared, ago: &mut Vec<u8>) -> bool {
         if !atoms.atoms[ago.len()].iter().all(|a| self.is_met(state, a, atoms, ago)) {
             return false;
         }
@@ -506,7 +506,7 @@ impl<'a> Instance<'a> {
         let fits = |a: &u8| end.is_none_or(|e| if view.1 == JOINT { *a == e } else { *a >= e });
         (0..=most).filter(fits).any(|a| {
             ago.push(a);
-            let found = self.looks(state, atoms, ago);
+            let found = self.try_moments(state, atoms, ago);
             ago.pop();
             found
         })

@@ -83,7 +83,7 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
         return Vec::new();
     }
     let mut found: Vec<Cube> = Vec::new();
-    let mut met = std::collections::HashSet::new();
+    let mut distinct = std::collections::HashSet::new();
     for (i, a) in terms.iter().enumerate() {
         for b in &terms[i + 1..] {
             if signature.sort(*a) != signature.sort(*b) {
@@ -109,7 +109,7 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
                             .flatten()
                             .collect();
                         let Some(cube) = Cube::new(signature, processes, atoms) else { continue };
-                        if found.len() < MAX_CANDIDATES && met.insert(cube.clone()) {
+                        if found.len() < MAX_CANDIDATES && distinct.insert(cube.clone()) {
                             found.push(cube);
                         }
                     }

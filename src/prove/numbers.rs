@@ -51,8 +51,8 @@ impl Numbers {
         let half = BigRational::new(1.into(), 2.into());
         let real = system.symbols.iter().any(|s| s.sort == TypeId::REAL);
         for n in constants {
-            let near = [n.clone() - BigRational::one(), n.clone(), n.clone() + BigRational::one()];
-            near.into_iter()
+            let neighbours = [n.clone() - BigRational::one(), n.clone(), n.clone() + BigRational::one()];
+            neighbours.into_iter()
                 .chain(real.then(|| n + &half))
                 .for_each(|n| found.add(n, MAX_OF_FILE));
         }
@@ -70,7 +70,7 @@ impl Numbers {
             transitions.flat_map(|t| &t.updates).any(|u| u.symbol().index() == c.symbol())
         };
         let mut found = Candidates::default();
-        let (mut start, mut kept) = (Vec::new(), Vec::new());
+        let (mut start, mut stored_values) = (Vec::new(), Vec::new());
         if let Some(first) = path.last() {
             let processes = first.cube.processes.max(1);
             let values = initial(rules, &first.cube)
@@ -83,7 +83,7 @@ impl Numbers {
                     cell.args().into_iter().take_while(|p| *p != NONE).map(u32::from).collect();
                 start.push((SymbolId(cell.symbol() as u32), args, value.clone()));
                 if !written(&cell) {
-                    kept.push((cell, value));
+                    stored_values.push((cell, value));
                 }
             }
         }
@@ -94,7 +94,7 @@ impl Numbers {
             cells.sort_unstable();
             cells.dedup();
             let value = |c: Cell| {
-                kept.iter().find(|k| k.0 == on_machine(&c)).and_then(|k| equation(c, &k.1))
+                stored_values.iter().find(|k| k.0 == on_machine(&c)).and_then(|k| equation(c, &k.1))
             };
             let atoms: Vec<Atom> = node
                 .cube
@@ -164,8 +164,8 @@ fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell
         let small = BigRational::new(BigInt::one(), BigInt::one() << halvings);
         let exact: Vec<(Cell, BigRational)> =
             values.iter().map(|(c, real, factor)| (*c, real + factor * &small)).collect();
-        let fits = exact.iter().all(|(c, n)| !integer(c) || n.is_integer());
-        (fits && atoms.iter().all(|a| holds(a, &exact))).then_some(exact)
+        let integers_match = exact.iter().all(|(c, n)| !integer(c) || n.is_integer());
+        (integers_match && atoms.iter().all(|a| holds(a, &exact))).then_some(exact)
     })
 }
 

@@ -112,13 +112,13 @@ impl<'a> Instances<'a> {
         self.refuted.contains(cube)
     }
     /// Returns whether no known state contradicts the cube, and the cost of the query.
-    fn asked(&self, cube: &Cube) -> (bool, u64) {
+    fn plausibility(&self, cube: &Cube) -> (bool, u64) {
         let signature = &self.rules.signature;
         let mut spent = 0;
         let judges = |b: &&Bank<'_>| b.instance.processes >= cube.processes;
         let judged = self.banks.iter().any(|b| b.explored && judges(&b));
-        let met = self.banks.iter().filter(judges).any(|b| b.meets(signature, cube, &mut spent));
-        let plausible = judged && !met && {
+        let contains_state = self.banks.iter().filter(judges).any(|b| b.meets(signature, cube, &mut spent));
+        let plausible = judged && !contains_state && {
             let pattern = Pattern::new(signature, cube.clone());
             !self.refuted.iter().any(|r| Target::new(signature, r).is_covered_by(&pattern))
         };
@@ -132,7 +132,7 @@ impl<'a> Instances<'a> {
         if let Some(known) = self.known.get(cube) {
             return *known;
         }
-        let (plausible, spent) = self.asked(cube);
+        let (plausible, spent) = self.plausibility(cube);
         self.spent += spent;
         self.known.insert(cube.clone(), plausible);
         plausible
@@ -149,20 +149,20 @@ impl<'a> Instances<'a> {
         if let Some(found) = first.iter().find(|c| self.plausible(c)) {
             return Some(found.clone());
         }
-        let known = |cube: &Cube, told: &Option<(bool, u64)>| {
-            told.map_or_else(|| self.known[cube], |t| t.0)
+        let known = |cube: &Cube, query_result: &Option<(bool, u64)>| {
+            query_result.map_or_else(|| self.known[cube], |t| t.0)
         };
-        let ask = |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.asked(&rest[i]));
+        let query = |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.plausibility(&rest[i]));
         // Up to the first plausible one: the costs of queries that one thread would not make are
         // dropped.
-        let told =
-            self.portions.until(rest.len(), PART_OF_CUBES, ask, |i, told| known(&rest[i], told));
-        let found = told
+        let query_result =
+            self.portions.until(rest.len(), PART_OF_CUBES, query, |i, query_result| known(&rest[i], query_result));
+        let found = query_result
             .last()
-            .is_some_and(|last| known(&rest[told.len() - 1], last))
-            .then(|| rest[told.len() - 1].clone());
-        for (cube, told) in rest.iter().zip(told) {
-            if let Some((plausible, spent)) = told
+            .is_some_and(|last| known(&rest[query_result.len() - 1], last))
+            .then(|| rest[query_result.len() - 1].clone());
+        for (cube, query_result) in rest.iter().zip(query_result) {
+            if let Some((plausible, spent)) = query_result
                 && self.known.insert(cube.clone(), plausible).is_none()
             {
                 self.spent += spent;
@@ -260,20 +260,20 @@ impl Oracle for Instances<'_> {
             return parts;
         }
         // No small conjunction: drop as many atoms as possible.
-        let mut kept: Vec<Atom> = cube.atoms.clone();
-        let whole = Cube { processes: cube.processes, atoms: kept.clone() };
+        let mut retained: Vec<Atom> = cube.atoms.clone();
+        let whole = Cube { processes: cube.processes, atoms: retained.clone() };
         if !self.plausible(&whole) {
             return Vec::new();
         }
         let mut at = 0;
         let mut best = None;
-        while at < kept.len() {
-            let mut fewer = kept.clone();
+        while at < retained.len() {
+            let mut fewer = retained.clone();
             fewer.remove(at);
             match Cube::new(&self.rules.signature, cube.processes, fewer.clone()) {
                 Some(c) if self.plausible(&c) => {
                     best = Some(c);
-                    kept = fewer;
+                    retained = fewer;
                 }
                 _ => at += 1,
             }

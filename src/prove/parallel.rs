@@ -133,15 +133,15 @@ impl Portions {
             let begin = Instant::now();
             (of(at), begin.elapsed())
         };
-        let told =
-            until(if pays { self.threads.count } else { 1 }, count, part, timed, |at, told| {
-                ends(at, &told.0)
+        let results =
+            until(if pays { self.threads.count } else { 1 }, count, part, timed, |at, results| {
+                ends(at, &results.0)
             });
-        if !told.is_empty() {
-            let all: Duration = told.iter().map(|t| t.1).sum();
-            let each = all.as_nanos() / told.len() as u128;
+        if !results.is_empty() {
+            let all: Duration = results.iter().map(|t| t.1).sum();
+            let each = all.as_nanos() / results.len() as u128;
             self.each.store(u64::try_from(each).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
-        told.into_iter().map(|t| t.0).collect()
+        results.into_iter().map(|t| t.0).collect()
     }
 }

@@ -489,12 +489,12 @@ fn owns_all(t: &Transition, owner: &[Option<usize>], actor: Proc) -> bool {
                         || owner[a.symbol.index()]
                             .is_some_and(|at| is_actor(case, a.args[at], actor))
                 };
-                let kept = reads(&case.value)
+                let unchanged = reads(&case.value)
                     .into_iter()
                     .any(|a| a.symbol == *symbol && a.args == target.args)
                     && is_whole(&case.value);
                 accesses_of(&case.condition).all(fits)
-                    && (kept || fits(&target) && reads(&case.value).into_iter().all(fits))
+                    && (unchanged || fits(&target) && reads(&case.value).into_iter().all(fits))
             })
         }
     })

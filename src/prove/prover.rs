@@ -91,7 +91,7 @@ pub enum Verdict {
         /// The certificate.
         certificate: String,
         /// Numbers of the verifier's queries.
-        asked: QueryCounts,
+        queries: QueryCounts,
     },
     /// An unsafe state is reachable.
     Unsafe(Box<Run>),
@@ -454,7 +454,7 @@ impl<'a> Prover<'a> {
             verify_within(self.system, &certificate, self.budget, self.options.threads.count, most);
         self.verification += start.elapsed();
         match verified {
-            Ok(asked) => Ok(Verdict::Safe { certificate, asked }),
+            Ok(queries) => Ok(Verdict::Safe { certificate, queries }),
             Err(Refused::Stopped(s)) => Err(UnknownReason::Stopped(s)),
             Err(refused) => Err(UnknownReason::Unverified(refused)),
         }

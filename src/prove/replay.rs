@@ -272,7 +272,7 @@ impl Interleaving<'_> {
             if system
                 .unsafes
                 .iter()
-                .any(|c| self.machine.may_hold(&state, &self.machine.ask(c)).is_some())
+                .any(|c| self.machine.may_hold(&state, &self.machine.prepare_claim(c)).is_some())
             {
                 return true;
             }

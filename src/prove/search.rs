@@ -213,13 +213,13 @@ impl<'a> Search<'a> {
             }
             self.index.settle();
             self.removed = 0;
-            let mut looks = self.portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
+            let mut expansions = self.portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
             batch.reverse();
             while let Some(next) = batch.pop() {
                 let taken = if self.nodes.len() > self.most {
                     Err(Failure::Stopped(Stop::States))
                 } else {
-                    self.take(&next, looks.next().flatten(), oracle)
+                    self.take(&next, expansions.next().flatten(), oracle)
                 };
                 match taken {
                     Ok(None) => {}

@@ -85,7 +85,7 @@ pub struct Regions<'a> {
     /// value.
     required: Vec<Vec<(Slot, u32)>>,
     /// For each group: true if it compares the numbers that it reads only with each other.
-    apart: Vec<bool>,
+    order_only: Vec<bool>,
     initial: Vec<u32>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Regions<'a> {
     ) -> Result<Self, Diagnostic> {
         let counts =
             |slot: Slot| !matches!(facts.contents[slot as usize], Content::Value(Layout::None));
-        let (mut groups, mut required, mut apart) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut groups, mut required, mut order_only) = (Vec::new(), Vec::new(), Vec::new());
         for group in inner.groups() {
             let (here, rest): (Vec<_>, Vec<_>) =
                 group.requires.iter().copied().partition(|r| counts(r.0));
@@ -113,7 +113,7 @@ impl<'a> Regions<'a> {
             let plain = !own.uses_symbolic && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
             let reads_base =
                 |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Parameter(_));
-            apart.push(plain && here.is_empty() && !reads.iter().any(reads_base));
+            order_only.push(plain && here.is_empty() && !reads.iter().any(reads_base));
             groups.push(Group {
                 requires: rest,
                 tests: reads.clone(),
@@ -124,7 +124,7 @@ impl<'a> Regions<'a> {
             required.push(here);
         }
         let mut regions =
-            Self { inner, facts, line, case, grains, groups, required, apart, initial: Vec::new() };
+            Self { inner, facts, line, case, grains, groups, required, order_only, initial: Vec::new() };
         regions.initial = regions.start()?;
         Ok(regions)
     }
@@ -380,14 +380,14 @@ impl<'m> Evaluator<'m> {
         let regions = self.regions;
         let facts = &regions.facts.groups[group];
         // The bound 0 is unused, so it marks such groups in the key.
-        let apart = regions.apart[group];
+        let order_only = regions.order_only[group];
         let bound =
-            if apart { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
+            if order_only { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
         let key = (numbers, facts.literals.clone(), bound);
         if let Some(known) = self.samples.get(&key) {
             return Ok(known.clone());
         }
-        let found = if apart {
+        let found = if order_only {
             let rooms = self
                 .rooms
                 .entry(key.0.len())

@@ -182,7 +182,7 @@ impl Line {
     /// Returns all tests on which valuations of one case agree, including joined cases, ascending:
     /// the requested tests, and the comparison of each cut with zero, because a number is never
     /// below zero.
-    fn asked(&self) -> BTreeMap<Test, Distinction> {
+    fn required_tests(&self) -> BTreeMap<Test, Distinction> {
         let at_zero = self.cuts.iter().map(|c| Distinction::side(*c, Term::literal(0)));
         let cuts = self
             .cuts
@@ -191,18 +191,18 @@ impl Line {
             .flat_map(|(i, a)| self.cuts[i + 1..].iter().map(move |b| Test(*a, *b)));
         let cuts = cuts.map(|test| Distinction { test, less: false, greater: false });
         let mut all: BTreeMap<Test, Distinction> = BTreeMap::new();
-        for asked in
+        for required in
             self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Distinction::ordered)
         {
-            let known = all.entry(asked.test).or_insert(asked);
-            known.less |= asked.less;
-            known.greater |= asked.greater;
+            let known = all.entry(required.test).or_insert(required);
+            known.less |= required.less;
+            known.greater |= required.greater;
         }
         all
     }
 
     fn all_tests(&self) -> Vec<Test> {
-        self.asked().into_keys().collect()
+        self.required_tests().into_keys().collect()
     }
 
     /// Returns the largest difference of bases at which an outcome changes.
@@ -259,7 +259,7 @@ impl Line {
     /// Computes cases that cover all valuations, each with as few coinciding cuts as possible. It
     /// includes the others, with empty intervals.
     pub fn joined(&self) -> Vec<Case> {
-        let asked: Vec<Distinction> = self.asked().into_values().collect();
+        let required_tests: Vec<Distinction> = self.required_tests().into_values().collect();
         let equal = |case: &Case| case.outcome.iter().filter(|o| o.allows(Ordering::Equal)).count();
         let mut cases = self.cases();
         cases.sort_by_key(equal);
@@ -273,12 +273,12 @@ impl Line {
             if chosen.iter().any(covers) {
                 continue;
             }
-            for (outcome, asked) in case.outcome.iter_mut().zip(&asked) {
+            for (outcome, required) in case.outcome.iter_mut().zip(&required_tests) {
                 match *outcome {
-                    Outcome::Is(Ordering::Less) if !asked.less => {
+                    Outcome::Is(Ordering::Less) if !required.less => {
                         *outcome = Outcome::OrEqual(Ordering::Less)
                     }
-                    Outcome::Is(Ordering::Greater) if !asked.greater => {
+                    Outcome::Is(Ordering::Greater) if !required.greater => {
                         *outcome = Outcome::OrEqual(Ordering::Greater)
                     }
                     _ => {}

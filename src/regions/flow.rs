@@ -415,10 +415,10 @@ impl<'a> Flow<'a> {
                 if a != b {
                     self.parents[b.0 as usize] = a.0;
                     let facts = std::mem::take(&mut self.facts[b.0 as usize]);
-                    let kept = &mut self.facts[a.0 as usize];
-                    kept.counter |= facts.counter;
-                    kept.mark = kept.mark.take().or(facts.mark);
-                    kept.literals.extend(facts.literals);
+                    let merged_facts = &mut self.facts[a.0 as usize];
+                    merged_facts.counter |= facts.counter;
+                    merged_facts.mark = merged_facts.mark.take().or(facts.mark);
+                    merged_facts.literals.extend(facts.literals);
                 }
             }
             (Type::List(a), Type::List(b))

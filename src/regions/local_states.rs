@@ -174,7 +174,7 @@ impl<'c> LocalStateSearch<'c> {
         let fitting: Vec<Vec<&[u32]>> = others
             .iter()
             .zip(views)
-            .map(|(o, all)| all.iter().filter(|v| o.fits(v, reads)).map(Vec::as_slice).collect())
+            .map(|(o, all)| all.iter().filter(|v| o.matches_view(v, reads)).map(Vec::as_slice).collect())
             .collect();
         for chosen in choices(&fitting) {
             if !evaluated.insert(chosen.iter().map(|v| v.to_vec()).collect()) {

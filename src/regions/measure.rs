@@ -155,13 +155,13 @@ pub fn measures(process: &LinearProcess, rigid: &[SymbolicConstant]) -> Vec<Meas
             }
         }
         let Some(limit) = limit else { continue };
-        let apart = |c: usize| separated(process, c, &up, &other);
+        let is_separated = |c: usize| separated(process, c, &up, &other);
         let controls = process
             .params
             .iter()
             .enumerate()
             .filter(|(_, q)| matches!(q.role, ParamRole::Control(_)));
-        if other.is_empty() || controls.map(|(c, _)| c).any(apart) {
+        if other.is_empty() || controls.map(|(c, _)| c).any(is_separated) {
             found.push(Measure { param: p, summands: up, bound: limit });
         }
     }

@@ -215,7 +215,7 @@ impl<'m> Evaluator<'m> {
 
     /// Removes the entries of an array at merged constants.
     fn at_tracked(&self, e: &Expr) -> Expr {
-        let (mut kept, mut at) = (Vec::new(), e.clone());
+        let (mut retained, mut at) = (Vec::new(), e.clone());
         while let Some((Builtin::Update, [rest, key, _])) = at.clone().as_builtin(self.signature())
         {
             let untracked = key
@@ -223,11 +223,11 @@ impl<'m> Evaluator<'m> {
                 .and_then(|op| self.model.position(op))
                 .is_some_and(|i| i >= self.model.tracked);
             if !untracked {
-                kept.push(at.clone());
+                retained.push(at.clone());
             }
             at = rest.clone();
         }
-        for cell in kept.into_iter().rev() {
+        for cell in retained.into_iter().rev() {
             if let ExprKind::Apply(head, args) = &cell.kind {
                 at = Expr::new(
                     ExprKind::Apply(head.clone(), vec![at, args[1].clone(), args[2].clone()]),

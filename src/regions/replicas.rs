@@ -308,7 +308,7 @@ impl Replicas {
                     let uses = lists.uses(e).map_err(|d| d.or_span(summand.span()))?;
                     joint.uses.operations = joint.uses.operations.max(uses.operations);
                     joint.uses.sieves |= uses.sieves;
-                    lists.looked_at(e, &mut looked);
+                    lists.inspected_lists(e, &mut looked);
                 }
             }
             let own = |(p, e): &&(usize, Expr)| {

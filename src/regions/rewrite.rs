@@ -268,13 +268,13 @@ impl Rewriter<'_, '_> {
                 }
                 StateKind::Or(a, b) => {
                     // Inside one side, the other side must not be recursive as well.
-                    let beside = |other: &State| Path {
+                    let with_sibling = |other: &State| Path {
                         choice: path.choice || path.recursive && calls_out(other, &mut Vec::new()),
                         ..path
                     };
                     StateKind::Or(
-                        Box::new(self.go(a, beside(b))?),
-                        Box::new(self.go(b, beside(a))?),
+                        Box::new(self.go(a, with_sibling(b))?),
+                        Box::new(self.go(b, with_sibling(a))?),
                     )
                 }
                 StateKind::Forall(vars, g) => return self.universal(vars, g, f.span, path),

@@ -102,7 +102,7 @@ impl Chain<'_> {
         };
         self.places[i] = Some(at);
         self.twins[i] = twin;
-        if self.fits(i, at) {
+        if self.base_may_be_at(i, at) {
             self.subset(i + 1, at, twin, true);
         }
         self.places[i] = None;
@@ -144,7 +144,7 @@ impl Chain<'_> {
     }
 
     /// True if a base may be at this position, by its tests against the placed ones.
-    fn fits(&self, i: usize, at: i64) -> bool {
+    fn base_may_be_at(&self, i: usize, at: i64) -> bool {
         if i >= self.bases() {
             return true;
         }

@@ -224,11 +224,11 @@ impl<'c> RemainingTransitions<'c> {
             local: Vec::new(),
             steps: steps.into_iter().collect(),
         };
-        let mut kept = 0;
+        let mut pair_count = 0;
         let read = |group: usize, _: usize, state: &Vec<u32>| {
             let own = &crowd.groups()[group];
-            let fits = own.requires.iter().all(|(slot, value)| state[*slot as usize] == *value);
-            fits.then(|| own.reads.iter().map(|s| state[*s as usize]).collect())
+            let all_match = own.requires.iter().all(|(slot, value)| state[*slot as usize] == *value);
+            all_match.then(|| own.reads.iter().map(|s| state[*s as usize]).collect())
         };
         let write = |group: usize, _: usize, state: &mut Vec<u32>, to: &[u32]| {
             crowd.groups()[group]
@@ -237,7 +237,7 @@ impl<'c> RemainingTransitions<'c> {
                 .zip(to)
                 .for_each(|(slot, value)| state[*slot as usize] = *value);
         };
-        left.shared = paired(shared, &left.states, &read, &write, &mut kept)?;
+        left.shared = paired(shared, &left.states, &read, &write, &mut pair_count)?;
         let read = |group: usize, other: usize, member: &Vec<u32>| {
             crowd.shares[group].others[other].view(member)
         };
@@ -245,7 +245,7 @@ impl<'c> RemainingTransitions<'c> {
             let changes = &crowd.shares[group].others[other].changes;
             changes.iter().zip(to).for_each(|((number, _), value)| member[*number] = *value);
         };
-        left.local = paired(local, &search.members, &read, &write, &mut kept)?;
+        left.local = paired(local, &search.members, &read, &write, &mut pair_count)?;
         Ok(left)
     }
 
@@ -387,7 +387,7 @@ fn paired(
     states: &[Vec<u32>],
     read: &dyn Fn(usize, usize, &Vec<u32>) -> Option<Vec<u32>>,
     write: &dyn Fn(usize, usize, &mut Vec<u32>, &[u32]),
-    kept: &mut usize,
+    pair_count: &mut usize,
 ) -> Result<Vec<Move>, Diagnostic> {
     let number: AHashMap<&Vec<u32>, u32> = states.iter().zip(0..).collect();
     let Moves { numbers, mut all } = moves;
@@ -413,8 +413,8 @@ fn paired(
                 };
                 all[at].pairs.push((n, next));
             }
-            *kept += all[at].pairs.len();
-            if *kept > MAX_PAIRS {
+            *pair_count += all[at].pairs.len();
+            if *pair_count > MAX_PAIRS {
                 return Err(Diagnostic::new(
                     Stage::Unsupported,
                     "components of any number have too many steps",

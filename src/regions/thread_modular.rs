@@ -153,10 +153,10 @@ impl<'a> ThreadModularAbstraction<'a> {
             }
         }
         let mut initial = inner.initial();
-        let kept: Vec<Slot> = (0..initial.len() as Slot)
+        let stored_slots: Vec<Slot> = (0..initial.len() as Slot)
             .filter(|s| thread.owned_by_other(*s).is_none() && replicas.all != Some(*s))
             .collect();
-        for slot in kept {
+        for slot in stored_slots {
             initial[slot as usize] = thread.image(slot, initial[slot as usize])?;
         }
         drop(thread);
@@ -227,7 +227,7 @@ impl UntrackedParticipant {
     }
 
     /// True if a view matches the values that are read.
-    pub(crate) fn fits(&self, view: &[u32], reads: &[u32]) -> bool {
+    pub(crate) fn matches_view(&self, view: &[u32], reads: &[u32]) -> bool {
         self.equal.iter().all(|(at, read)| view[*at] == reads[*read])
     }
 }
@@ -602,12 +602,12 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Returns the partitions of these, each with the number of its classes.
-    fn ways(&self, group: usize, free: &[UntrackedOccurrence]) -> Result<Vec<(Vec<IdentityClass>, usize)>, Diagnostic> {
+    fn partitions(&self, group: usize, free: &[UntrackedOccurrence]) -> Result<Vec<(Vec<IdentityClass>, usize)>, Diagnostic> {
         let others = self.model.shares[group].others.len();
-        let mut ways = vec![(Vec::new(), others)];
+        let mut partitions = vec![(Vec::new(), others)];
         for at in free {
             let mut next = Vec::new();
-            for (is, names) in &ways {
+            for (is, names) in &partitions {
                 let tracked = if matches!(at, UntrackedOccurrence::Of(_)) { self.model.tracked } else { 0 };
                 let own = if let UntrackedOccurrence::Of(j) = at { *j } else { usize::MAX };
                 let all = (0..tracked)
@@ -618,12 +618,12 @@ impl<'m> Evaluator<'m> {
                     next.push(([is.as_slice(), &[one]].concat(), names + more));
                 }
             }
-            ways = next;
-            if ways.len() > MAX_EVALUATIONS {
+            partitions = next;
+            if partitions.len() > MAX_EVALUATIONS {
                 return Err(self.too_much(group));
             }
         }
-        Ok(ways)
+        Ok(partitions)
     }
 
     /// Computes the steps of a group for participants with these views.
@@ -642,7 +642,7 @@ impl<'m> Evaluator<'m> {
         let sums = model.replicas.family.sums[model.shares[group].inside];
         let (base, end) = (model.tracked + views.len(), model.replicas.family.constants.len());
         let mut all = BTreeSet::new();
-        for (is, names) in self.ways(group, &free)? {
+        for (is, names) in self.partitions(group, &free)? {
             let fresh = names - views.len();
             let found = match list {
                 Some((slot, value)) => self.words(group, slot, value, names)?,
@@ -736,15 +736,15 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Computes the steps of a group for one concretisation.
-    fn at(&mut self, query: &GroupQuery, way: &Concretisation) -> Result<BTreeSet<AbstractStep>, Diagnostic> {
+    fn at(&mut self, query: &GroupQuery, choice: &Concretisation) -> Result<BTreeSet<AbstractStep>, Diagnostic> {
         let model = self.model;
         let (group, share) = (&model.groups[query.group], &model.shares[query.group]);
         let inside = &model.inner.groups()[share.inside];
         let constant = |is: &IdentityClass| match is {
             IdentityClass::Tracked(i) => *i,
-            IdentityClass::Named(n) => way.names[*n],
+            IdentityClass::Named(n) => choice.names[*n],
         };
-        let mut free = way.is.iter().map(constant);
+        let mut free = choice.is.iter().map(constant);
         let mut values: AHashMap<Slot, u32> = AHashMap::new();
         for (&slot, &value) in group.reads.iter().zip(query.reads) {
             let looked = model.replicas.groups[share.inside].list == Some(slot);
@@ -754,10 +754,10 @@ impl<'m> Evaluator<'m> {
             } else if looked {
                 let letter = |l: &Letter| match l {
                     Letter::Tracked(i) => *i,
-                    Letter::Named(n) => way.names[*n],
-                    Letter::Filler(n) => way.fillers[*n],
+                    Letter::Named(n) => choice.names[*n],
+                    Letter::Filler(n) => choice.fillers[*n],
                 };
-                self.list(slot, way.word.unwrap_or_default().iter().map(letter).collect())?
+                self.list(slot, choice.word.unwrap_or_default().iter().map(letter).collect())?
             } else {
                 let others =
                     self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
@@ -808,7 +808,7 @@ impl<'m> Evaluator<'m> {
             }
             let shorter = match shrinking {
                 Some((slot, at)) => {
-                    self.length(slot, row[at])? < way.word.unwrap_or_default().len()
+                    self.length(slot, row[at])? < choice.word.unwrap_or_default().len()
                 }
                 None => false,
             };
@@ -837,7 +837,7 @@ impl Worker for Evaluator<'_> {
         }
         let share = &model.shares[group];
         let fitting = |(other, views): (&UntrackedParticipant, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
-            views.iter().filter(|v| other.fits(v, reads)).cloned().collect()
+            views.iter().filter(|v| other.matches_view(v, reads)).cloned().collect()
         };
         let views: Vec<Vec<Vec<u32>>> =
             share.others.iter().zip(&model.views[group]).map(fitting).collect();

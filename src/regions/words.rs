@@ -160,7 +160,7 @@ impl<'a> Lists<'a> {
     }
 
     /// Collects the lists of which an expression tests more than emptiness.
-    pub fn looked_at(&self, e: &Expr, out: &mut AHashSet<VarId>) {
+    pub fn inspected_lists(&self, e: &Expr, out: &mut AHashSet<VarId>) {
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
             (ExprKind::Var(v), _) if e.sort == self.list => {
                 out.insert(*v);
@@ -171,15 +171,15 @@ impl<'a> Lists<'a> {
                 sides
                     .iter()
                     .filter(|s| !matches!(s.kind, ExprKind::Var(_)))
-                    .for_each(|s| self.looked_at(s, out));
+                    .for_each(|s| self.inspected_lists(s, out));
             }
             (ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_), _) => {}
             (ExprKind::Apply(head, args), _) => {
-                args.iter().chain([head]).for_each(|a| self.looked_at(a, out))
+                args.iter().chain([head]).for_each(|a| self.inspected_lists(a, out))
             }
-            (ExprKind::Bind(_, _, body), _) => self.looked_at(body, out),
+            (ExprKind::Bind(_, _, body), _) => self.inspected_lists(body, out),
             (ExprKind::Where(body, definitions), _) => {
-                definitions.iter().map(|d| &d.1).chain([body]).for_each(|d| self.looked_at(d, out));
+                definitions.iter().map(|d| &d.1).chain([body]).for_each(|d| self.inspected_lists(d, out));
             }
         });
     }

@@ -117,13 +117,13 @@ pub(super) fn seen(
 pub fn reach(
     program: &X86Program,
     memory: &'static dyn MemoryModel,
-    asked: Option<u32>,
+    requested: Option<u32>,
     threads: usize,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Reached, Diagnostic> {
     let ObservedMachine { machine, places, reads, choices } =
-        seen(program, memory, program.program.buffer_bound(asked));
+        seen(program, memory, program.program.buffer_bound(requested));
     let goal: Goal = (
         reads.clone(),
         Box::new(move |m, state| {

@@ -48,7 +48,7 @@ fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
     let mut choice = vec![0; ops.len()];
     loop {
         let observed: Vec<usize> = choice.iter().map(|&c| all[c]).collect();
-        let fits = (0..ops.len()).all(|i| {
+        let is_consistent = (0..ops.len()).all(|i| {
             let (o, w) = (ops[i], observed[i]);
             let here = e[o].location == Some(l);
             // A read reads the observed value; a write of the processor itself is observed by
@@ -60,7 +60,7 @@ fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
             let interval = i == 0 || observed[i - 1] == w || !observed[..i].contains(&w);
             read && own && after && interval
         });
-        if fits {
+        if is_consistent {
             out.push(observed);
         }
         let Some(i) = (0..choice.len()).find(|&i| choice[i] + 1 < all.len()) else { return out };

@@ -86,7 +86,7 @@ fn history(random: &mut Random, most: usize, threads: usize, locations: usize) -
 /// Compares two routes: the search for views, and the `cat` models, which search for cycles.
 #[test]
 fn views_and_cat_models_agree() {
-    let mut told = vec![[0; 2]; MODELS.len()];
+    let mut verdict_counts = vec![[0; 2]; MODELS.len()];
     for (i, (name, text)) in MODELS.iter().enumerate() {
         let views = views(name, text);
         let model = by_name(name).unwrap().compile(&mut SourceMap::new()).unwrap();
@@ -97,10 +97,10 @@ fn views_and_cat_models_agree() {
             let h = history(&mut random, 7, threads, locations);
             let (a, b) = (exist(&views, &h), judge.allows(&h).unwrap());
             assert_eq!(a, b, "{name}, seed {seed}: {} (views, cat)", h.text());
-            told[i][usize::from(a)] += 1;
+            verdict_counts[i][usize::from(a)] += 1;
         }
     }
-    assert!(told.iter().all(|t| t[0] > 10 && t[1] > 10), "{told:?}");
+    assert!(verdict_counts.iter().all(|t| t[0] > 10 && t[1] > 10), "{verdict_counts:?}");
 }
 
 /// Compares the search with all permutations, where a read may have several sources.
@@ -121,11 +121,11 @@ fn the_search_finds_what_permutations_find() {
         );
         let members = Set::of(n, (0..n).filter(|_| random.chance(5, 6)));
         let found = search::serial_view(&s, &members, &order, &rf);
-        let fits = |list: &[usize]| is_serial(&s, list, &rf);
-        let exists = order.linear_extensions(&members, &mut |list| fits(list));
+        let is_view = |list: &[usize]| is_serial(&s, list, &rf);
+        let exists = order.linear_extensions(&members, &mut |list| is_view(list));
         assert_eq!(found.is_some(), exists, "seed {seed}: {}", h.text());
         if let Some(list) = found {
-            assert!(fits(&list) && Set::of(n, list.iter().copied()) == members, "seed {seed}");
+            assert!(is_view(&list) && Set::of(n, list.iter().copied()) == members, "seed {seed}");
             let at = |e: usize| list.iter().position(|&x| x == e);
             assert!(
                 order.pairs().all(|(a, b)| at(a).is_none() || at(b).is_none() || at(a) < at(b)),
@@ -216,7 +216,7 @@ fn execution(random: &mut Random, most: usize, threads: u32, locations: u32) -> 
 #[test]
 fn theorem_1() {
     let local = views("local", MODELS[2].1);
-    let mut met = 0;
+    let mut satisfied = 0;
     for seed in 0..1500 {
         let mut random = Random::new(seed);
         let (threads, locations) = (1 + random.below(2) as u32, 1 + random.below(2) as u32);
@@ -225,12 +225,12 @@ fn theorem_1() {
         let processors: Vec<u32> =
             (0..threads).filter(|&p| s.events().iter().any(|e| e.thread == Some(p))).collect();
         if processors.iter().all(|&p| global(&s, p).iter().any(|o| o.starts_initially(&s))) {
-            met += 1;
+            satisfied += 1;
             let seen = local.judge(&s, &rf).unwrap();
             assert!(matches!(seen, ViewVerdict::Views(_)), "seed {seed}: {:?}", s.events());
         }
     }
-    assert!(met > 40, "only {met} executions had observation sequences");
+    assert!(satisfied > 40, "only {satisfied} executions had observation sequences");
 }
 
 /// Theorem 1 requires that `rf` contains every write of the value: with fewer writes its premises
@@ -289,19 +289,19 @@ fn premises_of_theorem_2(s: &Skeleton) -> Vec<[(u32, Observations); 2]> {
 #[test]
 fn theorem_2() {
     let sc = views("sc", MODELS[0].1);
-    let mut met = 0;
+    let mut satisfied = 0;
     for seed in 0..2500 {
         let mut random = Random::new(seed);
         let locations = 1 + random.below(2) as u32;
         let s = execution(&mut random, 5, 2, locations);
         let po = s.relation(RelationId::PO);
         if premises_of_theorem_2(&s).iter().any(|pair| candidate(&s, pair, po).is_acyclic()) {
-            met += 1;
+            satisfied += 1;
             let seen = sc.judge(&s, &all_writers(&s)).unwrap();
             assert!(matches!(seen, ViewVerdict::Views(_)), "seed {seed}: {:?}", s.events());
         }
     }
-    assert!(met > 20, "only {met} executions met the premises");
+    assert!(satisfied > 20, "only {satisfied} executions met the premises");
 }
 
 /// Lemma 5 does not follow from the premises of theorem 2, even for two processors: load buffering
@@ -323,20 +323,20 @@ fn theorem_4() {
     let orders = views("location-order", MODELS[7].1);
     let model = by_name("cpp-ra").unwrap().compile(&mut SourceMap::new()).unwrap();
     let mut judge = Judge::new(&model, Dialect::Plain);
-    let (mut met, mut stricter) = (0, 0);
+    let (mut satisfied, mut stricter) = (0, 0);
     for seed in 0..1500 {
         let mut random = Random::new(seed);
         let (threads, locations) = (1 + random.below(4), 1 + random.below(2));
         let h = history(&mut random, 7, threads, locations);
         let cpp = judge.allows(&h).unwrap();
         if exist(&orders, &h) {
-            met += 1;
+            satisfied += 1;
             assert!(cpp, "seed {seed}: {}", h.text());
         } else {
             stricter += usize::from(cpp);
         }
     }
-    assert!(met > 200, "{met} had location orders; {stricter} without were allowed");
+    assert!(satisfied > 200, "{satisfied} had location orders; {stricter} without were allowed");
 }
 
 /// Initial writes come first in every view, whatever its order says: with `po` alone, a read takes

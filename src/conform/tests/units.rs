@@ -340,7 +340,7 @@ fn written_tests_ask_the_same() {
             let mut random = Random::new(seed);
             let history = random_history(&mut random, seed % 2 == 1);
             let allows = worker.allows(&history).unwrap();
-            let mut asked = 0;
+            let mut judged_tests = 0;
             for &language in Language::of(known.dialect, &history) {
                 let text = litmus(&history, "test", language);
                 let source = sources.add("test", text.clone());
@@ -379,9 +379,9 @@ fn written_tests_ask_the_same() {
                 );
                 let count = if allows { &mut allowed } else { &mut forbidden };
                 count[language as usize] += 1;
-                asked += 1;
+                judged_tests += 1;
             }
-            assert!(asked > 0, "{}: no language", known.name);
+            assert!(judged_tests > 0, "{}: no language", known.name);
         }
     }
     assert!(allowed.iter().chain(&forbidden).all(|n| *n > 3), "{allowed:?} {forbidden:?}");

@@ -99,7 +99,7 @@ fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
 }
 
 /// Converts a state of the oracle likewise.
-fn told(state: &mu_cubicle::naive::State) -> (Vec<Val>, Entries) {
+fn oracle_state(state: &mu_cubicle::naive::State) -> (Vec<Val>, Entries) {
     #[allow(clippy::type_complexity)]
     let entry = |e: &std::collections::BTreeMap<(SymbolId, Vec<u32>), Val>| {
         e.iter().map(|(c, v)| (c.0, c.1.clone(), v.clone())).collect()
@@ -218,7 +218,7 @@ fn compare(seed: u64, text: &str, system: &System) -> usize {
             .reach(1 << 20, false, &Budget::default())
             .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
         let ours: BTreeSet<_> = reach.states.iter().flat_map(|s| closed(&machine, s)).collect();
-        let theirs: BTreeSet<_> = expected.keys().map(told).collect();
+        let theirs: BTreeSet<_> = expected.keys().map(oracle_state).collect();
         assert!(
             ours == theirs,
             "seed {seed}, {memory:?}, {n} processes: {} and {} states\n{text}",
@@ -253,11 +253,11 @@ fn compare(seed: u64, text: &str, system: &System) -> usize {
             Ok(ours) => {
                 let steps = |(s, steps): (&State, &BTreeSet<(String, State)>)| {
                     let mut all: BTreeSet<_> =
-                        steps.iter().map(|(l, s)| (l.clone(), told(s))).collect();
+                        steps.iter().map(|(l, s)| (l.clone(), oracle_state(s))).collect();
                     if system.unsafes.iter().any(|c| naive.claim(s, c)) {
-                        all.insert((UNSAFE.to_string(), told(s)));
+                        all.insert((UNSAFE.to_string(), oracle_state(s)));
                     }
-                    (told(s), all)
+                    (oracle_state(s), all)
                 };
                 let theirs: BTreeMap<_, _> = expected.iter().map(steps).collect();
                 assert!(

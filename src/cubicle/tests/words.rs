@@ -167,7 +167,7 @@ fn by_system(translation: &Translation, processes: u32) -> Option<Option<bool>> 
         .unwrap_or_else(|d| panic!("{}\n{}", d, translation.file));
     let machine = Machine::new(&system, processes, Memory::Tso, Setup::default())
         .unwrap_or_else(|d| panic!("{}", d));
-    let claims: Vec<_> = system.unsafes.iter().map(|c| machine.ask(c)).collect();
+    let claims: Vec<_> = system.unsafes.iter().map(|c| machine.prepare_claim(c)).collect();
     let mut seen: HashSet<Vec<u32>> = HashSet::new();
     let mut todo: Vec<Vec<u32>> = machine.initial_states().unwrap_or_else(|d| panic!("{}", d));
     let mut reached = None;

@@ -32,7 +32,7 @@ fn translated(
 fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
     let setup = Setup { buffer: Some(3), ..Setup::default() };
     let machine = Machine::new(system, n, Memory::Tso, setup).unwrap_or_else(|d| panic!("{}", d));
-    let claims: Vec<_> = system.unsafes.iter().map(|c| machine.ask(c)).collect();
+    let claims: Vec<_> = system.unsafes.iter().map(|c| machine.prepare_claim(c)).collect();
     let mut best: HashMap<Vec<u32>, u32> = HashMap::new();
     let mut todo: VecDeque<(Vec<u32>, u32)> = VecDeque::new();
     todo.extend(

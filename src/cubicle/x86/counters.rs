@@ -110,9 +110,9 @@ impl Translator<'_> {
                 )
             }
             (Some(Kind::Unary(Unary::Dec)), []) => {
-                let told = self.needs.zero || self.needs.sign || self.needs.less;
+                let is_observed = self.needs.zero || self.needs.sign || self.needs.less;
                 let down =
-                    if told { decrements(counter) } else { decrements_without_flags(counter) };
+                    if is_observed { decrements(counter) } else { decrements_without_flags(counter) };
                 self.count(at, i, (declared, counter), "False", down)
             }
             _ => unsupported(
@@ -132,7 +132,7 @@ impl Translator<'_> {
         i: &Instruction,
         (declared, counter): (&str, &str),
         value: &str,
-        ways: Vec<(Vec<Expr>, i64, bool)>,
+        outcomes: Vec<(Vec<Expr>, i64, bool)>,
     ) -> Result<(), Diagnostic> {
         if !i.lock {
             let message = format!(
@@ -143,7 +143,7 @@ impl Translator<'_> {
             return Err(error.note("x86 then writes the value read plus or minus one, which per-thread Booleans cannot represent"));
         }
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
-        for (n, (guard, flag, other)) in ways.into_iter().enumerate() {
+        for (n, (guard, flag, other)) in outcomes.into_iter().enumerate() {
             let stored = vec![write(counter, if other { OTHER } else { SELF }, value)];
             let updates =
                 [stored, self.flag_updates(&Flags::counted(flag)), vec![self.goes(&to)]].concat();

@@ -32,7 +32,7 @@ pub(super) struct Needs {
     pub(super) overflow: bool,
     pub(super) parity: bool,
     /// True if `LF` is a separate array.
-    pub(super) apart: bool,
+    pub(super) separate_less: bool,
     /// True if tests for "less" compare `SF` with `OF`.
     pub(super) compared: bool,
 }
@@ -62,7 +62,7 @@ impl Needs {
         let all = [
             ("ZF", self.zero, 1),
             ("SF", self.sign || self.less, 0),
-            ("LF", self.apart, 0),
+            ("LF", self.separate_less, 0),
             ("CF", self.carry, 0),
             ("OF", self.overflow, 0),
         ];
@@ -132,11 +132,11 @@ impl Translator<'_> {
             out.push(Self::set("ZF", flags.result.clone()));
         }
         if needs.sign || needs.less {
-            let merged = needs.less && !needs.apart && !needs.compared;
+            let merged = needs.less && !needs.separate_less && !needs.compared;
             let sign = if merged { &flags.less } else { &flags.result };
             out.push(Self::set("SF", sign.clone()));
         }
-        if needs.apart {
+        if needs.separate_less {
             out.push(Self::set("LF", flags.less.clone()));
         }
         if needs.carry
@@ -192,42 +192,42 @@ impl Translator<'_> {
         };
         let (low, high) = Values::exact(op, av, bv).unwrap_or((LEAST, GREATEST));
         let (over, under) = (high > GREATEST && !bounded, low < LEAST && !bounded);
-        let told = stores
+        let is_observed = stores
             || needs.sign
             || needs.overflow
             || needs.parity
             || needs.zero && op == BinOp::Add;
-        let mut ways: Vec<(Vec<Expr>, Term, bool)> = Vec::new();
-        if (over || under) && told {
+        let mut wraps: Vec<(Vec<Expr>, Term, bool)> = Vec::new();
+        if (over || under) && is_observed {
             if stores {
                 self.wraps.push(span);
             }
             if low <= GREATEST && high >= LEAST {
                 let least = under.then(|| compare(exact.clone(), Cmp::Ge, number(LEAST)));
                 let greatest = over.then(|| compare(exact.clone(), Cmp::Le, number(GREATEST)));
-                ways.push((least.into_iter().chain(greatest).collect(), exact.clone(), false));
+                wraps.push((least.into_iter().chain(greatest).collect(), exact.clone(), false));
             }
             if over {
-                ways.push((
+                wraps.push((
                     vec![compare(exact.clone(), Cmp::Gt, number(GREATEST))],
                     minus(exact.clone(), number(WORDS)),
                     true,
                 ));
             }
             if under {
-                ways.push((
+                wraps.push((
                     vec![compare(exact.clone(), Cmp::Lt, number(LEAST))],
                     plus(exact.clone(), number(WORDS)),
                     true,
                 ));
             }
         } else {
-            ways.push((Vec::new(), exact.clone(), false));
+            wraps.push((Vec::new(), exact.clone(), false));
         }
         let carries =
             if needs.carry { carries(op, pair, &exact) } else { vec![(Vec::new(), None)] };
         let mut out = Vec::new();
-        for (guard, result, overflow) in &ways {
+        for (guard, result, overflow) in &wraps {
             for (signs, carry) in &carries {
                 let flags = Flags {
                     result: result.clone(),
@@ -265,7 +265,7 @@ impl Translator<'_> {
                 .collect();
             let bits = |n: i64| n as u64 & Width::W32.mask();
             // A count of zero preserves all flags.
-            let kept = op.flags(Width::W32, bits(v), bits(w), flags::CF) == flags::CF
+            let preserves_flags = op.flags(Width::W32, bits(v), bits(w), flags::CF) == flags::CF
                 && matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar)
                 && w & 31 == 0;
             let set = op.flags(Width::W32, bits(v), bits(w), 0);
@@ -279,7 +279,7 @@ impl Translator<'_> {
                 carry,
                 overflow: on(flags::OF),
             };
-            out.push(Case { guard, result: number(result), flags: (!kept).then_some(flags) });
+            out.push(Case { guard, result: number(result), flags: (!preserves_flags).then_some(flags) });
         }
         Ok(out)
     }
@@ -295,7 +295,7 @@ impl Translator<'_> {
         let negative = |array: &str| (flag(array, Cmp::Lt), flag(array, Cmp::Ge));
         let less = || {
             if !self.needs.compared {
-                return negative(if self.needs.apart { "LF" } else { "SF" });
+                return negative(if self.needs.separate_less { "LF" } else { "SF" });
             }
             let differ = |overflow, none| {
                 Expr::Or(vec![

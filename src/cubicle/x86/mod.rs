@@ -271,7 +271,7 @@ impl<'a> Translator<'a> {
             // Open flags have any sign and any overflow, so neither determines the other.
             translator.needs.compared = options.any_registers;
             translator.needs.overflow |= options.any_registers;
-            translator.needs.apart = !options.any_registers && translator.overflows();
+            translator.needs.separate_less = !options.any_registers && translator.overflows();
         }
         translator.name_clash()?;
         Ok(translator)

@@ -174,9 +174,9 @@ impl Lowering<'_> {
                 if ty.signed {
                     // The quotient of the least number and -1 overflows.
                     let least = Expr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
-                    let fits = |e: &Expr, not: Expr| Expr::binary(Binary::Ne, e.clone(), not);
+                    let differs = |e: &Expr, not: Expr| Expr::binary(Binary::Ne, e.clone(), not);
                     let quotient =
-                        Expr::binary(Binary::Or, fits(&a, least), fits(&b, Expr::Const(u64::MAX)));
+                        Expr::binary(Binary::Or, differs(&a, least), differs(&b, Expr::Const(u64::MAX)));
                     defined = Expr::binary(Binary::And, defined, quotient);
                 }
                 self.push(Op::Defined(defined));

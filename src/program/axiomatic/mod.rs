@@ -145,7 +145,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Extends a graph in all possible ways. Returns true to stop the search. The recursion depth
+    /// Enumerates all extensions of a graph. Returns true to stop the search. The recursion depth
     /// is the number of loads, at most [`relation::MAX_EVENTS`].
     fn extend(&mut self, mut graph: Graph<'a>) -> Result<bool, Diagnostic> {
         if let Err(stop) = self.budget.check(self.executions) {

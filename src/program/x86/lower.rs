@@ -504,9 +504,9 @@ impl Assembler {
         if !depends {
             return (address.clone(), address);
         }
-        let kept = self.thread.register("address");
-        more.push((kept, address.clone()));
-        (address, Expr::Register(kept))
+        let saved_address = self.thread.register("address");
+        more.push((saved_address, address.clone()));
+        (address, Expr::Register(saved_address))
     }
 
     fn compare(

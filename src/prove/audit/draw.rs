@@ -96,13 +96,13 @@ impl Draw {
     }
 
     fn number(&mut self, sort: TypeId, state: Option<&State>) -> Number {
-        let near = match state {
+        let neighbours = match state {
             Some(state) if !state.cells.is_empty() && self.random.chance(1, 3) => {
                 Some(*self.random.choose(&state.cells))
             }
             _ => None,
         };
-        let mut n = match near {
+        let mut n = match neighbours {
             Some(Value::Number(n)) => plus(n, whole(self.random.below(3) as i64 - 1)).unwrap_or(n),
             _ if self.random.chance(1, 4) => whole(self.random.below(8) as i64),
             _ => *self.random.choose(&self.numbers),

@@ -123,14 +123,14 @@ pub fn audit(wanted: &AuditRequest) -> Result<Audit, Diagnostic> {
 fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
     let least = system.fixed.max(1);
     let most = system.processes.map_or(MAX_PROCESSES, |n| n.min(MAX_PROCESSES)).max(least);
-    let fits = |n: u32| {
+    let is_small = |n: u32| {
         let power = |arity: usize| (n as usize).checked_pow(arity as u32);
         let cells =
             system.symbols.iter().try_fold(0usize, |all, s| all.checked_add(power(s.arity)?));
         power(system.init.params.len()).is_some_and(|c| c <= MAX_CHOICES)
             && cells.is_some_and(|c| c <= MAX_CELLS)
     };
-    let sizes = (least..=most).filter(|n| fits(*n));
+    let sizes = (least..=most).filter(|n| is_small(*n));
     let instance = |n| {
         let machine = Machine::new(system, n, tso);
         Instance { buffered: buffered_slots(&machine), machine, failed: 0 }

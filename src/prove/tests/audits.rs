@@ -62,11 +62,11 @@ fn is_suite() -> bool {
 /// Removes a cube from the certificate.
 fn without_cube(certificate: &str, cube: usize) -> String {
     let mut at = 0;
-    let kept = certificate.lines().filter(|l| {
+    let retained = certificate.lines().filter(|l| {
         at += usize::from(l.starts_with("never"));
         at != cube + 1
     });
-    kept.map(|l| format!("{l}\n")).collect()
+    retained.map(|l| format!("{l}\n")).collect()
 }
 
 const LOCK: &str = "

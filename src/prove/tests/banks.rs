@@ -30,7 +30,7 @@ fn choices(count: usize) -> Vec<Vec<u8>> {
 fn columns_leave_out_no_state() {
     let seed = std::env::var("BANKS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
-    let (mut met, mut asked) = (0, 0);
+    let (mut contained, mut queried) = (0, 0);
     for (name, memory) in [
         ("mcs", Memory::Tso),
         ("dijkstra", Memory::Tso),
@@ -78,9 +78,9 @@ fn columns_leave_out_no_state() {
                 one_by_one,
                 "BANKS_SEED={seed} {name}: {cube:?}"
             );
-            asked += 1;
-            met += usize::from(one_by_one);
+            queried += 1;
+            contained += usize::from(one_by_one);
         }
     }
-    assert!(met > asked / 10 && met < asked * 9 / 10, "{met} of {asked}");
+    assert!(contained > queried / 10 && contained < queried * 9 / 10, "{contained} of {queried}");
 }

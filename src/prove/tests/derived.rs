@@ -33,7 +33,7 @@ fn what_is_derived_follows() {
         fixed: 0,
         most: None,
     };
-    let (mut told, mut tested, mut compared) = (0, 0, 0);
+    let (mut derived_count, mut tested, mut compared) = (0, 0, 0);
     for _ in 0..3000 {
         let relations = [Relation::Le, Relation::Lt, Relation::Eq, Relation::Eq, Relation::Ne];
         let atoms: Vec<Atom> = (0..2 + random.below(2))
@@ -55,7 +55,7 @@ fn what_is_derived_follows() {
             .collect();
         let Some(cube) = Cube::new(&signature, 0, atoms) else { continue };
         let found = derived(&signature, &cube.atoms);
-        told += found.len();
+        derived_count += found.len();
         let pairs = numbers(&signature, &cube);
         for code in 0..usize::pow(7, CELLS as u32) {
             let values: Vec<i64> =
@@ -71,18 +71,18 @@ fn what_is_derived_follows() {
                 );
             }
             for (left, right) in &pairs {
-                let ways = comparisons(&signature, *left, *right);
+                let orders = comparisons(&signature, *left, *right);
                 assert_eq!(
-                    ways.iter().filter(|a| holds(a, &values)).count(),
+                    orders.iter().filter(|a| holds(a, &values)).count(),
                     1,
-                    "DERIVED_SEED={seed}: {ways:?} at {values:?}"
+                    "DERIVED_SEED={seed}: {orders:?} at {values:?}"
                 );
                 compared += 1;
             }
         }
     }
     assert!(
-        told > 500 && tested > 10_000 && compared > 10_000,
-        "{told} derived, {tested} tested, {compared} compared"
+        derived_count > 500 && tested > 10_000 && compared > 10_000,
+        "{derived_count} derived, {tested} tested, {compared} compared"
     );
 }

@@ -333,16 +333,16 @@ transition leave (p) requires { At[p] = Critical } { At[p] := Idle; Serving := S
     );
     let (verdict, certificate, _) = word(&file, Memory::Sc);
     assert_eq!(verdict, "safe", "{certificate}");
-    let asked = verify(&file, &certificate, &budget(20_000)).unwrap_or_else(|r| panic!("{r:?}"));
-    assert!(asked.cubes > 4, "{certificate}");
+    let queries = verify(&file, &certificate, &budget(20_000)).unwrap_or_else(|r| panic!("{r:?}"));
+    assert!(queries.cubes > 4, "{certificate}");
     // Without the comparison of two tickets, the rest is not inductive.
     let cubes: Vec<&str> = certificate.split("\nnever").collect();
-    let kept: Vec<&str> =
+    let retained: Vec<&str> =
         cubes.iter().copied().filter(|c| c.matches("Mine[").count() < 2).collect();
-    assert!(kept.len() < cubes.len(), "{certificate}");
+    assert!(retained.len() < cubes.len(), "{certificate}");
     assert!(
         matches!(
-            verify(&file, &kept.join("\nnever"), &budget(20_000)),
+            verify(&file, &retained.join("\nnever"), &budget(20_000)),
             Err(Refused::Consecution { .. })
         ),
         "{certificate}"
@@ -441,10 +441,10 @@ fn a_certificate_does_not_depend_on_the_number_of_threads() {
             let threads = Threads { count, from: Duration::ZERO };
             let outcome =
                 prove(&system, Options { threads, ..Options::default() }, &budget(60_000));
-            let Verdict::Safe { certificate, asked } = outcome.verdict else {
+            let Verdict::Safe { certificate, queries } = outcome.verdict else {
                 panic!("{count} threads: {:?}", outcome.verdict)
             };
-            (certificate, asked.decisions, outcome.counts, outcome.searches, outcome.refuted)
+            (certificate, queries.decisions, outcome.counts, outcome.searches, outcome.refuted)
         };
         let one = of(1);
         assert!(one.2.nodes > cubes, "{:?}: nothing is shared", one.2);

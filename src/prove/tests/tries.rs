@@ -22,20 +22,20 @@ fn queries_find_what_a_scan_finds() {
         sets.iter().enumerate().for_each(|(i, s)| trie.insert(s, i));
         let inside = |a: &Bits, b: &Bits| a.iter().zip(b).all(|(x, y)| x & !y == 0);
         for _ in 0..20 {
-            let asked = set(8);
+            let query = set(8);
             let (mut below, mut above) = (Vec::new(), Vec::new());
-            assert!(!trie.subsets(&asked, &mut |i| {
+            assert!(!trie.subsets(&query, &mut |i| {
                 below.push(i);
                 false
             }));
-            trie.supersets(&asked, &mut |i| above.push(i));
+            trie.supersets(&query, &mut |i| above.push(i));
             below.sort_unstable();
             above.sort_unstable();
             let scan = |fits: &dyn Fn(&Bits) -> bool| {
                 (0..sets.len()).filter(|i| fits(&sets[*i])).collect::<Vec<_>>()
             };
-            assert_eq!(below, scan(&|s| inside(s, &asked)), "seed {seed}");
-            assert_eq!(above, scan(&|s| inside(&asked, s)), "seed {seed}");
+            assert_eq!(below, scan(&|s| inside(s, &query)), "seed {seed}");
+            assert_eq!(above, scan(&|s| inside(&query, s)), "seed {seed}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! possible. Decisions of facts are cached for the cube, since instances share most of their facts.
 
 use super::logic::{
-    Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell,
+    Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, stages_of, members, only, recell,
 };
 use super::{ExcludedCube, Verifier};
 use std::collections::HashMap;
@@ -72,14 +72,14 @@ impl Plan {
         let mut steps = vec![Vec::new(); order.len() + 1];
         let mut staged = Vec::new();
         for (i, f) in cube.facts.iter().enumerate() {
-            if looks(f).is_empty() {
+            if stages_of(f).is_empty() {
                 let last = order.iter().rposition(|p| needed[i] & only((*p).into()) != 0);
                 steps[last.map_or(0, |l| l + 1)].push(i);
             } else {
                 staged.push(i);
             }
         }
-        let mut views: Vec<(u8, u8)> = cube.facts.iter().flat_map(looks).collect();
+        let mut views: Vec<(u8, u8)> = cube.facts.iter().flat_map(stages_of).collect();
         views.sort_unstable();
         views.dedup();
         let wanted = cube.facts.iter().filter_map(|f| match f {
@@ -135,7 +135,7 @@ impl<'a> Target<'a> {
         let joined =
             cube.facts.iter().filter(|f| matches!(f, Fact::Twins(..))).flat_map(cells).collect();
         let mut stages = vec![Vec::new(); cube.named];
-        for (p, s) in cube.facts.iter().flat_map(looks) {
+        for (p, s) in cube.facts.iter().flat_map(stages_of) {
             if !stages[usize::from(p)].contains(&s) {
                 stages[usize::from(p)].push(s);
             }

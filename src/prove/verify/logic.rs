@@ -403,7 +403,7 @@ pub fn cells(fact: &Fact) -> Vec<Cell> {
 }
 
 /// Returns the stages that a fact mentions.
-pub fn looks(fact: &Fact) -> Vec<(u8, u8)> {
+pub fn stages_of(fact: &Fact) -> Vec<(u8, u8)> {
     match fact {
         Fact::Fence(p, s) => vec![(*p, *s)],
         f => cells(f).into_iter().filter_map(|c| c.look).collect(),

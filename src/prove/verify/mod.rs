@@ -114,7 +114,7 @@ struct Verifier<'a> {
     /// The certificate's cubes, then the assumptions.
     cubes: Vec<ExcludedCube>,
     plans: Vec<Plan>,
-    asked: AtomicU64,
+    queries: AtomicU64,
     /// Limit on the number of consistency checks.
     most: u64,
     /// Number of threads.
@@ -179,7 +179,7 @@ fn prepare<'a>(
         index,
         cubes: std::mem::take(&mut certificate.cubes),
         plans: Vec::new(),
-        asked: AtomicU64::new(0),
+        queries: AtomicU64::new(0),
         most: u64::MAX,
         threads: 1,
         beyond: false,
@@ -244,33 +244,33 @@ pub fn verify_within(
 
 impl Verifier<'_> {
     fn is_spent(&self) -> bool {
-        self.asked.load(Ordering::Relaxed) > self.most
+        self.queries.load(Ordering::Relaxed) > self.most
     }
     fn verify(&self, count: usize) -> Result<QueryCounts, Refused> {
         let (verifier, system) = (self, self.system);
-        let mut asked = QueryCounts { cubes: count, ..QueryCounts::default() };
+        let mut queries = QueryCounts { cubes: count, ..QueryCounts::default() };
         if verifier.is_not_initial(&ExcludedCube { named: system.fixed as usize, facts: Vec::new() }) {
             return Err(Refused::NoInitialState);
         }
         verifier.expect_initial_state()?;
         for i in 0..count {
-            asked.initiation += 1;
+            queries.initiation += 1;
             if !verifier.is_not_initial(&verifier.cubes[i]) {
                 return Err(Refused::Initiation(i));
             }
         }
         for (i, claim) in system.unsafes.iter().enumerate() {
             for never in verifier.claim(claim) {
-                asked.safety += 1;
+                queries.safety += 1;
                 if !verifier.inside(&never, None) {
                     return Err(Refused::Safety(i));
                 }
             }
         }
-        asked.consecution = verifier.all_steps(count)?;
-        asked.decisions = verifier.asked.load(Ordering::Relaxed);
+        queries.consecution = verifier.all_steps(count)?;
+        queries.decisions = verifier.queries.load(Ordering::Relaxed);
         verifier.expect_small()?;
-        Ok(asked)
+        Ok(queries)
     }
 }
 
@@ -362,17 +362,17 @@ impl Verifier<'_> {
         let pairs = count * transitions;
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut asked = 0;
+            let mut queries = 0;
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 if at >= pairs {
-                    return Ok(asked);
+                    return Ok(queries);
                 }
                 let (cube, transition) = (at / transitions, at % transitions);
                 match self
                     .consecution(cube, transition, &mut |before| self.inside(before, Some(cube)))
                 {
-                    Ok(n) => asked += n,
+                    Ok(n) => queries += n,
                     Err(refused) => {
                         // Later pairs are irrelevant; earlier ones are still being checked.
                         next.store(pairs, Ordering::Relaxed);
@@ -391,19 +391,19 @@ impl Verifier<'_> {
                 .chain([own])
                 .collect()
         });
-        let mut asked = 0;
+        let mut queries = 0;
         let mut first: Option<(usize, Refused)> = None;
         for result in results {
             match result {
-                Ok(n) => asked += n,
+                Ok(n) => queries += n,
                 Err(found) if first.as_ref().is_none_or(|f| found.0 < f.0) => first = Some(found),
                 Err(_) => {}
             }
         }
-        first.map_or(Ok(asked), |f| Err(f.1))
+        first.map_or(Ok(queries), |f| Err(f.1))
     }
     fn contradicts(&self, named: usize, facts: &[Fact]) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.queries.fetch_add(1, Ordering::Relaxed);
         self.world(named).contradicts(facts)
     }
     /// Returns lists of distinct processes for parameters: named ones, then new ones in order; with
@@ -528,11 +528,11 @@ impl Verifier<'_> {
         &self,
         cube: usize,
         transition: usize,
-        ask: &mut dyn FnMut(&ExcludedCube) -> bool,
+        is_inside: &mut dyn FnMut(&ExcludedCube) -> bool,
     ) -> Result<usize, Refused> {
         let t = &self.system.transitions[transition];
         let never = &self.cubes[cube];
-        let mut asked = 0;
+        let mut queries = 0;
         let set: Vec<usize> = t.updates.iter().map(|u| u.symbol().index()).collect();
         if !self.plans[cube].symbols.iter().any(|s| set.contains(s)) {
             // No cell of the cube changes, and reads only add conditions.
@@ -556,14 +556,14 @@ impl Verifier<'_> {
                 overflow: &self.overflow,
             };
             for before in step.before(&facts) {
-                asked += 1;
+                queries += 1;
                 let before = ExcludedCube { named, facts: before };
-                if !ask(&before) {
+                if !is_inside(&before) {
                     return Err(Refused::Consecution { cube, transition });
                 }
             }
         }
-        Ok(asked)
+        Ok(queries)
     }
     /// Returns the facts of the cube with additional names.
     fn widened(&self, cube: &ExcludedCube, named: usize) -> Vec<Fact> {

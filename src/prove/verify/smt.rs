@@ -7,7 +7,7 @@
 //! obligation as in the verifier.
 
 use super::inclusion::{Places, ends_last, instance};
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, looks, members, only};
+use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, stages_of, members, only};
 use super::sums::Sign;
 use super::{ExcludedCube, Verifier, choices};
 use std::collections::BTreeSet;
@@ -60,9 +60,9 @@ impl Text<'_> {
                     })
                     .collect();
                 if set & only(OTHER) != 0 {
-                    let apart: Vec<String> =
+                    let distinct: Vec<String> =
                         (0..self.named).map(|p| format!("(distinct {name} p{p})")).collect();
-                    parts.push(format!("(and true {})", apart.join(" ")));
+                    parts.push(format!("(and true {})", distinct.join(" ")));
                 }
                 format!("(or false {})", parts.join(" "))
             }
@@ -194,13 +194,13 @@ impl Writer<'_> {
 /// Returns the possible maps of the stages of the inner cube to stages of the outer one, or to now,
 /// with fences where the inner has them.
 fn placements(cube: &ExcludedCube, inner: &ExcludedCube, names: &[u8]) -> Vec<Places> {
-    let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(looks).collect();
+    let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(stages_of).collect();
     let mut list: Vec<Places> = vec![Vec::new()];
-    let shares = cube.facts.iter().flat_map(looks).any(|v| v.1 == JOINT);
+    let shares = cube.facts.iter().flat_map(stages_of).any(|v| v.1 == JOINT);
     for view in &views {
         let process = names[usize::from(view.0)];
         let stages: BTreeSet<u8> =
-            cube.facts.iter().flat_map(looks).filter(|v| v.0 == process).map(|v| v.1).collect();
+            cube.facts.iter().flat_map(stages_of).filter(|v| v.0 == process).map(|v| v.1).collect();
         let mut options: Vec<Option<u8>> = stages.into_iter().map(Some).chain([None]).collect();
         if view.1 == JOINT && views.iter().any(|v| v.0 != view.0) {
             options = shares.then_some(Some(JOINT)).into_iter().chain([None]).collect();

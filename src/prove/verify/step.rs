@@ -6,7 +6,7 @@
 //! *every* division that preserves the order of stages is tried; none is dropped for being covered.
 
 use super::logic::{
-    Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell,
+    Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, stages_of, members, only, recell,
 };
 use super::sums::{LARGEST, Sign, Sum};
 use mu_cubicle::system::{self, Access, Atom, Op, Proc, System, Term, Transition, Update, Value};
@@ -247,7 +247,7 @@ impl Step<'_> {
                 .map(|f| relook(f, &|v| if v.0 == p && v.1 != JOINT { (v.0, v.1 + 1) } else { v }))
                 .collect();
         }
-        let mut views: Vec<(u8, u8)> = facts.iter().flat_map(looks).collect();
+        let mut views: Vec<(u8, u8)> = facts.iter().flat_map(stages_of).collect();
         views.sort_unstable();
         views.dedup();
         let mut found = Vec::new();

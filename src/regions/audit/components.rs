@@ -163,10 +163,10 @@ impl<'a> Embedding<'a> {
         let alike = |params: &[usize], slots: &[Slot]| {
             params.iter().zip(slots).all(|(p, s)| sort(*p) == slot_sort(*s))
         };
-        let fits = local[..size]
+        let all_match = local[..size]
             .iter()
             .all(|own| own.len() == replicas.local[0].len() && alike(own, &replicas.local[0]));
-        if !fits
+        if !all_match
             || local[size].len() > shared.len()
             || !alike(&local[size], &shared)
             || size > replicas.family.constants.len() - 2

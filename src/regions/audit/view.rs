@@ -253,8 +253,8 @@ fn only_compared(signature: &Signature, e: &Expr, var: VarId, inside: bool) -> b
     let copies = matches!(builtin, PosToNat | PosToInt | NatToInt);
     let literal = |a: &Expr| matches!(a.kind, ExprKind::Number(_));
     let adds = matches!(builtin, Add) && args.iter().any(literal);
-    let fits = if inside { copies || adds } else { compares || connects || copies };
-    fits && args.iter().all(|a| only_compared(signature, a, var, inside || compares))
+    let all_match = if inside { copies || adds } else { compares || connects || copies };
+    all_match && args.iter().all(|a| only_compared(signature, a, var, inside || compares))
 }
 
 /// True if a label equals this multi-action.

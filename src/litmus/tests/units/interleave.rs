@@ -22,9 +22,9 @@ impl Size {
     }
     /// Returns the number that the lowest bytes of a value represent.
     pub fn number(self, value: u64) -> i128 {
-        let (bits, kept) = (self.bits(), low(value, self.bits()));
-        let negative = self.signed && kept >> (bits - 1) & 1 == 1;
-        i128::from(kept) - if negative { 1 << bits } else { 0 }
+        let (bits, low_bits) = (self.bits(), low(value, self.bits()));
+        let negative = self.signed && low_bits >> (bits - 1) & 1 == 1;
+        i128::from(low_bits) - if negative { 1 << bits } else { 0 }
     }
     /// Converts a value to this type, extended to 64 bits.
     fn convert(self, value: u64) -> u64 {

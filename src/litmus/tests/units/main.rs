@@ -86,31 +86,31 @@ fn outcomes(report: &Report) -> BTreeSet<String> {
 /// search.
 fn compare_with_all(text: &str, judge: &Judge) {
     let mut test = read(text, judge);
-    let mut asked = vec![Vec::new(); test.threads.len()];
+    let mut requested = vec![Vec::new(); test.threads.len()];
     for o in &test.question.observed {
         if let Place::Register(t, r) = o.place {
-            asked[t as usize].push(r);
+            requested[t as usize].push(r);
         }
     }
     let budget = Budget::default();
     let run = |test: &mut Test, take| {
-        paths::run(&test.threads, &mut test.layout, &asked, Bounds { loops: 2 }, take, &budget)
+        paths::run(&test.threads, &mut test.layout, &requested, Bounds { loops: 2 }, take, &budget)
             .unwrap()
     };
     let runs = run(&mut test, Reads::Coherent);
     let (found, _) = candidates::search(&test, &runs, judge, &budget).unwrap();
     let runs = run(&mut test, Reads::All);
     let mut all = BTreeSet::new();
-    let mut met = 0;
+    let mut visited = 0;
     candidates::search_all(&test, &runs, judge, &budget, &mut |m| {
-        met += 1;
+        visited += 1;
         if m.allowed {
             all.insert(m.outcome.to_vec());
         }
-        met > 200_000
+        visited > 200_000
     })
     .unwrap();
-    if met <= 200_000 {
+    if visited <= 200_000 {
         assert_eq!(found.outcomes, all, "{text}");
     }
 }

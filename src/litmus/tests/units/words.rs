@@ -189,8 +189,8 @@ fn registers_are_those_of_a_naive_interpreter() {
             };
             code.push(line);
             // 32-bit writes clear the upper half, narrower ones preserve it.
-            let kept = if bits >= 32 { 0 } else { held[r] & !((1i128 << bits) - 1) };
-            held[r] = kept | cut(new, bits);
+            let preserved = if bits >= 32 { 0 } else { held[r] & !((1i128 << bits) - 1) };
+            held[r] = preserved | cut(new, bits);
         }
         let wanted: Vec<String> = ["rax", "rbx", "rcx"]
             .iter()

@@ -176,10 +176,10 @@ fn allows(line: &Line, case: &Case, valuation: &[i64]) -> bool {
 
 /// Returns whether all tests have the outcomes of the case's representative valuation.
 fn answers_alike(line: &Line, case: &Case, valuation: &[i64]) -> bool {
-    line.tests.iter().all(|asked| {
-        let (here, there) = (asked.test.of(valuation), asked.test.of(&case.valuation));
-        (!asked.less || here.is_lt() == there.is_lt())
-            && (!asked.greater || here.is_gt() == there.is_gt())
+    line.tests.iter().all(|required| {
+        let (here, there) = (required.test.of(valuation), required.test.of(&case.valuation));
+        (!required.less || here.is_lt() == there.is_lt())
+            && (!required.greater || here.is_gt() == there.is_gt())
     })
 }
 
