@@ -1,8 +1,8 @@
 //! Uses of numbers in a formula: predicates on numbers of labels, and comparisons of constants.
 //!
 //! Input: a formula in the form of [`crate::rewrite`], and the terms of its variables. Output:
-//! [`Predicate`]s of numbers in labels, and tests ([`Distinction`]) of constants. Any other use of a
-//! number of a label (a comparison of two of them, a mapping) is rejected with its position,
+//! [`Predicate`]s of numbers in labels, and tests ([`Distinction`]) of constants. Any other use of
+//! a number of a label (a comparison of two of them, a mapping) is rejected with its position,
 //! because abstract labels determine a number only up to the predicates. Numbers in parameters of
 //! fixed points come from constants alone, since no quantifier over labels' numbers extends beyond
 //! its action formula. Mappings may compare them, so the orders of all these constants are tested.

@@ -7,17 +7,18 @@
 //! If it is false in one, nothing follows, because the abstract model may have steps that no
 //! instance has. docs/unbounded.md contains the proof, with the literature.
 //!
-//! Pipeline: [`overloads`] rejects names with a meaning that depends on a value; [`symbolic_constants`] converts
-//! the constants to parameters of the process; [`flow`] finds the numbers that flow together with
-//! them, and checks that these are only copied, compared and increased by literals; [`rewrite`] and
-//! [`formula_constants`] find the numbers that the formula distinguishes; [`cuts`] cuts the number line there;
-//! [`sample`] finds enough concrete numbers for each query, or [`separation`] fewer if possible;
-//! [`abstraction`] unites the concrete answers, and tests that they are enough; [`measure`] finds
-//! steps that no run takes infinitely often. For sorts with any number of constants, [`sizes`]
-//! finds the constants that a formula distinguishes, and [`merged_constants`] merges the others. If each such
-//! constant has components, [`replicas`] finds them, [`thread_modular`] tracks some of them and represents
-//! the rest by the local states of [`local_states`], with [`words`] for lists; [`termination`] proves that all
-//! runs terminate. The abstractions can be stacked ([`base`]).
+//! Pipeline: [`overloads`] rejects names with a meaning that depends on a value;
+//! [`symbolic_constants`] converts the constants to parameters of the process; [`flow`] finds the
+//! numbers that flow together with them, and checks that these are only copied, compared and
+//! increased by literals; [`rewrite`] and [`formula_constants`] find the numbers that the formula
+//! distinguishes; [`cuts`] cuts the number line there; [`sample`] finds enough concrete numbers for
+//! each query, or [`separation`] fewer if possible; [`abstraction`] unites the concrete answers,
+//! and tests that they are enough; [`measure`] finds steps that no run takes infinitely often. For
+//! sorts with any number of constants, [`sizes`] finds the constants that a formula distinguishes,
+//! and [`merged_constants`] merges the others. If each such constant has components, [`replicas`]
+//! finds them, [`thread_modular`] tracks some of them and represents the rest by the local states
+//! of [`local_states`], with [`words`] for lists; [`termination`] proves that all runs terminate.
+//! The abstractions can be stacked ([`base`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;

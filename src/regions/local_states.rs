@@ -2,11 +2,11 @@
 //!
 //! Input: a model with enough components ([`crate::replicas`]). Output: a set of local states that
 //! contains the initial one and is closed under the steps of the abstraction without tracked
-//! identities ([`crate::ThreadModularAbstraction`]), in which all participants have local states of the set. By
-//! induction over runs, each component of each instance is always in one of them. This also holds
-//! with tracked identities, since these are untracked in that abstraction. Cost: the shared states
-//! times the groups, in rounds up to the fixed point. The computation respects the limits of the
-//! run, and gives up above [`MAX_STATES`] states.
+//! identities ([`crate::ThreadModularAbstraction`]), in which all participants have local states of
+//! the set. By induction over runs, each component of each instance is always in one of them. This
+//! also holds with tracked identities, since these are untracked in that abstraction. Cost: the
+//! shared states times the groups, in rounds up to the fixed point. The computation respects the
+//! limits of the run, and gives up above [`MAX_STATES`] states.
 
 use crate::base::AbstractableModel;
 use crate::thread_modular::{AbstractStep, ThreadModularAbstraction, LocalState, Evaluator, choices};

@@ -1,9 +1,10 @@
 //! Replicated components: one or several for each constant of a sort of any size.
 //!
-//! Input: a compiled process with [`SIZE`] such constants that have components and [`EXTRA_CONSTANTS`] that
-//! have none ([`crate::constant_counts`]), the specification, the process for one more constant. Output:
-//! [`Replicas`]: the owner of each slot and summand, the number of identities that participate in
-//! one step, and the operations of steps on lists of identities ([`crate::words`]).
+//! Input: a compiled process with [`SIZE`] such constants that have components and
+//! [`EXTRA_CONSTANTS`] that have none ([`crate::constant_counts`]), the specification, the process
+//! for one more constant. Output: [`Replicas`]: the owner of each slot and summand, the number of
+//! identities that participate in one step, and the operations of steps on lists of identities
+//! ([`crate::words`]).
 //!
 //! The following is checked, and violations are reported with their position. Components of
 //! different identities are the same except for the identity, and the process is invariant under

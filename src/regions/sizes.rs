@@ -6,8 +6,8 @@
 //! the constants: none is named, none is ordered, no quantifier, set or function of the data ranges
 //! over them except arrays and sums; and [`Assigned`] formulas, one for each partition of the
 //! variables that the formula quantifies over, each with the number of constants that it
-//! distinguishes. [`crate::MergedConstants`] then has a step if some size has one. The formula may compare
-//! constants in labels only with those.
+//! distinguishes. [`crate::MergedConstants`] then has a step if some size has one. The formula may
+//! compare constants in labels only with those.
 //!
 //! Correctness for all sizes: a renaming of constants commutes with evaluation, since nothing names
 //! or orders them. An evaluation depends only on the constants that it reads and sums over, for

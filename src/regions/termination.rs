@@ -1,19 +1,19 @@
 //! Termination proof for every instance with any number of components.
 //!
 //! Input: a model with enough components ([`crate::replicas`]). Output: the steps of the
-//! abstraction without tracked identities ([`crate::local_states`]) that a run may take infinitely often
-//! ([`TerminationResult`]). If there are none, each run of each instance terminates. Rules remove steps until
-//! nothing changes: steps that leave a strongly connected component of the states of the shared
-//! data, or of the local states; steps that increase a counter below a bound if it is never
-//! decreased within such a component; steps that remove letters from a list if, within such a
-//! component, it only loses letters. Invariant: in each infinite run of each instance, all but
-//! finitely many steps are images of remaining steps. docs/unbounded.md contains the proof of each
-//! rule. The method follows size-change and lexicographic ranking arguments, with strongly
-//! connected components for the finite part (Lee, Jones, Ben-Amram 2001).
+//! abstraction without tracked identities ([`crate::local_states`]) that a run may take infinitely
+//! often ([`TerminationResult`]). If there are none, each run of each instance terminates. Rules
+//! remove steps until nothing changes: steps that leave a strongly connected component of the
+//! states of the shared data, or of the local states; steps that increase a counter below a bound
+//! if it is never decreased within such a component; steps that remove letters from a list if,
+//! within such a component, it only loses letters. Invariant: in each infinite run of each
+//! instance, all but finitely many steps are images of remaining steps. docs/unbounded.md contains
+//! the proof of each rule. The method follows size-change and lexicographic ranking arguments, with
+//! strongly connected components for the finite part (Lee, Jones, Ben-Amram 2001).
 //!
 //! A step is stored as a product: the states of the shared data in which it is enabled, and for
-//! each untracked participant its possible local states. Cost: the steps of [`crate::local_states`], then
-//! rounds linear in the pairs of states of each factor.
+//! each untracked participant its possible local states. Cost: the steps of
+//! [`crate::local_states`], then rounds linear in the pairs of states of each factor.
 
 use crate::base::AbstractableModel;
 use crate::thread_modular::{AbstractStep, ThreadModularAbstraction};

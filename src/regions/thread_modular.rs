@@ -2,15 +2,15 @@
 //! tracked; of the untracked ones only the set of local states is known.
 //!
 //! Input: a model with enough components ([`crate::replicas`]), the tracked identities in the order
-//! of the list of all identities, the local states of untracked components ([`crate::local_states`]).
-//! Output: a model with states that contain the shared data and the components of the tracked
-//! identities, with one constant for all untracked ones. A list of identities is a word with blocks
-//! of untracked identities ([`crate::words`]). A step with untracked participants is evaluated for
-//! each of their local states, for each partition of the untracked identities that it reads, and
-//! for blocks of each relevant length; the answers are abstracted and united (existential
-//! abstraction; thread-modular as in Flanagan, Qadeer 2003). Each choice is evaluated again with
-//! other constants and longer blocks. If the answers differ, the analysis is wrong, and the search
-//! ends with an error.
+//! of the list of all identities, the local states of untracked components
+//! ([`crate::local_states`]). Output: a model with states that contain the shared data and the
+//! components of the tracked identities, with one constant for all untracked ones. A list of
+//! identities is a word with blocks of untracked identities ([`crate::words`]). A step with
+//! untracked participants is evaluated for each of their local states, for each partition of the
+//! untracked identities that it reads, and for blocks of each relevant length; the answers are
+//! abstracted and united (existential abstraction; thread-modular as in Flanagan, Qadeer 2003).
+//! Each choice is evaluated again with other constants and longer blocks. If the answers differ,
+//! the analysis is wrong, and the search ends with an error.
 //!
 //! Cost: local states times partitions times words for each query; engines cache the answers.
 

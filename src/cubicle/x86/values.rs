@@ -4,9 +4,9 @@
 //! registers and flags, for each variable the values that are ever stored. Words have 32 bits and
 //! wrap; a word is represented by its signed value. All threads run one code, so memory has one set
 //! of values for each variable, independent of thread and time; registers have one at each
-//! instruction. A set of more than [`MAX_VALUES`] values becomes a range, and a growing range is widened
-//! to the bounds of a word, so that the fixed point is reached after few rounds. Cost: rounds times
-//! instructions times pairs of values of two operands.
+//! instruction. A set of more than [`MAX_VALUES`] values becomes a range, and a growing range is
+//! widened to the bounds of a word, so that the fixed point is reached after few rounds. Cost:
+//! rounds times instructions times pairs of values of two operands.
 
 use super::Options;
 use mu_program::expr::{BinOp, Width};

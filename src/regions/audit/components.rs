@@ -1,13 +1,13 @@
 //! Audit of the thread-modular abstraction by sampling: concrete instances with few components, and
 //! with more than the abstraction tracks.
 //!
-//! Input: the abstract model of a case ([`ThreadModularAbstraction`]), the local states of untracked components, the
-//! linear process of an instance with its components expanded. Output: the number of sampled
-//! states; an internal error if an instance has a step that the abstract model lacks. A concrete
-//! state is a state of a random run, or is drawn as follows: a reachable abstract state, a random
-//! local state for each untracked component, random identities for the constant that represents all
-//! untracked ones, random letters of lists. The audit requires of each step of the direct semantics
-//! ([`super::steps`]):
+//! Input: the abstract model of a case ([`ThreadModularAbstraction`]), the local states of
+//! untracked components, the linear process of an instance with its components expanded. Output:
+//! the number of sampled states; an internal error if an instance has a step that the abstract
+//! model lacks. A concrete state is a state of a random run, or is drawn as follows: a reachable
+//! abstract state, a random local state for each untracked component, random identities for the
+//! constant that represents all untracked ones, random letters of lists. The audit requires of each
+//! step of the direct semantics ([`super::steps`]):
 //!
 //! - the shared data and the tracked components are covered by a step of the abstract state, under
 //!   a label that the formula cannot distinguish,

@@ -1,7 +1,8 @@
-//! Tests of components of any number with richer models than [`crate::thread_modular`]: two components for
-//! each identity, identities in messages, bags and lists of messages, several actions in one step,
-//! steps of three components, renamed and hidden actions; formulas with fixed points over
-//! identities, and quantifiers in many places. A proved formula must hold for each tested number.
+//! Tests of components of any number with richer models than [`crate::thread_modular`]: two
+//! components for each identity, identities in messages, bags and lists of messages, several
+//! actions in one step, steps of three components, renamed and hidden actions; formulas with fixed
+//! points over identities, and quantifiers in many places. A proved formula must hold for each
+//! tested number.
 
 use crate::thread_modular::{concrete, proved};
 use mu_base::random::Random;
