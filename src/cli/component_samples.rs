@@ -16,9 +16,11 @@ use mu_base::{Diagnostic, Stage};
 use mu_process::linearise;
 use mu_regions::audit::AuditRequest;
 use mu_regions::constant_counts;
-use mu_regions::thread_modular::LocalState;
 use mu_regions::sizes::SIZE;
-use mu_regions::{Audit, Case, Components, ThreadModularAbstraction, Family, Instance, Study, audit_components};
+use mu_regions::thread_modular::LocalState;
+use mu_regions::{
+    Audit, Case, Components, Family, Instance, Study, ThreadModularAbstraction, audit_components,
+};
 use mu_syntax::template;
 use std::time::Duration;
 
@@ -71,7 +73,7 @@ impl ComponentText {
         };
         let names = constant_counts::constants(size, &tree, &above).map_err(depends)?.names;
         let spec = mu_process::typecheck::check_specification(&tree)?;
-        let process = session.linearise(&spec, &linearise::Options::unbounded_specification())?;
+        let process = session.linearise(&spec, &linearise::Options::of_any_number())?;
         Ok(Instance { process, names })
     }
 }

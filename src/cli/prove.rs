@@ -20,7 +20,7 @@ use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
 use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
 use mu_prove::verify::{QueryCounts, Refused, memory_of, obligations};
-use mu_prove::{Options, Outcome, Verdict, UnknownReason};
+use mu_prove::{Options, Outcome, UnknownReason, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;

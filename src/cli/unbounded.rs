@@ -37,12 +37,13 @@ use mu_process::linear::{LinearProcess, ParamRole};
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
 use mu_regions::constant_counts::{self, ConstantCount};
-use mu_regions::thread_modular::LocalState;
 use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
 use mu_regions::sizes::SIZE;
+use mu_regions::thread_modular::LocalState;
 use mu_regions::{
-    AbstractableModel, ThreadModularAbstraction, SymbolicConstants, TerminationResult, Family, Least, Levels, Measure, MergedConstants, Replicas, Study,
-    prove_termination, least, measures, overloaded, with_parameters,
+    AbstractableModel, Family, Least, Levels, Measure, MergedConstants, Replicas, Study,
+    SymbolicConstants, TerminationResult, ThreadModularAbstraction, least, measures, overloaded,
+    prove_termination, with_parameters,
 };
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
@@ -206,7 +207,7 @@ pub(super) fn run(
     if args.game.is_some() {
         return excludes("`--game`");
     }
-    if args.count != Counting::MergedConstants {
+    if args.count != Counting::Merged {
         return excludes("`--count`");
     }
     if args.checkpoints.folder().is_some() {
@@ -437,11 +438,13 @@ impl Linear {
         constants: &[(String, String)],
         crowd: Option<&ConstantCount>,
     ) -> Result<Self, Diagnostic> {
-        let larger = crowd.map(|counted| constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS));
+        let larger = crowd.map(|counted| {
+            constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS)
+        });
         let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
         let spec = mu_process::typecheck::check_specification(tree)?;
         let options = if crowd.is_some() {
-            linearise::Options::unbounded_specification()
+            linearise::Options::of_any_number()
         } else {
             linearise::Options::of_any_size()
         };
@@ -767,9 +770,8 @@ fn runs_end(
             let regions = study.model(case)?;
             let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
             let found = merged(&regions, &families, &mut |base| match &model.replicas {
-                Some(replicas) => {
-                    prove_termination(base, replicas, &model.defined.rigid).map(|found| steps.with(found))
-                }
+                Some(replicas) => prove_termination(base, replicas, &model.defined.rigid)
+                    .map(|found| steps.with(found)),
                 None => {
                     let options = session.explore_options(base, &args.without);
                     // Symmetries may not preserve which transitions count.

@@ -438,8 +438,10 @@ impl Interface {
     /// affect a history.
     pub fn ends(&self) -> Vec<String> {
         let is_end = |l: &Label| {
-            let ends_numbered = |o: &Operation| o.begin.is_some() && o.end == *l && l.has(&Role::Number);
-            self.operations.iter().any(ends_numbered) && !l.roles.iter().any(|r| matches!(r, Role::Text(_)))
+            let ends_numbered =
+                |o: &Operation| o.begin.is_some() && o.end == *l && l.has(&Role::Number);
+            self.operations.iter().any(ends_numbered)
+                && !l.roles.iter().any(|r| matches!(r, Role::Text(_)))
         };
         let only = |l: &Label| self.labels().filter(|m| m.action == l.action).all(is_end);
         self.operations

@@ -121,7 +121,10 @@ impl Scope<'_, '_> {
                 };
                 refuse(
                     name.place.0,
-                    format!("`{}` is not a process, expected a process variable: {known}", name.text),
+                    format!(
+                        "`{}` is not a process, expected a process variable: {known}",
+                        name.text
+                    ),
                 )
             }
         }
@@ -179,7 +182,10 @@ impl Scope<'_, '_> {
         match (self.reader, named) {
             (Reader::Memory, Some(_)) => refuse(
                 name.place.0,
-                format!("initially all processes read the same value, expected `{}` alone", name.text),
+                format!(
+                    "initially all processes read the same value, expected `{}` alone",
+                    name.text
+                ),
             ),
             (Reader::Memory, None) => Ok(None),
             (Reader::Named, named) => Ok(named),

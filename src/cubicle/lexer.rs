@@ -123,8 +123,6 @@ fn token(text: &str) -> Result<(Tok, usize), String> {
     }
     match SIGNS.iter().find(|s| text.starts_with(**s)) {
         Some(s) => Ok((Tok::Sign(s), s.len())),
-        None => {
-            Err(format!("unexpected character `{}`", text.chars().next().unwrap_or(' ')))
-        }
+        None => Err(format!("unexpected character `{}`", text.chars().next().unwrap_or(' '))),
     }
 }

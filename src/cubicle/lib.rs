@@ -26,7 +26,7 @@ pub mod value;
 pub mod x86;
 
 pub use check::check;
-pub use formula::MOST_CUBES;
+pub use formula::MAX_CUBES;
 pub use names::names;
 pub use parse::parse;
 pub use system::System;

@@ -19,7 +19,7 @@
 
 use crate::ground::{
     Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout,
-    choices, holds, for_each_read_cell, sort,
+    choices, for_each_read_cell, holds, sort,
 };
 use crate::system::{Claim, Op, SymbolId, System, TypeId};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
@@ -349,9 +349,7 @@ impl<'s> Machine<'s> {
             .iter()
             .find(|t| t.updates.iter().any(|u| u.symbol() == id && u.stores_any()));
         let message = match stored {
-            None => format!(
-                "`{name}` is read before it has a value, expected a value in `init`"
-            ),
+            None => format!("`{name}` is read before it has a value, expected a value in `init`"),
             Some(t) => format!(
                 "`{name}` is read before it has a value: `init` does not determine it, or `{}` has stored any number (`{} := .`)",
                 t.name, symbol.name
@@ -396,8 +394,11 @@ impl<'s> Machine<'s> {
         }
     }
     fn sum(&self, state: &[u32], sum: &GroundSum) -> Evaluated<u32> {
-        let codes =
-            sum.terms.iter().map(|(_, c)| self.determined(state, *c)).collect::<Evaluated<Vec<_>>>()?;
+        let codes = sum
+            .terms
+            .iter()
+            .map(|(_, c)| self.determined(state, *c))
+            .collect::<Evaluated<Vec<_>>>()?;
         if let Some((constant, terms)) = &sum.small {
             // Factors and values are below 2^28, so products are below 2^56, and a hundred of them
             // do not overflow.
@@ -547,7 +548,9 @@ impl<'s> Machine<'s> {
                 None if buffered => vec![NOTHING],
                 None => continue,
                 Some(Stored::Code(code)) => vec![code],
-                Some(Stored::Any) if eager || buffered || self.assumed_cells.contains(&update.slot) => {
+                Some(Stored::Any)
+                    if eager || buffered || self.assumed_cells.contains(&update.slot) =>
+                {
                     self.domain(update.slot).unwrap_or_else(|| vec![ANY])
                 }
                 Some(Stored::Any) => vec![ANY],

@@ -15,7 +15,8 @@
 //! `Machine::fire` for each query that the engine has not cached.
 
 use crate::ground::{
-    Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, for_each_read_cell, sort, term_cells,
+    Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, for_each_read_cell, sort,
+    term_cells,
 };
 use crate::machine::{Machine, Memory, Need};
 use crate::system::{Atom, Kind, Op, Proc, System, Term, TypeId};

@@ -102,7 +102,9 @@ impl Walk<'_> {
                 let cells = if indices.is_empty() { "" } else { ", a cell for each process" };
                 self.out.bindings[of].note = match declared {
                     Declared::Constant => "a constant value".to_string(),
-                    Declared::Plain => format!("a variable that all processes read directly{cells}"),
+                    Declared::Plain => {
+                        format!("a variable that all processes read directly{cells}")
+                    }
                     Declared::Weak => format!(
                         "a variable in memory: writes wait in a buffer of their process{cells}"
                     ),

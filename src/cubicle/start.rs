@@ -188,7 +188,7 @@ impl Search<'_, '_> {
             None => {
                 let wanted = |s: &u32| {
                     state[*s as usize] == ANY
-                        && (self.eager || machine.spoken_of.contains(s))
+                        && (self.eager || machine.assumed_cells.contains(s))
                         && machine.domain(*s).is_some()
                 };
                 (0..machine.layout.cells).find(wanted)

@@ -296,7 +296,9 @@ impl<'a> Search<'a, '_> {
             .map(|t| self.all_written[t + 1..].iter().fold(0, |m, k| m | k))
             .collect();
         let sofar = (0, self.init);
-        if !for_each_fitting(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |_| Ok(true))? {
+        if !for_each_fitting(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |_| {
+            Ok(true)
+        })? {
             return Ok(());
         }
         let joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>())?;

@@ -646,14 +646,16 @@ impl Runner<'_> {
         let (expected, picked) = (decides(&s.sources), decides(&s.picks));
         if outcome != Outcome::Unwritten {
             let from_loaded = outcome == Outcome::Back || value.sources(&mut |_| ());
-            let mut data = if outcome == Outcome::Back { Data::default() } else { Data::of(value, &s) };
+            let mut data =
+                if outcome == Outcome::Back { Data::default() } else { Data::of(value, &s) };
             data.within =
                 [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
             match flow {
                 Flow::Plain => data.sources |= expected,
                 Flow::Pick => data.picks |= picked,
             }
-            let new = if outcome == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
+            let new =
+                if outcome == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
             s.index += 1;
             let second = s.shape.events.len() as u32;
             self.write(&mut s, access, new, data, *write, here);

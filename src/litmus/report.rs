@@ -200,7 +200,8 @@ pub fn deciding(
     let (mut found, stop) = best_of(&mut test, judge, bounds, reads(judge), budget)?;
     if judge.coherent && stop == Stop::Complete && found.as_ref().is_none_or(|d| !d.allowed) {
         // A forbidden execution may be incoherent, and there may be too many incoherent ones.
-        let (other, _) = best_of(&mut test, judge, bounds, Reads::AllWithin(INCOHERENT_STEPS), budget)?;
+        let (other, _) =
+            best_of(&mut test, judge, bounds, Reads::AllWithin(INCOHERENT_STEPS), budget)?;
         if let Some(other) = other
             && found.as_ref().is_none_or(|d| length(&other) < length(d))
         {
@@ -261,7 +262,11 @@ fn length(d: &DecidingExecution) -> usize {
     d.failure.as_ref().map_or(0, |f| f.events.len().max(1))
 }
 
-fn drawn(test: &Test, judge: &Judge, candidate: &CandidateExecution<'_>) -> Result<DecidingExecution, Diagnostic> {
+fn drawn(
+    test: &Test,
+    judge: &Judge,
+    candidate: &CandidateExecution<'_>,
+) -> Result<DecidingExecution, Diagnostic> {
     let Execution { skeleton, rf, co } = candidate.execution;
     let mut session = Session::new(&judge.model);
     let mut run = session.on(skeleton)?;

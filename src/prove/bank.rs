@@ -12,10 +12,10 @@
 
 use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
-use crate::instance::{Instance, Prepared, State};
-use crate::rules::Rules;
-use crate::parallel;
 use crate::initial::arranged;
+use crate::instance::{Instance, Prepared, State};
+use crate::parallel;
+use crate::rules::Rules;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 

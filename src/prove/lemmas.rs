@@ -18,11 +18,11 @@
 use crate::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
 use crate::cube::Cube;
 use crate::image::{bindings, pre_image};
+use crate::initial::{assumptions, claims, initial};
 use crate::oracle::Instances;
 use crate::rules::Rules;
 use crate::search::{MAX_OPEN, STEPS_OF_WORK};
 use crate::simplex::Relation;
-use crate::initial::{assumptions, claims, initial};
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::Budget;
 
@@ -78,8 +78,7 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
     let terms = terms(signature);
     let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
     let processes = signature.fixed + 2;
-    if terms.len() < 2 || terms.len() > MAX_TERMS || signature.most.is_some_and(|m| m < processes)
-    {
+    if terms.len() < 2 || terms.len() > MAX_TERMS || signature.most.is_some_and(|m| m < processes) {
         return Vec::new();
     }
     let mut found: Vec<Cube> = Vec::new();

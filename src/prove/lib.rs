@@ -34,5 +34,5 @@ pub mod audit;
 pub mod prover;
 
 pub use audit::{Audit, audit};
-pub use prover::{Options, Outcome, Verdict, UnknownReason, prove};
+pub use prover::{Options, Outcome, UnknownReason, Verdict, prove};
 pub use verify::verify;

@@ -7,11 +7,11 @@
 
 use crate::atom::{Atom, Cell, Linear, Literal, NONE, Sort};
 use crate::decide::Decider;
+use crate::initial::initial;
 use crate::names::steps;
 use crate::rules::Rules;
 use crate::search::Node;
 use crate::simplex::{Answer, Relation};
-use crate::initial::initial;
 use mu_cubicle::system::{self, Init, Sum, SymbolId, System, Term, TypeId, Update};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -51,8 +51,10 @@ impl Numbers {
         let half = BigRational::new(1.into(), 2.into());
         let real = system.symbols.iter().any(|s| s.sort == TypeId::REAL);
         for n in constants {
-            let neighbours = [n.clone() - BigRational::one(), n.clone(), n.clone() + BigRational::one()];
-            neighbours.into_iter()
+            let neighbours =
+                [n.clone() - BigRational::one(), n.clone(), n.clone() + BigRational::one()];
+            neighbours
+                .into_iter()
                 .chain(real.then(|| n + &half))
                 .for_each(|n| found.add(n, MAX_OF_FILE));
         }

@@ -11,11 +11,11 @@ use crate::atom::Atom;
 use crate::bank::Bank;
 use crate::cube::{Cube, Mix};
 use crate::derive::{comparisons, derived, loosened, numbers};
+use crate::initial::assumptions;
 use crate::names::{NamedPath, steps};
+use crate::parallel::{self, Portions, Threads};
 use crate::rules::Rules;
 use crate::search::{Node, Oracle};
-use crate::parallel::{self, Portions, Threads};
-use crate::initial::assumptions;
 use crate::subsume::{Pattern, Target};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -117,7 +117,8 @@ impl<'a> Instances<'a> {
         let mut spent = 0;
         let judges = |b: &&Bank<'_>| b.instance.processes >= cube.processes;
         let judged = self.banks.iter().any(|b| b.explored && judges(&b));
-        let contains_state = self.banks.iter().filter(judges).any(|b| b.meets(signature, cube, &mut spent));
+        let contains_state =
+            self.banks.iter().filter(judges).any(|b| b.meets(signature, cube, &mut spent));
         let plausible = judged && !contains_state && {
             let pattern = Pattern::new(signature, cube.clone());
             !self.refuted.iter().any(|r| Target::new(signature, r).is_covered_by(&pattern))
@@ -152,11 +153,14 @@ impl<'a> Instances<'a> {
         let known = |cube: &Cube, query_result: &Option<(bool, u64)>| {
             query_result.map_or_else(|| self.known[cube], |t| t.0)
         };
-        let query = |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.plausibility(&rest[i]));
+        let query =
+            |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.plausibility(&rest[i]));
         // Up to the first plausible one: the costs of queries that one thread would not make are
         // dropped.
         let query_result =
-            self.portions.until(rest.len(), PART_OF_CUBES, query, |i, query_result| known(&rest[i], query_result));
+            self.portions.until(rest.len(), PART_OF_CUBES, query, |i, query_result| {
+                known(&rest[i], query_result)
+            });
         let found = query_result
             .last()
             .is_some_and(|last| known(&rest[query_result.len() - 1], last))
@@ -189,7 +193,8 @@ impl Instances<'_> {
             if size == 3 && own > MAX_ATOMS_FOR_TRIPLES {
                 break;
             }
-            let count = if size == 3 { atoms.len().min(MAX_ATOMS_FOR_TRIPLES) } else { atoms.len() };
+            let count =
+                if size == 3 { atoms.len().min(MAX_ATOMS_FOR_TRIPLES) } else { atoms.len() };
             let mut list: Vec<Cube> = Vec::new();
             for subset in subsets(count, size) {
                 let chosen: Vec<Atom> = subset.iter().map(|i| atoms[*i].clone()).collect();

@@ -11,15 +11,15 @@ use crate::audit::Audit;
 use crate::certificate;
 use crate::cube::Cube;
 use crate::image::Trouble;
+use crate::initial::{Existence, existence, initial};
 use crate::lemmas::lemmas;
 use crate::numbers::Numbers;
 use crate::oracle::Instances;
+use crate::parallel::Threads;
 use crate::premises::Refusal;
-use crate::replay::{Run, ReplayFailure, bare_machine, machine, replay, states_of};
+use crate::replay::{ReplayFailure, Run, bare_machine, machine, replay, states_of};
 use crate::rules::{Memory, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
-use crate::parallel::Threads;
-use crate::initial::{Existence, existence, initial};
 use crate::verify::{QueryCounts, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
@@ -198,18 +198,20 @@ struct Prover<'a> {
 /// Proves or refutes that the system is safe.
 pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let nothing =
-        |why: UnknownReason, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| Outcome {
-            verdict: verdict.unwrap_or(Verdict::Unknown(why)),
-            counts: Counts::default(),
-            searches: 0,
-            refuted: 0,
-            repeated: 0,
-            assumed: system.invariants.len(),
-            empty_from: None,
-            stuck: None,
-            searched,
-            verification: Duration::ZERO,
-            audit: None,
+        |why: UnknownReason, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| {
+            Outcome {
+                verdict: verdict.unwrap_or(Verdict::Unknown(why)),
+                counts: Counts::default(),
+                searches: 0,
+                refuted: 0,
+                repeated: 0,
+                assumed: system.invariants.len(),
+                empty_from: None,
+                stuck: None,
+                searched,
+                verification: Duration::ZERO,
+                audit: None,
+            }
         };
     let least = system.fixed.max(1) as usize;
     let rules = match translate(system, options.memory) {
@@ -310,7 +312,9 @@ impl<'a> Prover<'a> {
                     Ok(verdict) => return verdict,
                     Err(UnknownReason::Stopped(Stop::States)) if self.work != Some(0) => {}
                     // Approximations have the same cases.
-                    Err(UnknownReason::Trouble(t)) if self.options.approximate && t != Trouble::Cases => {
+                    Err(UnknownReason::Trouble(t))
+                        if self.options.approximate && t != Trouble::Cases =>
+                    {
                         trouble = Some(UnknownReason::Trouble(t))
                     }
                     Err(why) => break why,
@@ -322,7 +326,9 @@ impl<'a> Prover<'a> {
             if self.options.approximate {
                 match self.approximate(turn) {
                     Ok(verdict) => return verdict,
-                    Err(UnknownReason::Stopped(s @ (Stop::Time | Stop::Memory | Stop::Interrupted))) => {
+                    Err(UnknownReason::Stopped(
+                        s @ (Stop::Time | Stop::Memory | Stop::Interrupted),
+                    )) => {
                         break UnknownReason::Stopped(s);
                     }
                     Err(why) if self.work == Some(0) => break why,
@@ -470,7 +476,11 @@ impl<'a> Prover<'a> {
                     })
                     .collect();
                 let text = format!("{reason} (steps: {})", steps.join(", "));
-                Err(if numbers { UnknownReason::Numbers(text) } else { UnknownReason::Spurious(text) })
+                Err(if numbers {
+                    UnknownReason::Numbers(text)
+                } else {
+                    UnknownReason::Spurious(text)
+                })
             }
         }
     }

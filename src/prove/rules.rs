@@ -9,9 +9,9 @@ use crate::atom::{
     Atom, Cell, JOINT, Linear, Literal, MAX_PROCESSES, Point, Signature, Sort, TooLarge,
 };
 use crate::cube::Cube;
+use crate::initial::initial;
 use crate::premises::{Premises, Refusal, premises};
 use crate::simplex::Relation;
-use crate::initial::initial;
 use mu_base::source::Place;
 use mu_cubicle::system::{self, Kind, Op, Proc, System, Term, TypeId, Update};
 use num_traits::{One, ToPrimitive};

@@ -26,9 +26,9 @@
 
 use crate::cube::Cube;
 use crate::image::{Binding, Trouble, bindings, pre_image};
-use crate::rules::Rules;
-use crate::parallel::{Portions, Threads};
 use crate::initial::{assumptions, claims, initial};
+use crate::parallel::{Portions, Threads};
+use crate::rules::Rules;
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
@@ -213,7 +213,8 @@ impl<'a> Search<'a> {
             }
             self.index.settle();
             self.removed = 0;
-            let mut expansions = self.portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
+            let mut expansions =
+                self.portions.map(batch.len(), 1, |i| self.look(&batch[i])).into_iter();
             batch.reverse();
             while let Some(next) = batch.pop() {
                 let taken = if self.nodes.len() > self.most {
@@ -264,8 +265,12 @@ impl<'a> Search<'a> {
         let mut target = Target::new(signature, &next.cube);
         let superseded = self.index.cover(&mut target, own).is_some()
             || self.index.covered(&mut target, own, MAX_OPEN);
-        let mut look =
-            ExpansionData { superseded, spent: target.spent, covers: Vec::new(), steps: Vec::new() };
+        let mut look = ExpansionData {
+            superseded,
+            spent: target.spent,
+            covers: Vec::new(),
+            steps: Vec::new(),
+        };
         if superseded {
             return Some(Ok(look));
         }

@@ -12,11 +12,11 @@
 //! Cost: one evaluation per sample for each query. There are few queries, because engines cache the
 //! answers.
 
-use crate::separation::Capacities;
 use crate::base::delegate_to_inner;
 use crate::cuts::{Case, Grain, Line};
 use crate::numbers::{Layout, Layouts, has_bag};
 use crate::sample::{Sample, SampleRequest, samples};
+use crate::separation::Capacities;
 use ahash::AHashMap;
 use mu_base::ids::{ActId, LabelId, OpId, VarId};
 use mu_base::{Diagnostic, Stage};
@@ -110,7 +110,8 @@ impl<'a> Regions<'a> {
             reads.sort_unstable();
             reads.dedup();
             let own = &facts.groups[groups.len()];
-            let plain = !own.uses_symbolic && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
+            let plain =
+                !own.uses_symbolic && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
             let reads_base =
                 |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Parameter(_));
             order_only.push(plain && here.is_empty() && !reads.iter().any(reads_base));
@@ -123,8 +124,17 @@ impl<'a> Regions<'a> {
             });
             required.push(here);
         }
-        let mut regions =
-            Self { inner, facts, line, case, grains, groups, required, order_only, initial: Vec::new() };
+        let mut regions = Self {
+            inner,
+            facts,
+            line,
+            case,
+            grains,
+            groups,
+            required,
+            order_only,
+            initial: Vec::new(),
+        };
         regions.initial = regions.start()?;
         Ok(regions)
     }
@@ -381,8 +391,11 @@ impl<'m> Evaluator<'m> {
         let facts = &regions.facts.groups[group];
         // The bound 0 is unused, so it marks such groups in the key.
         let order_only = regions.order_only[group];
-        let bound =
-            if order_only { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
+        let bound = if order_only {
+            0
+        } else {
+            (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1)
+        };
         let key = (numbers, facts.literals.clone(), bound);
         if let Some(known) = self.samples.get(&key) {
             return Ok(known.clone());

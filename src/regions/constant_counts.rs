@@ -182,7 +182,10 @@ pub fn constants(
                 return Err(more());
             }
             if found.is_some() {
-                return Err(ValueDependence::on(format!("a second sort, `{}`,", a.0.kind), a.0.span));
+                return Err(ValueDependence::on(
+                    format!("a second sort, `{}`,", a.0.kind),
+                    a.0.span,
+                ));
             }
             found = Some(one_more(size, x, y).ok_or_else(more)?);
         }
@@ -394,7 +397,9 @@ fn differing(a: &Section, b: &Section) -> ValueDependence {
         }
         (Section::Processes(a), Section::Processes(b)) => {
             match a.iter().zip(b).find(|(a, b)| a != b) {
-                Some((a, _)) => ValueDependence::on(format!("the process `{}`", a.name.kind), a.name.span),
+                Some((a, _)) => {
+                    ValueDependence::on(format!("the process `{}`", a.name.kind), a.name.span)
+                }
                 None => ValueDependence {
                     what: "the list of processes".into(),
                     span: a.last().map(|p| p.name.span),

@@ -763,8 +763,7 @@ impl<'a> Flow<'a> {
     pub fn verify(&mut self) -> Result<(), Diagnostic> {
         for facts in self.facts.iter().filter(|f| f.counter) {
             if let Some((span, what)) = &facts.mark {
-                let text =
-                    format!("a number that flows together with a symbolic parameter {what}");
+                let text = format!("a number that flows together with a symbolic parameter {what}");
                 let note = "such numbers may be copied, compared, and increased by literals";
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(*span).note(note));
             }
@@ -773,7 +772,8 @@ impl<'a> Flow<'a> {
                 .iter()
                 .find(|l| l.value.to_i64().is_none_or(|n| !(0..1000).contains(&n)))
             {
-                let text = "a literal that is compared with a symbolic parameter is not between 0 and 999";
+                let text =
+                    "a literal that is compared with a symbolic parameter is not between 0 and 999";
                 return Err(Diagnostic::new(Stage::Unsupported, text).or_span(literal.span));
             }
         }

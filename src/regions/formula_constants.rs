@@ -243,8 +243,9 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
         let mut free = Vec::new();
         e.free_vars(&mut free);
         let of_label = free.iter().any(|v| self.labels.iter().any(|l| l.0 == *v));
-        let any =
-            of_label || self.flow.uses_symbolic(e) || free.into_iter().any(|v| self.holds_counters(v));
+        let any = of_label
+            || self.flow.uses_symbolic(e)
+            || free.into_iter().any(|v| self.holds_counters(v));
         (of_label, any)
     }
 
@@ -299,9 +300,11 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
             }
         };
         match (x, y) {
-            (Side::Term(a), Side::Term(b)) => {
-                self.tests.push(if equal { Distinction::order(a, b) } else { Distinction::less(a, b) })
-            }
+            (Side::Term(a), Side::Term(b)) => self.tests.push(if equal {
+                Distinction::order(a, b)
+            } else {
+                Distinction::less(a, b)
+            }),
             (Side::Label(n), Side::Term(t)) if equal => {
                 self.predicates.push(Predicate::Equal(lower(t, n)?))
             }
@@ -377,7 +380,10 @@ impl<'f, 'a> ConstantCollector<'f, 'a> {
                 }
                 for literal in &literals {
                     tests.push(Distinction::order(Term::of(a), Term::literal(literal + offset)));
-                    tests.push(Distinction::order(Term::of(a).plus(offset), Term::literal(*literal)));
+                    tests.push(Distinction::order(
+                        Term::of(a).plus(offset),
+                        Term::literal(*literal),
+                    ));
                 }
             }
         }

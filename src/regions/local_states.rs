@@ -9,8 +9,10 @@
 //! limits of the run, and gives up above [`MAX_STATES`] states.
 
 use crate::base::AbstractableModel;
-use crate::thread_modular::{AbstractStep, ThreadModularAbstraction, LocalState, Evaluator, choices};
 use crate::replicas::Replicas;
+use crate::thread_modular::{
+    AbstractStep, Evaluator, LocalState, ThreadModularAbstraction, choices,
+};
 use ahash::{AHashMap, AHashSet};
 use mu_base::{Diagnostic, Stage};
 use mu_model::Model;
@@ -25,7 +27,10 @@ const CHECK_INTERVAL: u32 = 1 << 8;
 type Effects = AHashMap<(usize, usize, Vec<u32>), AHashSet<Vec<u32>>>;
 
 /// Computes the reachable local states.
-pub fn reachable_local_states(base: &dyn AbstractableModel, replicas: &Replicas) -> Result<Vec<LocalState>, Diagnostic> {
+pub fn reachable_local_states(
+    base: &dyn AbstractableModel,
+    replicas: &Replicas,
+) -> Result<Vec<LocalState>, Diagnostic> {
     let crowd = ThreadModularAbstraction::new(base, replicas, &[], &[])?;
     if replicas.local.iter().all(Vec::is_empty) && replicas.most == 0 {
         return Ok(Vec::new());
@@ -73,7 +78,10 @@ pub(crate) struct LocalStateSearch<'c> {
 
 impl<'c> LocalStateSearch<'c> {
     /// Creates a search from the initial states, which stores steps in `found` if it is given.
-    pub fn new(crowd: &'c ThreadModularAbstraction<'c>, found: Option<Vec<AbstractTransition>>) -> Result<Self, Diagnostic> {
+    pub fn new(
+        crowd: &'c ThreadModularAbstraction<'c>,
+        found: Option<Vec<AbstractTransition>>,
+    ) -> Result<Self, Diagnostic> {
         let (members, states) = (vec![crowd.first()?], vec![crowd.initial()]);
         let (known, seen) = (members.iter().cloned().collect(), states.iter().cloned().collect());
         Ok(Self {
@@ -138,7 +146,8 @@ impl<'c> LocalStateSearch<'c> {
                     self.evaluate(thread, g, &reads, &views)?;
                     self.bounded()?;
                 }
-                let targets: Vec<Vec<u32>> = self.evaluated[&(g, reads)].1.iter().cloned().collect();
+                let targets: Vec<Vec<u32>> =
+                    self.evaluated[&(g, reads)].1.iter().cloned().collect();
                 for target in targets {
                     let mut next = state.clone();
                     group
@@ -174,7 +183,9 @@ impl<'c> LocalStateSearch<'c> {
         let fitting: Vec<Vec<&[u32]>> = others
             .iter()
             .zip(views)
-            .map(|(o, all)| all.iter().filter(|v| o.matches_view(v, reads)).map(Vec::as_slice).collect())
+            .map(|(o, all)| {
+                all.iter().filter(|v| o.matches_view(v, reads)).map(Vec::as_slice).collect()
+            })
             .collect();
         for chosen in choices(&fitting) {
             if !evaluated.insert(chosen.iter().map(|v| v.to_vec()).collect()) {

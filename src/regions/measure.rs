@@ -70,7 +70,12 @@ fn is_bound(e: &Expr, rigid: &[SymbolicConstant]) -> bool {
 
 /// Returns the bound that a condition implies for a parameter (below, or not above), if there is
 /// one.
-fn bound(signature: &Signature, guard: &Expr, var: VarId, rigid: &[SymbolicConstant]) -> Option<Expr> {
+fn bound(
+    signature: &Signature,
+    guard: &Expr,
+    var: VarId,
+    rigid: &[SymbolicConstant],
+) -> Option<Expr> {
     guard.conjuncts(signature).iter().find_map(|c| {
         let (builtin, args) = c.as_builtin(signature)?;
         let (low, high) = match (builtin, args) {

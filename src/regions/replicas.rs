@@ -14,9 +14,9 @@
 //! traversed. So the process for any number of identities has these summands, once for each choice
 //! of identities. Cost: the text of the summands, for each identity.
 
-use crate::symbolic_constants::replace;
 use crate::sizes::{Family, SIZE};
 use crate::study::is_read;
+use crate::symbolic_constants::replace;
 use crate::words::{Lists, Uses};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId};
@@ -759,7 +759,8 @@ impl CanonicalPrinter<'_, '_> {
                 let mut args: Vec<(String, &Expr)> =
                     args.iter().map(|a| (String::new(), a)).collect();
                 if let Some((Builtin::Equal, _)) = e.as_builtin(signature) {
-                    let mut bare = CanonicalPrinter { shape: self.shape, rename: self.rename, vars: None };
+                    let mut bare =
+                        CanonicalPrinter { shape: self.shape, rename: self.rename, vars: None };
                     args.iter_mut().for_each(|a| a.0 = bare.text(a.1));
                     args.sort_by(|a, b| a.0.cmp(&b.0));
                 }

@@ -15,8 +15,8 @@
 //! are only propagated, each independently, and those of different numbers do not interact
 //! (docs/unbounded.md). Cost: linear, times nesting depth.
 
-use crate::formula_constants::binds;
 use crate::flow::{Flow, Type};
+use crate::formula_constants::binds;
 use mu_base::ids::{FixId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Expr, Substitution};
@@ -220,9 +220,7 @@ impl Picks<'_, '_> {
     /// Describes the domain of the quantifiers, for messages.
     fn what(&self) -> String {
         match self {
-            Picks::Counters(_) => {
-                "a number that flows together with a symbolic parameter".into()
-            }
+            Picks::Counters(_) => "a number that flows together with a symbolic parameter".into(),
             Picks::Constants { name, .. } => {
                 format!("`{name}`, which may have any number of constants,")
             }

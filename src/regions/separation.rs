@@ -16,7 +16,7 @@
 //! are enumerated once for each number of numbers.
 
 use crate::cuts::{Case, Grain, Line};
-use crate::sample::{MOST, Sample, Wanted, samples};
+use crate::sample::{MAX_SAMPLES, Sample, SampleRequest, samples};
 use ahash::AHashSet;
 
 /// A valuation with the intervals' starts and the capacity of each interval, up to the largest
@@ -38,8 +38,13 @@ impl Capacities {
     pub fn new(line: &Line, case: &Case, numbers: usize) -> Option<Self> {
         // A twin uses the second of two positions for each number.
         let most = 2 * numbers as i64 + 1;
-        let wanted =
-            Wanted { line, case, numbers: &[], literals: &[], bound: most + line.reach() + 1 };
+        let wanted = SampleRequest {
+            line,
+            case,
+            numbers: &[],
+            literals: &[],
+            bound: most + line.reach() + 1,
+        };
         let mut rooms: Vec<Capacity> = Vec::new();
         for (sample, _) in samples(&wanted)? {
             let starts = case.starts(&sample.valuation);
@@ -136,6 +141,6 @@ impl Choice<'_> {
         let other =
             Sample { valuation: valuation(), numbers: self.places.iter().map(twin).collect() };
         self.out.push((sample, other));
-        self.out.len() <= MOST
+        self.out.len() <= MAX_SAMPLES
     }
 }

@@ -15,8 +15,8 @@
 //! contains the proof; after Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004).
 //! Cost: linear in process and formula.
 
-use crate::formula_constants::binds;
 use crate::base::constants;
+use crate::formula_constants::binds;
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
 use crate::symbolic_constants::replace;
 use ahash::{AHashMap, AHashSet};
@@ -83,7 +83,10 @@ impl Family {
                 .ops()
                 .find(|(_, op)| op.name == *name && matches!(op.kind, OpKind::Constructor(_)));
             found.push(
-                op.ok_or_else(|| Diagnostic::internal(format!("the constant `{name}` does not exist")))?.0,
+                op.ok_or_else(|| {
+                    Diagnostic::internal(format!("the constant `{name}` does not exist"))
+                })?
+                .0,
             );
         }
         let sort = signature.op(found[0]).sort;
@@ -573,7 +576,9 @@ impl LabelCheck<'_> {
                     if free.contains(v) && !binds(a, *v) {
                         let name = &self.signature.var(*v).name;
                         return refused(
-                            format!("no action determines the value of `{name}` everywhere it is used"),
+                            format!(
+                                "no action determines the value of `{name}` everywhere it is used"
+                            ),
                             Span::default(),
                         );
                     }

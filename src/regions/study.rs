@@ -8,11 +8,11 @@
 //! the process compares with are cuts as well. Cost: two passes over process and formula.
 
 use crate::abstraction::{Content, Facts, GroupFacts, Regions};
-use crate::formula_constants::ConstantCollector;
 use crate::audit::draw::{Draw, literals_of};
-use crate::audit::view::View;
-use crate::cuts::{Distinction, Case, Grain, Line, Predicate, Term, Test};
+use crate::audit::view::FormulaView;
+use crate::cuts::{Case, Distinction, Grain, Line, Predicate, Term, Test};
 use crate::flow::{Flow, Type};
+use crate::formula_constants::ConstantCollector;
 use crate::numbers::{Layout, Layouts};
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
 use crate::symbolic_constants::SymbolicConstants;
@@ -108,7 +108,8 @@ impl<'a> Study<'a> {
             .iter()
             .filter_map(|(op, e)| plain_term(&flow, &signature, &terms, e).map(|t| (*op, t)))
             .collect();
-        let mut collector = ConstantCollector::new(&mut flow, &signature, terms.clone(), constants, least.len());
+        let mut collector =
+            ConstantCollector::new(&mut flow, &signature, terms.clone(), constants, least.len());
         collector.state(&rewritten)?;
         let mut tests = collector.tests();
         let mut predicates = collector.predicates;
@@ -196,7 +197,7 @@ impl<'a> Study<'a> {
     /// Internal, with the valuation.
     pub fn all_covered(&self, seed: u64) -> Result<(), Diagnostic> {
         let mut literals = literals_of(self.compiled.process(), &self.formula.data);
-        literals.extend(View::new(&self.formula.formula).literals());
+        literals.extend(FormulaView::new(&self.formula.formula).literals());
         let mut draw = Draw::new(seed, &literals, self.compiled.engine());
         let tests = self.tests();
         if draw.valuate(&self.sorts(), |v| !self.cases.iter().any(|case| case.has(&tests, v))) {
@@ -205,8 +206,10 @@ impl<'a> Study<'a> {
                 .into_iter()
                 .zip(&draw.valuation[1..])
                 .map(|(name, n)| format!("{name} = {n}"));
-            let text =
-                format!("no case of the abstraction contains {}", values.collect::<Vec<_>>().join(", "));
+            let text = format!(
+                "no case of the abstraction contains {}",
+                values.collect::<Vec<_>>().join(", ")
+            );
             return Err(Diagnostic::new(Stage::Internal, text));
         }
         Ok(())
@@ -499,7 +502,8 @@ fn facts(
             };
             sums += count as i64;
         }
-        let uses_symbolic = results.iter().copied().chain([&summand.guard]).any(|e| flow.uses_symbolic(e));
+        let uses_symbolic =
+            results.iter().copied().chain([&summand.guard]).any(|e| flow.uses_symbolic(e));
         groups.push(GroupFacts { growth, sums, literals, uses_symbolic });
     }
     let initial = || defined.initial.iter().map(|i| &i.1);

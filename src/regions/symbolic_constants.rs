@@ -70,7 +70,13 @@ pub fn with_parameters(
         let var = signature.fresh_var(name.clone(), sort);
         by.insert(op, Expr::var(signature, var));
         let least = i64::from(sort == basic::POS);
-        rigid.push(SymbolicConstant { name: name.clone(), op, var, param: process.params.len(), least });
+        rigid.push(SymbolicConstant {
+            name: name.clone(),
+            op,
+            var,
+            param: process.params.len(),
+            least,
+        });
         process.params.push(Param {
             var,
             role: ParamRole::Data(component),

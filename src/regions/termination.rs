@@ -16,12 +16,12 @@
 //! [`crate::local_states`], then rounds linear in the pairs of states of each factor.
 
 use crate::base::AbstractableModel;
-use crate::thread_modular::{AbstractStep, ThreadModularAbstraction};
-use crate::measure::{Change, Measure, change};
 use crate::local_states::{AbstractTransition, LocalStateSearch};
+use crate::measure::{Change, Measure, change};
 use crate::replicas::Replicas;
-use crate::symbolic_constants::SymbolicConstant;
 use crate::sizes::SIZE;
+use crate::symbolic_constants::SymbolicConstant;
+use crate::thread_modular::{AbstractStep, ThreadModularAbstraction};
 use ahash::{AHashMap, AHashSet};
 use mu_base::components::{Adjacency, components};
 use mu_base::ids::FixId;
@@ -128,7 +128,11 @@ fn summand_of(crowd: &ThreadModularAbstraction, group: usize) -> usize {
 }
 
 /// Returns the counters of one factor that some group increases below a bound.
-fn counters(crowd: &ThreadModularAbstraction, side: Side, rigid: &[SymbolicConstant]) -> Vec<CounterChanges> {
+fn counters(
+    crowd: &ThreadModularAbstraction,
+    side: Side,
+    rigid: &[SymbolicConstant],
+) -> Vec<CounterChanges> {
     let (replicas, process) = (crowd.replicas, crowd.process());
     let count = match side {
         Side::Shared => process.params.len(),
@@ -203,10 +207,14 @@ impl Moves {
 
 impl<'c> RemainingTransitions<'c> {
     /// Computes all steps of the abstraction.
-    fn new(crowd: &'c ThreadModularAbstraction<'c>, search: LocalStateSearch) -> Result<Self, Diagnostic> {
+    fn new(
+        crowd: &'c ThreadModularAbstraction<'c>,
+        search: LocalStateSearch,
+    ) -> Result<Self, Diagnostic> {
         let (mut shared, mut local, mut steps) =
             (Moves::default(), Moves::default(), AHashSet::new());
-        for AbstractTransition { group, reads, views, answer } in search.found.into_iter().flatten() {
+        for AbstractTransition { group, reads, views, answer } in search.found.into_iter().flatten()
+        {
             let AbstractStep { target, changes, shorter, .. } = answer;
             let first = shared.number((group, 0, shorter), &reads, &target);
             let rest = views
@@ -227,7 +235,8 @@ impl<'c> RemainingTransitions<'c> {
         let mut pair_count = 0;
         let read = |group: usize, _: usize, state: &Vec<u32>| {
             let own = &crowd.groups()[group];
-            let all_match = own.requires.iter().all(|(slot, value)| state[*slot as usize] == *value);
+            let all_match =
+                own.requires.iter().all(|(slot, value)| state[*slot as usize] == *value);
             all_match.then(|| own.reads.iter().map(|s| state[*s as usize]).collect())
         };
         let write = |group: usize, _: usize, state: &mut Vec<u32>, to: &[u32]| {
@@ -298,14 +307,19 @@ impl<'c> RemainingTransitions<'c> {
 
     /// Removes increases below a bound in components in which the counter never decreases. Returns
     /// true if there was one.
-    fn count_up(&mut self, side: Side, counters: &[CounterChanges], out: &mut TerminationResult) -> bool {
+    fn count_up(
+        &mut self,
+        side: Side,
+        counters: &[CounterChanges],
+        out: &mut TerminationResult,
+    ) -> bool {
         let mut changed = false;
         for counter in counters {
             let crowd = self.crowd;
             let (moves, count) = self.moves(side);
             let part = parts(moves, count);
             let of = |m: &Move| &counter.changes[m.group][m.other];
-            let other = |m: &&Move| *of(m) == Change::UntrackedParticipant;
+            let other = |m: &&Move| *of(m) == Change::Other;
             let spoilt: AHashSet<u32> = moves
                 .iter()
                 .filter(other)
@@ -407,9 +421,7 @@ fn paired(
                 let mut next = states[n as usize].clone();
                 write(group, other, &mut next, &to);
                 let Some(&next) = number.get(&next) else {
-                    return Err(Diagnostic::internal(
-                        "a step leads to an unknown state",
-                    ));
+                    return Err(Diagnostic::internal("a step leads to an unknown state"));
                 };
                 all[at].pairs.push((n, next));
             }

@@ -442,7 +442,8 @@ impl<'m> Evaluator<'m> {
     ) -> Result<(Group, GroupMapping), Diagnostic> {
         let model = self.model;
         let replicas = model.replicas;
-        let mut shares: Vec<UntrackedParticipant> = (0..others).map(|_| UntrackedParticipant::default()).collect();
+        let mut shares: Vec<UntrackedParticipant> =
+            (0..others).map(|_| UntrackedParticipant::default()).collect();
         let number = |slot: Slot, own: usize| {
             replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default()
         };
@@ -602,13 +603,18 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Returns the partitions of these, each with the number of its classes.
-    fn partitions(&self, group: usize, free: &[UntrackedOccurrence]) -> Result<Vec<(Vec<IdentityClass>, usize)>, Diagnostic> {
+    fn partitions(
+        &self,
+        group: usize,
+        free: &[UntrackedOccurrence],
+    ) -> Result<Vec<(Vec<IdentityClass>, usize)>, Diagnostic> {
         let others = self.model.shares[group].others.len();
         let mut partitions = vec![(Vec::new(), others)];
         for at in free {
             let mut next = Vec::new();
             for (is, names) in &partitions {
-                let tracked = if matches!(at, UntrackedOccurrence::Of(_)) { self.model.tracked } else { 0 };
+                let tracked =
+                    if matches!(at, UntrackedOccurrence::Of(_)) { self.model.tracked } else { 0 };
                 let own = if let UntrackedOccurrence::Of(j) = at { *j } else { usize::MAX };
                 let all = (0..tracked)
                     .map(IdentityClass::Tracked)
@@ -736,7 +742,11 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Computes the steps of a group for one concretisation.
-    fn at(&mut self, query: &GroupQuery, choice: &Concretisation) -> Result<BTreeSet<AbstractStep>, Diagnostic> {
+    fn at(
+        &mut self,
+        query: &GroupQuery,
+        choice: &Concretisation,
+    ) -> Result<BTreeSet<AbstractStep>, Diagnostic> {
         let model = self.model;
         let (group, share) = (&model.groups[query.group], &model.shares[query.group]);
         let inside = &model.inner.groups()[share.inside];
@@ -836,9 +846,10 @@ impl Worker for Evaluator<'_> {
             return Ok(());
         }
         let share = &model.shares[group];
-        let fitting = |(other, views): (&UntrackedParticipant, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
-            views.iter().filter(|v| other.matches_view(v, reads)).cloned().collect()
-        };
+        let fitting =
+            |(other, views): (&UntrackedParticipant, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
+                views.iter().filter(|v| other.matches_view(v, reads)).cloned().collect()
+            };
         let views: Vec<Vec<Vec<u32>>> =
             share.others.iter().zip(&model.views[group]).map(fitting).collect();
         let views: Vec<Vec<&[u32]>> =

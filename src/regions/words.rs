@@ -112,7 +112,8 @@ impl<'a> Lists<'a> {
 
     /// Analyses an expression that is not a list.
     fn data(&self, e: &Expr, uses: &mut Uses) -> Result<(), Diagnostic> {
-        let other = "a list of identities is used other than by `head`, `tail` and comparison with `[]`";
+        let other =
+            "a list of identities is used other than by `head`, `tail` and comparison with `[]`";
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
             (ExprKind::Var(_) | ExprKind::Number(_), _) => Ok(()),
             (_, Some((Builtin::Head, [list]))) if list.sort == self.list => self.list(list, uses),
@@ -179,7 +180,11 @@ impl<'a> Lists<'a> {
             }
             (ExprKind::Bind(_, _, body), _) => self.inspected_lists(body, out),
             (ExprKind::Where(body, definitions), _) => {
-                definitions.iter().map(|d| &d.1).chain([body]).for_each(|d| self.inspected_lists(d, out));
+                definitions
+                    .iter()
+                    .map(|d| &d.1)
+                    .chain([body])
+                    .for_each(|d| self.inspected_lists(d, out));
             }
         });
     }

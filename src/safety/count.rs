@@ -13,7 +13,7 @@
 use ahash::AHashSet;
 
 use super::monitor::Action;
-use super::robust::{State, MonitoredMachine};
+use super::robust::{MonitoredMachine, State};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_program::Program;
 
@@ -92,7 +92,10 @@ impl Search {
         let mut state = self.monitored.initial_with(cells);
         self.monitored.settle(&mut state, &mut Vec::new())?;
         let started = |t: usize| !self.counting.starts || t == self.starter();
-        Ok(CountState { state, started: (0..self.threads).map(|t| (started(t), started(t))).collect() })
+        Ok(CountState {
+            state,
+            started: (0..self.threads).map(|t| (started(t), started(t))).collect(),
+        })
     }
     /// Returns the thread that a thread starts next.
     fn starts(&self, thread: usize, place: &CountState) -> Option<usize> {

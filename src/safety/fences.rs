@@ -9,7 +9,7 @@
 //! means that store buffers do not change the behaviour of the program with the prefix.
 
 use super::monitor::Action;
-use super::robust::{Robustness, MonitoredMachine, check};
+use super::robust::{MonitoredMachine, Robustness, check};
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_program::machine::Event;
 use mu_program::{Access, Fence, Instruction, Next, Program, Step};
@@ -203,8 +203,10 @@ impl KnownBorderline {
             else {
                 return Ok(false);
             };
-            let wrote =
-                matches!(monitored.machine.advance(t, &mut state.slots)?, Some(Event::Write { .. }));
+            let wrote = matches!(
+                monitored.machine.advance(t, &mut state.slots)?,
+                Some(Event::Write { .. })
+            );
             let cell = cell as usize;
             state.monitor.take(t, if wrote { Action::Locked(cell) } else { Action::Test(cell) });
         }

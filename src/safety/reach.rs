@@ -166,7 +166,8 @@ fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<b
                 let steps = &m.program.threads[t].steps;
                 let observed = |p: usize| places[t].contains(&(p as u32));
                 !observed(place as usize)
-                    && !successors(&steps[place as usize], place as usize, steps.len()).any(observed)
+                    && !successors(&steps[place as usize], place as usize, steps.len())
+                        .any(observed)
                     && group.writes.iter().all(|w| *w == at || !reads.contains(w))
             }
             _ => false,

@@ -123,8 +123,9 @@ impl MonitoredMachine {
     /// True if an assertion may distinguish the states before and after a step without memory
     /// access.
     fn may_distinguish(&self, thread: usize, before: &[u32], after: &[u32]) -> bool {
-        let place =
-            |slots: &[u32]| self.observed[thread].contains(&(self.machine.place(thread, slots) as u32));
+        let place = |slots: &[u32]| {
+            self.observed[thread].contains(&(self.machine.place(thread, slots) as u32))
+        };
         let at = self.machine.place_slot(thread) as Slot;
         place(before)
             || place(after)
@@ -160,7 +161,9 @@ impl MonitoredMachine {
                 }
                 let before = (!self.assertions.is_empty()).then(|| state.clone());
                 self.step(t, state)?;
-                if let Some(before) = before.filter(|b| self.may_distinguish(t, &b.slots, &state.slots)) {
+                if let Some(before) =
+                    before.filter(|b| self.may_distinguish(t, &b.slots, &state.slots))
+                {
                     *state = before;
                     break;
                 }
@@ -267,7 +270,8 @@ impl Search {
         if self.out.unsafe_state.is_none()
             && let Some((property, threads)) = self.monitored.unsafe_at(&state)
         {
-            self.out.unsafe_state = Some(Unsafe { schedule: self.schedule_to(number), property, threads });
+            self.out.unsafe_state =
+                Some(Unsafe { schedule: self.schedule_to(number), property, threads });
         }
         self.next.push((number, state));
     }
@@ -357,13 +361,18 @@ pub fn replay_unsafe(
 }
 
 /// Executes a schedule. Returns the steps with memory access, and the final state.
-fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<InterleavingStep>, Vec<u32>), Diagnostic> {
+fn run(
+    machine: &Machine,
+    schedule: &[usize],
+) -> Result<(Vec<InterleavingStep>, Vec<u32>), Diagnostic> {
     let (mut state, mut steps) = (machine.initial(), Vec::new());
     for &thread in schedule {
         let instruction = instruction(machine, thread, &state);
         match machine.advance(thread, &mut state)? {
             None | Some(Event::Local) => {}
-            Some(event) => steps.push(InterleavingStep { thread, event, instruction, state: state.clone() }),
+            Some(event) => {
+                steps.push(InterleavingStep { thread, event, instruction, state: state.clone() })
+            }
         }
     }
     Ok((steps, state))

@@ -51,7 +51,7 @@ pub struct Unsafe {
 ///
 /// Those of steps of the machine.
 pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
-    let super::reach::Seen { machine, choices, .. } =
+    let super::reach::ObservedMachine { machine, choices, .. } =
         super::reach::seen(wanted.program, wanted.memory, None);
     let mut random = Random::new(wanted.seed);
     let mut states = 0;

@@ -363,15 +363,9 @@ fn initial_writes_come_first() {
 #[test]
 fn errors_have_places() {
     let cases = [
-        (
-            "view of W respecting R",
-            "m.views:1:22: error: `R` after `respecting` is not a relation",
-        ),
+        ("view of W respecting R", "m.views:1:22: error: `R` after `respecting` is not a relation"),
         ("view of po respecting po", "m.views:1:9: error: `po` after `of` is not a set"),
-        (
-            "view of M respecting nothing",
-            "m.views:1:22: error: `nothing` has an unknown name",
-        ),
+        ("view of M respecting nothing", "m.views:1:22: error: `nothing` has an unknown name"),
         (
             "let a = po\nview for processor z of W respecting po",
             "m.views:2:1: error: unexpected `processor`",

@@ -272,11 +272,7 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dd 0", "lock add eax, [X]", "but its destination is not in memory"),
         ("X dd 0", "l: inc eax\njp bad\njmp l", "`jp` tests the parity of the lowest byte"),
         ("X dd ?", "cmp dword [X], 1\njnp bad", "the result may have many values"),
-        (
-            "X dd 0 ! as counter",
-            "lock dec dword [X]\njp bad",
-            "the result may have many values",
-        ),
+        ("X dd 0 ! as counter", "lock dec dword [X]\njp bad", "the result may have many values"),
         ("X dd 0", "cmp eax, 1\njoy bad", "unknown instruction `joy`"),
         ("X dd 0", "mov [X], N", "`N` has no value here"),
         ("X dd N", "mov eax, 1", "starts at `N`"),

@@ -111,8 +111,11 @@ impl Translator<'_> {
             }
             (Some(Kind::Unary(Unary::Dec)), []) => {
                 let is_observed = self.needs.zero || self.needs.sign || self.needs.less;
-                let down =
-                    if is_observed { decrements(counter) } else { decrements_without_flags(counter) };
+                let down = if is_observed {
+                    decrements(counter)
+                } else {
+                    decrements_without_flags(counter)
+                };
                 self.count(at, i, (declared, counter), "False", down)
             }
             _ => unsupported(

@@ -279,7 +279,11 @@ impl Translator<'_> {
                 carry,
                 overflow: on(flags::OF),
             };
-            out.push(Case { guard, result: number(result), flags: (!preserves_flags).then_some(flags) });
+            out.push(Case {
+                guard,
+                result: number(result),
+                flags: (!preserves_flags).then_some(flags),
+            });
         }
         Ok(out)
     }

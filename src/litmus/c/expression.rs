@@ -175,8 +175,11 @@ impl Lowering<'_> {
                     // The quotient of the least number and -1 overflows.
                     let least = Expr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
                     let differs = |e: &Expr, not: Expr| Expr::binary(Binary::Ne, e.clone(), not);
-                    let quotient =
-                        Expr::binary(Binary::Or, differs(&a, least), differs(&b, Expr::Const(u64::MAX)));
+                    let quotient = Expr::binary(
+                        Binary::Or,
+                        differs(&a, least),
+                        differs(&b, Expr::Const(u64::MAX)),
+                    );
                     defined = Expr::binary(Binary::And, defined, quotient);
                 }
                 self.push(Op::Defined(defined));

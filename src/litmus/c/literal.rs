@@ -49,7 +49,8 @@ pub fn integer(token: &Token<'_>) -> Result<(u64, Type), Diagnostic> {
         .map_err(|_| wrong(format!("`{text}` does not fit in 64 bits")))?;
     // A decimal constant without `u` has a signed type.
     let signed_only = radix == 10 && !unsigned;
-    let is_representable = |ty: &Type| ty.convert(value) == value && (!ty.signed || value <= i64::MAX as u64);
+    let is_representable =
+        |ty: &Type| ty.convert(value) == value && (!ty.signed || value <= i64::MAX as u64);
     let row = [INT, UNSIGNED, LONG, UNSIGNED_LONG];
     let allowed =
         |ty: &Type| !(long && ty.width < 8 || unsigned && ty.signed || signed_only && !ty.signed);

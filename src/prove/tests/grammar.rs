@@ -16,7 +16,7 @@ use mu_prove::premises::premises;
 use mu_prove::replay::{Run, machine};
 use mu_prove::rules::Memory;
 use mu_prove::verify::verify_within;
-use mu_prove::{Options, Verdict, UnknownReason, prove};
+use mu_prove::{Options, UnknownReason, Verdict, prove};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The work limit of a proof.

@@ -8,7 +8,7 @@ use mu_cubicle::System;
 use mu_prove::premises::premises;
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, Outcome, Verdict, UnknownReason, prove, verify};
+use mu_prove::{Options, Outcome, UnknownReason, Verdict, prove, verify};
 
 fn system(text: &str) -> System {
     let mut map = SourceMap::default();
@@ -142,7 +142,10 @@ fn an_empty_set_of_initial_states_is_reported() {
         "type t = A | B array At[proc] : t init (p) { At[p] = A && At[p] = B } unsafe (p) { At[p] = A }",
     );
     for memory in [Memory::Sc, Memory::Tso] {
-        assert!(matches!(outcome(&none, memory).verdict, Verdict::Unknown(UnknownReason::NoInitialState)));
+        assert!(matches!(
+            outcome(&none, memory).verdict,
+            Verdict::Unknown(UnknownReason::NoInitialState)
+        ));
     }
     let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {A}\n";
     assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
@@ -157,7 +160,10 @@ fn an_empty_set_of_initial_states_is_reported() {
     for text in more {
         let system = system(&format!("{text} {claim}"));
         assert!(
-            matches!(outcome(&system, Memory::Tso).verdict, Verdict::Unknown(UnknownReason::NoInitialState)),
+            matches!(
+                outcome(&system, Memory::Tso).verdict,
+                Verdict::Unknown(UnknownReason::NoInitialState)
+            ),
             "{text}"
         );
         let certificate = "mu-check certificate 1\nmemory tso\nnever p1\n  D[p1] in {True}\n";
@@ -246,7 +252,10 @@ transition t (p) requires { At[p] = A } { At[p] := B }";
     let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {B}\n";
     let none = with("p", "At[p] = B");
     for memory in [Memory::Sc, Memory::Tso] {
-        assert!(matches!(outcome(&none, memory).verdict, Verdict::Unknown(UnknownReason::NoInitialState)));
+        assert!(matches!(
+            outcome(&none, memory).verdict,
+            Verdict::Unknown(UnknownReason::NoInitialState)
+        ));
     }
     assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
     // A single process has an initial state.

@@ -4,13 +4,13 @@ use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::source::SourceMap;
 use mu_cubicle::System;
 use mu_prove::cube::Cube;
+use mu_prove::initial::initial;
 use mu_prove::oracle::Instances;
+use mu_prove::parallel::Threads;
 use mu_prove::rules::{Memory, Rules, translate};
 use mu_prove::search::{End, Oracle, Search};
-use mu_prove::parallel::Threads;
-use mu_prove::initial::initial;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, Verdict, UnknownReason, prove, verify};
+use mu_prove::{Options, UnknownReason, Verdict, prove, verify};
 use std::time::Duration;
 
 fn system(text: &str) -> System {
@@ -218,7 +218,10 @@ transition t (p q) requires { X[p] < X[q] } { X[p] := X[p] + X[q] + 1; T := T + 
     );
     let options = Options { memory: Memory::Sc, work: Some(2000), ..Options::default() };
     let verdict = prove(&endless, options, &Budget::default()).verdict;
-    assert!(matches!(verdict, Verdict::Unknown(UnknownReason::Stopped(Stop::States))), "{verdict:?}");
+    assert!(
+        matches!(verdict, Verdict::Unknown(UnknownReason::Stopped(Stop::States))),
+        "{verdict:?}"
+    );
 }
 
 #[test]

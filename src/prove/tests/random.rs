@@ -11,7 +11,7 @@ use mu_cubicle::ast::File;
 use mu_cubicle::generate::{Shape, file};
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
-use mu_prove::{Options, Verdict, UnknownReason, prove};
+use mu_prove::{Options, UnknownReason, Verdict, prove};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

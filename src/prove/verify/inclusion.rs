@@ -4,7 +4,8 @@
 //! possible. Decisions of facts are cached for the cube, since instances share most of their facts.
 
 use super::logic::{
-    Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, stages_of, members, only, recell,
+    Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, members, only, recell,
+    stages_of,
 };
 use super::{ExcludedCube, Verifier};
 use std::collections::HashMap;
@@ -178,7 +179,12 @@ impl<'a> Target<'a> {
     }
     /// Returns the instance with the fewest facts, at most `most`, that do not follow, and without
     /// contradicted facts: these facts.
-    pub(super) fn closest(&mut self, inner: &ExcludedCube, plan: &Plan, most: usize) -> Option<Vec<Fact>> {
+    pub(super) fn closest(
+        &mut self,
+        inner: &ExcludedCube,
+        plan: &Plan,
+        most: usize,
+    ) -> Option<Vec<Fact>> {
         if inner.named > self.cube.named {
             return None;
         }

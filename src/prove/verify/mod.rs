@@ -249,7 +249,9 @@ impl Verifier<'_> {
     fn verify(&self, count: usize) -> Result<QueryCounts, Refused> {
         let (verifier, system) = (self, self.system);
         let mut queries = QueryCounts { cubes: count, ..QueryCounts::default() };
-        if verifier.is_not_initial(&ExcludedCube { named: system.fixed as usize, facts: Vec::new() }) {
+        if verifier
+            .is_not_initial(&ExcludedCube { named: system.fixed as usize, facts: Vec::new() })
+        {
             return Err(Refused::NoInitialState);
         }
         verifier.expect_initial_state()?;

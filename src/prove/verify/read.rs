@@ -135,7 +135,8 @@ impl Reader<'_> {
                     {
                         Some(i) => values |= only(i as u32),
                         None => {
-                            return self.fail(format!("`{v}` is not a value of type `{}`", of.name));
+                            return self
+                                .fail(format!("`{v}` is not a value of type `{}`", of.name));
                         }
                     }
                 }
@@ -156,7 +157,8 @@ impl Reader<'_> {
             }
             let factor = number(factor)?;
             if factor.is_zero() || terms.iter().any(|t| t.0 == cell) {
-                return self.fail("a sum must contain each cell once, with a factor that is not zero");
+                return self
+                    .fail("a sum must contain each cell once, with a factor that is not zero");
             }
             terms.push((cell, factor));
             rest = tail;
@@ -187,9 +189,10 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
     let mut lines = text.lines();
     let mut expect = |what: &str| match lines.next() {
         Some(l) => Ok(l.trim().to_string()),
-        None => {
-            Err(ReadError { line: 1, message: format!("unexpected end of the file: expected {what}") })
-        }
+        None => Err(ReadError {
+            line: 1,
+            message: format!("unexpected end of the file: expected {what}"),
+        }),
     };
     let header = expect("the header")?;
     if header != crate::certificate::HEADER {

@@ -7,7 +7,7 @@
 //! obligation as in the verifier.
 
 use super::inclusion::{Places, ends_last, instance};
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, stages_of, members, only};
+use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, members, only, stages_of};
 use super::sums::Sign;
 use super::{ExcludedCube, Verifier, choices};
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@
 //! *every* division that preserves the order of stages is tried; none is dropped for being covered.
 
 use super::logic::{
-    Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, stages_of, members, only, recell,
+    Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, members, only, recell, stages_of,
 };
 use super::sums::{LARGEST, Sign, Sum};
 use mu_cubicle::system::{self, Access, Atom, Op, Proc, System, Term, Transition, Update, Value};

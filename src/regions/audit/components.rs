@@ -21,12 +21,12 @@ use super::draw::{count, in_sort, is_number, parts};
 use super::steps::{DirectSteps, Step, label_text, state_text, with_constants};
 use super::translate::Translation;
 use super::view::{FormulaEvaluator, FormulaView};
-use super::{Audit, Check, Explored, AuditRequest, ordered};
+use super::{Audit, AuditRequest, Check, Explored, ordered};
 use crate::base::AbstractableModel;
-use crate::thread_modular::{ThreadModularAbstraction, LocalState};
 use crate::merged_constants::mapped;
 use crate::replicas::{Replicas, owners};
 use crate::sizes::SIZE;
+use crate::thread_modular::{LocalState, ThreadModularAbstraction};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId};
 use mu_base::random::Random;
@@ -101,7 +101,10 @@ struct Embedding<'a> {
 ///
 /// Internal: the abstract model does not cover a step of the instance. Others from the abstract
 /// model.
-pub fn audit_components(wanted: &AuditRequest, components: &Components) -> Result<Audit, Diagnostic> {
+pub fn audit_components(
+    wanted: &AuditRequest,
+    components: &Components,
+) -> Result<Audit, Diagnostic> {
     let process = &components.instance.process;
     if process.is_probabilistic() || process.is_timed() || !process.globals.is_empty() {
         return Ok(Audit {
@@ -294,7 +297,11 @@ impl<'a> Embedding<'a> {
 impl Check<'_> {
     /// Samples a random run and states drawn along it, for one choice of tracked identities and
     /// parameters.
-    fn turn(&mut self, embedding: &mut Embedding, two: &mut FormulaEvaluator) -> Result<(), Diagnostic> {
+    fn turn(
+        &mut self,
+        embedding: &mut Embedding,
+        two: &mut FormulaEvaluator,
+    ) -> Result<(), Diagnostic> {
         let (study, case) = (self.wanted.study, self.wanted.case);
         if !self.draw.valuate(&study.sorts(), |v| case.has(&self.tests, v)) {
             self.draw.valuation.clone_from(&case.valuation);

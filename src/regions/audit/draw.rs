@@ -137,7 +137,11 @@ impl Draw {
     }
 
     fn near_boundary(&mut self, offset: i64) -> i64 {
-        let current_numbers = if self.current_numbers.is_empty() { 0 } else { *self.random.choose(&self.current_numbers) };
+        let current_numbers = if self.current_numbers.is_empty() {
+            0
+        } else {
+            *self.random.choose(&self.current_numbers)
+        };
         match self.random.below(4) {
             0 => current_numbers,
             1 => current_numbers.saturating_sub(offset),

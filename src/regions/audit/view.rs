@@ -92,7 +92,11 @@ impl FormulaView {
     }
 
     /// Returns a closed test of the formula that differs between two valuations.
-    pub fn test_that_differs(&self, one: &mut FormulaEvaluator, two: &mut FormulaEvaluator) -> Option<Expr> {
+    pub fn test_that_differs(
+        &self,
+        one: &mut FormulaEvaluator,
+        two: &mut FormulaEvaluator,
+    ) -> Option<Expr> {
         self.tests
             .iter()
             .find(|e| matches!((decided(e, one), decided(e, two)), (Some(a), Some(b)) if a != b))

@@ -3,22 +3,25 @@
 //!
 //! A failure prints the seed; `CROWD_SEED=n` replays one, `CROWD_CASES=n` sets the number of cases.
 
-use crate::thread_modular::{plain, random_property, random_text, unbounded};
 use crate::formula;
+use crate::thread_modular::{plain, random_property, random_text, unbounded};
 use mu_base::random::Random;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_process::linearise::{self, linearise};
 use mu_regions::audit::AuditRequest;
 use mu_regions::constant_counts;
 use mu_regions::sizes::SIZE;
-use mu_regions::{Audit, Components, ThreadModularAbstraction, Instance, Levels, Study, audit_components, reachable_local_states};
+use mu_regions::{
+    Audit, Components, Instance, Levels, Study, ThreadModularAbstraction, audit_components,
+    reachable_local_states,
+};
 
 /// Builds the instance of a text for `n` components.
 fn instance(text: &str, n: usize) -> Instance {
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
     let names = constant_counts::constants(n, &tree(n), &tree(n + 1)).unwrap().names;
     let spec = mu_process::typecheck::check_specification(&tree(n)).unwrap();
-    Instance { process: linearise(&spec, &linearise::Options::unbounded_specification()).unwrap(), names }
+    Instance { process: linearise(&spec, &linearise::Options::of_any_number()).unwrap(), names }
 }
 
 /// Audits samples of all cases against instances. `without`: the index of a local state to remove.

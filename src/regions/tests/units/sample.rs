@@ -2,9 +2,9 @@
 //! some sample, and each sample to its twin.
 
 use mu_base::random::Random;
-use mu_regions::separation::Capacities;
-use mu_regions::cuts::{Distinction, Case, Grain, Line, Predicate, Term};
+use mu_regions::cuts::{Case, Distinction, Grain, Line, Predicate, Term};
 use mu_regions::sample::{Sample, SampleRequest, samples};
+use mu_regions::separation::Capacities;
 use std::collections::BTreeSet;
 
 /// Computes all differences of zero, literals, constants and numbers, truncated at the bound.

@@ -7,7 +7,9 @@ use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
 use mu_pbes::{Options, Verdict, check};
 use mu_regions::sizes::SIZE;
-use mu_regions::{AbstractableModel, Family, Levels, MergedConstants, Study, constant_counts, with_parameters};
+use mu_regions::{
+    AbstractableModel, Family, Levels, MergedConstants, Study, constant_counts, with_parameters,
+};
 use mu_syntax::template;
 
 /// Expands the text for these sizes.
@@ -184,7 +186,8 @@ fn what_depends_on_the_size_is_refused_by_name() {
         .replace("act store", "map f: V -> Nat; act other: Nat; store")
         .replace("init P", "proc Q = sum v: V. other(f(v)) . delta; init Q || P");
     assert!(
-        refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)").contains("does not evaluate to data")
+        refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)")
+            .contains("does not evaluate to data")
     );
     assert_eq!(
         constant_counts::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"),

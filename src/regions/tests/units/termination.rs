@@ -8,7 +8,7 @@ use mu_base::random::Random;
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{Cyclic, Silent, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
-use mu_regions::{TerminationResult, Least, Levels, Study, prove_termination, least};
+use mu_regions::{Least, Levels, Study, TerminationResult, least, prove_termination};
 
 /// Returns the steps that may be taken infinitely often, for every `n`, and every `N` if the text
 /// contains it.
@@ -400,8 +400,10 @@ fn what_is_shown_to_end_has_no_cycle() {
         both > alone && prove_termination > 0 && lists > 0 && counters > 0,
         "{both} {alone} {prove_termination} {lists} {counters}"
     );
-    for text in [crate::thread_modular::random_text as fn(&mut Random) -> String, crate::richer::random_text]
-    {
+    for text in [
+        crate::thread_modular::random_text as fn(&mut Random) -> String,
+        crate::richer::random_text,
+    ] {
         let counts = compared(first..first + cases / 6, &text);
         println!("the same of other models: {counts:?}");
     }

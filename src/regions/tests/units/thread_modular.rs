@@ -11,7 +11,10 @@ use mu_regions::constant_counts::{self, ConstantCount};
 use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
 use mu_regions::sizes::SIZE;
 use mu_regions::words::{Letter, Part, WordRequest, abstracted, longer, words};
-use mu_regions::{ThreadModularAbstraction, SymbolicConstants, Levels, Replicas, Study, reachable_local_states, with_parameters};
+use mu_regions::{
+    Levels, Replicas, Study, SymbolicConstants, ThreadModularAbstraction, reachable_local_states,
+    with_parameters,
+};
 use mu_syntax::template;
 
 pub(crate) fn plain(text: &str, n: usize) -> String {
@@ -51,10 +54,11 @@ pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, D
     })?;
     assert!(found.counts_components());
     let linear = |tree, counted: &ConstantCount| {
-        let (tree, names) = constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS);
+        let (tree, names) =
+            constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS);
         let spec = mu_process::typecheck::check_specification(&tree)?;
         let process = with_list(
-            linearise(&spec, &linearise::Options::unbounded_specification())?,
+            linearise(&spec, &linearise::Options::of_any_number())?,
             counted.list.as_deref(),
         )?;
         let (process, defined) = with_parameters(process, constants)?;
