@@ -359,7 +359,7 @@ impl<'a> Compiler<'a> {
             span,
             role: Role::Axiom,
             negated: false,
-            asked: Asked::Test(TestKind::Empty, other),
+            property: Property::Test(TestKind::Empty, other),
             name: "a memory order of the model".to_string(),
             stage,
         });
