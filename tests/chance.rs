@@ -101,7 +101,7 @@ fn chance_below_choices_and_in_parallel() {
 fn what_adds_up_to_something_else_is_refused() {
     for (weight, expected) in [
         ("1/3", "have the sum 2/3"),
-        ("if(x, 2, -1)", "a probability is `-1`"),
+        ("if(x, 2, -1)", "this probability is `-1`"),
         ("0", "have the sum 0"),
     ] {
         let text = format!("act a; init a . dist x: Bool[{weight}]. a;");
