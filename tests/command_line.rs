@@ -338,7 +338,7 @@ fn options_without_effect_are_rejected() {
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {message}");
         assert!(
-            message.contains(&format!("`{option}` has no effect on this run: it is for ")),
+            message.contains(&format!("`{option}` has no effect on this run: it applies to ")),
             "{line}: {message}"
         );
     }

@@ -551,7 +551,7 @@ fn limits_give_unknown_and_bad_input_is_refused() {
         (1, Some("W x 1; R y 0 || W y 1; R x 0"))
     );
     for (words, message) in [
-        (&["--against", "none"][..], "`none` is no memory model"),
+        (&["--against", "none"][..], "`none` is not a memory model"),
         (&["--litmus", "x.litmus"], "`--litmus` is for one memory model"),
         (&["--interface", &package("specs/arcx.interface")], "cannot be used multiple times"),
     ] {
@@ -778,14 +778,14 @@ fn program_lines_say_what_the_most_general_program_does() {
         shown.stderr
     );
     for (text, more, message) in [
-        (FETCHES, "program load fetch(p, \"ld(a)\");", "the machine does `fetch` itself"),
+        (FETCHES, "program load fetch(p, \"ld(a)\");", "the machine performs `fetch` itself"),
         (FETCHES, "program load nothing(p);", "the model has no action `nothing`"),
         (FETCHES, "program load issue(p);", "`issue` has 2 arguments in the model, 1 here"),
-        (FETCHES, "program load lonely(p);", "no `comm` of the machine has `lonely`"),
+        (FETCHES, "program load lonely(p);", "no `comm` of the machine contains `lonely`"),
         (
             FETCHES,
             "program load issue(p, \"ld(b)\");",
-            "`ld(b)` is no expression of the sort Instruction",
+            "`ld(b)` is not an expression of the sort Instruction",
         ),
         (
             FETCHES,
@@ -819,7 +819,7 @@ fn program_lines_say_what_the_most_general_program_does() {
     let outcome = mu_check(&["conform", &aut, "--interface", &interface]);
     assert!(
         outcome.code == 2
-            && outcome.stderr.contains("a program can be put beside a specification only"),
+            && outcome.stderr.contains("a program can only be added to a specification"),
         "{}",
         outcome.stderr
     );
@@ -1038,7 +1038,7 @@ fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
         .map(String::from),
     );
     let outcome = mu_check(&words);
-    let message = "with memcommands_size=2 the machine without a fault does not conform either";
+    let message = "with memcommands_size=2 the machine without the fault does not conform either";
     assert!(outcome.code == 2 && outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 

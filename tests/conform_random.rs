@@ -354,7 +354,7 @@ struct State {
     did: [Vec<Operation>; 2],
 }
 
-/// Simulates all histories of at most two operations of each processor in which all operations have
+/// Simulates all histories of at most two operations per processor in which all operations have
 /// ended.
 fn simulated(design: &Design) -> BTreeSet<History> {
     let start = State {
@@ -494,7 +494,7 @@ const WRONG: [Wrong; 37] = [
         "initial: outside of the sort",
         always,
         |_, l| l[0] = "initial §nonsense;".into(),
-        "`nonsense` is no value of the sort",
+        "`nonsense` is not a value of the sort",
     ),
     (
         "initial: another sort",
@@ -617,7 +617,7 @@ const WRONG: [Wrong; 37] = [
         "text: outside of the sort",
         |d| !d.single,
         |d, l| l.push(format!("load access(§\"k_lode\", {});", letters(d, &["p", "a", "v"]))),
-        "`k_lode` is no value of the sort Kind",
+        "`k_lode` is not a value of the sort Kind",
     ),
     (
         "numbers: no from",
@@ -666,7 +666,7 @@ const WRONG: [Wrong; 37] = [
         "program: done by the machine",
         |d| plain(d) && !d.waits,
         |d, l| l.push(format!("program store §st({});", letters(d, &["p", "a", "v"]))),
-        "the machine does `st` itself",
+        "the machine performs `st` itself",
     ),
     (
         "program: no expression",
@@ -680,7 +680,7 @@ const WRONG: [Wrong; 37] = [
         "used: outside of the sort",
         |d| !d.waits,
         |_, l| add(l, "addresses §nonsense;"),
-        "`nonsense` is no value of the sort",
+        "`nonsense` is not a value of the sort",
     ),
     (
         "used: twice",
@@ -851,7 +851,7 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
         std::fs::write(&interface, kept.join("\n")).unwrap();
         let outcome =
             mu_check(&["conform", &machine, "--interface", &interface, "--against", "sc"]);
-        let incomplete = outcome.stderr.contains("matches no line of the interface, and carries a");
+        let incomplete = outcome.stderr.contains("matches no line of the interface, but has a");
         // The program that is read off a machine does what lines speak of: no load, nothing to
         // judge.
         if !(outcome.code == 2 && incomplete || design.waits && outcome.code == 3) {

@@ -46,13 +46,13 @@ fn a_partner_that_is_elsewhere() {
         &[
             "a deadlock after 1 step",
             "1  req(0)",
-            "a deadlock: no component can go on",
+            "a deadlock: no component can continue",
             "Client: waits at line 7",
             "offers recv_ack (line 7)",
-            "`recv_ack|send_ack -> ack` in line 17 lacks send_ack, which Server could do, but not now",
+            "`recv_ack|send_ack -> ack` in line 17 lacks send_ack, which Server can perform, but not now",
             "Server: waits at line 12",
             "offers recv_req(_) (line 12)",
-            "`recv_req|send_req -> req` in line 17 lacks send_req, which Client could do, but not now",
+            "`recv_req|send_req -> req` in line 17 lacks send_req, which Client can perform, but not now",
         ],
     );
 }
@@ -88,7 +88,7 @@ fn locks_in_opposite_orders() {
     assert_eq!(worker["offers"][0]["action"], "lock(w0, right)");
     let why = worker["offers"][0]["why_not"][0].as_str().unwrap();
     assert!(
-        why.contains("lacks take, which Mutex(left) or Mutex(right) could do, but not now"),
+        why.contains("lacks take, which Mutex(left) or Mutex(right) can perform, but not now"),
         "{why}"
     );
     assert_eq!(of("Worker(w1)")["offers"][0]["action"], "lock(w1, left)");

@@ -272,7 +272,7 @@ fn reports_are_made_of_results() {
     for (line, why) in [
         (
             "report error.json --out x.html",
-            "error.json: there is no result in it, the command failed: cannot read",
+            "error.json: it contains no result, because the command failed: cannot read",
         ),
         ("report info.json --out x.html", "info.json: this is no result"),
         ("report chain.mcrl2 --out x.html", "chain.mcrl2: this is not JSON"),

@@ -41,12 +41,12 @@ fn wanted_answers() {
     write("wrong.txt", "SB Never\nSBF Never\nMP Allowed\n");
     let right = run(folder.path(), &["litmus", "tests", "--expected", "right.txt", "-q"]);
     assert_eq!(right.status.code(), Some(0), "{}", text(&right.stdout));
-    assert!(text(&right.stdout).ends_with("\nas wanted    2 of 2\n"), "{}", text(&right.stdout));
+    assert!(text(&right.stdout).ends_with("\nas expected  2 of 2\n"), "{}", text(&right.stdout));
     let wrong =
         run(folder.path(), &["litmus", "tests", "--expected", "wrong.txt", "--junit", "out.xml"]);
     assert_eq!(wrong.status.code(), Some(1));
     let told = text(&wrong.stdout);
-    let ending = "\nas wanted    1 of 2\ndiffers      SB: wanted Never, found Sometimes (Ok)  (tests/SB.litmus)\nno such test 1: MP\n";
+    let ending = "\nas expected  1 of 2\ndiffers      SB: expected Never, found Sometimes (Ok)  (tests/SB.litmus)\nno such test 1: MP\n";
     assert!(told.ends_with(ending), "{told}");
     let report = std::fs::read_to_string(folder.path().join("out.xml")).unwrap();
     assert!(

@@ -267,7 +267,7 @@ fn the_validator_refuses() {
     }
     for (bad, place) in [
         ("[]", ": "),
-        ("{}", ": \"n\" is not there"),
+        ("{}", ": \"n\" is missing"),
         (r#"{"n": -1}"#, "/n: "),
         (r#"{"n": 1.5}"#, "/n: "),
         (r#"{"n": "12"}"#, "/n: "),

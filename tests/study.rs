@@ -203,8 +203,9 @@ fn listings_without_their_parentheses_are_answered_with_the_correction() {
             )
         };
         let (first, last) = (place(open), place(printed.trim_end().len()));
-        let expected =
-            format!("well typed with `(` at {first} and `)` at {last}, around `forall p1");
+        let expected = format!(
+            "the formula is well typed with `(` at {first} and `)` at {last}, around `forall p1"
+        );
         assert!(
             outcome.stderr.contains(&expected) || outcome.json.to_string().contains(&expected),
             "{expected}\n{}",

@@ -217,7 +217,7 @@ fn impossible_actions_are_reported() {
     warned(
         "act s, r, c, d;\nproc P = d . s . P;\ninit allow({c, d}, comm({s|r -> c}, P || d));\n",
         &[
-            "model.mcrl2:2:14: warning: s of P never happens: `r|s -> c` in line 3 lacks r, which no other component ever does",
+            "model.mcrl2:2:14: warning: s of P never happens: `r|s -> c` in line 3 lacks r, which no other component ever performs",
         ],
     );
     // A communication of values that never agree, and components that it blocks initially.

@@ -1,18 +1,18 @@
-//! Labels up to the names of bound variables and up to parentheses: `c(lambda x: Nat. x < 1)` and
-//! `c(lambda y: Nat. (y < 1))` are one label.
+//! Canonical labels, up to the names of bound variables and parentheses: `c(lambda x: Nat. x < 1)`
+//! and `c(lambda y: Nat. (y < 1))` are one label.
 //!
 //! Input: the text of a label. Output: a text in which the n-th binder has the n-th name of a fixed
-//! list, and expressions have no parentheses that they do not need; `None` if the label is no
-//! multi-action of mCRL2, or has neither binders nor operators, so that its own text is its
-//! identity. Cost: linear in the text.
+//! list, and expressions have no redundant parentheses. `None`: the label is not a multi-action of
+//! mCRL2, or has neither binders nor operators, so that its text is its identity. Cost: linear in
+//! the text.
 
 use mu_syntax::ast::{Data, DataKind, VarDecl};
 use mu_syntax::print;
 
-/// Start of the names, which no text of mCRL2 has.
+/// Prefix of the names; it occurs in no mCRL2 text.
 const NAME: &str = "@";
 
-/// Writes a label up to the names of bound variables.
+/// Returns the canonical form of a label.
 pub(super) fn canonical(label: &str) -> Option<String> {
     let mut acts = mu_syntax::parse_multi_action(Default::default(), label).ok()?;
     let mut renamer = Renamer { scope: Vec::new(), binders: 0, has_operators: false };
@@ -31,10 +31,10 @@ pub(super) fn canonical(label: &str) -> Option<String> {
 }
 
 struct Renamer {
-    /// Bound names and their new ones, innermost last.
+    /// Bound names with their new names, innermost last.
     scope: Vec<(String, String)>,
     binders: usize,
-    /// True if an operator stands in the label.
+    /// True if the label contains an operator.
     has_operators: bool,
 }
 
@@ -130,7 +130,7 @@ mod tests {
         }
         assert_eq!(canonical("a((x == y) && z)"), canonical("a(((x == y) && z))"));
         assert_ne!(canonical("a(x == (y && z))"), canonical("a((x == y) && z)"));
-        // Without binders and operators the text is what counts.
+        // Without binders and operators the text is the identity.
         assert!(
             ["a(1, 2)", "PUT !1", "a|b", "tau"].into_iter().all(|label| canonical(label).is_none())
         );

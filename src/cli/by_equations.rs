@@ -1,13 +1,13 @@
-//! Second attempt at a formula that no search of states decides: as an equation system, in which
-//! the formula's modalities supply values that the model leaves open.
+//! Fallback for a formula that no search of states decides: an equation system, in which the
+//! formula's modalities supply values that the model leaves open.
 //!
 //! In: a formula and the compiled specification. Out: a verdict without evidence, or none. The
-//! explorer needs all steps of a state; of `sum m: Nat. a(m)` there are infinitely many. In the
-//! equations `<a(2)>true` is `exists m: Nat. m == 2`, and quantifier elimination finds the value. A
-//! formula that needs no step, such as `mu X. X`, evaluates no condition there.
+//! explorer needs all transitions of a state; `sum m: Nat. a(m)` has infinitely many. In the
+//! equations, `<a(2)>true` is `exists m: Nat. m == 2`, and quantifier elimination finds the value.
+//! A formula that needs no transition, such as `mu X. X`, evaluates no condition.
 //!
-//! Invariant: the solver's strategies are verified before the verdict is returned. Quantifiers that
-//! nothing bounds are tried number by number, for [`MOST_UNROLLED`] instances and no longer.
+//! Invariant: the solver's strategies are verified before the verdict is returned. Unbounded
+//! quantifiers are enumerated, for at most [`MAX_UNROLLED`] instances.
 
 use super::game::{decided_by, expect_verified};
 use super::load::Loaded;
@@ -19,16 +19,15 @@ use mu_game::{Game, Player};
 use mu_pbes::print;
 use mu_solve::Solver;
 
-/// Instances met at most where a quantifier is tried number by number; then the first refusal
-/// stands.
-const MOST_UNROLLED: u64 = 4096;
+/// Limit on the instances if a quantifier is enumerated; beyond it the original error is reported.
+const MAX_UNROLLED: u64 = 4096;
 
-/// True if a check may succeed as an equation system: all that it lacks is a value.
-pub(super) fn may_help(error: &Diagnostic, subject: &Loaded) -> bool {
+/// True if a check failed only for lack of a value, so that the equation system may help.
+pub(super) fn lacks_value(error: &Diagnostic, subject: &Loaded) -> bool {
     error.open && subject.compiled.is_some()
 }
 
-/// Decides a formula as an equation system: its value and the number of instances.
+/// Decides a formula as an equation system. Returns its value and the number of instances.
 ///
 /// # Errors
 /// Those of the evaluation, and limits of the run.
@@ -41,18 +40,18 @@ pub(super) fn decide(
     let Some(compiled) = &subject.compiled else { return Ok(None) };
     let text = print::text(&print::system(formula, compiled.process())?);
     let mut unrolled = Unrolled::default();
-    let game = match decided(session, &text, &unrolled, solver, &session.budget) {
+    let game = match deciding_game(session, &text, &unrolled, solver, &session.budget) {
         Err(error) if error.open => {
             unrolled.all = true;
             let most = session
                 .budget
                 .limits()
                 .max_states
-                .map_or(MOST_UNROLLED, |most| most.min(MOST_UNROLLED));
+                .map_or(MAX_UNROLLED, |most| most.min(MAX_UNROLLED));
             let budget = session
                 .budget
                 .with_limits(Limits { max_states: Some(most), ..*session.budget.limits() });
-            match decided(session, &text, &unrolled, solver, &budget) {
+            match deciding_game(session, &text, &unrolled, solver, &budget) {
                 Err(Diagnostic { stop: Some(Stop::States), .. }) => return Err(error),
                 game => game?,
             }
@@ -64,8 +63,8 @@ pub(super) fn decide(
     Ok(Some((solution.winner(game.initial) == Player::Even, game.vertex_count() as u64)))
 }
 
-/// As much of the game of an equation system as decides it.
-fn decided(
+/// Builds the part of the game of an equation system that decides it.
+fn deciding_game(
     session: &Session,
     text: &str,
     unrolled: &Unrolled,
@@ -76,7 +75,7 @@ fn decided(
     decided_by(session, &system, solver, budget)
 }
 
-/// A remark on an answer; none if it needs a term that has no value.
+/// Returns the default instead of an error if a note on an answer needs a term without a value.
 ///
 /// # Errors
 /// All others.

@@ -1,7 +1,7 @@
-//! Probabilistic systems: `explore`, `reduce` and `compare` where chance decides where steps lead.
+//! Probabilistic systems in `explore`, `reduce` and `compare`.
 //!
-//! The commands come here with a model that is probabilistic, or by `--equivalence probabilistic`,
-//! for which every model and `.aut` file is one.
+//! These functions are used for probabilistic models, and for `--equivalence probabilistic`, which
+//! applies to every model and `.aut` file.
 
 use super::args::{CompareArgs, ExploreArgs, Format, Reduce, ReduceArgs};
 use super::counts::Report;
@@ -20,10 +20,10 @@ use mu_model::Model;
 use serde_json::json;
 use std::path::Path;
 
-/// The name of the one equivalence that there is for them.
+/// Name of the only supported equivalence.
 pub(super) const EQUIVALENCE: &str = "probabilistic";
 
-/// The system of a model; or why the search ended early, with what was found.
+/// Explores the system of a model; returns the stop reason with the part that was found.
 pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, Stop), Diagnostic> {
     let start = Instant::now();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
@@ -42,7 +42,7 @@ pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, 
     Ok(found)
 }
 
-/// The system of a file.
+/// Reads the system of a file.
 fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Diagnostic> {
     if FileKind::of(path) == FileKind::Aut {
         output::begin_stage("reading a transition system");
@@ -78,7 +78,7 @@ fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), D
     Ok(())
 }
 
-/// `explore` of a probabilistic model.
+/// Runs `explore` on a probabilistic model.
 pub(super) fn explore(
     session: &Session,
     args: &ExploreArgs,
@@ -102,7 +102,7 @@ pub(super) fn explore(
     if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
         let are = if option.contains("` and `") { "are" } else { "is" };
         let message = format!(
-            "`{option}` {are} not for probabilistic models, and chance decides in {}",
+            "`{option}` {are} not supported for probabilistic models such as {}",
             args.model.display()
         );
         return Err(Diagnostic::new(Stage::Unsupported, message));
@@ -121,7 +121,7 @@ pub(super) fn explore(
         report.transitions = None;
         report.deadlocks = None;
         if args.out.is_some() || args.reduce.is_some() {
-            session.log("incomplete: nothing is reduced or written");
+            session.log("incomplete search: nothing is reduced or written");
         }
         return report.print(session, start);
     }
@@ -133,7 +133,7 @@ pub(super) fn explore(
     report.print(session, start)
 }
 
-/// `reduce --equivalence probabilistic`.
+/// Runs `reduce --equivalence probabilistic`.
 pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
     expect_form(args.out.as_deref())?;
@@ -141,7 +141,8 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         || !args.relabelling.hide.is_empty()
         || !args.relabelling.rename.is_empty()
     {
-        let message = "`--draw`, `--hide` and `--rename` are not for probabilistic systems";
+        let message =
+            "`--draw`, `--hide` and `--rename` are not supported for probabilistic systems";
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
     let system = match system(session, &args.input)? {
@@ -174,14 +175,15 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     Ok(0)
 }
 
-/// `compare --equivalence probabilistic`.
+/// Runs `compare --equivalence probabilistic`.
 pub(super) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
     if args.out.is_some()
         || !args.relabelling.hide.is_empty()
         || !args.relabelling.rename.is_empty()
     {
-        let message = "`--out`, `--hide` and `--rename` are not for probabilistic systems";
+        let message =
+            "`--out`, `--hide` and `--rename` are not supported for probabilistic systems";
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
     let (a, b) = match (system(session, &args.a)?, system(session, &args.b)?) {

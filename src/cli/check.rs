@@ -23,7 +23,7 @@ use super::picture::{Picture, write_evidence};
 use super::pipeline::{self, Session};
 use super::print;
 use super::progress::Bar;
-use super::properties::{self, Text};
+use super::properties::{self, FormulaText};
 use super::quantity;
 use super::systems;
 use mu_base::host::{Instant, real_path};
@@ -35,8 +35,8 @@ use mu_game::pg;
 use mu_lts::reduce::Equivalence;
 use mu_pbes::{Answer, Order, Priority, Reduced, Route, Verdict};
 use mu_report::junit::{Case, Outcome};
-use mu_report::page::Shown;
-use mu_report::story::{MOST_IN_ANSWER, MOST_IN_TEXT, Story, ending, story};
+use mu_report::page::PageResult;
+use mu_report::printed_evidence::{MOST_IN_ANSWER, MOST_IN_TEXT, PrintedEvidence, ending, story};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::RwLock;
@@ -77,7 +77,7 @@ fn check(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         )
         .note("omit the formula, or use `explore`, to count terminations"));
     }
-    let texts = properties::gather(session, &args.formulas, &args.formula)?;
+    let texts = properties::formula_texts(session, &args.formulas, &args.formula)?;
     output::expect_verdicts(texts.iter().map(|t| t.name.display().to_string()));
     let any = super::unbounded::parameters(session);
     cluster::expect_checkable(args, session.common.threads, !any.is_empty())?;
@@ -144,9 +144,9 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
 fn read<'t>(
     session: &Session,
     subject: &Loaded,
-    texts: &'t [Text],
+    texts: &'t [FormulaText],
     args: &CheckArgs,
-) -> Result<(Vec<(&'t Text, TypedFormula)>, Vec<&'t Text>), Diagnostic> {
+) -> Result<(Vec<(&'t FormulaText, TypedFormula)>, Vec<&'t FormulaText>), Diagnostic> {
     let (mut formulas, mut rejected) = (Vec::new(), Vec::new());
     for text in texts {
         match properties::read_over(session, text, subject) {
@@ -168,7 +168,7 @@ fn read<'t>(
 pub(super) fn report_rejection(
     session: &Session,
     args: &CheckArgs,
-    text: &Text,
+    text: &FormulaText,
     diagnostic: &Diagnostic,
 ) -> Result<(), Diagnostic> {
     eprint!("{}", diagnostic.render(&session.sources));
@@ -185,7 +185,7 @@ fn all(
     session: &mut Session,
     args: &CheckArgs,
     subject: &Loaded,
-    texts: &[Text],
+    texts: &[FormulaText],
 ) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.evidence {
         Picture::of(path)?;
@@ -204,8 +204,8 @@ fn all(
     // Counting as written includes all equations.
     options.partial_order &= args.count == Counting::Merged;
     write_game(session, args, subject, &formulas, &options)?;
-    let capabilities = engines::wishes_of_check(args);
-    engines::expect_taken(args.engine(), &capabilities)?;
+    let capabilities = engines::capabilities_of_check(args);
+    engines::expect_supported(args.engine(), &capabilities)?;
     let checking = Checking {
         session,
         args,
@@ -238,7 +238,8 @@ fn all(
         }
     } else if workers > 1 {
         output::begin_stage("checking the formulas");
-        let one = |formula: &(&Text, TypedFormula), alone: bool| checking.one(formula, alone);
+        let one =
+            |formula: &(&FormulaText, TypedFormula), alone: bool| checking.one(formula, alone);
         check_concurrently(&session.budget, workers, &formulas, &one, &mut |formula, found| {
             checking.settle(formula, found, &mut results)
         })?;
@@ -267,7 +268,7 @@ fn all(
 
 /// Sorts results in the order of the formulas on the command line. Equal formulas get successive
 /// positions of their name.
-fn in_order_of_texts(results: Vec<Value>, texts: &[Text]) -> Vec<Value> {
+fn in_order_of_texts(results: Vec<Value>, texts: &[FormulaText]) -> Vec<Value> {
     let names: Vec<String> = texts.iter().map(|t| t.name.display().to_string()).collect();
     let mut taken = vec![false; names.len()];
     let mut placed: Vec<(usize, Value)> = Vec::with_capacity(results.len());
@@ -322,7 +323,7 @@ impl Checking<'_> {
     /// Checks a formula. `alone`: true if no other formula is checked at the same time.
     fn one(
         &self,
-        formula: &(&Text, TypedFormula),
+        formula: &(&FormulaText, TypedFormula),
         alone: bool,
     ) -> Result<FormulaResult, Diagnostic> {
         self.by(self.args.engine(), formula, &self.session.budget, alone, None)
@@ -331,7 +332,7 @@ impl Checking<'_> {
     fn by(
         &self,
         engine: EngineRef,
-        (text, formula): &(&Text, TypedFormula),
+        (text, formula): &(&FormulaText, TypedFormula),
         budget: &Budget,
         shows: bool,
         peers: Option<&dyn mu_explore::Peers>,
@@ -359,7 +360,7 @@ impl Checking<'_> {
             Task { capabilities: &self.capabilities, options: &chosen, budget },
         ) {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
-            Err(refusal) if peers.is_none() && by_equations::may_help(&refusal, subject) => {
+            Err(refusal) if peers.is_none() && by_equations::lacks_value(&refusal, subject) => {
                 match by_equations::decide(session, subject, formula, solver(args.solver.as_ref()))
                 {
                     Ok(Some((value, equations))) => {
@@ -387,7 +388,7 @@ impl Checking<'_> {
             found => {
                 let found = found?;
                 if let Some(sets) = &found.sets {
-                    engines::say_diagrams(session, subject_ref.model, &sets.outcome);
+                    engines::log_diagrams(session, subject_ref.model, &sets.outcome);
                     session.log(format!(
                         "{} obligations have states, {} pairs",
                         sets.obligations, sets.pairs
@@ -411,7 +412,7 @@ impl Checking<'_> {
     /// Reports the result of a formula. An error does not stop the other formulas.
     fn settle(
         &self,
-        formula: &(&Text, TypedFormula),
+        formula: &(&FormulaText, TypedFormula),
         found: Result<FormulaResult, Diagnostic>,
         results: &mut Results,
     ) -> Result<(), Diagnostic> {
@@ -434,7 +435,7 @@ impl Checking<'_> {
     /// Prints the result of a formula and adds its test case.
     fn report_formula(
         &self,
-        (text, formula): &(&Text, TypedFormula),
+        (text, formula): &(&FormulaText, TypedFormula),
         found: FormulaResult,
         results: &mut Results,
     ) -> Result<(), Diagnostic> {
@@ -467,7 +468,7 @@ impl Checking<'_> {
     fn check_distributed(
         &self,
         process_group: &ProcessGroup,
-        formulas: &[(&Text, TypedFormula)],
+        formulas: &[(&FormulaText, TypedFormula)],
         results: &mut Results,
     ) -> Result<(), Diagnostic> {
         for formula in formulas {
@@ -509,7 +510,7 @@ impl Checking<'_> {
 fn wants_object(session: &Session, args: &CheckArgs) -> bool {
     session.common.format == Format::Json
         || args.junit.is_some()
-        || args.evidence.as_deref().is_some_and(page::is_named_so)
+        || args.evidence.as_deref().is_some_and(page::is_page)
 }
 
 /// True if each verdict is printed as a line; false if standard output is used otherwise.
@@ -558,19 +559,19 @@ pub(super) fn publish(
     args: &CheckArgs,
     object: Value,
 ) -> Result<(), Diagnostic> {
-    if let Some(path) = args.evidence.as_deref().filter(|p| page::is_named_so(p)) {
+    if let Some(path) = args.evidence.as_deref().filter(|p| page::is_page(p)) {
         page::write(
             session,
             path,
             &file_name(&args.model),
-            &[Shown::of("check", output::with_head(object.clone()))],
+            &[PageResult::of("check", output::with_head(object.clone()))],
         )?;
     }
     if session.common.format == Format::Json { output::print_object(object) } else { Ok(()) }
 }
 
 /// Adds the formula text to its result, from the first line that is not blank.
-pub(super) fn with_text(mut object: Value, text: &Text) -> Value {
+pub(super) fn with_text(mut object: Value, text: &FormulaText) -> Value {
     let blank = text.text.lines().take_while(|l| l.trim().is_empty()).count();
     let own: Vec<&str> = text.text.lines().skip(blank).collect();
     object["text"] = own.join("\n").trim_end().into();
@@ -583,7 +584,7 @@ fn write_game(
     session: &Session,
     args: &CheckArgs,
     subject: &Loaded,
-    formulas: &[(&Text, TypedFormula)],
+    formulas: &[(&FormulaText, TypedFormula)],
     options: &mu_explore::Options,
 ) -> Result<(), Diagnostic> {
     let Some(path) = &args.game else { return Ok(()) };
@@ -612,7 +613,7 @@ fn write_game(
 }
 
 /// Returns the test case of a formula.
-fn case(args: &CheckArgs, text: &Text, seconds: f64, outcome: Outcome) -> Case {
+fn case(args: &CheckArgs, text: &FormulaText, seconds: f64, outcome: Outcome) -> Case {
     Case {
         class: args.model.display().to_string(),
         name: text.name.display().to_string(),
@@ -700,7 +701,7 @@ pub(super) fn report_formula(
     session: &Session,
     args: &CheckArgs,
     subject: &Loaded,
-    (text, several): (&Text, bool),
+    (text, several): (&FormulaText, bool),
     formula: &TypedFormula,
     found: FormulaResult,
 ) -> Result<String, Diagnostic> {
@@ -770,7 +771,7 @@ pub(super) fn report_formula(
         (Some(evidence), Some(story)) => {
             write_evidence(session, args, subject, (text, several), (evidence, story))?
         }
-        _ if args.evidence.as_deref().is_some_and(|p| !page::is_named_so(p)) => {
+        _ if args.evidence.as_deref().is_some_and(|p| !page::is_page(p)) => {
             eprintln!("{}: no evidence: nothing is written", path.display());
         }
         _ => {}
@@ -912,7 +913,7 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
 fn report_all_unknown(
     session: &Session,
     args: &CheckArgs,
-    texts: &[Text],
+    texts: &[FormulaText],
     stop: &Stop,
 ) -> Result<u8, Diagnostic> {
     let answer = stopped(stop.clone(), args.engine().name());
@@ -975,7 +976,7 @@ fn word(verdict: &Verdict) -> (&'static str, String) {
 fn as_json(
     path: &Path,
     answer: &Answer,
-    story: Option<&Story>,
+    story: Option<&PrintedEvidence>,
     vacuous: &[Vacuous],
     seconds: f64,
 ) -> Value {
@@ -1009,7 +1010,7 @@ fn as_text(
     path: &Path,
     answer: &Answer,
     at: Option<&ParameterValues>,
-    story: Option<&Story>,
+    story: Option<&PrintedEvidence>,
     seconds: f64,
 ) -> String {
     let (verdict, reason) = word(&answer.verdict);

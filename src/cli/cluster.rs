@@ -23,7 +23,7 @@ use super::load::Loaded;
 use super::output;
 use super::pipeline::{self, Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
-use super::properties::Text;
+use super::properties::FormulaText;
 use super::shares::{self, Current, Rack, Shares};
 use clap::CommandFactory;
 use mu_base::diagnostic::Line;
@@ -102,7 +102,12 @@ fn cannot_combine(distribution: &DistributedArgs, what: &str) -> Result<(), Diag
 
 /// Rejects options that a distributed `explore` does not support.
 pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Result<(), Diagnostic> {
-    expect_cluster(&args.distribution, args.engine, threads, engines::wishes_of_explore(args))?;
+    expect_cluster(
+        &args.distribution,
+        args.engine,
+        threads,
+        engines::capabilities_of_explore(args),
+    )?;
     if args.distribution.is_requested() && args.goal.divergence {
         return cannot_combine(&args.distribution, "`--divergence`");
     }
@@ -119,7 +124,12 @@ pub(super) fn expect_checkable(
     threads: Option<u32>,
     any: bool,
 ) -> Result<(), Diagnostic> {
-    expect_cluster(&args.distribution, args.engine(), threads, engines::wishes_of_check(args))?;
+    expect_cluster(
+        &args.distribution,
+        args.engine(),
+        threads,
+        engines::capabilities_of_check(args),
+    )?;
     let unsupported = [
         (any, "`any` as a value of a parameter"),
         (args.game.is_some(), "`--game`"),
@@ -152,7 +162,7 @@ pub(super) fn join(
     session: &Session,
     args: &CheckArgs,
     model: &dyn Model,
-    texts: &[Text],
+    texts: &[FormulaText],
 ) -> Result<Option<ProcessGroup>, Diagnostic> {
     if !args.distribution.is_requested() {
         return Ok(None);
@@ -212,7 +222,7 @@ impl ProcessGroup {
         self.me == 0
     }
     /// Returns the peers that search together, for this formula.
-    pub(super) fn peers(&self, text: &Text, formula: &TypedFormula) -> &dyn Peers {
+    pub(super) fn peers(&self, text: &FormulaText, formula: &TypedFormula) -> &dyn Peers {
         let identity = text.identity(formula);
         let sum = crc32fast::hash(identity.as_bytes());
         *self.current.borrow_mut() = (format!("{}-{sum:08x}", text.stem), identity);

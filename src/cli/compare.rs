@@ -1,12 +1,12 @@
-//! `compare`: whether two systems are equivalent, or one refines the other; if not, a trace or
-//! formula that distinguishes them.
+//! Comparison of two systems by an equivalence or preorder; a trace or formula that distinguishes
+//! them (`compare`).
 //!
 //! The difference is confirmed before it is printed ([`super::confirm`]): a trace is followed state
-//! by state, a formula is checked on both systems by the model checker. A difference that is not
-//! confirmed is an internal error. The answer says whether `check` reads the formula.
+//! by state; a formula is checked on both systems by the model checker. A difference that is
+//! refuted is an internal error. The result reports if `check` can read the formula.
 
 use super::args::{CompareArgs, Format, Reduce};
-use super::confirm::{Checkable, LONGEST_CONFIRMED, Pair, Vocabulary, checkable};
+use super::confirm::{Checkable, MAX_CONFIRMED, Pair, Vocabulary, checkable};
 use super::files::{system_and, write_text};
 use super::load::Loaded;
 use super::lts::unknown;
@@ -21,7 +21,7 @@ use mu_lts::reduce::Equivalence;
 use mu_lts::{Lts, relabel};
 use serde_json::{Value, json};
 
-/// What is asked.
+/// The requested relation.
 #[derive(Clone, Copy)]
 enum Question {
     Equivalent(Equivalence),
@@ -43,7 +43,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     }
     let start = Instant::now();
     let relabel = args.relabelling.relabel()?;
-    // Labels that are renamed have no declarations.
+    // Renamed labels have no declarations.
     let declared =
         |loaded: &Loaded| if relabel.is_empty() { Vocabulary::declared(loaded) } else { None };
     let (a, b) = (system_and(session, &args.a, declared)?, system_and(session, &args.b, declared)?);
@@ -87,7 +87,11 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
             }
             None => None,
         };
-        found = Some(Found { difference: pair.spelled(named), confirmed, checkable });
+        found = Some(ConfirmedDifference {
+            difference: pair.with_original_labels(named),
+            confirmed,
+            checkable,
+        });
     }
     if let (Some(path), Some(found)) = (&args.out, &found)
         && let Some(formula) = formula_text(&found.difference, question.weak())
@@ -96,7 +100,7 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         if let Some(Checkable::No(why)) = &found.checkable {
             let path = path.display();
             eprintln!(
-                "warning: `check` cannot read the formula in {path}: {why}; `--rename` gives labels other names"
+                "warning: `check` cannot read the formula in {path}: {why}; rename labels with `--rename`"
             );
         }
     }
@@ -126,20 +130,20 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     Ok(u8::from(found.is_some()))
 }
 
-/// A difference, and what is known of it.
-struct Found {
+/// A difference with its confirmation.
+struct ConfirmedDifference {
     difference: Difference,
     confirmed: bool,
-    /// Whether `check` reads its formula; `None` if there is none.
+    /// Result of reading the formula with `check`; `None` if there is no formula.
     checkable: Option<Checkable>,
 }
 
-/// True if the first system fulfils the formula of a difference.
+/// True if the first system satisfies the formula of a difference.
 fn first(difference: &Difference) -> bool {
     !matches!(difference, Difference::Trace { first: false, .. })
 }
 
-/// A formula that holds in one system and not in the other; nothing if there is none of a
+/// Returns a formula that holds in exactly one of the systems; `None` if there is none of
 /// reasonable length.
 fn formula_text(difference: &Difference, weak: bool) -> Option<String> {
     match difference {
@@ -155,7 +159,7 @@ fn formula_text(difference: &Difference, weak: bool) -> Option<String> {
     }
 }
 
-fn as_json(found: &Found, question: Question) -> Value {
+fn as_json(found: &ConfirmedDifference, question: Question) -> Value {
     let difference = &found.difference;
     let mut object = match difference {
         Difference::Trace { labels, .. } => json!({ "kind": "trace", "labels": labels }),
@@ -175,7 +179,7 @@ fn as_json(found: &Found, question: Question) -> Value {
     object
 }
 
-fn as_text(args: &CompareArgs, question: Question, found: Option<&Found>) -> String {
+fn as_text(args: &CompareArgs, question: Question, found: Option<&ConfirmedDifference>) -> String {
     let (a, b) = (args.a.display(), args.b.display());
     let mut text = match (question, found.is_none()) {
         (Question::Equivalent(e), true) => format!("equivalent ({})\n", e.name()),
@@ -183,7 +187,7 @@ fn as_text(args: &CompareArgs, question: Question, found: Option<&Found>) -> Str
         (Question::Refines(p), true) => format!("{a} refines {b} ({})\n", p.name()),
         (Question::Refines(p), false) => format!("{a} does not refine {b} ({})\n", p.name()),
     };
-    let Some(Found { difference, confirmed, checkable }) = found else { return text };
+    let Some(ConfirmedDifference { difference, confirmed, checkable }) = found else { return text };
     match difference {
         Difference::Trace { labels, first } => {
             let (can, cannot) = if *first { (a, b) } else { (b, a) };
@@ -193,20 +197,20 @@ fn as_text(args: &CompareArgs, question: Question, found: Option<&Found>) -> Str
         Difference::Formula(formula) => {
             text += &format!("  this holds in {a} and not in {b}:\n    {formula}\n")
         }
-        Difference::TooLong => text += "  the distinguishing formula is too long to be of use\n",
+        Difference::TooLong => text += "  the distinguishing formula is too long to print\n",
     }
     if !matches!(difference, Difference::TooLong) && !confirmed {
         let long =
-            matches!(difference, Difference::Formula(formula) if formula.len() > LONGEST_CONFIRMED);
+            matches!(difference, Difference::Formula(formula) if formula.len() > MAX_CONFIRMED);
         text += if long {
             "  (too long to be confirmed by the checker)\n"
         } else {
-            "  (a limit came before this was confirmed)\n"
+            "  (a limit was reached before this was confirmed)\n"
         };
     }
     if let (Difference::Formula(_), Some(Checkable::No(why))) = (difference, checkable) {
         text += &format!(
-            "  (`check` cannot read this formula: {why}; `--rename` gives labels other names)\n"
+            "  (`check` cannot read this formula: {why}; rename labels with `--rename`)\n"
         );
     }
     text

@@ -1,11 +1,11 @@
-//! Confirmation of a difference between two systems, and whether `check` can read its formula.
+//! Confirmation of a difference between two systems, and a test if `check` can read its formula.
 //!
-//! Input: two systems and a [`Difference`] of them. Labels are opaque here: both systems get one
-//! label table whose texts are names of the form `label_3`, so that the formula is confirmed
-//! whatever the labels look like. The formula of the answer has the labels' own texts. `check`
-//! reads these texts: a keyword, a text that is no multi-action, or two texts of one multi-action
-//! make the formula unreadable or give it another meaning. [`checkable`] finds this out. Cost: that
-//! of checking the formula on both systems, twice.
+//! Input: two systems and a [`Difference`] between them. Labels are opaque here: both systems get a
+//! common label table with names of the form `label_3`, so that the formula can be confirmed for
+//! labels of any form. The printed formula has the original texts of the labels. `check` parses
+//! these texts. The formula may be unreadable or change its meaning if a text is a keyword, is not
+//! a multi-action, or denotes the same multi-action as another text. [`checkable`] detects this.
+//! Cost: twice the check of the formula on both systems.
 
 use super::bound_names::canonical;
 use super::load::Loaded;
@@ -25,13 +25,13 @@ use mu_pbes::{Options, Verdict, check};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Longest formula that is confirmed, in bytes: the checker takes longer for deep formulas than the
-/// comparison.
-pub(super) const LONGEST_CONFIRMED: usize = 1 << 14;
-/// Start of the names of labels.
+/// Maximum length of a formula that is confirmed, in bytes. For deep formulas the checker takes
+/// longer than the comparison.
+pub(super) const MAX_CONFIRMED: usize = 1 << 14;
+/// Prefix of the names of labels.
 const NAME: &str = "label_";
 
-/// Two systems over one label table, whose texts are names.
+/// Two systems over one label table with generated names.
 pub(super) struct Pair {
     /// The first system.
     pub a: Arc<Lts>,
@@ -39,7 +39,8 @@ pub(super) struct Pair {
     pub b: Arc<Lts>,
     /// The texts of the labels in the files.
     texts: Vec<String>,
-    /// The label that stands for each, which differs from it in the names of bound variables only.
+    /// For each label, the representative among labels that differ only in names of bound
+    /// variables.
     same: Vec<usize>,
 }
 
@@ -68,8 +69,8 @@ impl Pair {
         Self { a: with(a, first), b: with(b, second), texts, same }
     }
 
-    /// Writes the labels' own texts in place of the names.
-    pub fn spelled(&self, difference: &Difference) -> Difference {
+    /// Replaces the generated names by the original texts.
+    pub fn with_original_labels(&self, difference: &Difference) -> Difference {
         match difference {
             Difference::Trace { labels, first } => Difference::Trace {
                 labels: labels.iter().map(|name| self.text(name)).collect(),
@@ -93,7 +94,7 @@ impl Pair {
         text
     }
 
-    /// The labels in a text with names.
+    /// Returns the labels in a text with generated names.
     fn labels(&self, named: &str) -> BTreeSet<&str> {
         let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
         let numbers =
@@ -101,8 +102,8 @@ impl Pair {
         numbers.filter_map(|n| self.texts.get(n)).map(String::as_str).collect()
     }
 
-    /// Confirms a difference; false if it is too long, or a limit comes before the checker's
-    /// verdict. `weak`: traces without taus.
+    /// Confirms a difference. Returns false if it is too long, or a limit is reached first. `weak`:
+    /// traces without taus.
     pub fn confirm(
         &self,
         session: &Session,
@@ -117,7 +118,7 @@ impl Pair {
         };
         match difference {
             Difference::TooLong => Ok(false),
-            Difference::Formula(text) if text.len() > LONGEST_CONFIRMED => Ok(false),
+            Difference::Formula(text) if text.len() > MAX_CONFIRMED => Ok(false),
             Difference::Trace { labels, first } => {
                 if trace::can(&self.a, labels, weak) != *first
                     || trace::can(&self.b, labels, weak) == *first
@@ -143,7 +144,7 @@ impl Pair {
     }
 }
 
-/// The verdict of a formula on a system, by the model checker.
+/// Checks a formula on a system.
 fn holds(
     session: &Session,
     lts: &Arc<Lts>,
@@ -155,7 +156,7 @@ fn holds(
     Ok(check(&LtsModel::new(lts.clone()), labels, formula, options, &session.budget)?.verdict)
 }
 
-/// The typed labels of a system, as `check` has them.
+/// The typed labels of a system, as in `check`.
 pub(super) struct Vocabulary {
     data: DataSpec,
     actions: Vec<ActionDecl>,
@@ -165,7 +166,7 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The labels of a model that declares its actions, once it is explored; `None` if it does not.
+    /// Returns the labels of an explored model that declares its actions; `None` if it does not.
     pub fn declared(loaded: &Loaded) -> Option<Self> {
         let known = |label| {
             (relabel::ordered(&loaded.model.label_text(label)), loaded.labels.multi_action(label))
@@ -179,7 +180,7 @@ impl Vocabulary {
         })
     }
 
-    /// The labels of a system by their texts.
+    /// Infers the labels of a system from their texts.
     pub fn inferred(lts: &Lts) -> Result<Self, Diagnostic> {
         let typed = InferredLabels::new(&lts.table.texts)?;
         let labels = lts
@@ -206,8 +207,8 @@ impl Vocabulary {
         }
     }
 
-    /// Finds two labels of one multi-action, of which a formula uses one.
-    fn alike(&self, used: &BTreeSet<&str>) -> Option<(&str, &str)> {
+    /// Finds two labels with the same multi-action, one of which the formula uses.
+    fn ambiguous_labels(&self, used: &BTreeSet<&str>) -> Option<(&str, &str)> {
         let part = |part: &(mu_base::ids::ActId, Vec<mu_data::expr::Expr>)| {
             let values =
                 part.1.iter().map(|value| mu_data::print::expression(&self.data.signature, value));
@@ -223,7 +224,7 @@ impl Vocabulary {
         })
     }
 
-    /// The multi-actions of the labels of a pair.
+    /// Returns the multi-actions of the labels of a pair.
     fn of(&self, pair: &Pair) -> ByText {
         let mut found = vec![Arc::default(); pair.texts.len()];
         for (text, same) in pair.texts.iter().zip(&pair.same) {
@@ -235,7 +236,7 @@ impl Vocabulary {
     }
 }
 
-/// Multi-actions by the number of the label.
+/// Multi-actions by label index.
 struct ByText(Vec<Arc<MultiAction>>);
 
 impl ActionLabels for ByText {
@@ -244,19 +245,19 @@ impl ActionLabels for ByText {
     }
 }
 
-/// Whether `check` gives a formula the meaning that it has here.
+/// Readability of a difference formula for `check`.
 pub(super) enum Checkable {
-    /// It does, on both systems.
+    /// `check` reads it with the same meaning, on both systems.
     Yes,
-    /// It does not, and why.
+    /// `check` cannot read it; the text is the reason.
     No(String),
-    /// A limit came first.
+    /// A limit was reached first.
     Open,
 }
 
-/// Finds out whether `check` reads a formula on both systems, with `only` the first, or else only
-/// the second, fulfilling it. `named` is the formula with names, whose labels have one meaning
-/// each.
+/// Tests if `check` reads a formula on both systems with the right verdicts: `only` the first
+/// system satisfies it, or only the second. `named`: the formula with generated names, so that each
+/// label has one meaning.
 pub(super) fn checkable(
     session: &Session,
     pair: &Pair,
@@ -273,13 +274,13 @@ pub(super) fn checkable(
         }
         if let Some(why) = vocabularies.iter().find_map(|v| v.read(&format!("<{label}>true")).err())
         {
-            return no(format!("the label `{label}` is refused: {}", why.message));
+            return no(format!("the label `{label}` is rejected: {}", why.message));
         }
     }
-    if let Some((x, y)) = vocabularies.iter().find_map(|v| v.alike(&used)) {
+    if let Some((x, y)) = vocabularies.iter().find_map(|v| v.ambiguous_labels(&used)) {
         return no(format!("the labels `{x}` and `{y}` are the same action to `check`"));
     }
-    if written.len() > LONGEST_CONFIRMED {
+    if written.len() > MAX_CONFIRMED {
         return Ok(Checkable::Yes);
     }
     let verdict = |lts: &Arc<Lts>, vocabulary: &Vocabulary| {
@@ -293,7 +294,7 @@ pub(super) fn checkable(
         }
         (Err(why), _) | (_, Err(why)) if why.stop.is_some() => Ok(Checkable::Open),
         (Err(why), _) | (_, Err(why)) => no(why.message),
-        _ => no("`check` matches its labels in another way".into()),
+        _ => no("`check` matches its labels differently".into()),
     }
 }
 

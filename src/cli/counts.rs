@@ -1,4 +1,4 @@
-//! What an exploration counted, by whatever engine, as text or JSON.
+//! Result of an exploration by any engine, as text or JSON.
 
 use super::args::{ExploreArgs, Format, SetStrategy};
 use super::find_path::EndCounts;
@@ -12,50 +12,50 @@ use mu_explore::Spilled;
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 
-/// What an exploration found, by whatever engine.
+/// Result of an exploration by any engine.
 pub(super) struct Report {
-    /// Word of the engine.
+    /// Name of the engine.
     pub engine: &'static str,
-    /// Why this engine, if that was to be found out.
+    /// Reason for the choice of the engine, if known.
     pub reason: Option<String>,
     /// Exact numbers; absent ones are unknown.
     pub states: BigUint,
     pub transitions: Option<BigUint>,
     pub deadlocks: Option<BigUint>,
-    /// What the deadlocks are, if that was judged.
+    /// Kinds of the deadlocks, if classified.
     pub ends: Option<EndCounts>,
-    /// What of the model can never happen.
+    /// Warnings about dead parts of the model.
     pub warnings: Vec<Value>,
-    /// Why it stopped.
+    /// Stop reason.
     pub stop: Stop,
-    /// Diagram nodes of the states, and most at one time.
+    /// Number of diagram nodes of the states, and the peak.
     pub nodes: Option<(usize, usize)>,
-    /// What a search in layers counts, and how many there were after the first.
+    /// Name and number of the layers of the search after the first.
     pub layers: Option<(&'static str, usize)>,
     /// Name of the equivalence, states, transitions.
     pub reduced: Option<(&'static str, usize, usize)>,
-    /// The processes, if there were several.
+    /// Figures of the processes, if there were several.
     pub processes: Option<Processes>,
-    /// Which symmetries were used, of an explicit search.
+    /// Symmetries of an explicit search.
     pub symmetries: Option<Value>,
-    /// What a search wrote to disk, if it did.
+    /// Data that the search wrote to disk, if any.
     pub spilled: Option<Spilled>,
-    /// To how many distributions the steps of a probabilistic model lead.
+    /// Number of distributions of a probabilistic model.
     pub distributions: Option<usize>,
 }
 
-/// What the processes of a search did.
+/// Figures of the processes of a search.
 #[cfg_attr(not(feature = "cluster"), allow(dead_code))]
 pub(super) struct Processes {
     pub count: usize,
-    /// Their memory at most, in bytes, together.
+    /// Sum of their peak memory, in bytes.
     pub memory: u64,
-    /// The figures of each.
+    /// Figures of each process.
     pub object: Value,
 }
 
 impl Report {
-    /// The report of what an engine counted.
+    /// Builds the report of an engine's result.
     pub(super) fn of(counted: Counted, args: &ExploreArgs) -> Self {
         let spilled = match &counted.detail {
             Detail::Explicit(outcome) => Some(outcome.spilled).filter(|s| s.flushes > 0),
@@ -110,7 +110,7 @@ impl Report {
         }
     }
 
-    /// Prints it; the exit code.
+    /// Prints the report. Returns the exit code.
     pub(super) fn print(self, session: &Session, start: Instant) -> Result<u8, Diagnostic> {
         let complete = self.stop == Stop::Complete;
         let seconds = start.elapsed().as_secs_f64();
@@ -204,7 +204,7 @@ impl Report {
     }
 }
 
-/// A number as JSON: a string if it is too large for readers of 64 bits.
+/// Returns a number as JSON: a string if it exceeds 64 bits.
 pub(super) fn number(n: &BigUint) -> Value {
     u64::try_from(n).map_or_else(|_| Value::String(n.to_string()), Value::from)
 }

@@ -1,4 +1,4 @@
-//! What the command line asks of engines, and what it says of their searches.
+//! Capabilities that options need from engines, and logs of searches.
 
 use super::args::{CheckArgs, EngineRef, ExploreArgs, SetStrategy};
 use super::files::FileKind;
@@ -9,7 +9,7 @@ use mu_model::Model;
 use mu_symbolic::{Outcome, Strategy};
 
 impl SetStrategy {
-    /// The strategy meant.
+    /// Returns the strategy for the engine.
     pub(super) fn strategy(self) -> Strategy {
         match self {
             SetStrategy::BreadthFirst => Strategy::BreadthFirst,
@@ -19,8 +19,8 @@ impl SetStrategy {
     }
 }
 
-/// What is asked of `explore` besides numbers.
-pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Capability> {
+/// Returns the capabilities that the options of `explore` need, beyond counting.
+pub(super) fn capabilities_of_explore(args: &ExploreArgs) -> Vec<Capability> {
     let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
     let kept = args.out.is_some() || args.reduce.is_some();
     let asked = [
@@ -36,8 +36,8 @@ pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Capability> {
     asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
-/// What is asked of `check` besides a verdict.
-pub(super) fn wishes_of_check(args: &CheckArgs) -> Vec<Capability> {
+/// Returns the capabilities that the options of `check` need, beyond a verdict.
+pub(super) fn capabilities_of_check(args: &CheckArgs) -> Vec<Capability> {
     let asked = [
         (args.checkpoints.is_requested(), Capability::Checkpoint),
         (args.confluence != "none", Capability::Priority),
@@ -45,8 +45,8 @@ pub(super) fn wishes_of_check(args: &CheckArgs) -> Vec<Capability> {
     asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
-/// Refuses what an engine that was named does not do.
-pub(super) fn expect_taken(
+/// Rejects options that the chosen engine does not support.
+pub(super) fn expect_supported(
     engine: EngineRef,
     capabilities: &[Capability],
 ) -> Result<(), Diagnostic> {
@@ -55,8 +55,8 @@ pub(super) fn expect_taken(
     Err(Diagnostic::new(Stage::Usage, message).note("omit `--engine` to use the explicit engine"))
 }
 
-/// Says what a search of sets of states cost.
-pub(super) fn say_diagrams(session: &Session, model: &dyn Model, outcome: &Outcome) {
+/// Logs the cost of a symbolic search.
+pub(super) fn log_diagrams(session: &Session, model: &dyn Model, outcome: &Outcome) {
     let order: Vec<&str> = outcome
         .order
         .iter()

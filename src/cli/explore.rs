@@ -59,7 +59,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
             "`--strategy` is for `--engine symbolic` and `auto`",
         ));
     }
-    engines::expect_taken(args.engine, &engines::wishes_of_explore(args))?;
+    engines::expect_supported(args.engine, &engines::capabilities_of_explore(args))?;
     cluster::expect_possible(args, session.common.threads)?;
     let result = by_engine(session, args, start);
     match result {
@@ -141,7 +141,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         let ends = Some(find_path::stored_ends(&lts, &args.goal.terminal)?);
         // There is nothing to search; `auto` still reports a reason.
         let reason = if args.engine.name() == Auto.name() {
-            auto::required(&engines::wishes_of_explore(args))
+            auto::required(&engines::capabilities_of_explore(args))
         } else {
             None
         };
@@ -287,7 +287,7 @@ fn counted(
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
     let extras = mu_explore::Extras { checkpoints, restored, ends, spill };
     let task = Task {
-        capabilities: &engines::wishes_of_explore(args),
+        capabilities: &engines::capabilities_of_explore(args),
         options: &options,
         budget: &session.budget,
     };
@@ -295,7 +295,7 @@ fn counted(
     bar.finish();
     match &counted.detail {
         Detail::Explicit(outcome) => log_search(session, args, outcome),
-        Detail::Symbolic(outcome) => engines::say_diagrams(session, model, outcome),
+        Detail::Symbolic(outcome) => engines::log_diagrams(session, model, outcome),
     }
     Ok(counted)
 }

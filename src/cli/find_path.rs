@@ -29,8 +29,8 @@ use mu_lts::typed::Typed;
 use mu_model::Model;
 use mu_model::deadlock::{DeadlockExplainer, End};
 use mu_report::chart::chart;
-use mu_report::page::Shown;
-use mu_report::story::{Story, ending, story};
+use mu_report::page::PageResult;
+use mu_report::printed_evidence::{PrintedEvidence, ending, story};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -218,7 +218,7 @@ fn replay_paths(
     goal: &GoalArgs,
     model: &dyn Model,
     found: &FoundPaths,
-) -> Result<Vec<(Evidence, Story)>, Diagnostic> {
+) -> Result<Vec<(Evidence, PrintedEvidence)>, Diagnostic> {
     let mut stories = Vec::new();
     for way in &found.ways {
         let evidence = evidence(model, way);
@@ -415,11 +415,12 @@ fn save(
     args: &ExploreArgs,
     loaded: &Loaded,
     found: &FoundPaths,
-    stories: &[(Evidence, Story)],
+    stories: &[(Evidence, PrintedEvidence)],
 ) -> Result<(), Diagnostic> {
     let name = file_name(&args.model);
-    if let Some(path) = args.goal.evidence.as_deref().filter(|p| page::is_named_so(p)) {
-        let shown = Shown::of("explore", output::with_head(object(session, args, found, stories)));
+    if let Some(path) = args.goal.evidence.as_deref().filter(|p| page::is_page(p)) {
+        let shown =
+            PageResult::of("explore", output::with_head(object(session, args, found, stories)));
         page::write(session, path, &name, &[shown])?;
     } else if let (Some(path), Some((evidence, story))) = (&args.goal.evidence, stories.first()) {
         let n = story.steps.len();
@@ -453,7 +454,7 @@ fn save(
     Ok(())
 }
 
-fn as_json(story: &Story, file: &Path, path: &Path) -> Result<(), Diagnostic> {
+fn as_json(story: &PrintedEvidence, file: &Path, path: &Path) -> Result<(), Diagnostic> {
     let keys = [
         ("verdict", Value::Null),
         ("kind", json!("trace")),
@@ -476,7 +477,7 @@ pub(super) struct PathDrawing<'a> {
     /// Its states and steps.
     pub evidence: &'a Evidence,
     /// The path for people.
-    pub story: &'a Story,
+    pub story: &'a PrintedEvidence,
 }
 
 /// Writes a path to a file in the format of its name. `file`: that of the model; `title`, `what`:
@@ -521,7 +522,7 @@ fn report(
     session: &Session,
     args: &ExploreArgs,
     found: &FoundPaths,
-    stories: &[(Evidence, Story)],
+    stories: &[(Evidence, PrintedEvidence)],
 ) -> Result<(), Diagnostic> {
     if session.common.format == Format::Json {
         return output::print_object(object(session, args, found, stories));
@@ -535,9 +536,9 @@ fn object(
     session: &Session,
     args: &ExploreArgs,
     found: &FoundPaths,
-    stories: &[(Evidence, Story)],
+    stories: &[(Evidence, PrintedEvidence)],
 ) -> Value {
-    let way = |(_, story): &(Evidence, Story)| {
+    let way = |(_, story): &(Evidence, PrintedEvidence)| {
         let mut object = story.json();
         if let Some(graph) = memory::operations(session, &args.model, story) {
             object["execution"] = graph;
@@ -571,7 +572,7 @@ fn text(
     args: &ExploreArgs,
     goal: &GoalArgs,
     found: &FoundPaths,
-    stories: &[(Evidence, Story)],
+    stories: &[(Evidence, PrintedEvidence)],
 ) -> String {
     let goal = describe_goal(goal);
     let mut text = String::new();
@@ -587,7 +588,8 @@ fn text(
             text += &story.text_of(heading, session.common.verbose > 0);
         }
     }
-    let deadlocked = |story: &Story| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
+    let deadlocked =
+        |story: &PrintedEvidence| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
     if FileKind::of(&args.model) == FileKind::Program
         && stories.iter().any(|t| deadlocked(&t.1))
         && !session.common.quiet

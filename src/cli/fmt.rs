@@ -1,6 +1,6 @@
-//! `fmt`: specifications and formulas with their white space in order.
+//! Formatter of specifications and formulas (`fmt`).
 //!
-//! Invariant: a file is written only if the result parses to the same tree as what was read.
+//! Invariant: a file is written only if the result parses to the same syntax tree.
 
 use super::args::{FmtArgs, Format};
 use super::files::write_text;
@@ -49,7 +49,7 @@ pub(super) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
     Ok(u8::from(args.check && !changed.is_empty()))
 }
 
-/// A text that parses, formatted.
+/// Formats a text that parses.
 fn formatted(
     session: &mut Session,
     name: &str,
@@ -68,7 +68,7 @@ fn formatted(
         Ok(formatted)
     } else {
         Err(Diagnostic::internal(format!(
-            "formatting `{name}` would change what it means; it is left as it is"
+            "formatting `{name}` would change its meaning; the file is not changed"
         )))
     }
 }

@@ -1,11 +1,11 @@
-//! `pbes`, `solve`: equation systems and games.
+//! Equation systems and games (`pbes`, `solve`).
 
 use super::args::{Format, PbesArgs, SolveArgs};
 use super::files::{Equations, FileKind, read_game, write, write_text};
 use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
-use super::translate::{text_result, written};
+use super::translate::{report_written, text_result};
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
@@ -20,7 +20,7 @@ use mu_solve::{Solver, by_name, default_solver};
 use serde_json::json;
 use std::path::Path;
 
-/// Prints the equation system.
+/// Prints or writes the equation system.
 pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnostic> {
     let (source, text) = session.read_source(&args.formula)?;
     let process = session.linear_process(&args.model, &linearise::Options::default())?;
@@ -38,10 +38,10 @@ pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnos
     } else {
         write_text(out, &print::text(&system))?;
     }
-    written(session, out)
+    report_written(session, out)
 }
 
-/// An equation system as the typed terms of a file.
+/// Converts an equation system to the typed terms of a file.
 pub fn typed_equations(system: &print::System) -> Result<behaviour::Equations, Diagnostic> {
     let mut terms = Terms::new(&system.data)?;
     let globals = terms.declare_all(&system.globals);
@@ -90,8 +90,8 @@ fn typed_predicate(
     })
 }
 
-/// As much of the game of an equation system with data as decides it. Quantifiers over numbers that
-/// nothing bounds are taken for equations that try one number after another.
+/// Builds the part of the game of an equation system with data that decides it. Unbounded
+/// quantifiers over numbers become equations that enumerate the numbers.
 fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
     let equations = Equations::open(session, path)?;
     let mut unrolled = Unrolled::default();
@@ -102,7 +102,7 @@ fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Ga
             Err(why) if why.stop.is_none() && why.stage == Stage::Data => why,
             other => return other,
         };
-        // A variable that nothing bounds, or one that stands for it.
+        // An unbounded variable, or its substitute.
         let place = why.span.filter(|s| system.quantified.contains(s));
         if system.quantified.is_empty() {
             return Err(first_error.unwrap_or(why));
@@ -111,12 +111,12 @@ fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Ga
             Some(place) => unrolled.places.push(place),
             None => unrolled.all = true,
         }
-        session.log(format!("{}; tried one by one", why.message));
+        session.log(format!("{}; its values are enumerated", why.message));
         first_error.get_or_insert(why);
     }
 }
 
-/// Explores as much of the game of an equation system as decides it, within a budget.
+/// Explores the part of the game of an equation system that decides it, within a budget.
 pub(super) fn decided_by(
     session: &Session,
     system: &equations::System,
@@ -133,7 +133,7 @@ pub(super) fn decided_by(
     let otherwise = || mu_pbes::data_free::decide(system, solver, budget);
     let found = mu_pbes::on_the_fly::decide(&model, start, (solver, &otherwise), budget)?;
     session.log(format!(
-        "the answer is {}: {} instances and parts, {} more were met and are not needed",
+        "the answer is {}: {} instances and parts, {} more were generated but not needed",
         found.value,
         found.game.vertex_count() - found.left_out,
         found.left_out
@@ -141,7 +141,7 @@ pub(super) fn decided_by(
     Ok(found.game)
 }
 
-/// Verifies the strategies of a solution, apart from the solver.
+/// Verifies the strategies of a solution, independently of the solver.
 ///
 /// # Errors
 /// Internal: the solution is wrong.
@@ -159,7 +159,7 @@ pub(super) fn expect_verified(
     verify::verify(game, solution).map_err(wrong)
 }
 
-/// The solver of an option.
+/// Returns the solver of an option, or the default.
 pub(super) fn solver(name: Option<&String>) -> &'static dyn Solver {
     name.and_then(|n| by_name(n)).unwrap_or(default_solver())
 }
@@ -197,7 +197,7 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
     let winner = solution.winner(game.initial);
     let even = solution.winners.iter().filter(|w| **w == Player::Even).count();
     let odd = game.vertex_count() - even;
-    // A system of equations has named variables: what is asked is the value of one.
+    // Equation systems have named variables; the result is the value of the initial one.
     let name = game.names.get(game.initial.index()).filter(|n| !n.is_empty());
     match session.common.format {
         Format::Json => {

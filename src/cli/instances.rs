@@ -14,7 +14,7 @@ use super::check::{FormulaResult, ParameterValues, report_formula};
 use super::load::Loaded;
 use super::output;
 use super::pipeline::Session;
-use super::properties::{self, Text};
+use super::properties::{self, FormulaText};
 use mu_base::host::Instant;
 use mu_base::limits::Limits;
 use mu_base::{Diagnostic, Stage};
@@ -61,7 +61,7 @@ pub(super) enum Tried {
 pub(super) struct Instances<'a> {
     pub session: &'a mut Session,
     pub args: &'a CheckArgs,
-    pub text: (&'a Text, bool),
+    pub text: (&'a FormulaText, bool),
     pub names: &'a [String],
     /// Numbers in the text of the model.
     pub literals: &'a [usize],

@@ -113,7 +113,7 @@ pub fn run_words(words: Vec<String>) -> u8 {
     }
     let words = args::with_forms_of_check(args::with_default_command(&description, words));
     let matches = description.try_get_matches_from_mut(words);
-    let named = matches.as_ref().map(scope::Named::of).unwrap_or_default();
+    let named = matches.as_ref().map(scope::GivenOptions::of).unwrap_or_default();
     let parsed =
         matches.and_then(|m| Cli::from_arg_matches(&m)).map_err(|e| e.format(&mut description));
     std::mem::forget(description);
@@ -162,7 +162,7 @@ fn print_usage(e: &clap::Error) {
 }
 
 /// Creates the session, runs the command and prints its error. Returns the exit code.
-fn command(cli: Cli, named: &scope::Named) -> u8 {
+fn command(cli: Cli, named: &scope::GivenOptions) -> u8 {
     let common = cli.command.common().cloned().unwrap_or_default();
     let reading = cli.command.reading().cloned().unwrap_or_default();
     let mut session = match &cli.command {

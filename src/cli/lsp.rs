@@ -1,4 +1,4 @@
-//! `lsp`: the language server on standard input and output.
+//! Language server on standard input and output (`lsp`).
 
 use super::pipeline::read_text;
 use super::readers;
@@ -7,7 +7,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_lsp::{Files, Read};
 use std::path::{Path, PathBuf};
 
-/// Files of the machine.
+/// Files on disk.
 struct Disk;
 
 impl Files for Disk {
@@ -35,14 +35,14 @@ impl Files for Disk {
 pub(super) fn run() -> Result<u8, Diagnostic> {
     let (connection, threads) = Connection::stdio();
     let served = mu_lsp::serve(&connection, &Disk);
-    // The thread that writes ends with the connection.
+    // The writer thread ends with the connection.
     drop(connection);
     let ended = threads.join().map_err(|e| format!("the connection to the client broke: {e}"));
     let message = match (served, ended) {
         (Ok(true), _) => return Ok(0),
-        (Ok(false), Ok(())) => "the client left without `exit`".to_string(),
+        (Ok(false), Ok(())) => "the client closed the connection without `exit`".to_string(),
         (Ok(false), Err(message)) | (Err(message), _) => message,
     };
     Err(Diagnostic::new(Stage::File, message)
-        .note("the Language Server Protocol is spoken on standard input and output; docs/editors.md says how editors start it"))
+        .note("this command uses the Language Server Protocol on standard input and output; see docs/editors.md"))
 }

@@ -1,4 +1,5 @@
-//! `reduce`, `info`, `convert`: one transition system (or game) in, figures or a file out.
+//! Commands on one transition system or game: figures, quotients and conversion (`reduce`, `info`,
+//! `convert`).
 
 use super::args::{ConvertArgs, Format, InfoArgs, Reduce, ReduceArgs};
 use super::files::{
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The answer of a command that a limit stopped before it had one.
+/// Prints the result of a command that a limit stopped.
 pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
     match session.common.format {
         Format::Json => output::print_object(
@@ -31,14 +32,14 @@ pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> 
     Ok(3)
 }
 
-/// Notes that the label `i`, which is internal in files of CADP, is visible, if internal steps do
-/// not count and there are no others.
+/// Prints a note if the label `i`, which is internal in files of CADP, is visible, internal steps
+/// matter, and there are no others.
 pub(super) fn note_internal(session: &Session, systems: &[&Lts], abstracts: bool) {
     let named = systems.iter().any(|lts| lts.table.texts.iter().skip(1).any(|label| label == "i"));
     let internal = systems.iter().any(|lts| lts.labels.contains(&LabelId::TAU));
     if abstracts && named && !internal && !session.common.quiet {
         eprintln!(
-            "note: the label `i` is visible; `--internal i` makes it the internal action, which it is in files of CADP"
+            "note: the label `i` is visible; in files of CADP it is the internal action: use `--internal i`"
         );
     }
 }
@@ -72,7 +73,7 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         write_lts(&small, typed.as_ref(), out)?;
         session.log(format!("wrote {}", out.display()));
     }
-    drawn(session, args.draw.as_deref(), &args.input, &small)?;
+    draw(session, args.draw.as_deref(), &args.input, &small)?;
     match session.common.format {
         Format::Json => {
             let object = json!({
@@ -96,8 +97,8 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     Ok(0)
 }
 
-/// Draws a transition system, if that is asked for.
-fn drawn(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Result<(), Diagnostic> {
+/// Draws a transition system if the user requested it.
+fn draw(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Result<(), Diagnostic> {
     let Some(out) = out else { return Ok(()) };
     let title = input.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let picture = layers::draw(lts, &title).map_err(|states| {
@@ -106,7 +107,7 @@ fn drawn(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Resu
             format!("`--draw {}`: {states} states are too many for a picture", out.display()),
         )
         .note(format!(
-            "expected at most {}; `--hide` and `reduce` make it smaller",
+            "expected at most {}; use `--hide` and `reduce` to make it smaller",
             layers::MOST_STATES
         ))
     })?;
@@ -128,10 +129,10 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
         Ok(lts) => relabel.apply([lts])?,
         Err(stop) => return unknown(session, &stop),
     };
-    drawn(session, args.draw.as_deref(), &args.input, &lts)?;
+    draw(session, args.draw.as_deref(), &args.input, &lts)?;
     let i = info(&lts);
-    // The specification was read for the transition system; its parameters are read once more for
-    // their texts.
+    // The specification was read for the transition system; read its parameters again for their
+    // texts.
     let params = if FileKind::of(&args.input) == FileKind::Other {
         session.expand(&args.input)?.params
     } else {
@@ -202,7 +203,7 @@ fn game_figures(game: &Game) -> Value {
     })
 }
 
-/// A flat object: as it is, or a line a key.
+/// Prints a flat object: as JSON, or one line per key.
 fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
     if session.common.format == Format::Json {
         output::print_object(figures.clone())?;
@@ -227,10 +228,7 @@ fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
 pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, Diagnostic> {
     if FileKind::of(&args.input).is_game() {
         if FileKind::of(&args.output) != FileKind::Pg {
-            let message = format!(
-                "`{}`: expected a name that ends in .pg, which a game can be written as",
-                args.output.display()
-            );
+            let message = format!("`{}`: a game can only be written as .pg", args.output.display());
             return Err(Diagnostic::new(Stage::Usage, message));
         }
         let game = match read_game(session, &args.input) {
@@ -238,7 +236,7 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
             game => game?,
         };
         write(&args.output, |file| pg::write(&game, file))?;
-        return converted(
+        return report_conversion(
             session,
             args,
             json!({ "vertices": game.vertex_count(), "edges": game.edge_count() }),
@@ -252,14 +250,18 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
         Err(stop) => return unknown(session, &stop),
     };
     write_lts(&lts, typed.as_ref(), &args.output)?;
-    converted(
+    report_conversion(
         session,
         args,
         json!({ "states": lts.state_count(), "transitions": lts.transition_count() }),
     )
 }
 
-fn converted(session: &Session, args: &ConvertArgs, mut figures: Value) -> Result<u8, Diagnostic> {
+fn report_conversion(
+    session: &Session,
+    args: &ConvertArgs,
+    mut figures: Value,
+) -> Result<u8, Diagnostic> {
     session.log(format!("wrote {}", args.output.display()));
     if session.common.format == Format::Json {
         figures["output"] = json!(args.output.display().to_string());

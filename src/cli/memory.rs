@@ -1,9 +1,9 @@
-//! The memory operations of a run, as a graph: of programs by their labels, of other models by an
-//! interface, which says what their labels mean.
+//! Execution graphs: the memory operations of a run. For programs they come from the labels, for
+//! other models from an interface, which defines the meaning of labels.
 //!
-//! The interface is that of `conform`: the file that `--interface` names, else the one beside the
-//! model with its name (`arcx.spec`, `arcx.interface`). Where none is found, an action of it is
-//! none of the run's, or there are too many operations, there is no graph.
+//! The interface is that of `conform`: the file of `--interface`, otherwise the file with the
+//! model's name in its folder (`arcx.spec`, `arcx.interface`). There is no graph if no interface
+//! exists, the run has none of its actions, or there are too many operations.
 
 use super::conform::sorts::{Sorts, Typed};
 use super::files::FileKind;
@@ -14,13 +14,13 @@ use mu_axioms::models::Mark;
 use mu_base::{Diagnostic, SourceMap};
 use mu_conform::interface::Interface;
 use mu_conform::operations::{Operation, Run};
-use mu_report::accesses::{self, Boxed};
-use mu_report::shorten::Short;
-use mu_report::story::Story;
+use mu_report::memory_graph::{self, OperationBox};
+use mu_report::printed_evidence::PrintedEvidence;
+use mu_report::shorten::ShortNames;
 use serde_json::Value;
 use std::path::Path;
 
-/// Reads the interface of a model for the graphs of this run. Errors: those of a file that was
+/// Reads the interface of a model for the graphs of this run. Errors: those of a file that the user
 /// named.
 pub(super) fn read_interface(
     session: &mut Session,
@@ -32,7 +32,7 @@ pub(super) fn read_interface(
             let (source, text) = session.read_source(path)?;
             Some(Interface::parse(source, &text)?)
         }
-        // One that nobody named may be for another purpose.
+        // An interface that the user did not name may have another purpose: ignore its errors.
         None => {
             let mut sources = SourceMap::new();
             let text = read_text(&model.with_extension("interface")).ok();
@@ -42,9 +42,9 @@ pub(super) fn read_interface(
     Ok(())
 }
 
-/// Checks that an interface fits the actions of a model: of another one no graph would come, and
-/// nothing would say why. One that nobody named is dropped. A stored transition system may lack
-/// actions that its model has.
+/// Checks that an interface matches the actions of a model; otherwise there would be no graph and
+/// no explanation. An interface that the user did not name is dropped. A stored transition system
+/// may lack actions of its model.
 pub(super) fn expect_actions(
     session: &mut Session,
     path: &Path,
@@ -69,11 +69,15 @@ pub(super) fn expect_actions(
     Ok(())
 }
 
-/// The memory operations of a path, as a graph.
-pub(super) fn operations(session: &Session, model: &Path, story: &Story) -> Option<Value> {
+/// Returns the memory operations of a path, as a graph.
+pub(super) fn operations(
+    session: &Session,
+    model: &Path,
+    story: &PrintedEvidence,
+) -> Option<Value> {
     if FileKind::of(model) == FileKind::Program {
         let buffered = session.reading.memory.model.model().name() != mu_program::memory::SC.name();
-        return accesses::graph(story, buffered);
+        return memory_graph::graph(story, buffered);
     }
     let interface = session.interface.as_ref().filter(|_| story.linear)?;
     let steps: Vec<Vec<(&str, Vec<&str>)>> = story
@@ -87,11 +91,11 @@ pub(super) fn operations(session: &Session, model: &Path, story: &Story) -> Opti
         })
         .collect();
     let run = Run::of(interface, &steps);
-    if !accesses::may_be_drawn(run.operations.len()) {
+    if !memory_graph::may_be_drawn(run.operations.len()) {
         return None;
     }
-    let events: Vec<Boxed> = run.operations.iter().map(|o| boxed(o, &run)).collect();
-    // A short name is for what stands in brackets.
+    let events: Vec<OperationBox> = run.operations.iter().map(|o| operation_box(o, &run)).collect();
+    // A short name stands for the text in brackets.
     let fields = |o: &Operation| {
         [&o.address, &o.value, &o.written]
             .into_iter()
@@ -102,11 +106,11 @@ pub(super) fn operations(session: &Session, model: &Path, story: &Story) -> Opti
     };
     let terms: Vec<String> =
         run.operations.iter().map(|o| format!("f({}, {})", o.processor, fields(o))).collect();
-    let short = Short::of(terms.iter().map(String::as_str));
-    Some(accesses::drawn(&run.processors, &events, &run.arrows, &short))
+    let short = ShortNames::of(terms.iter().map(String::as_str));
+    Some(memory_graph::graph_json(&run.processors, &events, &run.arrows, &short))
 }
 
-fn boxed(operation: &Operation, run: &Run) -> Boxed {
+fn operation_box(operation: &Operation, run: &Run) -> OperationBox {
     let field = |f: &Option<String>| f.clone().unwrap_or_else(|| "?".to_string());
     let (address, value) = (field(&operation.address), field(&operation.value));
     let mark = match operation.mark {
@@ -127,12 +131,13 @@ fn boxed(operation: &Operation, run: &Run) -> Boxed {
         None => format!("from step {} on", begin + 1),
     };
     if operation.sources.len() > 1 {
-        let told = |s: &Option<usize>| s.map_or_else(|| "the start".to_string(), accesses::name);
+        let told =
+            |s: &Option<usize>| s.map_or_else(|| "the start".to_string(), memory_graph::name);
         code.push_str(&format!(
             ", from {}",
             operation.sources.iter().map(told).collect::<Vec<_>>().join(" or ")
         ));
     }
     let thread = run.processors.iter().position(|p| *p == operation.processor).unwrap_or(0);
-    Boxed { thread, text, code, reads_initial: operation.sources[..] == [None] }
+    OperationBox { thread, text, code, reads_initial: operation.sources[..] == [None] }
 }

@@ -1,9 +1,10 @@
-//! `models`: which memory model is weaker than which, up to a bound, with a smallest test for each
-//! difference.
+//! Comparison of memory models by strength, up to a bound, with a smallest test for each difference
+//! (`models`).
 //!
-//! The models are those of the project, or those named, and `cat` files. Text: the classes of
-//! models that allow the same tests, strong ones first, and for each line of the lattice the test
-//! that separates its ends. Exit code: 3 if a limit came first, else 0.
+//! The models are the built-in ones, or those on the command line, including `cat` files. Text
+//! output: the classes of models that allow the same tests, strong ones first, and for each edge of
+//! the lattice the test that distinguishes its ends. Exit code: 3 if a limit was reached, otherwise
+//! 0.
 
 use super::args::{Format, ModelsArgs};
 use super::files::{expect_writable, write_text};
@@ -25,7 +26,7 @@ pub(super) struct Named {
     pub dialect: Dialect,
     /// Its text.
     pub text: String,
-    /// Where it stands, if it is a file.
+    /// Its folder, if it is a file.
     pub folder: Option<PathBuf>,
 }
 
@@ -40,7 +41,7 @@ impl Named {
             folder: None,
         })
     }
-    /// The text of a file that it may include.
+    /// Returns the text of a file that the model may include.
     pub(super) fn beside(folder: Option<&Path>, name: &str) -> Option<String> {
         folder
             .and_then(|f| mu_base::files::read_text(&f.join(name)).ok())
@@ -80,7 +81,7 @@ pub(super) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
     Ok(if lattice.stop == Stop::Complete { 0 } else { 3 })
 }
 
-/// The models that are named, compiled; all of the project if none is.
+/// Compiles the named models, or all built-in ones if there are no names.
 pub(super) fn named(session: &mut Session, words: &[String]) -> Result<Vec<Named>, Diagnostic> {
     if words.is_empty() {
         return KNOWN.iter().map(|known| Named::known(known, session)).collect();
@@ -88,7 +89,7 @@ pub(super) fn named(session: &mut Session, words: &[String]) -> Result<Vec<Named
     words.iter().map(|word| one(session, word)).collect()
 }
 
-/// The model of a name or a file.
+/// Compiles the model of a name or a file.
 fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     let path = Path::new(word);
     if let Some(known) = models::by_name(word) {
@@ -96,7 +97,7 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     }
     if !ends_in(path, "cat") {
         let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
-        let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is no memory model"));
+        let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is not a memory model"));
         return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));
     }
     let text = read_text(path)?;
@@ -130,7 +131,7 @@ fn as_text(lattice: &Lattice, seconds: f64) -> String {
     if lattice.stop != Stop::Complete {
         let _ = writeln!(
             out,
-            "stopped before the bound ({}): differences are real, inclusions are open",
+            "stopped before the bound ({}): differences are certain, inclusions are not",
             lattice.stop.word()
         );
     }
@@ -187,7 +188,7 @@ fn as_json(lattice: &Lattice, seconds: f64) -> serde_json::Value {
     })
 }
 
-/// A file for each test that separates two models, each test once.
+/// Writes a file for each distinct test that separates two models.
 fn write_tests(lattice: &Lattice, folder: &Path) -> Result<(), Diagnostic> {
     mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("make", folder, &e))?;
     let mut done = std::collections::BTreeMap::new();

@@ -21,7 +21,7 @@ use mu_model::Model;
 use mu_model::deadlock::{Absence, Dead, DeadlockExplainer};
 use mu_model::step_cache::StepCache;
 use mu_pbes::{Answer, Verdict};
-use mu_report::standing::{line, place_of, sentence};
+use mu_report::deadlock::{line, place_of, sentence};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -1,16 +1,16 @@
-//! `report`, and `--evidence FILE.html`: results as one HTML file. The page is `report::page`.
+//! Results as one HTML file (`report`, and `--evidence FILE.html`). The page is `report::page`.
 
 use super::args::ReportArgs;
 use super::files::{expect_writable, write as write_file};
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
 use mu_base::{Diagnostic, Stage, ends_in};
-use mu_report::page::{self, Shown};
+use mu_report::page::{self, PageResult};
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Whether the name of a file asks for a page.
-pub(super) fn is_named_so(path: &Path) -> bool {
+/// True if a file name ends in `.html`.
+pub(super) fn is_page(path: &Path) -> bool {
     ends_in(path, "html")
 }
 
@@ -19,7 +19,7 @@ pub(super) fn write(
     session: &Session,
     path: &Path,
     title: &str,
-    shown: &[Shown],
+    shown: &[PageResult],
 ) -> Result<(), Diagnostic> {
     write_file(path, |file| {
         let written = page::write(BufWriter::new(file), title, &output::command_line(), shown);
@@ -29,9 +29,9 @@ pub(super) fn write(
     Ok(())
 }
 
-/// `report`: files with results -> a page.
+/// Writes a page from files with results.
 pub(super) fn run(session: &Session, args: &ReportArgs) -> Result<u8, Diagnostic> {
-    if !is_named_so(&args.out) {
+    if !is_page(&args.out) {
         let message = format!("`--out {}`: expected a name that ends in .html", args.out.display());
         return Err(Diagnostic::new(Stage::Usage, message));
     }
@@ -41,7 +41,7 @@ pub(super) fn run(session: &Session, args: &ReportArgs) -> Result<u8, Diagnostic
         let name = path.display().to_string();
         let text = read_text(path)?;
         shown.push(
-            Shown::read(&name, &text)
+            PageResult::read(&name, &text)
                 .map_err(|why| Diagnostic::new(Stage::File, format!("{name}: {why}")))?,
         );
     }
@@ -50,8 +50,8 @@ pub(super) fn run(session: &Session, args: &ReportArgs) -> Result<u8, Diagnostic
     Ok(0)
 }
 
-/// The names of the models, each once.
-fn title(shown: &[Shown]) -> String {
+/// Returns the distinct names of the models.
+fn title(shown: &[PageResult]) -> String {
     let mut names: Vec<String> = Vec::new();
     for one in shown {
         let model = one.value.get("model").and_then(|m| m.as_str()).unwrap_or("result");

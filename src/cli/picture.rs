@@ -1,30 +1,30 @@
-//! Evidence of a formula as a file: the forms that there are, and the writing of each.
+//! Evidence files of formulas: the formats and their writers.
 
 use super::args::CheckArgs;
 use super::files::{FileKind, unknown_evidence_extension, write, write_lts, write_text};
 use super::find_path::file_name;
 use super::load::Loaded;
 use super::pipeline::{Session, file_error};
-use super::properties::{self, Text};
+use super::properties::{self, FormulaText};
 use mu_base::Diagnostic;
 use mu_evidence::Evidence;
 use mu_lts::relabel::Relabel;
-use mu_report::branches::branches;
 use mu_report::caption::first_comment;
 use mu_report::chart::chart;
-use mu_report::story::Story;
+use mu_report::evidence_tree::branches;
+use mu_report::printed_evidence::PrintedEvidence;
 use serde_json::json;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Writes evidence to the file that `--evidence` names; with several formulas the name of each goes
-/// before the ending.
+/// Writes evidence to the file of `--evidence`; with several formulas, the formula's name precedes
+/// the extension.
 pub(super) fn write_evidence(
     session: &Session,
     args: &CheckArgs,
     subject: &Loaded,
-    (text, several): (&Text, bool),
-    (evidence, story): (&Evidence, &Story),
+    (text, several): (&FormulaText, bool),
+    (evidence, story): (&Evidence, &PrintedEvidence),
 ) -> Result<(), Diagnostic> {
     let Some(path) = &args.evidence else { return Ok(()) };
     let formula = text.name.as_path();
@@ -43,7 +43,7 @@ pub(super) fn write_evidence(
             let typed = subject.typed(&path, &Relabel::default());
             write_lts(&evidence.lts(&*subject.model).0, typed.as_ref(), &path)?;
         }
-        // One page shows all formulas, when all are checked.
+        // One page shows all formulas; it is written when all are checked.
         Picture::Page => return Ok(()),
         Picture::Chart => {
             let names = format!("{} on {}", file_name(formula), file_name(&args.model));
@@ -63,7 +63,7 @@ pub(super) fn write_evidence(
     Ok(())
 }
 
-/// Forms of evidence files.
+/// Formats of evidence files.
 pub(super) enum Picture {
     Json,
     Lts,

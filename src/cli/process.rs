@@ -1,8 +1,8 @@
-//! A process of this program, from its start to its end.
+//! Run of a child process of this program.
 //!
-//! In: the words of its command line. Out: how it ended, and what it said. It ends with this one:
-//! its standard input is a pipe from here, whose end it takes as an interrupt. Cost: two threads
-//! that read its streams. Invariant: no process is left when this returns.
+//! In: its command line. Out: its exit status and output. The process ends with this one: its
+//! standard input is a pipe from here, and it treats the end of input as an interrupt. Cost: two
+//! threads that read its streams. Invariant: the process has ended when this returns.
 
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
@@ -11,11 +11,11 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long an interrupted process may take to end by itself.
+/// Time for an interrupted process to end by itself.
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// What is left of a process.
-pub(super) struct Ended {
+/// Exit status and output of a process.
+pub(super) struct Exit {
     /// Its exit status, for people.
     pub how: String,
     /// Standard output.
@@ -24,13 +24,13 @@ pub(super) struct Ended {
     pub err: Vec<u8>,
 }
 
-/// Runs a process to its end. `wait` is called now and then meanwhile. Nothing if it was
-/// interrupted and had to be ended.
+/// Runs a process to its end. Calls `wait` regularly meanwhile. Returns `None` if it was
+/// interrupted and had to be killed.
 pub(super) fn run(
     words: &[OsString],
     is_interrupted: &dyn Fn() -> bool,
     wait: &dyn Fn(),
-) -> Result<Option<Ended>, Diagnostic> {
+) -> Result<Option<Exit>, Diagnostic> {
     let internal =
         |what: &str, e: std::io::Error| Diagnostic::new(Stage::Internal, format!("{what}: {e}"));
     let program = std::env::current_exe()
@@ -45,7 +45,7 @@ pub(super) fn run(
     let mut child = child.map_err(|e| internal("cannot start a process", e))?;
     let lost = |e| internal("a process was lost", e);
     let (out, err) = (child.stdout.take().map(reader), child.stderr.take().map(reader));
-    // The pipe closes when this process ends, however it ends.
+    // The pipe closes when this process ends, for any reason.
     let mut input = child.stdin.take();
     let mut since = None;
     let mut pause = Duration::from_millis(1);
@@ -54,7 +54,7 @@ pub(super) fn run(
             break Some(status);
         }
         if is_interrupted() {
-            // It ends by itself with what it has, as by an interrupt of its own.
+            // The process ends by itself with partial results, as after an interrupt.
             input = None;
             if since.get_or_insert_with(Instant::now).elapsed() > GRACE {
                 child.kill().and_then(|()| child.wait()).map_err(lost)?;
@@ -67,10 +67,10 @@ pub(super) fn run(
     };
     drop(input);
     let [out, err] = [out, err].map(|r| r.and_then(|r| r.join().ok()).unwrap_or_default());
-    Ok(status.map(|s| Ended { how: s.to_string(), out, err }))
+    Ok(status.map(|s| Exit { how: s.to_string(), out, err }))
 }
 
-/// Reads a stream to its end.
+/// Starts a thread that reads a stream to its end.
 fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! `program`: whether an x86 program for a number of threads is safe under a memory model.
+//! Safety of an x86 program for a number of threads under a memory model (`program`).
 //!
 //! Exit code: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a full buffer).
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Whether a file is a program of one kind or the other, by its name.
+/// True if the name of a file is that of an x86 program or a litmus test.
 pub(super) fn is_program(path: &Path) -> bool {
     FileKind::of(path) == FileKind::Program
 }
@@ -30,13 +30,15 @@ pub(super) fn read_any(
 ) -> Result<Program, Diagnostic> {
     if ends_in(path, "litmus") {
         let (source, text) = session.read_source(path)?;
-        return Ok(litmus::parse(source, &text).map_err(|e| elsewhere(e, &text))?.program);
+        return Ok(litmus::parse(source, &text)
+            .map_err(|e| with_command_for_architecture(e, &text))?
+            .program);
     }
     Ok(read(session, path, threads)?.program)
 }
 
-/// The refusal of a litmus test for another architecture, with the command that takes it.
-pub(super) fn elsewhere(error: Diagnostic, test: &str) -> Diagnostic {
+/// Adds to the error of a litmus test for another architecture the command that can run it.
+pub(super) fn with_command_for_architecture(error: Diagnostic, test: &str) -> Diagnostic {
     let model = match test.split_whitespace().next() {
         _ if error.stage != Stage::Unsupported => None,
         Some("RISCV") => Some("rvwmo"),
@@ -62,7 +64,7 @@ pub(super) fn read(
     nasm::parse(source, &text, threads as usize)
 }
 
-/// Reads an x86 program that calls some states unsafe.
+/// Reads an x86 program with a section of unsafe states.
 pub(super) fn read_asserted(
     session: &mut Session,
     path: &Path,
@@ -74,7 +76,7 @@ pub(super) fn read_asserted(
             Stage::Type,
             format!("`{}` has no section `unsafe_prop`", path.display()),
         );
-        return Err(error.note("it describes the states that must not be reached"));
+        return Err(error.note("this section describes the states that must not be reached"));
     }
     Ok(program)
 }
@@ -104,7 +106,7 @@ pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
     })
 }
 
-/// Prints what a search found.
+/// Prints the result of a search.
 pub(super) fn report(
     session: &Session,
     program: &X86Program,
@@ -125,20 +127,20 @@ pub(super) fn report(
     Ok(())
 }
 
-/// For every number of threads: the proof of the program as a system.
+/// Proves the program for every number of threads, as a system.
 fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
     let model = match args.memory.model {
         MemoryName::Tso => ProofMemory::Tso,
         MemoryName::Sc => ProofMemory::Sc,
         MemoryName::Pso => {
-            let message = "any number of threads under partial store order: there are proofs for `sc` and `tso`";
+            let message = "any number of threads under partial store order is not supported, expected `sc` or `tso`";
             return Err(Diagnostic::new(Stage::Unsupported, message));
         }
     };
     if args.memory.buffer.is_some() {
         return Err(Diagnostic::new(
             Stage::Usage,
-            "`--buffer` is for a number of threads: a proof is of all buffers",
+            "`--buffer` is for a fixed number of threads: a proof covers all buffers",
         ));
     }
     let args = ProveArgs {
@@ -238,7 +240,7 @@ fn buffers(m: &Machine, state: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// A line a step: thread, instruction, what it did, memory, the buffers that are not empty.
+/// Formats one line per step: thread, instruction, effect, memory, and non-empty buffers.
 pub(super) fn table(m: &Machine, way: &Interleaving) -> String {
     let mut rows: Vec<[String; 5]> = vec![["".into(), "".into(), "".into(), "".into(), "".into()]];
     rows[0][4] = pairs(&reach::in_memory(m, &way.initial));
@@ -268,7 +270,7 @@ pub(super) fn table(m: &Machine, way: &Interleaving) -> String {
     out
 }
 
-/// An interleaving as JSON.
+/// Returns an interleaving as JSON.
 pub(super) fn steps_json(m: &Machine, steps: &[InterleavingStep]) -> Value {
     let object = |list: &[(String, i64)]| {
         Value::Object(list.iter().map(|(n, v)| (n.clone(), json!(v))).collect())

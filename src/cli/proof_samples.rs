@@ -1,5 +1,5 @@
-//! Check of *safe for any number of processes* by samples, before it is printed:
-//! [`mu_prove::audit`]; of programs also by random walks on their machine ([`mu_safety::walks`]).
+//! Audit of *safe for any number of processes* by samples, before the verdict is printed:
+//! [`mu_prove::audit`]; for programs also random walks on their machine ([`mu_safety::walks`]).
 //!
 //! A violation is an internal error with the state, the step, and the seed. Cost: at most a tenth
 //! of the time of the run, and at least some milliseconds.
@@ -19,21 +19,20 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// Time for the samples of a short run.
+/// Minimum time for samples.
 const FLOOR: Duration = Duration::from_millis(250);
-/// Part of the time of a run for samples.
+/// The samples take one part in `PART` of the time of the run.
 const PART: u32 = 10;
-/// Seed of the samples; a run is the same each time but for its limits.
+/// Seed of the samples; runs are deterministic except for limits.
 const SEED: u64 = 0x5eed;
-/// Most threads of a walk.
+/// Maximum number of threads of a walk.
 const MAX_THREADS: usize = 5;
-/// Number of samples for which each number of threads gets a walk.
+/// Number of samples per walk of each number of threads.
 const WALK_PART: usize = 20;
-/// Most steps of a walk.
+/// Maximum number of steps of a walk.
 const LENGTH: usize = 100;
 
-/// Checks a certificate that is verified. `took`: the time of the proof. `None`: the check is
-/// switched off.
+/// Audits a verified certificate. `took`: the time of the proof. `None`: the audit is switched off.
 ///
 /// # Errors
 /// Internal: a state of the machine contradicts the certificate.
@@ -50,17 +49,17 @@ pub(super) fn check(
     let start = Instant::now();
     let limit = FLOOR.max(took / PART);
     let enough = || start.elapsed() > limit || session.budget.check(0).is_err();
-    // That some number of processes has an initial state was decided before: where none was drawn,
-    // that is no fault of the proof.
+    // It is already known that some number of processes has an initial state: if no sample found
+    // one, the proof is not at fault.
     audit(&AuditRequest { system, certificate, samples, seed: SEED, enough: &enough }).map(Some)
 }
 
-/// Walks a program on its machine, with 1 to 5 threads, after a proof that it is safe; the number
+/// Walks a program on its machine, with 1 to 5 threads, after a proof of safety. Returns the number
 /// of states.
 ///
 /// # Errors
 /// Internal: an unsafe state is reached.
-pub(super) fn walked(
+pub(super) fn walk_program(
     session: &mut Session,
     (file, translation): (&Path, &TranslationArgs),
     memory: &'static dyn MemoryModel,
@@ -72,7 +71,7 @@ pub(super) fn walked(
     let limit = FLOOR.max(took / PART);
     let mut states = 0;
     for threads in 1..=MAX_THREADS {
-        // A claim of more threads, code for more threads: the reader says so.
+        // If a claim or the code needs more threads, the reader reports it.
         let Ok(program) = nasm::parse(source, &text, threads) else { continue };
         let until = limit * threads as u32 / MAX_THREADS as u32;
         let enough = || start.elapsed() > until || session.budget.check(0).is_err();
@@ -94,8 +93,7 @@ pub(super) fn walked(
                 } else {
                     format!("{threads} threads reach")
                 };
-                let text =
-                    format!("the check of the answer by samples failed: {who} an unsafe state");
+                let text = format!("the check by samples failed: {who} an unsafe state");
                 let mut error =
                     Diagnostic::new(Stage::Internal, text).note(format!("state: {}", found.state));
                 let step = |(thread, text): &(usize, Option<String>)| match text {
@@ -111,7 +109,7 @@ pub(super) fn walked(
     Ok(states)
 }
 
-/// A line for people.
+/// Returns a line for people.
 pub(super) fn text(audit: Option<&Audit>) -> String {
     let Some(audit) = audit else { return "not checked by samples (`--check-samples 0`)".into() };
     let Some((least, most)) = audit.processes else {
@@ -140,7 +138,7 @@ pub(super) fn text(audit: Option<&Audit>) -> String {
     out
 }
 
-/// The samples for JSON.
+/// Returns the samples for JSON.
 pub(super) fn object(audit: Option<&Audit>) -> Value {
     let unchecked = audit.is_none().then_some("`--check-samples 0`");
     let Audit { samples, initial, buffered, steps, processes, walked, seed } =

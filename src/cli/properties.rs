@@ -1,9 +1,10 @@
-//! The formulas of `check`: files, standard input, the command line -> named texts, and each of
-//! them parsed and type checked by itself.
+//! Formulas of `check`: files, standard input and the command line become named texts, each parsed
+//! and type checked separately.
 //!
-//! A file may hold several properties: a line `%% property NAME` (a comment to other tools) begins
-//! one, which goes up to the next such line. What stands before the first of them belongs to none.
-//! Invariant: places in a property are those of its file, since what is not its own is blanked.
+//! A file may contain several properties: a line `%% property NAME` (a comment to other tools)
+//! begins a property, which extends to the next such line. Text before the first one belongs to
+//! none. Invariant: places in a property are places in its file, because all other text is replaced
+//! by blanks.
 
 use super::load::Loaded;
 use super::pipeline::Session;
@@ -16,31 +17,31 @@ use mu_labels::ActionDecl;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What begins a property in a file of several.
-const HEAD: &str = "%% property ";
-/// Longest name of a formula that was given on the command line, in characters.
-const LONGEST: usize = 60;
+/// Start of a property in a file with several.
+const PROPERTY_HEAD: &str = "%% property ";
+/// Maximum length of the name of a formula from the command line, in characters.
+const MAX_NAME: usize = 60;
 
-/// A formula before it is read.
-pub(super) struct Text {
-    /// What it is called in results: its file, its file and its own name, or its text.
+/// A formula before parsing.
+pub(super) struct FormulaText {
+    /// Name in results: the file, the file and the property name, or the text.
     pub name: PathBuf,
-    /// A name for files about it.
+    /// Name for files about it.
     pub stem: String,
     source: SourceId,
     /// Its text.
     pub text: String,
-    /// The number of formulas before it with the same text: each has checkpoints of its own.
+    /// Number of earlier formulas with the same text: each has its own checkpoints.
     copy: usize,
 }
 
-/// The texts of all formulas, in the order of the command line, those of files first. Errors: a
-/// file that cannot be read, two properties of one name in a file.
-pub(super) fn gather(
+/// Returns the texts of all formulas in the order of the command line, files first. Errors: a file
+/// that cannot be read; two properties with the same name in a file.
+pub(super) fn formula_texts(
     session: &mut Session,
     files: &[PathBuf],
     given: &[String],
-) -> Result<Vec<Text>, Diagnostic> {
+) -> Result<Vec<FormulaText>, Diagnostic> {
     let mut texts = Vec::new();
     for path in files {
         let (path, (source, text)) = if path.as_os_str() == "-" {
@@ -61,7 +62,7 @@ pub(super) fn gather(
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let parts = split(&text);
         if parts.is_empty() {
-            texts.push(Text { name: path, stem, source, text, copy: 0 });
+            texts.push(FormulaText { name: path, stem, source, text, copy: 0 });
             continue;
         }
         for (i, (name, part)) in parts.iter().enumerate() {
@@ -72,7 +73,7 @@ pub(super) fn gather(
                 ));
             }
             let full = PathBuf::from(format!("{}#{name}", path.display()));
-            texts.push(Text {
+            texts.push(FormulaText {
                 name: full,
                 stem: format!("{stem}.{name}"),
                 source,
@@ -83,10 +84,10 @@ pub(super) fn gather(
     }
     for (i, text) in given.iter().enumerate() {
         let short: String =
-            text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect();
-        let more = if short.chars().count() == LONGEST { "…" } else { "" };
+            text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_NAME).collect();
+        let more = if short.chars().count() == MAX_NAME { "…" } else { "" };
         let source = session.sources.add(format!("formula {}", i + 1), text.clone());
-        texts.push(Text {
+        texts.push(FormulaText {
             name: format!("{short}{more}").into(),
             stem: format!("formula-{}", i + 1),
             source,
@@ -100,14 +101,14 @@ pub(super) fn gather(
     Ok(texts)
 }
 
-/// The properties of a file of several, with blanks for all that is not their own; none if it is a
-/// file of one.
+/// Splits a file into properties, with blanks for all other text; empty if the file has a single
+/// formula.
 fn split(text: &str) -> Vec<(String, String)> {
     let mut heads: Vec<(usize, usize, String)> = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         if let Some(name) = line
-            .strip_prefix(HEAD)
+            .strip_prefix(PROPERTY_HEAD)
             .map(|n| n.trim().trim_end_matches(':'))
             .filter(|n| !n.is_empty())
         {
@@ -135,9 +136,9 @@ fn split(text: &str) -> Vec<(String, String)> {
     heads.iter().enumerate().map(one).collect()
 }
 
-/// Reads a formula over the data and the actions of a model.
+/// Parses and type checks a formula over the data and the actions of a model.
 pub(super) fn read(
-    text: &Text,
+    text: &FormulaText,
     data: &DataSpec,
     actions: &[ActionDecl],
 ) -> Result<TypedFormula, Diagnostic> {
@@ -146,18 +147,18 @@ pub(super) fn read(
         match corrections(&text.text, &error, data, actions) {
             Some(all) => {
                 let words: Vec<String> = all.iter().map(|c| correction(&text.text, *c)).collect();
-                error.note(format!("well typed with {}", words.join(", and ")))
+                error.note(format!("the formula is well typed with {}", words.join(", and ")))
             }
             None => error,
         }
     })
 }
 
-/// Reads a formula over a loaded model. Over labels without declarations, a label that does not
-/// occur is no error, but a warning.
+/// Reads a formula over a loaded model. If the model does not declare labels, an unknown label
+/// causes a warning, not an error.
 pub(super) fn read_over(
     session: &Session,
-    text: &Text,
+    text: &FormulaText,
     subject: &Loaded,
 ) -> Result<TypedFormula, Diagnostic> {
     if subject.declared || subject.stored.is_none() {
@@ -168,7 +169,7 @@ pub(super) fn read_over(
     Ok(formula)
 }
 
-/// A correction in words.
+/// Describes a correction.
 fn correction(text: &str, correction: Correction) -> String {
     let place = |at: usize| {
         let before = &text[..at];
@@ -183,7 +184,7 @@ fn correction(text: &str, correction: Correction) -> String {
                 .unwrap_or("")
                 .trim_end()
                 .chars()
-                .take(LONGEST)
+                .take(MAX_NAME)
                 .collect();
             format!("`(` at {} and `)` at {}, around `{line}` …", place(open), place(close))
         }
@@ -193,14 +194,14 @@ fn correction(text: &str, correction: Correction) -> String {
     }
 }
 
-impl Text {
-    /// Its syntax tree.
+impl FormulaText {
+    /// Parses the formula.
     pub(super) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
         mu_syntax::parse_formula(self.source, &self.text)
     }
 
-    /// What checkpoints of searches for it belong to: its text and how its equations are told
-    /// apart.
+    /// Returns the identity of the formula for checkpoints: its text and the way to count
+    /// equations.
     pub(super) fn identity(&self, formula: &TypedFormula) -> String {
         let how = if formula.as_written { "% counted with all parameters\n" } else { "" };
         let copy = if self.copy > 0 { format!("% copy {}\n", self.copy) } else { String::new() };
@@ -208,7 +209,7 @@ impl Text {
     }
 }
 
-/// What files about a formula are called.
+/// Returns the file name for output about a formula.
 pub(super) fn file_for(path: &Path, stem: &str, several: bool) -> PathBuf {
     match path.extension() {
         Some(ending) if several => path.with_extension(format!(
@@ -229,7 +230,7 @@ mod tests {
         let text = "% about\n%% property first\ntrue\n%% property second:\n[ä]false\n";
         let parts = split(text);
         assert_eq!(parts.iter().map(|p| p.0.as_str()).collect::<Vec<_>>(), ["first", "second"]);
-        // The places are those of the file.
+        // Places are those of the file.
         assert!(
             parts
                 .iter()

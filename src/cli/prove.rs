@@ -1,14 +1,15 @@
-//! `prove` and `verify`: safety of parameterised systems for every number of processes, and the
-//! check of its certificates.
+//! Safety of parameterised systems for every number of processes, and the check of certificates
+//! (`prove` and `verify`).
 //!
 //! Exit code: 0 safe (`verify`: the certificate proves it), 1 unsafe (the certificate does not), 2
+//! bad input, 3 unknown.
 //! bad input, 3 unknown.
 
 use super::args::{Format, ProofMemory, ProveArgs, VerifyArgs};
 use super::files::{expect_writable, write_text};
 use super::pipeline::Session;
 use super::progress::grouped;
-use super::threads::Translated;
+use super::threads::TranslatedProgram;
 use super::{output, print, proof_samples, refuted};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, ends_in};
@@ -25,14 +26,14 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Longer cubes are cut in messages.
-const MOST_SHOWN: usize = 400;
-/// A file of more bytes may take long to read.
-const SMALL: u64 = 1 << 16;
+/// Maximum length of a cube in messages; longer ones are cut.
+const MAX_CUBE_TEXT: usize = 400;
+/// Number of bytes beyond which a file may take long to read.
+const SMALL_FILE: u64 = 1 << 16;
 
 /// Reads a system.
 fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
-    if path.metadata().is_ok_and(|m| m.len() > SMALL) {
+    if path.metadata().is_ok_and(|m| m.len() > SMALL_FILE) {
         session.budget.run_deferred();
     }
     session.expect_no_parameters(path)?;
@@ -66,7 +67,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     })
 }
 
-/// Searches for a proof. `work` limits it.
+/// Searches for a proof. `work`: limit on its steps.
 pub(super) fn search(
     session: &Session,
     args: &ProveArgs,
@@ -98,7 +99,7 @@ pub(super) fn search(
     Ok(outcome)
 }
 
-/// Writes the files that are asked for.
+/// Writes the requested files.
 pub(super) fn save(
     session: &mut Session,
     args: &ProveArgs,
@@ -136,16 +137,16 @@ fn no_initial_state(system: &System) -> Diagnostic {
     let error = if system.invariants.is_empty() {
         error
     } else {
-        error.note("states that an `invariant` describes are excluded from the system")
+        error.note("a state described by an `invariant` is not a state of the system")
     };
     error.note(
-        "every claim would hold of such a system; expected a formula that some state satisfies",
+        "every claim would hold for such a system; expected a formula that some state satisfies",
     )
 }
 
 fn no_small_initial_state(most: usize) -> String {
     format!(
-        "no initial state: no state of up to {most} processes satisfies `init`; of more processes this is not decided"
+        "no initial state: no state of up to {most} processes satisfies `init`; larger numbers are not decided"
     )
 }
 
@@ -182,7 +183,7 @@ fn model(args: &ProveArgs) -> &'static str {
     }
 }
 
-/// For which numbers of processes the answer is.
+/// Returns the numbers of processes that the answer covers.
 fn numbers(system: &System) -> String {
     match system.processes {
         Some(n) => format!("up to {n} (number_procs)"),
@@ -191,7 +192,7 @@ fn numbers(system: &System) -> String {
     }
 }
 
-/// The reason with its place in the file.
+/// Returns the reason with its place in the file.
 fn placed(session: &Session, refusal: &Refusal) -> String {
     let span = refusal.place.0;
     if !span.is_somewhere() {
@@ -208,19 +209,18 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
         Refused::NoInitialStateUpTo(n) => no_small_initial_state(*n),
         Refused::Unreadable(e) => format!("line {}: {}", e.line, e.message),
         Refused::Initiation(cube) => {
-            format!("cube {} is not shown to have no initial state", cube + 1)
+            format!("cube {} may contain an initial state", cube + 1)
         }
         Refused::Consecution { cube, transition } => {
             let name = &system.transitions[*transition].name;
             format!(
-                "`{name}` is not shown to lead into cube {} only from the cubes of the certificate",
+                "`{name}` may lead into cube {} from outside the cubes of the certificate",
                 cube + 1
             )
         }
-        Refused::Safety(claim) => format!(
-            "`unsafe` number {} is not shown to be in the cubes of the certificate",
-            claim + 1
-        ),
+        Refused::Safety(claim) => {
+            format!("`unsafe` number {} may be outside the cubes of the certificate", claim + 1)
+        }
         Refused::TooLarge(what) => format!("{what} is too large for the verifier"),
         Refused::Stopped(stop) => format!("stopped: {}", stop.word()),
     }
@@ -244,28 +244,28 @@ fn why(session: &Session, system: &System, outcome: &Outcome, why: &UnknownReaso
         UnknownReason::Trouble(Trouble::Cases) => {
             "a transition has too many cases that lead into a cube: more than 100,000 choices of them, or a million conditions".into()
         }
-        UnknownReason::Trouble(Trouble::Stages) => "a cube keeps more than 200 reads of one process apart".into(),
+        UnknownReason::Trouble(Trouble::Stages) => "a cube distinguishes more than 200 reads of one process".into(),
         UnknownReason::Spurious(text) => {
-            format!("the abstraction (of `forall_other`, of what is assumed) has a run that the machine cannot do: {text}")
+            format!("the abstraction (of `forall_other`, or of an assumption) has a run that the machine cannot take: {text}")
         }
         UnknownReason::Numbers(text) => format!(
-            "a run leads to `unsafe` if numbers that nothing determines have fitting values, and the values that were tried do not fit: {text}"
+            "a run leads to `unsafe` if undetermined numbers have suitable values, and the tried values are not suitable: {text}"
         ),
-        UnknownReason::Unverified(r) => format!("an invariant was found and not verified: {}", refused(session, system, r)),
+        UnknownReason::Unverified(r) => format!("an invariant was found but not verified: {}", refused(session, system, r)),
     }
 }
 
-/// The start of a text of one line.
+/// Returns the start of a text, in one line.
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MOST_SHOWN) {
+    match text.char_indices().nth(MAX_CUBE_TEXT) {
         Some((at, _)) => format!("{} ..", &text[..at]),
         None => text.to_string(),
     }
 }
 
-fn asked_text(queries: &QueryCounts) -> String {
+fn checks_text(queries: &QueryCounts) -> String {
     format!(
-        "{} cubes; {} compared with init, {} asked before a step, {} unsafe; {} decisions",
+        "{} cubes; {} checks of init, {} of steps, {} of unsafe; {} decisions",
         grouped(queries.cubes as u64),
         grouped(queries.initiation as u64),
         grouped(queries.consecution as u64),
@@ -289,7 +289,7 @@ pub(super) fn as_text(
         if let Ok(premises) = premises(system, memory(args.model)) {
             out += &assumptions_text(&assumptions(&premises, system, program));
         }
-        let _ = writeln!(out, "verified       {}", asked_text(queries));
+        let _ = writeln!(out, "verified       {}", checks_text(queries));
         let _ = writeln!(out, "checked        {}", proof_samples::text(outcome.audit.as_ref()));
     }
     if let Some(n) = outcome.empty_from {
@@ -347,8 +347,8 @@ fn range_text(least: usize, most: usize) -> String {
     }
 }
 
-/// What a proof rests on; of a program, what its translation assumes instead of numbers without
-/// bounds.
+/// Returns the assumptions of a proof. For a program, these are the assumptions of its translation
+/// instead of unbounded numbers.
 fn assumptions(premises: &Premises, system: &System, program: Option<&Translation>) -> Vec<String> {
     let mut list = premises.assumptions(system);
     if let Some(translation) = program {
@@ -358,7 +358,7 @@ fn assumptions(premises: &Premises, system: &System, program: Option<&Translatio
     list
 }
 
-/// The assumptions, one a line.
+/// Formats the assumptions, one per line.
 fn assumptions_text(list: &[String]) -> String {
     if list.is_empty() {
         return "assumes        nothing beyond the file\n".into();
@@ -369,14 +369,14 @@ fn assumptions_text(list: &[String]) -> String {
     })
 }
 
-/// The process of a translated program that sees memory for a claim, and is no thread.
+/// Describes the process of a translated program that observes memory for a claim and is no thread.
 fn observer_text(run: &Run) -> String {
     let watch = |step: &String| Some(step.strip_prefix("watch(")?.strip_suffix(')')?.to_string());
     let Some(observer) = run.steps.iter().find_map(watch) else { return String::new() };
     let threads = run.processes.saturating_sub(1);
     let s = if threads == 1 { "" } else { "s" };
     format!(
-        "process #{observer} is no thread: it sees what is in memory, and the program has {threads} thread{s}\n"
+        "process #{observer} is not a thread: it observes memory; the program has {threads} thread{s}\n"
     )
 }
 
@@ -434,7 +434,7 @@ pub(super) fn as_json(
                     .map(|p| assumptions(&p, system, program))
                     .unwrap_or_default()
             );
-            object["verified"] = asked_json(queries);
+            object["verified"] = checks_json(queries);
             object["checked"] = proof_samples::object(outcome.audit.as_ref());
         }
         Verdict::Unsafe(run) => {
@@ -453,7 +453,7 @@ pub(super) fn as_json(
     object
 }
 
-fn asked_json(queries: &QueryCounts) -> Value {
+fn checks_json(queries: &QueryCounts) -> Value {
     json!({
         "cubes": queries.cubes, "initiation": queries.initiation, "consecution": queries.consecution, "safety": queries.safety, "decisions": queries.decisions,
     })
@@ -461,9 +461,13 @@ fn asked_json(queries: &QueryCounts) -> Value {
 
 type Verified = (System, Result<QueryCounts, Refused>, Option<Translation>);
 
-/// Verifies a certificate: of a program, with the assumption that the number of threads bounds
-/// variables, else without.
-fn verified(session: &mut Session, args: &VerifyArgs, text: &str) -> Result<Verified, Diagnostic> {
+/// Verifies a certificate. For a program, it assumes that the number of threads bounds variables,
+/// and then tries without this assumption.
+fn verify_certificate(
+    session: &mut Session,
+    args: &VerifyArgs,
+    text: &str,
+) -> Result<Verified, Diagnostic> {
     let threads = session.common.threads.map_or(0, |_| session.threads());
     if !ends_in(&args.file, "asm") {
         let system = read(session, &args.file)?;
@@ -471,12 +475,12 @@ fn verified(session: &mut Session, args: &VerifyArgs, text: &str) -> Result<Veri
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         return Ok((system, found, None));
     }
-    let Translated { translation, system } =
-        super::threads::translated(session, &args.file, &args.translation, false)?;
+    let TranslatedProgram { translation, system } =
+        super::threads::translate(session, &args.file, &args.translation, false)?;
     let found = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
     if found.is_err() && translation.bounded {
-        let Translated { translation, system } =
-            super::threads::translated(session, &args.file, &args.translation, true)?;
+        let TranslatedProgram { translation, system } =
+            super::threads::translate(session, &args.file, &args.translation, true)?;
         let again =
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         if again.is_ok() {
@@ -495,9 +499,9 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         Diagnostic::new(Stage::Syntax, message)
     };
     let claimed = memory_of(&text).map_err(|e| unreadable(&e))?;
-    let (system, found, translation) = verified(session, args, &text)?;
+    let (system, found, translation) = verify_certificate(session, args, &text)?;
     let rests = premises(&system, claimed);
-    // Where nothing is in memory the models coincide.
+    // Without writes to memory, the models coincide.
     let other =
         args.model.map(memory).filter(|required| *required != claimed && system.has_memory());
     let mut audit = None;
@@ -507,8 +511,13 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         if let (Some(audit), Some(_)) = (&mut audit, &translation) {
             let memory = if claimed == Memory::Tso { TSO } else { SC };
             let program = (args.file.as_path(), &args.translation);
-            audit.walked =
-                Some(proof_samples::walked(session, program, memory, samples, start.elapsed())?);
+            audit.walked = Some(proof_samples::walk_program(
+                session,
+                program,
+                memory,
+                samples,
+                start.elapsed(),
+            )?);
         }
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -547,7 +556,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
                     let _ = writeln!(out, "why            {why}");
                 }
                 (Ok(queries), None) => {
-                    let _ = writeln!(out, "verified       {}", asked_text(queries));
+                    let _ = writeln!(out, "verified       {}", checks_text(queries));
                     let _ = writeln!(out, "checked        {}", proof_samples::text(audit.as_ref()));
                 }
                 (Err(_), None) => {}
@@ -567,7 +576,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             match (&found, why) {
                 (_, Some(why)) => object["why"] = json!(why),
                 (Ok(queries), None) => {
-                    object["verified"] = asked_json(queries);
+                    object["verified"] = checks_json(queries);
                     object["checked"] = proof_samples::object(audit.as_ref());
                 }
                 (Err(_), None) => {}

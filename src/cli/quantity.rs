@@ -8,7 +8,7 @@ use super::chance;
 use super::load::Loaded;
 use super::output;
 use super::pipeline::Session;
-use super::properties::Text;
+use super::properties::FormulaText;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_formula::real::{RealFormula, check_real, has_real_operator};
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 /// True if some formula is real-valued or the model is probabilistic, so that all formulas have
 /// values.
-pub(super) fn has_real_values(subject: &Loaded, texts: &[Text]) -> bool {
-    let real = |text: &Text| {
+pub(super) fn has_real_values(subject: &Loaded, texts: &[FormulaText]) -> bool {
+    let real = |text: &FormulaText| {
         let Ok(file) = text.parsed() else { return false };
         has_real_operator(&file.formula)
             || check_formula(&file, &subject.data, &subject.actions).is_err()
@@ -42,7 +42,7 @@ pub(super) fn run(
     session: &Session,
     args: &CheckArgs,
     subject: &Loaded,
-    texts: &[Text],
+    texts: &[FormulaText],
 ) -> Result<u8, Diagnostic> {
     let requested = [
         (args.evidence.is_some(), "--evidence"),
@@ -57,7 +57,7 @@ pub(super) fn run(
         );
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
-    let read = |text: &Text| check_real(&text.parsed()?, &subject.data, &subject.actions);
+    let read = |text: &FormulaText| check_real(&text.parsed()?, &subject.data, &subject.actions);
     let mut formulas: Vec<Result<RealFormula, Diagnostic>> = texts.iter().map(read).collect();
     // A single formula has no others to continue with.
     let several = texts.len() > 1;
@@ -67,7 +67,7 @@ pub(super) fn run(
     let (system, stop) = chance::explored(session, &*subject.model)?;
     let (mut code, mut any_rejected) = (0u8, false);
     let in_text = session.common.format == Format::Text;
-    let mut report_rejection = |text: &Text, why: &Diagnostic| {
+    let mut report_rejection = |text: &FormulaText, why: &Diagnostic| {
         any_rejected = true;
         eprint!("{}", why.render(&session.sources));
         let mut object = as_json(
@@ -146,7 +146,7 @@ fn number_text(value: &Real) -> String {
     }
 }
 
-fn as_text(text: &Text, found: &ValueResult) -> String {
+fn as_text(text: &FormulaText, found: &ValueResult) -> String {
     let name = text.name.display();
     match &found.bounds {
         Ok(bounds) => match bounds.value() {
@@ -162,7 +162,7 @@ fn as_text(text: &Text, found: &ValueResult) -> String {
     }
 }
 
-fn as_json(text: &Text, found: &ValueResult) -> Value {
+fn as_json(text: &FormulaText, found: &ValueResult) -> Value {
     let mut object = json!({
         "formula": text.name.display().to_string(),
         "verdict": "unknown",

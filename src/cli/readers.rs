@@ -5,7 +5,7 @@
 //! unknown here: it is read for two threads and for any number, and an error is reported if both
 //! readers reject it.
 
-use super::program::elsewhere;
+use super::program::with_command_for_architecture;
 use mu_axioms::cat::Model;
 use mu_axioms::models::Dialect;
 use mu_base::naming::Naming;
@@ -105,7 +105,9 @@ fn model_meaning(
 fn test(source: SourceId, text: &str) -> Result<(), Diagnostic> {
     let axiomatic = mu_litmus::parse(source, text, mu_litmus::file::Options::default()).map(drop);
     if axiomatic.is_err() && text.trim_start().starts_with("X86") {
-        return mu_program::litmus::parse(source, text).map(drop).map_err(|e| elsewhere(e, text));
+        return mu_program::litmus::parse(source, text)
+            .map(drop)
+            .map_err(|e| with_command_for_architecture(e, text));
     }
     axiomatic
 }

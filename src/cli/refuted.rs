@@ -1,9 +1,9 @@
-//! The run of a system that is not safe, as evidence: replayed step by step on the model of its
-//! number of processes, told and drawn as that of formulas is.
+//! Run to an unsafe state of a system, as evidence: replayed step by step on the model with its
+//! number of processes, and output like the evidence of formulas.
 //!
-//! The prover's run leaves cells open that no step asks for ([`mu_cubicle::machine`]). Here each
-//! gets a value, so that the run is one of the model that `explore` and `check` search, from one of
-//! its initial states; the last step is `unsafe`.
+//! The prover's run leaves cells open that no step reads ([`mu_cubicle::machine`]). Here each cell
+//! gets a value, so that the run starts in an initial state of the model that `explore` and `check`
+//! search. The last step is `unsafe`.
 
 use super::files::expect_writable;
 use super::find_path::{PathDrawing, evidence, file_name, write_drawing};
@@ -20,18 +20,18 @@ use mu_explore::{LassoPath, PathStep};
 use mu_model::Model;
 use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
-use mu_report::page::Shown;
-use mu_report::story::{Story, story};
+use mu_report::page::PageResult;
+use mu_report::printed_evidence::{PrintedEvidence, story};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Whether evidence can be written under this name.
+/// Rejects a file name without a known format.
 pub(super) fn expect_evidence(path: &Path) -> Result<(), Diagnostic> {
     Picture::of(path)?;
     expect_writable(path)
 }
 
-/// Writes the run to a file whose name says in which form. `file`: that of the system.
+/// Writes the run in the format of the file name. `file`: the file of the system.
 pub(super) fn save(
     session: &Session,
     path: &Path,
@@ -40,10 +40,15 @@ pub(super) fn save(
     memory: Memory,
     run: &Run,
 ) -> Result<(), Diagnostic> {
-    let (model, evidence, story) = told(system, memory, run)?;
+    let (model, evidence, story) = replayed_run(system, memory, run)?;
     let name = file_name(file);
-    if page::is_named_so(path) {
-        return page::write(session, path, &name, &[Shown::of("evidence", as_json(&story, file))]);
+    if page::is_page(path) {
+        return page::write(
+            session,
+            path,
+            &name,
+            &[PageResult::of("evidence", as_json(&story, file))],
+        );
     }
     let n = story.steps.len();
     let what = format!(
@@ -55,7 +60,7 @@ pub(super) fn save(
     write_drawing(session, path, file, &drawn, (&format!("unsafe: {name}"), &what))
 }
 
-fn as_json(story: &Story, file: &Path) -> Value {
+fn as_json(story: &PrintedEvidence, file: &Path) -> Value {
     let mut object = story.json();
     object["verdict"] = Value::Null;
     object["kind"] = json!("trace");
@@ -63,20 +68,20 @@ fn as_json(story: &Story, file: &Path) -> Value {
     super::output::with_head(object)
 }
 
-/// The run on the model of its number of processes.
-fn told<'s>(
+/// Builds the run on the model with its number of processes.
+fn replayed_run<'s>(
     system: &'s System,
     memory: Memory,
     run: &Run,
-) -> Result<(SystemModel<'s>, Evidence, Story), Diagnostic> {
+) -> Result<(SystemModel<'s>, Evidence, PrintedEvidence), Diagnostic> {
     let (claim, procs) = (&system.unsafes[run.claim.0], &run.claim.1);
-    // Numbers of values and of buffers are those of one machine.
+    // The numbering of values and buffers belongs to one machine.
     let machine = run.machine(system, memory)?;
     let acts: Vec<Act> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, procs)?;
     let settled = machine.settled(&replayed, claim, procs);
     let settled = settled
-        .ok_or_else(|| Diagnostic::internal("a run leaves a cell open that no value fits"))?;
+        .ok_or_else(|| Diagnostic::internal("a run leaves a cell open that no value satisfies"))?;
     let model = SystemModel::started(machine, settled.start.clone());
     let mut walk = Walk::new(&model, 0)?;
     for (act, state) in &settled.steps {
@@ -104,13 +109,13 @@ fn told<'s>(
 fn take(walk: &mut Walk<'_>, step: Option<usize>, label: &str) -> Result<(), Diagnostic> {
     let step = step.ok_or_else(|| {
         Diagnostic::internal(format!(
-            "the model does not do the step `{label}` of the machine's run"
+            "the model cannot take the step `{label}` of the machine's run"
         ))
     })?;
     walk.take(step).map(|_| ())
 }
 
-/// The label of a step of the machine in its model.
+/// Returns the label of a machine step in the model.
 fn label(system: &System, act: &Act) -> String {
     let (name, procs) = match act {
         Act::Flush(p) => ("flush", std::slice::from_ref(p)),

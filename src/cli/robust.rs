@@ -1,11 +1,11 @@
-//! `robust`: whether store buffers change what a program does, and fences after which they do not.
+//! Robustness of a program against store buffers, and fences that make it robust (`robust`).
 //!
 //! Robustness compares executions that end with empty store buffers: registers and `eip` at their
-//! end. Assertions on memory see buffered stores, so they are searched under total store order as
-//! well.
+//! end. Assertions on memory depend on buffered stores, so they are searched under total store
+//! order as well.
 //!
-//! Exit code: 0 robust (with `--fences`: made so), 1 not robust or, with `--assert`, unsafe, 2 bad
-//! input, 3 unknown (a limit).
+//! Exit code: 0 robust (with `--fences`: fences that make it robust were found), 1 not robust or,
+//! with `--assert`, unsafe, 2 bad input, 3 unknown (a limit).
 
 use super::args::{Format, RobustArgs};
 use super::output;
@@ -26,14 +26,14 @@ use mu_safety::robust::{self, Borderline, Robustness};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// All that was asked.
+/// Results of all requested analyses.
 struct Answer {
     found: Robustness,
     way: Option<(Machine, Interleaving)>,
-    /// Whether assertions were asked about.
+    /// True if assertions were checked.
     asserted: bool,
     unsafe_way: Option<(Machine, Interleaving)>,
-    /// The search under total store order, if an assertion compares memory.
+    /// Search under total store order, if an assertion compares memory.
     under_tso: Option<Reached>,
     count: Option<Count>,
     fences: Option<Fences>,
@@ -105,7 +105,7 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
     })
 }
 
-/// A program with states that it calls unsafe.
+/// Reads a program with a section of unsafe states.
 fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Program, Diagnostic> {
     if ends_in(&args.file, "litmus") {
         return Err(Diagnostic::new(
@@ -116,11 +116,12 @@ fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Progra
     read_asserted(session, &args.file, args.threads_of)
 }
 
-/// The verdict on the assertions, and whether it is one under total store order.
+/// Returns the verdict on the assertions, and true if it holds under total store order.
 ///
-/// An unsafe state under sequential consistency is one under total store order. The converse holds
-/// of a robust program if the assertions compare registers and places only: emptying the buffers
-/// keeps these. Assertions on memory are searched under total store order.
+/// An unsafe state under sequential consistency is also unsafe under total store order. The
+/// converse holds for a robust program if the assertions compare only registers and control
+/// locations: emptying the buffers preserves these. Assertions on memory are searched under total
+/// store order.
 fn safety(answer: &Answer) -> (Safety, bool) {
     match (&answer.found.unsafe_state, &answer.under_tso, &answer.found.stop) {
         (Some(_), ..) => (Safety::Unsafe, true),
@@ -130,7 +131,7 @@ fn safety(answer: &Answer) -> (Safety, bool) {
     }
 }
 
-/// The interleaving to an unsafe state, and the machine that ran it.
+/// Returns the interleaving to an unsafe state, and the machine that ran it.
 fn unsafe_interleaving(answer: &Answer) -> Option<(&Machine, &Interleaving)> {
     let searched = || {
         answer.under_tso.as_ref().and_then(|r| r.interleaving.as_ref().map(|way| (&r.machine, way)))
@@ -146,7 +147,7 @@ fn word(robust: Option<bool>) -> &'static str {
     }
 }
 
-/// The text of the instruction at a place.
+/// Returns the text of the instruction at a control location.
 fn instruction<'p>(program: &'p Program, place: &Place) -> &'p str {
     let mut all = program.threads.iter().flat_map(|t| &t.instructions);
     all.find(|i| i.span == place.before).map_or("", |i| i.text.as_str())
@@ -218,7 +219,7 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
                 let parts =
                     [Repair::Lock, Repair::Fence].map(count).into_iter().filter(|c| c.0 > 0);
                 let parts: Vec<String> = parts.map(|(n, word)| format!("{n} {word}")).collect();
-                let _ = writeln!(out, "\nrobust with {}, and with no fewer", parts.join(" and "));
+                let _ = writeln!(out, "\nrobust with {} (a minimum set)", parts.join(" and "));
                 places.iter().try_for_each(|p| {
                     let (line, column) = session.sources.line_column(p.before);
                     let file = &session.sources.get(p.before.source).name;

@@ -1,9 +1,8 @@
-//! Options without effect on a run: each is rejected before anything is read, so that no option is
-//! ignored in silence.
+//! Check for options without effect: each is rejected before anything is read, so that no option is
+//! silently ignored.
 //!
-//! In: the command and the options that its command line names. A default value is not named. Out:
-//! a usage error with the option and what it is for. Options that a command knows in itself to be
-//! without effect are rejected there.
+//! In: the command and the options on its command line; defaults do not count. Out: a usage error
+//! with the option and its purpose. Some commands reject further options themselves.
 
 use super::args::{
     CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, LitmusMethod, ThreadCount,
@@ -16,12 +15,12 @@ use mu_engines::Engine as _;
 use mu_engines::explicit::Explicit;
 use std::path::Path;
 
-/// The options that a command line names, by their ids.
+/// The ids of the options on a command line.
 #[derive(Default)]
-pub(super) struct Named(Vec<String>);
+pub(super) struct GivenOptions(Vec<String>);
 
-impl Named {
-    /// Collects the options that stand on the command line of a subcommand.
+impl GivenOptions {
+    /// Collects the options on the command line of a subcommand.
     pub(super) fn of(matches: &ArgMatches) -> Self {
         let Some((_, matches)) = matches.subcommand() else { return Self::default() };
         let named = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -32,20 +31,21 @@ impl Named {
     }
 }
 
-/// An option by its id, true if it has an effect on this run, and the runs on which it has one.
+/// An option id, true if it has an effect on this run, and a description of the runs on which it
+/// has one.
 type Row = (&'static str, bool, &'static str);
 
-/// Rejects the first option that is named and has no effect.
-pub(super) fn expect_effect(command: &Command, named: &Named) -> Result<(), Diagnostic> {
-    for (id, effective, meant) in rows(command) {
+/// Rejects the first given option without effect.
+pub(super) fn expect_effect(command: &Command, named: &GivenOptions) -> Result<(), Diagnostic> {
+    for (id, effective, applies_to) in rows(command) {
         if !effective && named.has(id) {
-            return Err(without_effect(id, meant));
+            return Err(without_effect(id, applies_to));
         }
     }
     Ok(())
 }
 
-fn without_effect(id: &str, meant: &str) -> Diagnostic {
+fn without_effect(id: &str, applies_to: &str) -> Diagnostic {
     let option = match id {
         "define" => "-D".to_string(),
         "memory_model" => "--model".to_string(),
@@ -54,18 +54,18 @@ fn without_effect(id: &str, meant: &str) -> Diagnostic {
     };
     Diagnostic::new(
         Stage::Usage,
-        format!("`{option}` has no effect on this run: it is for {meant}"),
+        format!("`{option}` has no effect on this run: it applies to {applies_to}"),
     )
     .note("omit the option")
 }
 
-/// All options of a command that may be without effect.
+/// Returns all options of a command that may be without effect.
 fn rows(command: &Command) -> Vec<Row> {
     let mut rows = command.reading().map_or_else(Vec::new, |_| of_reading(&inputs(command)));
     rows.extend(match command {
         Command::Program(a) => {
             let any = a.threads_of == ThreadCount::Any;
-            // A proof rejects `-D` by itself.
+            // `prove` rejects `-D` itself.
             [
                 of_translation(any, "any number of threads (`--threads-of any`)"),
                 vec![("define", any, PARAMETERS)],
@@ -99,7 +99,7 @@ fn is_asm(path: &Path) -> bool {
     ends_in(path, "asm")
 }
 
-/// The models that a command reads.
+/// Returns the models that a command reads.
 fn inputs(command: &Command) -> Vec<&Path> {
     match command {
         Command::Compare(a) => vec![&a.a, &a.b],
@@ -112,7 +112,7 @@ fn of_reading(inputs: &[&Path]) -> Vec<Row> {
     let any = |is: &dyn Fn(FileKind, &Path) -> bool| {
         inputs.iter().any(|path| is(FileKind::of(path), path))
     };
-    // A folder of faulty machines may hold models of all forms.
+    // A folder of faulty machines may contain models of all kinds.
     let folder = inputs.iter().any(|path| path.is_dir());
     let buffered = folder || any(&|form, _| matches!(form, FileKind::Program | FileKind::System));
     let stored = folder || any(&|form, _| form.is_lts());
@@ -125,8 +125,8 @@ fn of_reading(inputs: &[&Path]) -> Vec<Row> {
     ]
 }
 
-fn of_translation(effective: bool, meant: &'static str) -> Vec<Row> {
-    vec![("initial", effective, meant), ("split_xchg", effective, meant)]
+fn of_translation(effective: bool, applies_to: &'static str) -> Vec<Row> {
+    vec![("initial", effective, applies_to), ("split_xchg", effective, applies_to)]
 }
 
 fn of_expand(args: &ExpandArgs) -> Vec<Row> {

@@ -1,5 +1,5 @@
-//! `completions` and `manual`: the command line's own description -> scripts for shells, manual
-//! pages for `man`.
+//! Shell completion scripts and manual pages, generated from the description of the command line
+//! (`completions` and `manual`).
 
 use super::args::{Cli, CompletionsArgs, ManualArgs};
 use super::files::write_text;
@@ -12,15 +12,15 @@ use mu_base::{Diagnostic, Stage};
 pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Diagnostic> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "mu-check", &mut text);
-    // clap_complete (as of 4.6.11) writes the hyphen of the program's name in two ways, so that
-    // bash would complete no options of commands: clap-rs/clap#6421. Once that is repaired
-    // there is nothing to replace.
+    // clap_complete (as of 4.6.11) writes the hyphen of the program's name inconsistently, so that
+    // bash completes no options of commands: clap-rs/clap#6421. After a fix, there is nothing to
+    // replace.
     output::print(&String::from_utf8_lossy(&text).replace("mu__subcmd__check", "mu__check"))?;
     Ok(0)
 }
 
 pub(super) fn manual(args: &ManualArgs) -> Result<u8, Diagnostic> {
-    // `help` is in every page; it needs none of its own.
+    // Every page describes `help`; it needs no page.
     let mut cli = Cli::command().disable_help_subcommand(true);
     cli.build();
     let Some(folder) = &args.out else {
@@ -37,7 +37,7 @@ pub(super) fn manual(args: &ManualArgs) -> Result<u8, Diagnostic> {
     Ok(0)
 }
 
-/// Name and text of a manual page.
+/// Returns name and text of a manual page.
 fn page(command: clap::Command) -> Result<(String, String), Diagnostic> {
     let version = concat!("mu-check ", env!("CARGO_PKG_VERSION"));
     let page = Man::new(command).source(version).manual("mu-check manual");
@@ -48,7 +48,7 @@ fn page(command: clap::Command) -> Result<(String, String), Diagnostic> {
     Ok((page.get_filename(), with_examples_as_lines(&String::from_utf8_lossy(&text))))
 }
 
-/// Lines that are set in, as command lines are, are not filled to paragraphs.
+/// Marks indented lines, such as command lines, so that they are not filled to paragraphs.
 fn with_examples_as_lines(page: &str) -> String {
     let (mut text, mut unfilled) = (String::new(), false);
     for line in page.replace(".SH EXTRA\n", ".SH NOTES\n").lines() {

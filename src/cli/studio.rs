@@ -1,4 +1,4 @@
-//! `studio`: the page of this machine. The server is the layer `studio`; runs are processes of this
+//! Page on this machine (`studio`). The server is the layer `studio`; runs are processes of this
 //! program.
 
 use super::args::StudioArgs;
@@ -9,7 +9,7 @@ use mu_base::limits::available_memory;
 use mu_base::{Diagnostic, Stage};
 use mu_studio::{Limits, Settings, Studio};
 
-/// Memory of a run where nothing says how much the machine has.
+/// Memory limit of a run if the machine's memory is unknown.
 const MEMORY: u64 = 2 << 30;
 
 /// Serves until an interrupt.

@@ -1,10 +1,11 @@
-//! `sweep`: a model and formulas over ranges of parameters, a row for each combination and job.
+//! Sweep of a model and formulas over ranges of parameters, with a row for each combination and job
+//! (`sweep`).
 //!
 //! In: the plan of all rows; the rows that an earlier run left in the folder. Out: `sweep.json`,
-//! `sweep.csv`, `sweep.md` and plots, rewritten completely after each row. Each row runs in a
-//! process of its own ([`process`]), so that its peak memory is measured alone and the system can
-//! kill it without ending the sweep. Limits hold for each row, not for this process. An interrupt
-//! ends the row's process too, and a row whose parent dies ends by itself: its standard input is a
+//! `sweep.csv`, `sweep.md` and plots, rewritten completely after each row. Each row runs in its own
+//! process ([`process`]), so that its peak memory is measured separately and the system can kill it
+//! without ending the sweep. Limits apply to each row, not to this process. An interrupt also ends
+//! the row's process. If this process dies, a row ends by itself, because its standard input is a
 //! pipe from here. Invariant: a row is in the file when its run is over, and a row in the file with
 //! the same inputs is not run again.
 
@@ -15,7 +16,7 @@ use super::folder_lock::Locks;
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
 use super::print;
-use super::process::{self, Ended};
+use super::process::{self, Exit};
 use super::progress::{Bar, grouped};
 use clap::ValueEnum;
 use mu_base::host::{self, Instant};
@@ -29,16 +30,16 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Stop reason of a row that ended with an error message, or was ended by the system: run again the
-/// next time.
-const FAILED: &str = "failed";
+/// Stop reason of a row that ended with an error message or was killed; it runs again the next
+/// time.
+const FAILED_ROW: &str = "failed";
 
-/// What is asked of a model: to be explored, or a formula.
+/// A job: exploration of a model, or check of a formula.
 struct Job {
     name: String,
-    /// Path and text.
+    /// Path and text of the formula.
     formula: Option<(String, String)>,
-    /// The steps that take priority.
+    /// The steps with priority.
     confluence: String,
 }
 
@@ -47,7 +48,7 @@ type Combination = Vec<(String, String)>;
 pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
     if FileKind::of(&args.model) != FileKind::Other {
         let message = format!(
-            "`{}` is not a specification: a sweep varies the parameters of one",
+            "`{}` is not a specification, and only specifications have parameters to sweep",
             args.model.display()
         );
         return Err(Diagnostic::new(Stage::Usage, message));
@@ -71,19 +72,19 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     let mut sweep = Sweep {
         model: args.model.display().to_string(),
         command: output::command_line(),
-        order: growing(&axes)
+        order: varying_parameters(&axes)
             .into_iter()
             .chain(axes.iter().filter(|a| a.values.len() == 1))
             .map(|a| a.name.clone())
             .collect(),
         rows: Vec::new(),
-        kept: runner.kept(&jobs)?,
+        kept: runner.reusable_rows(&jobs)?,
     };
     let interrupted = runner.all(&mut sweep, &combinations, &jobs, &reference)?;
     if interrupted {
         let left = combinations.len() * jobs.len() - sweep.rows.len();
         eprintln!(
-            "interrupted: {} rows are in {}, up to {left} to do; the same command goes on",
+            "interrupted: {} rows are in {}, up to {left} remain; run the same command to resume",
             sweep.rows.len(),
             args.out.display()
         );
@@ -97,13 +98,13 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     })?;
     Ok(match () {
         () if sweep.rows.iter().any(|r| r.verdict.as_deref() == Some("false")) => 1,
-        () if sweep.rows.iter().any(|r| r.stop == FAILED) => 2,
+        () if sweep.rows.iter().any(|r| r.stop == FAILED_ROW) => 2,
         () if interrupted || sweep.rows.iter().any(|r| !r.is_complete()) => 3,
         () => 0,
     })
 }
 
-/// The rows as cases of a test suite.
+/// Returns the rows as test cases.
 fn junit(sweep: &Sweep) -> String {
     let case = |row: &Row| {
         let parameters: Vec<String> =
@@ -113,7 +114,7 @@ fn junit(sweep: &Sweep) -> String {
                 message: "the formula does not hold".into(),
                 text: row.evidence.clone().unwrap_or_default(),
             },
-            _ if row.stop == FAILED => Outcome::Error("the row could not be run".into()),
+            _ if row.stop == FAILED_ROW => Outcome::Error("the row failed to run".into()),
             _ if !row.is_complete() => Outcome::Unknown(row.stop.clone()),
             _ => Outcome::Passed,
         };
@@ -127,8 +128,8 @@ fn junit(sweep: &Sweep) -> String {
     mu_report::junit::suite(&sweep.model, &sweep.rows.iter().map(case).collect::<Vec<_>>())
 }
 
-/// The parameters that take several values.
-fn growing(axes: &[Axis]) -> Vec<&Axis> {
+/// Returns the parameters with several values.
+fn varying_parameters(axes: &[Axis]) -> Vec<&Axis> {
     axes.iter().filter(|a| a.values.len() > 1).collect()
 }
 
@@ -136,7 +137,7 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
     let mut jobs: Vec<Job> = Vec::new();
     let settings: BTreeSet<&String> = args.confluence.iter().collect();
     if settings.len() < args.confluence.len() {
-        return Err(Diagnostic::new(Stage::Usage, "a setting of `--confluence` is given twice"));
+        return Err(Diagnostic::new(Stage::Usage, "a value of `--confluence` is given twice"));
     }
     let with_each = |name: &str, formula: Option<(String, String)>| {
         let one = move |c: &String| Job {
@@ -174,7 +175,7 @@ fn reference(args: &SweepArgs) -> Result<Reference, Diagnostic> {
     Reference::read(&text).map_err(refused)
 }
 
-/// Finds slips in the model, the formulas and the parameters before the first row is run.
+/// Finds errors in the model, the formulas and the parameters before the first row is run.
 fn validate(
     session: &mut Session,
     args: &SweepArgs,
@@ -188,7 +189,8 @@ fn validate(
             return Err(Diagnostic::stopped(Stop::Interrupted));
         }
         session.common.define = defines(combination);
-        // The number of sources is bounded, and an error is of this round.
+        // The number of sources is bounded; drop those of earlier rounds, because an error is from
+        // this round.
         session.sources = SourceMap::new();
         let spec = session.specification(&args.model)?;
         for (path, text) in jobs.iter().filter_map(|j| j.formula.as_ref()) {
@@ -204,7 +206,7 @@ fn defines(combination: &Combination) -> Vec<String> {
     combination.iter().map(|(n, v)| format!("{n}={v}")).collect()
 }
 
-/// The limits of each row, as text.
+/// Returns the limits of each row, as text.
 fn limits(session: &Session) -> String {
     let c = &session.common;
     let of = |name: &str, value: Option<String>| value.map(|v| format!("{name}={v}"));
@@ -226,7 +228,7 @@ fn write_all(args: &SweepArgs, sweep: &Sweep, reference: &Reference) -> Result<(
         .try_for_each(|(name, picture)| write_text(&args.out.join(name), picture))
 }
 
-/// What rows are run with.
+/// Runner of rows.
 struct Runner<'a> {
     session: &'a Session,
     args: &'a SweepArgs,
@@ -235,7 +237,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Moves what is kept and asked for to the rows, and runs the others. Whether it was
+    /// Reuses the requested rows of an earlier run, and runs the others. Returns true if it was
     /// interrupted.
     fn all(
         &self,
@@ -251,8 +253,8 @@ impl Runner<'_> {
         let mut interrupted = false;
         'all: for combination in combinations {
             for job in jobs {
-                // The series that this row is of: the job with all parameters but the one that
-                // grows.
+                // The series of this row: the job with all parameters except the first one with
+                // several values.
                 let others = combination
                     .iter()
                     .filter(|p| Some(&p.0) != sweep.order.first())
@@ -294,7 +296,7 @@ impl Runner<'_> {
         Ok(interrupted)
     }
 
-    /// Fingerprint of all that a row's figures depend on, limits aside.
+    /// Computes the fingerprint of all inputs of a row, except limits.
     fn inputs(&self, job: &Job, combination: &Combination) -> String {
         let count =
             if job.formula.is_some() { value_name(&self.args.count) } else { String::new() };
@@ -312,8 +314,8 @@ impl Runner<'_> {
         fingerprint(&pieces)
     }
 
-    /// The file for the evidence of a row, if that is asked for: it is named by the formula and the
-    /// parameters.
+    /// Returns the evidence file of a row if the user requested one; its name contains the formula
+    /// and the parameters.
     fn evidence(&self, job: &Job, combination: &Combination) -> Option<PathBuf> {
         let folder = self.args.evidence.as_ref().filter(|_| job.formula.is_some())?;
         let plain = |c: char| if c.is_alphanumeric() || "-_.=+".contains(c) { c } else { '_' };
@@ -330,9 +332,9 @@ impl Runner<'_> {
         Some(folder.join(format!("{name}.{}", self.args.evidence_form.ending())))
     }
 
-    /// The rows of an earlier run that still say what a run would say now. If some do not, all of
-    /// them are kept in a file beside.
-    fn kept(&self, jobs: &[Job]) -> Result<Vec<Row>, Diagnostic> {
+    /// Returns the rows of an earlier run that are still valid. If some are not, all rows are saved
+    /// in another file.
+    fn reusable_rows(&self, jobs: &[Job]) -> Result<Vec<Row>, Diagnostic> {
         let path = self.args.out.join("sweep.json");
         if !host::is_file(&path) {
             return Ok(Vec::new());
@@ -347,7 +349,7 @@ impl Runner<'_> {
         let valid = |row: &Row| {
             let setting = || row.confluence.clone().unwrap_or_default();
             let job = jobs.iter().find(|j| j.name == row.job && j.confluence == setting());
-            // A job of an earlier run may not be one of now.
+            // A job of an earlier run may not be requested now.
             let other = || {
                 let path = row.formula.as_ref()?;
                 let text = read_text(Path::new(path)).ok()?;
@@ -364,9 +366,9 @@ impl Runner<'_> {
                 None if row.job == EXPLORE => same(&explore),
                 None => other().is_some_and(|j| same(&j)),
             };
-            same && row.stop != FAILED
+            same && row.stop != FAILED_ROW
         };
-        let (kept, dropped): (Vec<Row>, Vec<Row>) =
+        let (reusable_rows, dropped): (Vec<Row>, Vec<Row>) =
             old.rows.into_iter().chain(old.kept).partition(valid);
         if !dropped.is_empty() {
             let free = (1..)
@@ -374,20 +376,24 @@ impl Runner<'_> {
                 .find(|p| !host::is_file(p));
             let free = free.unwrap_or_else(|| self.args.out.join("sweep.before.json"));
             write_text(&free, &text)?;
-            eprintln!("{} rows are of other inputs; {} keeps them", dropped.len(), free.display());
+            eprintln!(
+                "{} rows have other inputs; they are saved in {}",
+                dropped.len(),
+                free.display()
+            );
         }
-        self.session.log(format!("{} rows are done already", kept.len()));
-        Ok(kept)
+        self.session.log(format!("{} rows are already done", reusable_rows.len()));
+        Ok(reusable_rows)
     }
 
-    /// The words of a row's command, after the program's name.
+    /// Returns the command line of a row, without the program name.
     fn words(&self, job: &Job, combination: &Combination) -> Vec<OsString> {
         let common = &self.session.common;
         let mut words: Vec<OsString> = Vec::new();
         let mut log = |more: &[&str]| words.extend(more.iter().map(OsString::from));
         match &job.formula {
             None => log(&[EXPLORE]),
-            // A table of counts is one of all states.
+            // Tables of counts show all states.
             Some(_) => {
                 log(&["check", "--without", "por", "--count", &value_name(&self.args.count)])
             }
@@ -424,7 +430,7 @@ impl Runner<'_> {
         words
     }
 
-    /// Runs a row. Nothing if it was interrupted.
+    /// Runs a row. Returns `None` if it was interrupted.
     fn row(
         &self,
         job: &Job,
@@ -440,11 +446,11 @@ impl Runner<'_> {
         let what = format!("{}{setting} {}", job.name, defines(combination).join(" "));
         let start = Instant::now();
         let evidence = self.evidence(job, combination);
-        // What an earlier run left is not this one's.
+        // Remove the file that an earlier run left.
         let _ = evidence.as_ref().map(host::fs::remove_file);
         let wait = || bar.note(|| format!("{what}: {:.0} s", start.elapsed().as_secs_f64()));
         let ended = process::run(&self.words(job, combination), &|| self.interrupted(), &wait)?;
-        let Some(Ended { how, out: stdout, err: stderr }) = ended else { return Ok(None) };
+        let Some(Exit { how, out: stdout, err: stderr }) = ended else { return Ok(None) };
         let seconds = start.elapsed().as_secs_f64();
         let object: Value = serde_json::from_slice(&stdout).unwrap_or_default();
         let mut parameters = combination.clone();
@@ -467,20 +473,19 @@ impl Runner<'_> {
             answer["verdict"].as_str()
         };
         row.stop = match stop {
-            Some("unknown") => answer["reason"].as_str().unwrap_or(FAILED).into(),
+            Some("unknown") => answer["reason"].as_str().unwrap_or(FAILED_ROW).into(),
             Some("true" | "false") => COMPLETE.into(),
             Some(word) => word.into(),
-            None => FAILED.into(),
+            None => FAILED_ROW.into(),
         };
-        // A terminal sends the signal to the row's process too: an answer that it gave all the same
-        // counts.
+        // A terminal also sends the signal to the row's process: its answer still counts.
         if row.stop == "interrupted" || (self.interrupted() && !row.is_complete()) {
             return Ok(None);
         }
-        if row.stop == FAILED {
+        if row.stop == FAILED_ROW {
             let why = String::from_utf8_lossy(&stderr);
             let why = if why.trim().is_empty() {
-                format!("the process ended with {how} and no answer")
+                format!("the process ended with {how} and without an answer")
             } else {
                 why.into_owned()
             };
@@ -512,18 +517,18 @@ impl Runner<'_> {
     }
 }
 
-/// Whether the sweep is asked to end: it has no limits of its own.
+/// True if the user interrupted the sweep, which has no limits of its own.
 fn is_interrupted(session: &Session) -> bool {
     session.budget.check(0).is_err()
 }
 
-/// What a value is called on the command line.
+/// Returns the name of a value on the command line.
 fn value_name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
 }
 
-/// FNV-1a of 128 bits over pieces and their lengths, as hexadecimal digits: the same on every
-/// machine.
+/// Computes the 128-bit FNV-1a hash of strings and their lengths, as hexadecimal digits; it is the
+/// same on every machine.
 fn fingerprint(pieces: &[&str]) -> String {
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let mut eat = |bytes: &[u8]| {
@@ -542,8 +547,8 @@ mod tests {
 
     #[test]
     fn fingerprints_tell_apart() {
-        // The published value of the empty string is the offset; a length of eight zero bytes is
-        // eaten here.
+        // The published value of the empty string is the offset basis; the length adds eight zero
+        // bytes here.
         assert_eq!(fingerprint(&[]), "6c62272e07bb014262b821756295c58d");
         assert_ne!(fingerprint(&["a", "b"]), fingerprint(&["ab", ""]));
         assert_eq!(fingerprint(&["a", "b"]), fingerprint(&["a", "b"]));

@@ -37,7 +37,7 @@ pub(super) fn translated(
         );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    let file = super::threads::translated(session, path, args, false)?.translation.file;
+    let file = super::threads::translate(session, path, args, false)?.translation.file;
     let columns = mu_cubicle::x86::columns(&file);
     session.log(format!(
         "{} registers, {} weak variables, {} transitions",

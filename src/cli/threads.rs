@@ -1,14 +1,14 @@
-//! x86 programs for any number of threads: `program --threads-of any`, `prove FILE.asm`, `verify
-//! FILE.asm`.
+//! Proofs of x86 programs for any number of threads (`program --threads-of any`, `prove FILE.asm`,
+//! `verify FILE.asm`).
 //!
-//! A program becomes a system in which words have 32 bits (`cubicle::x86`). The first proof assumes
-//! that the number of threads bounds variables that count threads, and proves in addition that each
-//! thread counts at most once; the answer then names the most threads. If that fails, the second
-//! proof lets every word wrap. `program` also runs the machine for a few threads first, `prove`
-//! last: a run that it finds is the answer.
+//! A program becomes a system with 32-bit words (`cubicle::x86`). The first proof assumes that the
+//! number of threads bounds variables that count threads, and proves in addition that each thread
+//! counts at most once. Its answer names the maximum number of threads. If it fails, the second
+//! proof lets every word wrap. The machine also runs with a few threads: first in `program`, last
+//! in `prove`. A run that it finds is the answer.
 //!
-//! A program that has no counterpart as a system is *unknown*, with the reason and its place, not
-//! bad input: it is one for a number of threads.
+//! A program that cannot be translated to a system is *unknown*, with the reason and its place. It
+//! is not bad input, because the program is valid for a fixed number of threads.
 
 use super::args::{Format, InitialValues, ProofMemory, ProveArgs, TranslationArgs};
 use super::output;
@@ -18,7 +18,7 @@ use super::{print, program, proof_samples};
 use mu_base::limits::Limits;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_cubicle::System;
-use mu_cubicle::x86::{Options, Translation, translate};
+use mu_cubicle::x86::{self, Options, Translation};
 use mu_program::memory::{MemoryModel, SC, TSO};
 use mu_program::nasm::{self, X86Program};
 use mu_program::parametric;
@@ -28,34 +28,34 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// States of an instance that is searched before a proof.
+/// Limit on the states of an instance that is searched before a proof.
 const INSTANCE_STATES: u64 = 50_000;
-/// Instances of at most so many threads are searched before a proof.
+/// Maximum number of threads of an instance that is searched before a proof.
 const INSTANCES: usize = 3;
-/// The work of a proof in which words wrap: an end of the search, since a variable that counts
-/// without bound takes 2^32 steps to wrap.
+/// Limit on the work of a proof with wrapping words; it ends the search, because an unbounded
+/// counter takes 2^32 steps to wrap.
 const WRAPPING_WORK: u64 = 100_000;
 
-/// A program as a system.
-pub(super) struct Translated {
+/// A program translated to a system.
+pub(super) struct TranslatedProgram {
     pub(super) translation: Translation,
     pub(super) system: System,
 }
 
-/// A text that has no counterpart as a system, or one.
+/// A program, which may have no translation to a system.
 enum Read {
     Program(parametric::Source),
     Unknown(Diagnostic),
 }
 
-/// Reads a program. What the machine's reader takes for some number of threads is no bad input.
+/// Reads a program. A text that is valid for a fixed number of threads is not bad input.
 fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     match parametric::parse(source, text) {
         Ok(program) => Ok(Read::Program(program)),
-        Err(open)
+        Err(report_untranslatable)
             if (1..=nasm::MAX_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) =>
         {
-            Ok(Read::Unknown(open))
+            Ok(Read::Unknown(report_untranslatable))
         }
         Err(error) => Err(error),
     }
@@ -69,13 +69,14 @@ fn options(args: &TranslationArgs, wrapping: bool) -> Options {
     }
 }
 
-/// A program as a system; places in it are those of the text that `expand --to cubicle` prints.
-pub(super) fn translated(
+/// Translates a program to a system; its places refer to the text that `expand --to cubicle`
+/// prints.
+pub(super) fn translate(
     session: &mut Session,
     path: &Path,
     args: &TranslationArgs,
     wrapping: bool,
-) -> Result<Translated, Diagnostic> {
+) -> Result<TranslatedProgram, Diagnostic> {
     session.expect_no_parameters(path)?;
     let (source, text) = session.read_source(path)?;
     as_system(session, path, &parametric::parse(source, &text)?, options(args, wrapping))
@@ -86,15 +87,15 @@ fn as_system(
     path: &Path,
     program: &parametric::Source,
     options: Options,
-) -> Result<Translated, Diagnostic> {
-    let translation = translate(program, options)?;
+) -> Result<TranslatedProgram, Diagnostic> {
+    let translation = x86::translate(program, options)?;
     let text = translation.file.to_string();
     let source = session.sources.add(format!("{} as a system", path.display()), text.clone());
     let system = mu_cubicle::check(&mu_cubicle::parse(source, &text)?)?;
-    Ok(Translated { translation, system })
+    Ok(TranslatedProgram { translation, system })
 }
 
-/// What an answer rests on beyond the program, one sentence each.
+/// Returns the assumptions of an answer beyond the program, one sentence each.
 pub(super) fn assumptions(translation: &Translation) -> Vec<String> {
     let mut list = vec!["words have 32 bits and wrap".to_string()];
     if let Some(most) = translation.most_threads {
@@ -103,8 +104,7 @@ pub(super) fn assumptions(translation: &Translation) -> Vec<String> {
     list
 }
 
-/// `program --threads-of any`, and `prove` of a program. `instances`: the machine searches a few
-/// threads first.
+/// Proves a program. `instances`: true if the machine searches a few threads first.
 pub(super) fn prove(
     session: &mut Session,
     args: &ProveArgs,
@@ -114,46 +114,49 @@ pub(super) fn prove(
     let (source, text) = session.read_source(&args.file)?;
     let program = read(source, &text)?;
     if instances && let Some((small, found)) = instance(session, args, source, &text)? {
-        return refuted(session, args, &small, &found);
+        return report_run(session, args, &small, &found);
     }
     let program = match program {
         Read::Program(program) => program,
-        Read::Unknown(why) => return open(session, args, (source, &text), !instances, &why),
+        Read::Unknown(why) => {
+            return report_untranslatable(session, args, (source, &text), !instances, &why);
+        }
     };
-    let mut last: Option<(Translated, Outcome)> = None;
+    let mut last: Option<(TranslatedProgram, Outcome)> = None;
     for wrapping in [false, true] {
-        let translated =
+        let translate =
             match as_system(session, &args.file, &program, options(&args.translation, wrapping)) {
-                Ok(translated) => translated,
+                Ok(translate) => translate,
                 Err(why) if why.stage == Stage::Unsupported => {
-                    return open(session, args, (source, &text), !instances, &why);
+                    return report_untranslatable(session, args, (source, &text), !instances, &why);
                 }
                 Err(error) => return Err(error),
             };
-        let work = (!translated.translation.wraps.is_empty()).then_some(WRAPPING_WORK);
-        let outcome = search(session, args, &translated.system, work)?;
-        let again = translated.translation.bounded && !stopped(session);
-        let limit = limit(&translated, &outcome);
-        let open = limit.is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
-        last = Some((translated, outcome));
-        if !(open && again) {
+        let work = (!translate.translation.wraps.is_empty()).then_some(WRAPPING_WORK);
+        let outcome = search(session, args, &translate.system, work)?;
+        let again = translate.translation.bounded && !is_stopped(session);
+        let limit = limit(&translate, &outcome);
+        let report_untranslatable =
+            limit.is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+        last = Some((translate, outcome));
+        if !(report_untranslatable && again) {
             break;
         }
     }
-    let (translated, mut outcome) =
+    let (translate, mut outcome) =
         last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
-    let open =
-        limit(&translated, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
-    if open
+    let report_untranslatable =
+        limit(&translate, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+    if report_untranslatable
         && !instances
-        && !stopped(session)
+        && !is_stopped(session)
         && let Some((small, found)) = instance(session, args, source, &text)?
     {
-        return refuted(session, args, &small, &found);
+        return report_run(session, args, &small, &found);
     }
     if let (Verdict::Safe { .. }, Some(audit)) = (&outcome.verdict, &mut outcome.audit) {
         let (samples, took) = (args.sampling.check_samples, session.budget.elapsed());
-        audit.walked = Some(proof_samples::walked(
+        audit.walked = Some(proof_samples::walk_program(
             session,
             (&args.file, &args.translation),
             model(args),
@@ -161,12 +164,12 @@ pub(super) fn prove(
             took,
         )?);
     }
-    report(session, args, &translated, &outcome)
+    report(session, args, &translate, &outcome)
 }
 
-/// The answer for a program without a counterpart as a system; `instances`: the machine searches a
+/// Reports a program without a translation to a system. `instances`: true if the machine searches a
 /// few threads.
-fn open(
+fn report_untranslatable(
     session: &Session,
     args: &ProveArgs,
     program: (SourceId, &str),
@@ -174,13 +177,13 @@ fn open(
     why: &Diagnostic,
 ) -> Result<u8, Diagnostic> {
     match if instances { instance(session, args, program.0, program.1)? } else { None } {
-        Some((small, found)) => refuted(session, args, &small, &found),
+        Some((small, found)) => report_run(session, args, &small, &found),
         None => unknown(session, args, why),
     }
 }
 
 /// Reports a run of a few threads to an unsafe state.
-fn refuted(
+fn report_run(
     session: &Session,
     args: &ProveArgs,
     program: &X86Program,
@@ -189,22 +192,22 @@ fn refuted(
     program::report(session, program, found, model(args).name())?;
     if let Some(path) = &args.evidence {
         eprintln!(
-            "warning: {} is not written: the run is one of the program, not of its system",
+            "warning: {} is not written: the run belongs to the program, not to its system",
             path.display()
         );
     }
     Ok(1)
 }
 
-/// True if a limit of the user's ended the search.
-fn stopped(session: &Session) -> bool {
+/// True if a limit of the user ended the search.
+fn is_stopped(session: &Session) -> bool {
     session.budget.check(0).is_err() || session.budget.check_memory().is_err()
 }
 
-/// The place that a run reaches where the system has no counterpart of what the program does.
-fn limit<'t>(translated: &'t Translated, outcome: &Outcome) -> Option<&'t (String, Span)> {
+/// Returns the place that a run reaches where the system cannot follow the program.
+fn limit<'t>(translate: &'t TranslatedProgram, outcome: &Outcome) -> Option<&'t (String, Span)> {
     let Verdict::Unsafe(run) = &outcome.verdict else { return None };
-    translated.translation.limits.get(run.claim.0.checked_sub(translated.translation.claims)?)
+    translate.translation.limits.get(run.claim.0.checked_sub(translate.translation.claims)?)
 }
 
 fn model(args: &ProveArgs) -> &'static dyn MemoryModel {
@@ -225,7 +228,7 @@ fn instance(
     let most = limits.max_states.map_or(INSTANCE_STATES, |n| n.min(INSTANCE_STATES));
     let budget = session.budget.with_limits(Limits { max_states: Some(most), ..*limits });
     for threads in 1..=INSTANCES {
-        // A claim of more threads, code for more threads: the reader says so.
+        // If a claim or the code needs more threads, the reader reports it.
         let Ok(program) = nasm::parse(source, text, threads) else { continue };
         if program.unsafe_states.is_empty() {
             continue;
@@ -243,7 +246,7 @@ fn place(session: &Session, span: Span) -> String {
     format!("{}:{line}:{column}", session.sources.get(span.source).name)
 }
 
-/// The answer for a program without a counterpart as a system.
+/// Reports a program without a translation to a system.
 fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, Diagnostic> {
     let reason = why.span.map_or_else(
         || why.message.clone(),
@@ -280,24 +283,24 @@ fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, 
     Ok(3)
 }
 
-/// The reason why nothing is known of a program: the instructions that the proof has no counterpart
-/// of, or cannot follow.
-fn reason(session: &Session, translated: &Translated, outcome: &Outcome) -> Option<String> {
-    if let Some((why, span)) = limit(translated, outcome) {
+/// Returns the reason for an unknown answer: the instructions that the proof cannot translate or
+/// follow.
+fn reason(session: &Session, translate: &TranslatedProgram, outcome: &Outcome) -> Option<String> {
+    if let Some((why, span)) = limit(translate, outcome) {
         return Some(format!(
             "{}: {why}, which a proof for any number of threads cannot follow",
             place(session, *span)
         ));
     }
-    let wraps = &translated.translation.wraps;
-    // A limit of the user's is the reason that the search itself gives.
-    let limited = stopped(session) || session.budget.check(outcome.counts.nodes as u64).is_err();
+    let wraps = &translate.translation.wraps;
+    // A limit of the user is reported by the search itself.
+    let limited = is_stopped(session) || session.budget.check(outcome.counts.nodes as u64).is_err();
     if wraps.is_empty() || !matches!(outcome.verdict, Verdict::Unknown(_)) || limited {
         return None;
     }
     let places: Vec<String> = wraps.iter().map(|s| place(session, *s)).collect();
     Some(format!(
-        "the words of these instructions may grow until they wrap at 32 bits, and no proof was found: {}",
+        "no proof was found; the words of these instructions may grow until they wrap at 32 bits: {}",
         places.join(", ")
     ))
 }
@@ -305,35 +308,35 @@ fn reason(session: &Session, translated: &Translated, outcome: &Outcome) -> Opti
 fn report(
     session: &mut Session,
     args: &ProveArgs,
-    translated: &Translated,
+    translate: &TranslatedProgram,
     outcome: &Outcome,
 ) -> Result<u8, Diagnostic> {
     let seconds = session.budget.elapsed().as_secs_f64();
-    let reason = reason(session, translated, outcome);
+    let reason = reason(session, translate, outcome);
     if let Some(reason) = reason {
-        let open = Diagnostic::new(Stage::Unsupported, reason);
-        return unknown(session, args, &open);
+        let report_untranslatable = Diagnostic::new(Stage::Unsupported, reason);
+        return unknown(session, args, &report_untranslatable);
     }
-    save(session, args, &translated.system, outcome)?;
+    save(session, args, &translate.system, outcome)?;
     match session.common.format {
         Format::Text => print(&as_text(
             session,
-            &translated.system,
+            &translate.system,
             args,
             outcome,
             seconds,
-            Some(&translated.translation),
+            Some(&translate.translation),
         ))?,
         Format::Json => {
             let mut object = as_json(
                 session,
-                &translated.system,
+                &translate.system,
                 args,
                 outcome,
                 seconds,
-                Some(&translated.translation),
+                Some(&translate.translation),
             );
-            object["threads"] = threads_json(&translated.translation);
+            object["threads"] = threads_json(&translate.translation);
             output::print_object(object)?;
         }
     }
@@ -344,7 +347,7 @@ fn report(
     })
 }
 
-/// The numbers of threads that an answer is for, and what it assumes.
+/// Returns the numbers of threads that an answer covers, and its assumptions.
 pub(super) fn threads_json(translation: &Translation) -> Value {
     json!({ "most": translation.most_threads, "word_bits": 32, "assumptions": assumptions(translation) })
 }

@@ -1,4 +1,4 @@
-//! `expand` and `linearise`: a specification as other mCRL2 text.
+//! Specifications as other mCRL2 text (`expand` and `linearise`).
 
 use super::args::{ExpandArgs, Format, Language, LineariseArgs};
 use super::files::{FileKind, write, write_text};
@@ -14,8 +14,7 @@ use mu_program::machine::Machine;
 use serde_json::json;
 use std::path::Path;
 
-/// Prints the instance, or the program with its memory, as plain mCRL2, after checking that it is
-/// well typed.
+/// Prints the instance, or the program with its memory, as plain mCRL2, after type checking.
 pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
     if args.to == Language::Cubicle {
         let file = super::systems::translated(session, &args.file, &args.translation)?;
@@ -38,8 +37,8 @@ pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
     text_result(session, "specification", text)
 }
 
-/// Says that a file was written.
-pub(super) fn written(session: &Session, out: &Path) -> Result<u8, Diagnostic> {
+/// Reports that a file was written.
+pub(super) fn report_written(session: &Session, out: &Path) -> Result<u8, Diagnostic> {
     session.log(format!("wrote {}", out.display()));
     if session.common.format == Format::Json {
         output::print_object(json!({ "output": out.display().to_string() }))?;
@@ -47,7 +46,7 @@ pub(super) fn written(session: &Session, out: &Path) -> Result<u8, Diagnostic> {
     Ok(0)
 }
 
-/// Prints a text: as it is, or under a key of a JSON object.
+/// Prints a text as it is, or under a key of a JSON object.
 pub(super) fn text_result(session: &Session, key: &str, text: String) -> Result<u8, Diagnostic> {
     match session.common.format {
         Format::Json => output::print_object(json!({ key: text }))?,
@@ -56,7 +55,7 @@ pub(super) fn text_result(session: &Session, key: &str, text: String) -> Result<
     Ok(0)
 }
 
-/// Prints the linear process.
+/// Prints or writes the linear process.
 pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u8, Diagnostic> {
     let mut options = Options::plain();
     for name in &args.simplify {
@@ -99,7 +98,7 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
         } else {
             write_text(out, &mu_process::print::linear_process(&process))?;
         }
-        return written(session, out);
+        return report_written(session, out);
     }
     text_result(session, "specification", mu_process::print::linear_process(&process))
 }

@@ -19,7 +19,7 @@ use super::component_samples::ComponentText;
 use super::instances::{Instances, Tried, numbers_in};
 use super::output;
 use super::pipeline::{self, Session};
-use super::properties::{self, Text};
+use super::properties::{self, FormulaText};
 use super::sampled::{self, Checked};
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Stage};
@@ -74,7 +74,7 @@ pub(super) struct Abstract {
     pub families: Vec<Family>,
     /// A sort of any size that has components for each constant.
     pub replicas: Option<Replicas>,
-    /// Text of the model, to write instances with components.
+    /// FormulaText of the model, to write instances with components.
     pub crowd: Option<ComponentText>,
     /// Obstacle to families or replicas: the process depends on their constants.
     refused: Option<Diagnostic>,
@@ -195,7 +195,7 @@ impl Outcome {
 pub(super) fn run(
     session: &mut Session,
     args: &CheckArgs,
-    texts: &[Text],
+    texts: &[FormulaText],
     names: &[String],
 ) -> Result<u8, Diagnostic> {
     let excludes = |what: &str| {
@@ -281,7 +281,7 @@ fn one(
     session: &mut Session,
     args: &CheckArgs,
     model: &mut Result<Abstract, Diagnostic>,
-    (text, several): (&Text, bool),
+    (text, several): (&FormulaText, bool),
     formula: Option<&TypedFormula>,
     names: &[String],
 ) -> Result<PrintedVerdict, Diagnostic> {
@@ -873,7 +873,7 @@ fn measure_text(measure: &Value) -> String {
 struct FormulaReport<'a> {
     session: &'a Session,
     args: &'a CheckArgs,
-    text: &'a Text,
+    text: &'a FormulaText,
     names: &'a [String],
     figures: &'a Figures,
     start: Instant,

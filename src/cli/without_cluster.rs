@@ -1,7 +1,6 @@
-//! What `cluster` says in a program that was built without the feature of that name: one process
-//! searches.
+//! Replacement of `cluster` in a build without the feature `cluster`: only one process searches.
 //!
-//! In: the options. Out: a refusal, if they ask for several processes. Invariant: nothing is
+//! In: the options. Out: an error if they select several processes. Invariant: no option is
 //! silently ignored.
 
 use super::args::{CheckArgs, ClusterArgs, DistributedArgs, ExploreArgs};
@@ -9,28 +8,28 @@ use super::counts::Report;
 use super::find_path::DistributedPath;
 use super::load::Loaded;
 use super::pipeline::Session;
-use super::properties::Text;
+use super::properties::FormulaText;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_explore::{PathGoal, Peers};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 use serde_json::Value;
 
-fn refused(distribution: &DistributedArgs) -> Diagnostic {
+fn unsupported(distribution: &DistributedArgs) -> Diagnostic {
     let message = format!(
-        "this program was built without several processes, which `{}` is for",
+        "this program was built without distributed search, which `{}` needs",
         distribution.option()
     );
     Diagnostic::new(Stage::Unsupported, message)
         .note("build it with the feature `cluster`, which is on by default")
 }
 
-/// Refuses several processes.
+/// Rejects several processes.
 pub(super) fn expect_possible(args: &ExploreArgs, _: Option<u32>) -> Result<(), Diagnostic> {
     expect_alone(&args.distribution)
 }
 
-/// Refuses several processes for formulas.
+/// Rejects several processes for formulas.
 pub(super) fn expect_checkable(
     args: &CheckArgs,
     _: Option<u32>,
@@ -41,34 +40,34 @@ pub(super) fn expect_checkable(
 
 fn expect_alone(distribution: &DistributedArgs) -> Result<(), Diagnostic> {
     if distribution.is_requested() || distribution.process.is_some() {
-        Err(refused(distribution))
+        Err(unsupported(distribution))
     } else {
         Ok(())
     }
 }
 
-/// Processes that check formulas together: there are none.
-pub(super) struct Company {
+/// A group of processes; it never exists in this build.
+pub(super) struct ProcessGroup {
     /// The limits of this process.
     pub budget: Budget,
     none: std::convert::Infallible,
 }
 
-/// Meets nobody.
+/// Returns no group.
 pub(super) fn join(
     _: &Session,
     _: &CheckArgs,
     _: &dyn Model,
-    _: &[Text],
-) -> Result<Option<Company>, Diagnostic> {
+    _: &[FormulaText],
+) -> Result<Option<ProcessGroup>, Diagnostic> {
     Ok(None)
 }
 
-impl Company {
+impl ProcessGroup {
     pub(super) fn reports(&self) -> bool {
         match self.none {}
     }
-    pub(super) fn peers(&self, _: &Text, _: &TypedFormula) -> &dyn Peers {
+    pub(super) fn peers(&self, _: &FormulaText, _: &TypedFormula) -> &dyn Peers {
         match self.none {}
     }
     pub(super) fn close(self, _: &Session, _: &CheckArgs, _: bool) -> (Value, u64) {
@@ -76,28 +75,28 @@ impl Company {
     }
 }
 
-/// Refuses them again, should anybody ask.
+/// Rejects several processes; unreachable after [`expect_possible`].
 pub(super) fn run(
     _: &Session,
     args: &ExploreArgs,
     _: &Loaded,
 ) -> Result<Result<Report, u8>, Diagnostic> {
-    Err(refused(&args.distribution))
+    Err(unsupported(&args.distribution))
 }
 
-/// Refuses them again, should anybody ask.
+/// Rejects several processes; unreachable after [`expect_possible`].
 pub(super) fn seek(
     _: &Session,
     args: &ExploreArgs,
     _: &dyn Model,
     _: PathGoal<'_>,
 ) -> Result<Result<DistributedPath, u8>, Diagnostic> {
-    Err(refused(&args.distribution))
+    Err(unsupported(&args.distribution))
 }
 
-/// Refuses them on several hosts.
+/// Rejects `cluster run`.
 pub(super) fn across(_: &Session, _: &ClusterArgs) -> Result<u8, Diagnostic> {
-    let message = "this program was built without several processes, which `cluster` is for";
+    let message = "this program was built without distributed search, which `cluster` needs";
     Err(Diagnostic::new(Stage::Unsupported, message)
         .note("build it with the feature `cluster`, which is on by default"))
 }

@@ -1,9 +1,9 @@
-//! What went wrong, with its place, in the words of the command line.
+//! Errors with their place, with the messages of the command line.
 
 use mu_base::{Diagnostic, SourceMap, Stage};
 use std::fmt;
 
-/// An error: what was wrong, where, and what was expected.
+/// An error: the message, the place, and hints.
 #[derive(Clone, Debug)]
 pub struct Error {
     diagnostic: Box<Diagnostic>,
@@ -11,7 +11,7 @@ pub struct Error {
     text: String,
 }
 
-/// A place in a text that was given.
+/// A place in a source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
@@ -21,7 +21,7 @@ pub struct Place {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The text there.
+    /// The text at the place.
     pub text: String,
 }
 
@@ -47,28 +47,28 @@ impl Error {
         Self::new(Diagnostic::new(stage, message), &SourceMap::new())
     }
 
-    /// The message alone, in one line.
+    /// Returns the message, in one line.
     pub fn message(&self) -> &str {
         &self.diagnostic.message
     }
 
-    /// Where it is, if it is in a text that was given.
+    /// Returns the place, if the error is in a source text.
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()
     }
 
-    /// What would help.
+    /// Returns hints.
     pub fn notes(&self) -> &[String] {
         &self.diagnostic.notes
     }
 
-    /// The stage that refused, as a stable word.
+    /// Returns the stage of the error, as a stable word.
     pub fn stage(&self) -> &'static str {
         self.diagnostic.stage.word()
     }
 }
 
-/// The message with its place, the line that it is in, and the notes: what the command line prints.
+/// Formats the message with its place, its line, and the notes, as the command line does.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

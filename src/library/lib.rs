@@ -1,11 +1,11 @@
-//! What programs call: a specification with its parameters becomes a model, which counts its states
+//! Library interface: a specification with its parameters becomes a model, which counts its states
 //! and checks formulas.
 //!
-//! In: texts and files. Out: values of this module, with no number of ours in them. The stages
-//! between (parse, type check, linearise, compile, search) are the ones that the command line uses;
-//! whoever needs one of them alone calls its layer. Invariants: a verdict's evidence has been
-//! replayed on the model before it is given; an error says where it is, in the words of the command
-//! line; a limit is never an error but an answer that is not known.
+//! In: texts and files. Out: values of this module, without internal ids. The stages in between
+//! (parse, type check, linearise, compile, search) are those of the command line; for a single
+//! stage, use its layer. Invariants: the evidence of a verdict has been replayed on the model; an
+//! error has a place and the message of the command line; reaching a limit is not an error, but an
+//! unknown answer.
 #![warn(missing_docs)]
 
 mod error;
@@ -25,9 +25,9 @@ use mu_lts::Lts;
 use mu_model::Model as _;
 use mu_pbes::Answer;
 use mu_process::{linearise, typecheck::check_specification};
-use mu_report::branches::branches;
 use mu_report::chart::chart;
-use mu_report::story::{Story, story};
+use mu_report::evidence_tree::branches;
+use mu_report::printed_evidence::{PrintedEvidence, story};
 use mu_syntax::template::{self, Param};
 use num_bigint::BigUint;
 use std::path::Path;
@@ -38,12 +38,12 @@ pub use mu_base::Stop;
 pub use mu_explore::Snapshot;
 pub use mu_pbes::Verdict;
 
-/// Who is told how far a search is, a few times a second.
+/// Callback for the progress of a search, a few times per second.
 pub type Watcher = Arc<dyn Fn(&Snapshot) + Send + Sync>;
 
-struct Watched<'a>(&'a Option<Watcher>);
+struct WatchedProgress<'a>(&'a Option<Watcher>);
 
-impl Progress for Watched<'_> {
+impl Progress for WatchedProgress<'_> {
     fn report(&self, snapshot: &Snapshot) {
         if let Some(watcher) = self.0 {
             watcher(snapshot);
@@ -51,20 +51,20 @@ impl Progress for Watched<'_> {
     }
 }
 
-/// Which hidden steps are taken at once.
+/// Hidden steps with priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Priority {
     /// None.
     #[default]
     None,
-    /// Those that are proven confluent.
+    /// Steps that are proved confluent.
     Proven,
-    /// Hidden actions of these names, believed to be confluent.
+    /// Steps with hidden actions of these names, assumed to be confluent.
     Named(Vec<String>),
 }
 
-/// The text of a specification, and values for its parameters.
+/// A specification text with values for its parameters.
 #[derive(Clone, Debug)]
 pub struct Specification {
     name: String,
@@ -74,8 +74,8 @@ pub struct Specification {
 }
 
 impl Specification {
-    /// A specification by its text: mCRL2, with or without a parameter layer. The name stands in
-    /// messages.
+    /// Creates a specification from text: mCRL2, with or without a parameter layer. The name is
+    /// used in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -85,7 +85,7 @@ impl Specification {
         }
     }
 
-    /// The specification in a file.
+    /// Reads a specification from a file.
     ///
     /// # Errors
     /// The file cannot be read, or is not UTF-8.
@@ -95,23 +95,23 @@ impl Specification {
         Ok(Self::new(path.display().to_string(), text))
     }
 
-    /// Gives a parameter a value, as `-D NAME=VALUE` does.
+    /// Sets a parameter, as `-D NAME=VALUE` does.
     #[must_use]
     pub fn with(mut self, parameter: impl Into<String>, value: impl ToString) -> Self {
         self.defines.push((parameter.into(), value.to_string()));
         self
     }
 
-    /// Which hidden steps are taken at once.
+    /// Selects the hidden steps with priority.
     #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
     }
 
-    /// Parses, type checks, linearises and compiles it.
+    /// Parses, type checks, linearises and compiles the specification.
     ///
     /// # Errors
-    /// What is wrong with the text or a parameter, with its place.
+    /// An error in the text or in a parameter, with its place.
     pub fn model(&self) -> Result<Model, Error> {
         let mut sources = SourceMap::new();
         let build = |sources: &mut SourceMap| {
@@ -120,7 +120,7 @@ impl Specification {
             let process =
                 linearise::linearise(&check_specification(&tree)?, &linearise::Options::default())?;
             if process.is_probabilistic() {
-                let message = "chance decides in this specification (`dist`), and the library knows no probabilities";
+                let message = "this specification is probabilistic (`dist`), which the library does not support";
                 return Err(Diagnostic::new(Stage::Unsupported, message));
             }
             let confluence = match &self.priority {
@@ -144,7 +144,7 @@ impl Specification {
     }
 }
 
-/// How far a search may go, and how.
+/// Limits and options of a search.
 #[derive(Clone)]
 pub struct Run {
     threads: Option<usize>,
@@ -174,13 +174,13 @@ impl Default for Run {
 }
 
 impl Run {
-    /// No limits, all processors, symmetry, the explicit engine. The clock of a time limit starts
-    /// here.
+    /// Creates options without limits: all processors, symmetry reduction, the explicit engine. The
+    /// clock of a time limit starts here.
     pub fn new() -> Self {
         Self::limited(Limits::default())
     }
 
-    /// The same with limits.
+    /// Creates options with limits.
     pub fn limited(limits: Limits) -> Self {
         Self {
             threads: None,
@@ -192,27 +192,27 @@ impl Run {
         }
     }
 
-    /// With so many threads.
+    /// Sets the number of threads.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads.max(1)), ..self }
     }
 
-    /// With or without symmetry reduction; counts and verdicts are the same.
+    /// Switches symmetry reduction on or off; counts and verdicts do not change.
     #[must_use]
     pub fn symmetry(self, symmetry: bool) -> Self {
         Self { symmetry, ..self }
     }
 
-    /// With or without partial-order reduction of checks, which leaves out steps on which the
-    /// verdict does not rest: verdicts are the same, a check may meet fewer states and
-    /// equations. Counts of a model are of all states either way.
+    /// Switches partial-order reduction of checks on or off. It skips transitions that cannot
+    /// affect the verdict: verdicts do not change, but a check may have fewer states and equations.
+    /// Counts of a model always include all states.
     #[must_use]
     pub fn partial_order(self, partial_order: bool) -> Self {
         Self { partial_order, ..self }
     }
 
-    /// With the engine of a name: `explicit`, `symbolic`, `auto`.
+    /// Selects the engine: `explicit`, `symbolic`, `auto`.
     ///
     /// # Errors
     /// There is no such engine.
@@ -227,14 +227,13 @@ impl Run {
         Ok(Self { engine, ..self })
     }
 
-    /// Tells somebody how far the search is. Called from the thread that searches; it should return
-    /// soon.
+    /// Sets a progress callback. The search thread calls it; it should return quickly.
     #[must_use]
     pub fn watched(self, watcher: impl Fn(&Snapshot) + Send + Sync + 'static) -> Self {
         Self { watcher: Some(Arc::new(watcher)), ..self }
     }
 
-    /// A flag that ends the run from outside when it is set: its answer is then unknown.
+    /// Returns a flag that ends the run when it is set: the answer is then unknown.
     pub fn interrupt(&self) -> Arc<AtomicBool> {
         self.budget.interrupt_flag()
     }
@@ -254,7 +253,7 @@ impl Run {
     }
 }
 
-/// Numbers of states and steps; exact if the search is complete.
+/// Numbers of states and transitions; exact if the search is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -262,69 +261,69 @@ pub struct Counts {
     pub states: BigUint,
     /// Transitions, if the engine counts them.
     pub transitions: Option<BigUint>,
-    /// States without a step, if the engine counts them.
+    /// States without outgoing transitions, if the engine counts them.
     pub deadlocks: Option<BigUint>,
-    /// Why the search ended.
+    /// Stop reason.
     pub stop: Stop,
 }
 
-/// A verdict, and why.
+/// A verdict with its evidence.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// States met.
+    /// Reached states.
     pub states: u64,
-    /// Boolean equations met.
+    /// Generated boolean equations.
     pub equations: u64,
-    /// Why, where something can be shown.
+    /// Evidence, if there is any.
     pub evidence: Option<Evidence>,
 }
 
 /// A counterexample or witness that has been replayed on the model.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    story: Story,
+    story: PrintedEvidence,
     title: String,
     verdict: &'static str,
 }
 
 impl Evidence {
-    /// Whether it shows that the formula holds.
+    /// True if it shows that the formula holds.
     pub fn is_witness(&self) -> bool {
         self.story.verdict
     }
 
-    /// The labels of its steps, in order; of branching evidence, of all its steps.
+    /// Returns the labels of its steps in order; for branching evidence, of all its steps.
     pub fn actions(&self) -> Vec<String> {
         self.story.steps.iter().map(|s| s.action.clone()).collect()
     }
 
-    /// As text for people.
+    /// Returns text for people.
     pub fn text(&self) -> String {
         self.story.text(true)
     }
 
-    /// As JSON; its form is `evidence.json` of the schemas.
+    /// Returns JSON; the format is `evidence.json` of the schemas.
     pub fn json(&self) -> String {
         self.story.json().to_string()
     }
 
-    /// As a picture: a chart of a path, a tree of what branches.
+    /// Returns a picture: a chart of a path, or a tree of branching evidence.
     pub fn svg(&self) -> String {
         chart(&self.story, &self.title, self.verdict)
             .unwrap_or_else(|| branches(&self.story, &self.title, self.verdict))
     }
 }
 
-/// A model that is ready to be searched.
+/// A compiled model.
 #[derive(Clone)]
 pub struct Model {
     compiled: Arc<Compiled>,
     parameters: Vec<Param>,
     sources: SourceMap,
-    /// What an engine must do for its counts to be those of the model.
+    /// Capabilities that an engine needs for correct counts of the model.
     capabilities: Vec<Capability>,
 }
 
@@ -335,7 +334,7 @@ impl std::fmt::Debug for Model {
 }
 
 impl Model {
-    /// Names and values of the parameters of its specification.
+    /// Returns names and values of the parameters of its specification.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, String)> {
         self.parameters.iter().map(|p| (p.name.as_str(), p.value.to_string()))
     }
@@ -345,7 +344,7 @@ impl Model {
     /// # Errors
     /// A value cannot be evaluated, or an invariant of the program is broken.
     pub fn explore(&self, run: &Run) -> Result<Counts, Error> {
-        let counted = self.counted(run, &[])?;
+        let counted = self.count_with(run, &[])?;
         Ok(Counts {
             states: counted.states,
             transitions: counted.transitions,
@@ -354,29 +353,26 @@ impl Model {
         })
     }
 
-    /// The transition system, without symmetry; as much of it as the limits allow.
+    /// Returns the transition system, without symmetry reduction, as far as the limits allow.
     ///
     /// # Errors
     /// As [`Model::explore`].
     pub fn transition_system(&self, run: &Run) -> Result<Lts, Error> {
         let run = run.clone().symmetry(false);
-        let counted = self.counted(&run, &[Capability::TransitionSystem])?;
+        let counted = self.count_with(&run, &[Capability::TransitionSystem])?;
         counted.lts.ok_or_else(|| {
-            Error::plain(
-                Stage::Internal,
-                "an engine that gives transition systems gave none".into(),
-            )
+            Error::plain(Stage::Internal, "an engine for transition systems returned none".into())
         })
     }
 
-    fn counted(
+    fn count_with(
         &self,
         run: &Run,
         capabilities: &[Capability],
     ) -> Result<mu_engines::Counted, Error> {
         let capabilities = &[capabilities, &self.capabilities[..]].concat();
         self.expect(run, capabilities)?;
-        let watched = Watched(&run.watcher);
+        let watched = WatchedProgress(&run.watcher);
         let options = Options { progress: &watched, ..Options::new(run.explore(&self.compiled)) };
         let task = Task { capabilities, options: &options, budget: &run.budget };
         run.engine
@@ -397,15 +393,15 @@ impl Model {
     /// Checks a formula of the first-order modal mu-calculus.
     ///
     /// # Errors
-    /// What is wrong with the formula, with its place; a value that cannot be evaluated; a broken
+    /// An error in the formula, with its place; a value that cannot be evaluated; a broken
     /// invariant.
     pub fn check(&self, formula: &str, run: &Run) -> Result<Judgement, Error> {
         self.expect(run, &self.capabilities)?;
         let mut sources = self.sources.clone();
-        self.judged(formula, run, &mut sources).map_err(|d| Error::new(d, &sources))
+        self.check_formula(formula, run, &mut sources).map_err(|d| Error::new(d, &sources))
     }
 
-    fn judged(
+    fn check_formula(
         &self,
         text: &str,
         run: &Run,
@@ -414,7 +410,7 @@ impl Model {
         let process = self.compiled.process();
         let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
         let formula = check_formula(&tree, &process.data, &process.actions)?;
-        let watched = Watched(&run.watcher);
+        let watched = WatchedProgress(&run.watcher);
         let options = Options {
             witnesses: true,
             progress: &watched,
@@ -441,7 +437,7 @@ impl Model {
         Ok(Judgement { verdict, states, equations, evidence })
     }
 
-    /// A walk through the model, from its initial state; the seed is that of random steps.
+    /// Starts a walk in the initial state. `seed`: for random steps.
     ///
     /// # Errors
     /// As [`Model::explore`].

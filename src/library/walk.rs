@@ -1,16 +1,16 @@
-//! A model step by step: what is enabled, what a step changes, back and forth.
+//! Step-by-step simulation: enabled steps, their changes, forward and backward.
 
 use super::{Error, Model};
 use mu_model::Model as _;
-use mu_report::story;
+use mu_report::printed_evidence;
 
-/// A step that is enabled.
+/// An enabled step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Enabled {
     /// Its label.
     pub action: String,
-    /// Parameters that it changes, with their new values.
+    /// Changed parameters, with their new values.
     pub changed: Vec<(String, String)>,
 }
 
@@ -27,18 +27,19 @@ impl<'m> Walk<'m> {
         Ok(Self { model, walk })
     }
 
-    /// The present state: parameters with their values; none for those that mean nothing here.
+    /// Returns the current state: parameters with their values; `None` for parameters without
+    /// meaning here.
     pub fn state(&self) -> Vec<(String, Option<String>)> {
         let model = &*self.model.compiled;
         model
             .slots()
             .iter()
             .map(|s| s.name.clone())
-            .zip(story::values(model, self.walk.state()))
+            .zip(printed_evidence::values(model, self.walk.state()))
             .collect()
     }
 
-    /// The steps of the present state.
+    /// Returns the enabled steps of the current state.
     pub fn enabled(&self) -> Vec<Enabled> {
         let (model, here) = (&*self.model.compiled, self.walk.state());
         let changed = |after: &[u32]| {
@@ -56,7 +57,7 @@ impl<'m> Walk<'m> {
             .collect()
     }
 
-    /// The labels of the steps that led here.
+    /// Returns the labels of the path so far.
     pub fn taken(&self) -> Vec<String> {
         self.walk.path()[..self.walk.position()]
             .iter()
@@ -64,7 +65,7 @@ impl<'m> Walk<'m> {
             .collect()
     }
 
-    /// Takes a step by its place in [`Walk::enabled`]. False: there is no such step.
+    /// Takes a step by its index in [`Walk::enabled`]. Returns false if there is no such step.
     ///
     /// # Errors
     /// A value cannot be evaluated.
@@ -72,7 +73,7 @@ impl<'m> Walk<'m> {
         self.walk.take(index).map_err(|d| Error::new(d, &self.model.sources))
     }
 
-    /// Takes a random step, each as likely as the others. False: there is none.
+    /// Takes a random step, uniformly distributed. Returns false if there is none.
     ///
     /// # Errors
     /// A value cannot be evaluated.
@@ -80,7 +81,7 @@ impl<'m> Walk<'m> {
         self.walk.random().map_err(|d| Error::new(d, &self.model.sources))
     }
 
-    /// Undoes the last step. False: there is none.
+    /// Undoes the last step. Returns false if there is none.
     ///
     /// # Errors
     /// A value cannot be evaluated.

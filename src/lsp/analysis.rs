@@ -1,19 +1,19 @@
-//! What the server knows of a text: its errors, its names, its declarations, its typed form.
+//! Analysis of one text: its errors, names, declarations, and typed form.
 //!
-//! In: the text of a file, and for a formula what is known of its model. Out: an [`Analysis`]. The
-//! stages are those of the command line, with default parameters, so that a file without errors
-//! there has none here. After an error the declaration around it is left out (`recovery`), and the
-//! stage runs again; an error that only repeats that something was left out is dropped.
+//! In: the text of a file, and for a formula the analysis of its model. Out: an [`Analysis`]. The
+//! stages are those of the command line, with default parameters, so that a file that the command
+//! line accepts has no errors here. After an error, the declaration around it is left out
+//! (`recovery`), and the stage runs again; errors that only result from left-out declarations are
+//! dropped.
 //!
-//! Names come from the tree of the expanded text, so that they mean what they mean to the type
-//! checker, and are put back to where they are written. What a directive leaves out by default is
-//! read with other values of the parameters ([`Analysis::complete`]); words that no reading covers
-//! mean what is declared under their name. Cost: that of the command line, for each error that is
-//! shown.
+//! Names come from the tree of the expanded text, so that they have the same meaning as in the type
+//! checker, and are mapped back to the file. Parts that directives leave out by default are read
+//! with other values of the parameters ([`Analysis::complete`]). Words that no reading covers refer
+//! to the declarations with their name. Cost: that of the command line, for each reported error.
 
 use crate::foreign::{Lexicon, Thing};
-use crate::names::{Declared, Found, Key, Kind, Walk};
-use crate::recovery::{Lost, leave_out};
+use crate::names::{Declared, Key, Kind, NameOccurrence, Resolver};
+use crate::recovery::{RemovedDeclarations, leave_out};
 use mu_base::host::Instant;
 use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
@@ -30,14 +30,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most errors of syntax, and of types, that are looked for.
-const MOST_ERRORS: usize = 12;
-/// When to stop looking for more of them.
-const ENOUGH: Duration = Duration::from_millis(60);
-/// Most readings of a text with other values of its parameters.
-const MOST_READINGS: usize = 12;
+/// Limit on the syntax errors, and on the type errors, that are reported.
+const MAX_ERRORS: usize = 12;
+/// Time limit of the search for further errors.
+const ERROR_SEARCH_TIME: Duration = Duration::from_millis(60);
+/// Limit on the readings of a text with other values of its parameters.
+const MAX_READINGS: usize = 12;
 
-/// An error at its place in the file.
+/// An error with its place in the file.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Problem {
     pub(crate) range: Range<usize>,
@@ -47,13 +47,14 @@ pub(crate) struct Problem {
     pub(crate) related: Vec<(Range<usize>, String)>,
 }
 
-/// A place of a name in the file.
+/// An occurrence of a name in the file.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Name {
     pub(crate) range: Range<usize>,
     pub(crate) key: Key,
     pub(crate) declares: bool,
-    /// Whether the name stands there as it is: `core_${i}` is a place of `core_0`, but not whole.
+    /// True if the name is written literally: `core_${i}` is an occurrence of `core_0`, but not
+    /// literal.
     pub(crate) whole: bool,
 }
 
@@ -68,33 +69,32 @@ pub(crate) struct Declaration {
     pub(crate) signature: String,
 }
 
-/// What is known of a text.
+/// Results of the analysis of a text.
 #[derive(Default)]
 pub(crate) struct Analysis {
     pub(crate) text: String,
     pub(crate) tokens: Vec<Token>,
     pub(crate) formula: bool,
     pub(crate) problems: Vec<Problem>,
-    /// In the order of their places.
+    /// Ordered by place.
     pub(crate) names: Vec<Name>,
     pub(crate) declarations: Vec<Declaration>,
-    /// What could be typed of a specification, and the way from its places to those of the file.
+    /// The typed part of a specification, with the map from its places to those of the file.
     pub(crate) specification: Option<Arc<ProcSpec>>,
     pub(crate) typed: Option<TypedFormula>,
     pub(crate) sources: SourceMap,
     pub(crate) source: SourceId,
     pub(crate) params: Vec<Param>,
-    /// How it is cut into words, if that is not as specifications are.
+    /// Lexical rules, if they differ from those of specifications.
     pub(crate) lexicon: Option<&'static Lexicon>,
-    /// The reserved words of another front end.
+    /// Reserved words of another front end.
     pub(crate) keywords: Vec<&'static str>,
-    /// What has a name, as another front end tells it, and the parts of the text that an outline
-    /// shows without.
+    /// Named entities of another front end, including those that an outline hides.
     pub(crate) things: Vec<Thing>,
     pub(crate) parts: Vec<(String, Range<usize>)>,
-    /// The texts that it includes.
+    /// Included texts.
     pub(crate) included: Vec<(PathBuf, String)>,
-    lost: Lost,
+    lost: RemovedDeclarations,
     complete: bool,
 }
 
@@ -105,14 +105,14 @@ impl Analysis {
         Self { text: text.to_string(), tokens, formula, ..Self::default() }
     }
 
-    /// A specification.
+    /// Analyses a specification.
     pub(crate) fn of_specification(text: &str) -> Self {
         let mut analysis = Self::new(text);
         analysis.formula = false;
         let start = Instant::now();
         let mut rest = text.to_string();
         let mut tree = None;
-        for _ in 0..=MOST_ERRORS {
+        for _ in 0..=MAX_ERRORS {
             let mut sources = SourceMap::new();
             let read = template::expand("", &rest, &[], &mut sources);
             let read = read.and_then(|e| {
@@ -130,7 +130,7 @@ impl Analysis {
                         error.span.map(|s| sources.original_offset(s.source, s.start) as usize);
                     analysis.report(&error, &sources);
                     let Some(place) = place else { break };
-                    if start.elapsed() > ENOUGH * 2
+                    if start.elapsed() > ERROR_SEARCH_TIME * 2
                         || !leave_out(&mut rest, place, &mut analysis.lost)
                     {
                         break;
@@ -148,7 +148,7 @@ impl Analysis {
         analysis
     }
 
-    /// A formula; `model` is that of its specification.
+    /// Analyses a formula; `model` is the analysis of its specification.
     pub(crate) fn of_formula(text: &str, model: Option<&Analysis>) -> Self {
         let mut analysis = Self::new(text);
         analysis.formula = true;
@@ -182,9 +182,9 @@ impl Analysis {
         analysis
     }
 
-    /// Type checks; leaves out what has an error, and goes on.
+    /// Type checks; leaves out declarations with errors and continues.
     fn check(&mut self, mut tree: Specification, start: Instant) {
-        for _ in 0..=MOST_ERRORS {
+        for _ in 0..=MAX_ERRORS {
             match check_specification(&tree) {
                 Ok(typed) => {
                     self.specification = Some(Arc::new(typed));
@@ -199,7 +199,7 @@ impl Analysis {
                     }
                     let neutral = neutralise(&mut tree, error.span, &sources, &mut self.lost);
                     self.sources = sources;
-                    if !neutral || start.elapsed() > ENOUGH * 2 {
+                    if !neutral || start.elapsed() > ERROR_SEARCH_TIME * 2 {
                         return;
                     }
                 }
@@ -221,7 +221,7 @@ impl Analysis {
             notes: error.notes.clone(),
             related,
         };
-        // Copies of a loop have the same error.
+        // Copies of a loop body have the same error.
         if !self.problems.iter().any(|p| p.range == problem.range && p.message == problem.message) {
             self.problems.push(problem);
         }
@@ -231,7 +231,7 @@ impl Analysis {
         self.tokens.last().map_or(0..0, |t| t.range.clone())
     }
 
-    /// The place in the file of a place in the parsed text.
+    /// Returns the place in the file for a place in the parsed text.
     pub(crate) fn place(&self, sources: &SourceMap, span: Span) -> Range<usize> {
         let start = sources.original_offset(span.source, span.start) as usize;
         let end =
@@ -240,7 +240,7 @@ impl Analysis {
             return start.min(self.text.len())..start.min(self.text.len());
         }
         let end = end.min(self.text.len());
-        // What comes from a directive is shown at the directive.
+        // Text from a directive is reported at the directive.
         if end <= start || !self.text.is_char_boundary(start) {
             self.cluster(start)
         } else {
@@ -248,7 +248,7 @@ impl Analysis {
         }
     }
 
-    /// The words, numbers and values without white space between them that an offset is in.
+    /// Returns the adjacent words, numbers and values around an offset.
     fn cluster(&self, offset: usize) -> Range<usize> {
         let at = self.tokens.partition_point(|t| t.range.end <= offset);
         let Some(token) = self.tokens.get(at) else { return self.last_token() };
@@ -272,13 +272,13 @@ impl Analysis {
         self.tokens[from].range.start..self.tokens[to].range.end
     }
 
-    /// Adds the names of a tree; where there are some already they stay.
-    fn add_names(&mut self, source: &Source, walk_tree: impl FnOnce(&mut Walk)) {
-        let mut walk = Walk::new(&source.text);
+    /// Adds the names of a tree; existing names stay.
+    fn add_names(&mut self, source: &Source, walk_tree: impl FnOnce(&mut Resolver)) {
+        let mut walk = Resolver::new(&source.text);
         walk_tree(&mut walk);
         let mut sources = SourceMap::new();
         let id = sources.add_source(source.clone());
-        let Walk { found, declared, same, .. } = walk;
+        let Resolver { found, declared, same, .. } = walk;
         let back = |offset: u32| sources.original_offset(id, offset) as usize;
         let key = |mut key: Key| {
             while let Some(next) = same.get(&key) {
@@ -292,7 +292,7 @@ impl Analysis {
         let known: HashSet<(usize, usize)> =
             self.names.iter().map(|n| (n.range.start, n.range.end)).collect();
         let mut seen: HashSet<(usize, usize, Key)> = HashSet::new();
-        for Found { span, key: raw, declares } in found {
+        for NameOccurrence { span, key: raw, declares } in found {
             let name = source.text.get(span.start as usize..span.end as usize).unwrap_or("");
             let (start, end) = (back(span.start), back(span.end.max(1) - 1) + 1);
             let whole = self.text.get(start..end) == Some(name);
@@ -317,11 +317,11 @@ impl Analysis {
         }
     }
 
-    /// The names of the parameter layer.
+    /// Adds the names of the parameter layer.
     fn add_directives(&mut self) {
         let text = self.text.clone();
-        // Loop variables in scope with the number of braces at which they end, and those whose
-        // brace is still to come.
+        // Loop variables in scope with the brace depth at which they end, and those before their
+        // brace.
         let (mut loops, mut coming): (Vec<(String, usize, usize)>, Option<(String, usize)>) =
             (Vec::new(), None);
         let (mut braces, mut header, mut param) = (0usize, false, false);
@@ -426,8 +426,7 @@ impl Analysis {
         self.declarations.sort_by_key(|d| (d.range.start, d.range.end));
     }
 
-    /// Reads what is left out by default with other values of the parameters, so that names there
-    /// are known too.
+    /// Reads left-out parts with other values of the parameters, so that their names are known too.
     pub(crate) fn complete(&mut self) {
         if std::mem::replace(&mut self.complete, true) {
             return;
@@ -449,7 +448,7 @@ impl Analysis {
             };
             defines.extend(values.into_iter().map(|v| vec![(p.name.clone(), v)]));
         }
-        // All Booleans the other way round at once, then one parameter at a time, Booleans first.
+        // Invert all Booleans at once, then change one parameter at a time, Booleans first.
         let flag = |d: &(String, String)| d.1 == "true" || d.1 == "false";
         let flags: Vec<(String, String)> =
             defines.iter().flatten().filter(|d| flag(d)).cloned().collect();
@@ -457,8 +456,8 @@ impl Analysis {
         if flags.len() > 1 {
             defines.insert(0, flags);
         }
-        for define in defines.into_iter().take(MOST_READINGS) {
-            if !self.has_unknown_words() || start.elapsed() > ENOUGH * 2 {
+        for define in defines.into_iter().take(MAX_READINGS) {
+            if !self.has_unknown_words() || start.elapsed() > ERROR_SEARCH_TIME * 2 {
                 break;
             }
             let mut sources = SourceMap::new();
@@ -478,14 +477,14 @@ impl Analysis {
         self.tokens.iter().any(|t| self.is_unknown(t))
     }
 
-    /// Whether a token is a name of which nothing is known.
+    /// True if a token is a name without known meaning.
     fn is_unknown(&self, token: &Token) -> bool {
         token.kind == TokenKind::Word
             && !tokens::is_reserved(token.text(&self.text))
             && self.name_at(token.range.start).is_none()
     }
 
-    /// Words that no reading covers mean what is declared under their name.
+    /// Resolves words that no reading covers to the declarations with their name.
     fn add_words(&mut self, known: &[Key]) {
         let mut found = Vec::new();
         for token in self.tokens.iter().filter(|t| self.is_unknown(t)) {
@@ -507,7 +506,7 @@ impl Analysis {
         self.order();
     }
 
-    /// The name at an offset; just after its end counts too.
+    /// Returns the name at an offset, or just before it.
     pub(crate) fn name_at(&self, offset: usize) -> Option<&Name> {
         let end = self.names.partition_point(|n| n.range.start <= offset);
         self.names[..end]
@@ -518,7 +517,7 @@ impl Analysis {
             .max_by_key(|n| (offset < n.range.end, n.whole, n.declares))
     }
 
-    /// The comment of a declaration: at the end of its line, else on the lines above.
+    /// Returns the comment of a declaration: at the end of its line, otherwise on the lines above.
     pub(crate) fn comment(&self, declaration: &Declaration) -> String {
         let at = declaration.range.start;
         let line_end = self.text[at..].find('\n').map_or(self.text.len(), |i| at + i);
@@ -534,7 +533,7 @@ impl Analysis {
             let line = self.text[above..start].trim();
             let Some(comment) = line.strip_prefix('%') else { break };
             let text = comment.trim_start_matches('%').trim();
-            // A line of dashes divides the file.
+            // A line of dashes separates parts of the file.
             if text.contains("----") {
                 break;
             }
@@ -553,17 +552,17 @@ fn ceil(text: &str, mut offset: usize) -> usize {
     offset
 }
 
-/// Whether a message names one of these.
+/// True if a message contains one of these names.
 fn mentions(message: &str, names: &HashSet<String>) -> bool {
     !names.is_empty() && message.split('`').skip(1).step_by(2).any(|name| names.contains(name))
 }
 
-/// Takes what has an error out of a tree. Whether there was something to take.
+/// Removes the part with an error from a tree. Returns true if a part was removed.
 fn neutralise(
     tree: &mut Specification,
     at: Option<Span>,
     sources: &SourceMap,
-    lost: &mut Lost,
+    lost: &mut RemovedDeclarations,
 ) -> bool {
     let delta = || Node::new(ProcessKind::Delta, Span::default());
     let Some(at) = at else {
@@ -575,7 +574,7 @@ fn neutralise(
     };
     let within =
         |span: Span| span.source == at.source && span.start <= at.start && at.start < span.end;
-    let lose = |span: Span, lost: &mut Lost| {
+    let lose = |span: Span, lost: &mut RemovedDeclarations| {
         let text = sources.text(span);
         lost.names.extend(
             tokens::tokens(text)
@@ -644,12 +643,12 @@ fn neutralise(
     changed
 }
 
-/// Whether a declaration stays; one that has the error is lost.
+/// Returns true if a declaration stays; removes one with the error.
 fn keep(
     name: &ast::Ident,
     sorts: &[&ast::Sort],
     within: &dyn Fn(Span) -> bool,
-    lost: &mut Lost,
+    lost: &mut RemovedDeclarations,
     changed: &mut bool,
 ) -> bool {
     let out = within(sorts.iter().fold(name.span, |s, sort| s.to(sort.span)));

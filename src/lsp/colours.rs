@@ -1,7 +1,7 @@
-//! Semantic colours and folds of a text, by its words and what they mean.
+//! Semantic colours and folding ranges of a text, from its tokens and their meaning.
 //!
-//! Invariant: coloured tokens are ascending, do not overlap, and stay within a line each, as the
-//! protocol wants them.
+//! Invariant: coloured tokens are ascending, do not overlap, and each is within one line, as the
+//! protocol requires.
 
 use crate::analysis::{Analysis, Name};
 use crate::kinds::Kind;
@@ -12,7 +12,7 @@ use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS, Token};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Types of coloured tokens, in the order of their numbers.
+/// Types of coloured tokens, by number.
 pub(crate) const COLOURS: [&str; 14] = [
     "keyword",
     "comment",
@@ -93,7 +93,7 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
         let declares = analysis
             .name_at(token.range.start)
             .is_some_and(|n| n.declares && n.range == token.range);
-        // A comment of several lines is a token in each of them.
+        // A comment with several lines is one token per line.
         let mut at = token.range.start;
         for part in token.text(text).split_inclusive('\n') {
             let shown = part.trim_end();
@@ -111,7 +111,7 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
     Some(json!({ "data": data }))
 }
 
-/// Whether a parenthesis follows.
+/// True if a parenthesis follows.
 fn tokens_before_args(analysis: &Analysis, token: &Token) -> bool {
     analysis.text[token.range.end..].starts_with('(')
 }
@@ -122,7 +122,7 @@ pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
     let line = |offset: usize| lines.line(offset).0;
     let mut folds: Vec<(usize, usize, &str)> = Vec::new();
     let mut section: Option<usize> = None;
-    // Another front end says what its declarations are.
+    // Other front ends supply their declarations.
     let sections = if analysis.lexicon.is_none() { &SECTIONS[..] } else { &[] };
     let wholes =
         analysis.declarations.iter().map(|d| &d.whole).chain(analysis.parts.iter().map(|p| &p.1));

@@ -1,22 +1,21 @@
-//! A document that the client has open: its text, changed by the client's edits in the order of
-//! their versions.
+//! Open document: its text after the client's edits in the order of their versions.
 //!
-//! In: changes with versions. Out: the text after all of them. The protocol promises that changes
-//! come in order, but Helix (seen with 25.01) writes what is typed fast in any order. So the last
-//! [`KEPT`] changes can be taken back: a change with a version below that of one that came earlier
-//! goes before it. Cost: a change costs the text, one out of order costs as many as come after it.
-//! Invariant: the text depends on the set of changes, not on their order, if no change comes more
-//! than `KEPT` too late.
+//! In: changes with versions. Out: the text after all changes. The protocol promises ordered
+//! changes, but Helix (seen with 25.01) sends fast typing in any order. So the last [`MAX_UNDO`]
+//! changes can be undone: a change with a lower version than an earlier one is inserted before it.
+//! Cost: a change costs the length of the text; a late change costs as many as come after it.
+//! Invariant: the text depends on the set of changes, not on their order, if no change is late by
+//! more than `MAX_UNDO`.
 
 use crate::positions::Lines;
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// How many changes can be taken back.
-const KEPT: usize = 64;
+/// Number of changes that can be undone.
+const MAX_UNDO: usize = 64;
 
-/// An edit that was made: what is at `start` for `length` bytes stands where `old` stood.
-struct Made {
+/// An applied edit: the bytes at `start` for `length` replaced `old`.
+struct AppliedEdit {
     start: usize,
     length: usize,
     old: String,
@@ -24,26 +23,26 @@ struct Made {
 
 struct Change {
     version: i64,
-    /// As the client sent them.
+    /// The edits as the client sent them.
     edits: Vec<Value>,
-    made: Vec<Made>,
+    made: Vec<AppliedEdit>,
 }
 
-/// A document that the client has open.
-pub(crate) struct Open {
-    /// Its address as the client writes it: there are several for one path.
+/// An open document of the client.
+pub(crate) struct OpenDocument {
+    /// Its address as the client writes it; several addresses can denote one path.
     pub(crate) uri: String,
     pub(crate) text: String,
     pub(crate) version: i64,
     recent: VecDeque<Change>,
 }
 
-impl Open {
+impl OpenDocument {
     pub(crate) fn new(uri: String, text: String, version: i64) -> Self {
         Self { uri, text, version, recent: VecDeque::new() }
     }
 
-    /// Changes the text; without a version it is the next one.
+    /// Changes the text; without a version, it gets the next one.
     pub(crate) fn change(&mut self, version: Option<i64>, edits: Vec<Value>) {
         let version = version.unwrap_or(self.version + 1);
         let mut later = Vec::new();
@@ -59,12 +58,12 @@ impl Open {
             self.make(version, edits);
         }
         self.version = self.version.max(version);
-        while self.recent.len() > KEPT {
+        while self.recent.len() > MAX_UNDO {
             self.recent.pop_front();
         }
     }
 
-    /// Makes the edits of a change, up to one that names no place.
+    /// Applies the edits of a change, up to the first without a valid place.
     fn make(&mut self, version: i64, edits: Vec<Value>) {
         let mut made = Vec::new();
         for edit in &edits {
@@ -78,7 +77,7 @@ impl Open {
             };
             let old = self.text[range.clone()].to_string();
             self.text.replace_range(range.clone(), new);
-            made.push(Made { start: range.start, length: new.len(), old });
+            made.push(AppliedEdit { start: range.start, length: new.len(), old });
         }
         self.recent.push_back(Change { version, edits, made });
     }
@@ -95,8 +94,7 @@ mod tests {
         ]
     }
 
-    /// What is typed with an editor that closes parentheses, in the order in which it was seen to
-    /// come.
+    /// Typing in an editor that closes parentheses, in an order of arrival that was observed.
     #[test]
     fn changes_are_sorted_by_their_versions() {
         let typed: Vec<(i64, Vec<Value>)> = vec![
@@ -110,7 +108,7 @@ mod tests {
         for order in
             [[0, 1, 2, 3, 4, 5], [0, 4, 5, 1, 2, 3], [5, 4, 3, 2, 1, 0], [1, 0, 3, 2, 5, 4]]
         {
-            let mut open = Open::new("file:///m.mcrl2".into(), "act a;\n".into(), 0);
+            let mut open = OpenDocument::new("file:///m.mcrl2".into(), "act a;\n".into(), 0);
             order.iter().for_each(|i| open.change(Some(typed[*i].0), typed[*i].1.clone()));
             assert_eq!((open.text.as_str(), open.version), ("init Bé𝔽(d);\n% end", 6), "{order:?}");
         }
@@ -118,12 +116,12 @@ mod tests {
 
     #[test]
     fn old_changes_are_forgotten() {
-        let mut open = Open::new("file:///m.mcrl2".into(), String::new(), 7);
+        let mut open = OpenDocument::new("file:///m.mcrl2".into(), String::new(), 7);
         (0..1000).for_each(|i| open.change(None, edit(0, i, i, "a")));
-        assert_eq!((open.text.len(), open.version, open.recent.len()), (1000, 1007, KEPT));
+        assert_eq!((open.text.len(), open.version, open.recent.len()), (1000, 1007, MAX_UNDO));
         open.change(Some(1007), edit(0, 0, 1, "b"));
         assert!(open.text.starts_with("ba"));
-        // A change without a place leaves the text as it is.
+        // A change without a valid place does not change the text.
         open.change(None, vec![json!({ "range": {}, "text": "c" })]);
         assert_eq!(open.text.len(), 1000);
     }

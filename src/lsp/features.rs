@@ -1,12 +1,12 @@
-//! What a client asks about a place in a text: hover, definition, references, completion, outline,
-//! colours, folding, lenses, quick fixes.
+//! Answers about a place in a text: hover, definition, references, completion, outline, colours,
+//! folding, lenses, quick fixes.
 //!
-//! Each is a function of the workspace, a path and an offset, and gives JSON as the protocol (3.17)
-//! has it, or `null`.
+//! Each is a function of the workspace, a path and an offset, and returns JSON of the protocol
+//! (3.17), or `null`.
 
 use crate::analysis::{Analysis, Declaration, Problem};
+use crate::generic_language;
 use crate::names::{Key, Kind};
-use crate::plugged;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
 use mu_base::naming::Role;
@@ -16,8 +16,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Where names with a key are: the file itself, and if other files may use it those that belong to
-/// it.
+/// Returns the files that can contain a name: the file itself and, if the name is shared, the files
+/// that belong to it.
 pub(crate) fn files_with(
     workspace: &Workspace,
     path: &Path,
@@ -25,12 +25,12 @@ pub(crate) fn files_with(
 ) -> Vec<(PathBuf, Rc<Analysis>)> {
     let Some(own) = workspace.complete(path) else { return Vec::new() };
     if let Key::Placed(..) = key {
-        return plugged::files_with(workspace, path, key);
+        return generic_language::files_with(workspace, path, key);
     }
     if !key.is_shared() {
         return vec![(path.to_path_buf(), own)];
     }
-    // What a formula declares itself and its model does not is its own.
+    // Names that a formula declares, and its model does not, are local to the formula.
     let model = if own.formula {
         workspace.model_of(path).filter(|m| declares(workspace, m, key))
     } else {
@@ -49,7 +49,7 @@ fn declares(workspace: &Workspace, path: &Path, key: &Key) -> bool {
     workspace.complete(path).is_some_and(|a| a.declarations.iter().any(|d| d.key == *key))
 }
 
-/// The declarations of a key, in the file or else in its model.
+/// Returns the declarations of a key, in the file or in its model.
 fn declarations(
     workspace: &Workspace,
     path: &Path,
@@ -84,7 +84,7 @@ pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option
     let analysis = workspace.complete(path)?;
     let name = analysis.name_at(offset)?.clone();
     if analysis.thing(&name.key).is_some() {
-        return plugged::hover(workspace, path, &analysis, &name);
+        return generic_language::hover(workspace, path, &analysis, &name);
     }
     let mut parts: Vec<String> = Vec::new();
     for (_, of, declaration) in declarations(workspace, path, &name.key) {
@@ -112,7 +112,7 @@ pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option
             parts.push(part);
         }
     }
-    // What the type checker chose here: of overloads, or of an operation that is built in.
+    // The choice of the type checker: an overload, or a built-in operation.
     if parts.len() != 1
         && let Some(sort) = crate::typed::sort_at(&analysis, &name.range)
     {
@@ -176,7 +176,7 @@ pub(crate) fn highlights(workspace: &Workspace, path: &Path, offset: usize) -> O
     Some(places.collect())
 }
 
-/// Functions of the language that are no operators.
+/// Functions of the language that are not operators.
 const FUNCTIONS: [&str; 22] = [
     "abs", "ceil", "count", "exp", "floor", "head", "if", "max", "min", "pick", "pred", "rhead",
     "round", "rtail", "sqrt", "succ", "tail", "Int2Nat", "Int2Pos", "Nat2Pos", "Bag2Set",
@@ -200,7 +200,7 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
         let items = snippets.map(|(label, text)| json!({ "label": label, "kind": 15, "insertText": text, "insertTextFormat": 2 }));
         return Some(items.into_iter().collect());
     }
-    // In a comment there is nothing to complete.
+    // Comments have no completion.
     if analysis
         .tokens
         .iter()
@@ -209,7 +209,7 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
         return Some(json!([]));
     }
     if analysis.lexicon.is_some() {
-        return Some(plugged::completion(&analysis, offset));
+        return Some(generic_language::completion(&analysis, offset));
     }
     let mut items: Vec<(String, Value)> = Vec::new();
     let mut add = |of: &Analysis, own: bool| {
@@ -247,7 +247,7 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
     Some(Value::Array(items))
 }
 
-/// Whether a variable may be in scope at an offset: both are in one declaration, or in one section
+/// True if a variable may be in scope at an offset: both are in one declaration, or in one section
 /// of equations.
 fn is_near(analysis: &Analysis, declaration: &Declaration, offset: usize) -> bool {
     let (from, to) = (declaration.range.start.min(offset), declaration.range.start.max(offset));
@@ -323,8 +323,8 @@ fn range_text<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
     text.get(range.clone()).unwrap_or("")
 }
 
-/// Commands that the client may run beside a text. Each is the client's `mu-check.run` with the
-/// arguments of a command line and the folder to run it in.
+/// Returns code lenses: commands that the client may run for a text. Each is the client's
+/// `mu-check.run` with the arguments of a command line and its folder.
 pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let lines = Lines::new(&analysis.text);
@@ -387,8 +387,8 @@ pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
     Some(Value::Array(all))
 }
 
-/// Quick fixes: what the notes of the errors in a range say to write; if there are none in it, of
-/// those in its lines, since a cursor is at the end of what was typed.
+/// Returns quick fixes: replacements from the notes of the errors in a range; if it has none, from
+/// the errors in its lines, because the cursor is often behind the error.
 pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let lines = Lines::new(&analysis.text);
@@ -403,7 +403,7 @@ pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) ->
         if analysis.problems.iter().any(|p| within(p, range)) { range.clone() } else { start..end };
     for problem in analysis.problems.iter().filter(|p| within(p, &near)) {
         let found = replacements(&analysis, problem);
-        // What an editor may do without asking which.
+        // Edits that an editor may apply without a choice.
         let only = found.len() == 1;
         for (place, text) in found {
             let old = range_text(&analysis.text, &place);
@@ -464,8 +464,7 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
             && note.contains("`;`")
             && (offending.is_empty() || SECTIONS.contains(&offending.as_str()))
         {
-            // What was expected is a list, but what stands there begins the next declaration, or
-            // nothing does.
+            // The message expects a list, but the next declaration or the end of the text follows.
             out.extend(before().map(|t| (t.range.end..t.range.end, ";".to_string())));
         } else if note.starts_with("the `") && note.ends_with("is not closed") {
             let close = match note.as_bytes().get(5) {

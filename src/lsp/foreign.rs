@@ -1,13 +1,13 @@
 //! Texts of other front ends: systems of any number of processes, x86 programs, litmus tests,
 //! memory models, equation systems.
 //!
-//! Their readers are layers that this one does not know; whoever starts the server hands them over
-//! ([`crate::Files::foreign`]), so that an error here is the command line's, word for word. A
-//! reader that tells what names mean ([`Naming`]) has all that specifications have (`plugged`).
-//! Where it does not, outline and colours are by words: a [`Lexicon`] says how comments look and
-//! after which words a name is declared; which words are reserved the reader says, or the
-//! lexicon where the reader knows them by their places only. Cost: linear. Invariant: tokens are
-//! ascending and do not overlap.
+//! Their readers are layers that this layer does not import; the program that starts the server
+//! supplies them ([`crate::Files::foreign`]), so that errors are those of the command line. If a
+//! reader supplies the meaning of names ([`Naming`]), all features of specifications work
+//! (`generic_language`). Otherwise outline and colours are lexical: a [`Lexicon`] defines comments
+//! and the words that declare names. Reserved words come from the reader, or from the lexicon if
+//! the reader knows them only by position. Cost: linear. Invariant: tokens are ascending and do not
+//! overlap.
 
 use crate::analysis::{Analysis, Declaration, Name};
 use crate::names::{Key, Kind};
@@ -20,32 +20,32 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
-/// What a front end says of a text.
+/// Result of reading a text.
 pub struct Read {
-    /// The first error, if there is one.
+    /// The first error; `None` if the text is valid.
     pub refused: Option<Diagnostic>,
-    /// The texts that it has places in.
+    /// The sources of its places.
     pub sources: SourceMap,
     /// The reserved words of its language.
     pub keywords: &'static [&'static str],
-    /// What its names mean, if the reader tells it.
+    /// The meaning of its names, if the reader supplies it.
     pub meaning: Option<Meaning>,
 }
 
-/// What the names of a text mean.
+/// Meaning of the names in a text.
 pub struct Meaning {
     /// The names.
     pub naming: Naming,
-    /// The texts that they have places in. The name of a text that is included is that of a file
-    /// beside.
+    /// The sources of its places. The name of an included text is that of a file in the same
+    /// folder.
     pub sources: SourceMap,
     /// The text itself.
     pub source: SourceId,
-    /// Texts of files beside that it includes, by name.
+    /// Included texts of files in the same folder, by name.
     pub included: Vec<(String, String)>,
 }
 
-/// What has a name in a text of another front end.
+/// A named entity in a text of another front end.
 #[derive(Clone)]
 pub(crate) struct Thing {
     pub(crate) key: Key,
@@ -53,33 +53,33 @@ pub(crate) struct Thing {
     pub(crate) name: String,
     pub(crate) says: String,
     pub(crate) note: String,
-    /// Where it is in scope; none: everywhere.
+    /// Its scope; `None`: everywhere.
     pub(crate) scope: Option<Range<usize>>,
     pub(crate) fixed: Option<&'static str>,
 }
 
 impl Thing {
-    /// Whether an outline shows it: what is declared for more than one declaration, and the places
-    /// of a thread's code.
+    /// True if an outline shows it: entities that are visible in more than one declaration, and
+    /// labels of a thread's code.
     pub(crate) fn is_outlined(&self) -> bool {
         self.scope.is_none() || matches!(self.kind, Kind::Of(Role::Claim | Role::Label))
     }
 }
 
-/// How texts of a kind are cut into words.
+/// Lexical rules for a kind of texts.
 pub(crate) struct Lexicon {
     endings: &'static [&'static str],
-    /// What comments to the end of the line begin with.
+    /// Start of a comment that extends to the end of the line.
     line: &'static [&'static str],
-    /// Whether `(* … *)` is a comment; it may nest.
+    /// True if `(* … *)` is a comment; it may nest.
     nested: bool,
-    /// Reserved words that the reader does not name.
+    /// Reserved words that the reader does not supply.
     keywords: &'static [&'static str],
-    /// Words after which a name is declared, as what.
+    /// Words that precede a declared name, with the kind of the declaration.
     declares: &'static [(&'static str, Kind)],
-    /// What words have beside letters, digits and `_`.
+    /// Characters of words other than letters, digits and `_`.
     inside: &'static str,
-    /// Whether texts include others.
+    /// True if texts can include others.
     pub(crate) includes: bool,
 }
 
@@ -161,13 +161,13 @@ const LEXICONS: [Lexicon; 5] = [
 ];
 
 impl Lexicon {
-    /// That of a file, by its name.
+    /// Returns the lexicon of a file, by its name.
     pub(crate) fn of(path: &Path) -> Option<&'static Lexicon> {
         let ending = ending(path)?;
         LEXICONS.iter().find(|l| l.endings.contains(&ending.as_str()))
     }
 
-    /// The length of a comment that begins a text; 0: none does.
+    /// Returns the length of a comment at the start of a text; 0 if there is none.
     fn comment(&self, text: &str) -> usize {
         if self.line.iter().any(|start| text.starts_with(start)) {
             return text.find('\n').unwrap_or(text.len());
@@ -178,7 +178,7 @@ impl Lexicon {
         nested_comment(text.as_bytes()).unwrap_or(text.len())
     }
 
-    /// The words, numbers, signs and comments of a text.
+    /// Splits a text into words, numbers, signs and comments.
     fn tokens(&self, text: &str) -> Vec<Token> {
         let mut out = Vec::new();
         let mut at = 0;
@@ -210,7 +210,8 @@ impl Lexicon {
 }
 
 impl Analysis {
-    /// A text of another front end. `read`: what that says of it; nothing if nobody reads it here.
+    /// Analyses a text of another front end. `read`: the result of its reader; `None` if there is
+    /// no reader.
     pub(crate) fn of_foreign(
         path: &Path,
         text: &str,
@@ -232,7 +233,7 @@ impl Analysis {
             let error = if own(&error) {
                 error
             } else {
-                // The place is in a file that this one includes.
+                // The place is in an included file.
                 let place = error
                     .span
                     .map(|s| (sources.get(s.source).name.clone(), sources.line_column(s)));
@@ -255,12 +256,12 @@ impl Analysis {
         analysis
     }
 
-    /// What has a name, by its key.
+    /// Returns the named entity of a key.
     pub(crate) fn thing(&self, key: &Key) -> Option<&Thing> {
         self.things.iter().find(|t| t.key == *key)
     }
 
-    /// Names as the reader tells them.
+    /// Adds the names with the meaning that the reader supplies.
     fn add_meaning(
         &mut self,
         path: &Path,
@@ -330,8 +331,8 @@ impl Analysis {
         self.order();
     }
 
-    /// The comment of a declaration: behind it on its line, else those that end on the line above
-    /// it.
+    /// Returns the comment of a declaration: after it on its line, otherwise the comments that end
+    /// on the line above.
     pub(crate) fn comment_near(&self, declaration: &Declaration) -> String {
         let Some(lexicon) = self.lexicon else { return String::new() };
         let of = |t: &Token| {
@@ -354,7 +355,7 @@ impl Analysis {
         let (mut at, mut found) = (start, Vec::new());
         for token in self.tokens.iter().rev().skip_while(|t| t.range.start >= start) {
             let gap = between(token.range.end, at);
-            // Words of the same line, as `let` is, stand before what is declared.
+            // Words on the same line, such as `let`, may precede the declared name.
             if token.kind != TokenKind::Comment && found.is_empty() && !gap.contains('\n') {
                 at = token.range.start;
                 continue;
@@ -362,7 +363,7 @@ impl Analysis {
             if token.kind != TokenKind::Comment || gap.matches('\n').count() > 1 {
                 break;
             }
-            // A comment at the end of a line belongs to what stands there.
+            // A comment at the end of a line belongs to that line.
             let line = self.text[..token.range.start].rfind('\n').map_or(0, |i| i + 1);
             if !between(line, token.range.start).trim().is_empty() {
                 break;
@@ -374,7 +375,7 @@ impl Analysis {
         found.join("\n")
     }
 
-    /// Declarations by the words before them.
+    /// Adds the declarations found by the words before them.
     fn add_lexical(&mut self) {
         let Some(lexicon) = self.lexicon else { return };
         let words: Vec<&Token> =
@@ -441,7 +442,7 @@ mod tests {
             outline("a.pbes", "pbes nu X(n: Nat) = Y; mu Y = X(1);\ninit X(0); % end").0,
             ["X", "Y"]
         );
-        // Nothing that is typed ends the words.
+        // No typed character ends the list of words.
         for text in ["(*", "\"", "(* (* *)", "é∧", "begin", "let rec", "0x", "*)"] {
             for name in ["a.cub", "a.asm", "a.cat", "a.pbes", "a.litmus"] {
                 outline(name, text);

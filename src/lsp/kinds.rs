@@ -1,9 +1,9 @@
-//! Kinds of declarations, with what the protocol calls them: a number of a completion, a number of
-//! an entry of an outline, a colour.
+//! Kinds of declarations, with their numbers in the protocol for completion and outline, and their
+//! colours.
 
 use mu_base::naming::Role;
 
-/// What a declaration declares.
+/// Kind of a declaration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Parameter,
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Process,
     Variable,
     FixedPoint,
-    /// Of another front end.
+    /// A role of another front end.
     Of(Role),
 }
 
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// `SymbolKind`; none for what an outline leaves out.
+    /// `SymbolKind`; `None` for kinds that an outline leaves out.
     pub(crate) fn symbol(self) -> Option<u8> {
         Some(match self {
             Kind::Parameter => 14,

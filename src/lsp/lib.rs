@@ -1,15 +1,15 @@
-//! A language server for specifications, with their parameter layer, formulas, and what other front
-//! ends read: the Language Server Protocol 3.17 over any connection.
+//! Language server for specifications, with their parameter layer, formulas, and texts of other
+//! front ends: the Language Server Protocol 3.17 over any connection.
 //!
-//! In: messages of a client. Out: diagnostics while one types, and answers about places in texts.
-//! `document` is a text that is being edited, `analysis` knows one text, `workspace` which
-//! formula belongs to which specification, `features`, `colours` and `rename` answer, `plugged`
-//! where another front end says what names mean, `server` speaks the protocol. The server computes
-//! no verdict: code lenses name command lines, which the client runs.
+//! In: messages of a client. Out: diagnostics during typing, and answers about places in texts.
+//! `document` is an edited text, `analysis` analyses one text, `workspace` assigns formulas to
+//! specifications. `features`, `colours` and `rename` compute answers, with `generic_language` for
+//! other front ends. `server` implements the protocol. The server computes no verdict: code lenses
+//! contain command lines, which the client runs.
 //!
-//! Cost of an edit: parsing and type checking the file, as the command line does it; diagnostics
-//! wait until no further message is there. Invariant: a file in which the command line finds no
-//! error has no diagnostic.
+//! Cost of an edit: parsing and type checking the file, as on the command line; diagnostics wait
+//! until no further message is pending. Invariant: a file that the command line accepts has no
+//! diagnostic.
 #![warn(missing_docs)]
 
 mod analysis;
@@ -19,7 +19,7 @@ mod features;
 mod foreign;
 mod kinds;
 mod names;
-mod plugged;
+mod generic_language;
 mod positions;
 mod recovery;
 mod rename;

@@ -1,11 +1,9 @@
-//! Names of a syntax tree with what each of them means: one walk with a stack of the variables in
-//! scope.
+//! Name resolution: a walk over the syntax tree with a stack of the variables in scope.
 //!
-//! In: a specification or a formula, as parsed. Out: every place of a name with its [`Key`], and
-//! the declarations with what a reader wants to know of them. Names resolve as in the type checker:
-//! the innermost variable first, then operations; sorts, data, actions and processes have a space
-//! of names each. Overloads share a key, so that they are found and renamed together. Cost: linear
-//! in the tree.
+//! In: a parsed specification or formula. Out: every occurrence of a name with its [`Key`], and the
+//! declarations with their signatures. Names resolve as in the type checker: the innermost variable
+//! first, then operations; sorts, data, actions and processes have separate name spaces. Overloads
+//! share a key, so that they are found and renamed together. Cost: linear in the tree.
 
 pub(crate) use crate::kinds::Kind;
 use mu_base::Span;
@@ -14,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 
-/// What a name means.
+/// Meaning of a name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Key {
     /// A parameter of the parameter layer.
@@ -27,25 +25,25 @@ pub(crate) enum Key {
     Action(String),
     /// A process.
     Process(String),
-    /// A parameter of the processes of a name.
+    /// A parameter of all processes with a name.
     ProcessParameter(String, String),
-    /// A variable that is declared at an offset of the file.
+    /// A variable that is declared at this offset of the file.
     Local(usize),
-    /// What another front end says is declared at an offset of a file.
+    /// An entity of another front end, declared at this offset of a file.
     Placed(Rc<Path>, usize),
-    /// What the language of another front end gives.
+    /// A built-in name of another front end's language.
     Given(String),
 }
 
 impl Key {
-    /// Whether other files may use it.
+    /// True if other files may use it.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Key::Sort(_) | Key::Data(_) | Key::Action(_))
     }
 }
 
-/// A place of a name, in the parsed text.
-pub(crate) struct Found {
+/// An occurrence of a name, in the parsed text.
+pub(crate) struct NameOccurrence {
     pub(crate) span: Span,
     pub(crate) key: Key,
     pub(crate) declares: bool,
@@ -57,35 +55,35 @@ pub(crate) struct Declared {
     pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) span: Span,
-    /// All of it.
+    /// The whole declaration.
     pub(crate) whole: Span,
-    /// Its sort or parameters, as written: `: A # B -> C`.
+    /// Its sort or parameters, as in the text: `: A # B -> C`.
     pub(crate) signature: String,
 }
 
-/// The walk.
-pub(crate) struct Walk<'a> {
+/// The resolver.
+pub(crate) struct Resolver<'a> {
     /// The parsed text.
     text: &'a str,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<NameOccurrence>,
     pub(crate) declared: Vec<Declared>,
     scope: HashMap<String, Vec<Key>>,
     fixed: Vec<(String, Key)>,
-    /// Parameters of the processes of a name, one list for each.
+    /// Parameter lists of the processes with a name.
     processes: HashMap<String, Vec<Vec<String>>>,
-    /// The process whose body is walked, with its parameters.
+    /// The current process, with its parameters.
     own: Option<(String, Vec<String>)>,
-    /// Parameters that a call without arguments identifies.
+    /// Parameters that are unified by a call without arguments.
     pub(crate) same: BTreeMap<Key, Key>,
 }
 
-/// The text under a span, on one line.
+/// Returns the text of a span, on one line.
 fn written(text: &str, span: Span) -> String {
     let words = text.get(span.start as usize..span.end as usize).unwrap_or("");
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Resolver<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -100,11 +98,11 @@ impl<'a> Walk<'a> {
     }
 
     fn mention(&mut self, name: &Ident, key: Key) {
-        self.found.push(Found { span: name.span, key, declares: false });
+        self.found.push(NameOccurrence { span: name.span, key, declares: false });
     }
 
     fn declare(&mut self, name: &Ident, key: Key, kind: Kind, whole: Span, signature: String) {
-        self.found.push(Found { span: name.span, key: key.clone(), declares: true });
+        self.found.push(NameOccurrence { span: name.span, key: key.clone(), declares: true });
         self.declared.push(Declared {
             key,
             kind,
@@ -115,12 +113,12 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// A whole specification.
+    /// Resolves a specification.
     pub(crate) fn specification(&mut self, specification: &Specification) {
         self.sections(&specification.sections);
     }
 
-    /// A formula file.
+    /// Resolves a formula file.
     pub(crate) fn formula_file(&mut self, file: &FormulaFile) {
         self.sections(&file.sections);
         self.state(&file.formula);
@@ -205,7 +203,7 @@ impl<'a> Walk<'a> {
                 Section::Processes(_) | Section::Init(_) => {}
             }
         }
-        // Processes see global variables, equations do not.
+        // Global variables are visible in processes, but not in equations.
         let globals: Vec<VarDecl> = globals.into_iter().cloned().collect();
         let mark = self.bind(&globals);
         for section in sections {
@@ -290,7 +288,11 @@ impl<'a> Walk<'a> {
             | SortKind::FBag(e) => self.sort(e, None),
             SortKind::Name(name) => {
                 let span = Span { end: sort.span.start + name.len() as u32, ..sort.span };
-                self.found.push(Found { span, key: Key::Sort(name.clone()), declares: false });
+                self.found.push(NameOccurrence {
+                    span,
+                    key: Key::Sort(name.clone()),
+                    declares: false,
+                });
             }
             SortKind::Function(domain, range) => {
                 domain.iter().chain([&**range]).for_each(|s| self.sort(s, None))
@@ -346,7 +348,7 @@ impl<'a> Walk<'a> {
                 if !matches!(name.as_str(), "true" | "false") {
                     let key = self.variable(name).unwrap_or_else(|| Key::Data(name.clone()));
                     let span = Span { end: data.span.start + name.len() as u32, ..data.span };
-                    self.found.push(Found { span, key, declares: false });
+                    self.found.push(NameOccurrence { span, key, declares: false });
                 }
             }
             DataKind::Number(_) => {}
@@ -471,8 +473,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A call that leaves out parameters takes those of the same names here: they are one name from
-    /// now on.
+    /// Unifies the omitted parameters of a call with the parameters of the same names here.
     fn inherits(&mut self, process: &str, assigned: &[&str]) {
         let Some((own, own_params)) = self.own.clone() else { return };
         for params in self.processes.get(process).cloned().unwrap_or_default() {
@@ -491,7 +492,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The key that stands for all that are the same name.
+    /// Returns the representative key of a set of unified names.
     fn representative(&self, mut key: Key) -> Key {
         while let Some(next) = self.same.get(&key) {
             key = next.clone();
@@ -508,7 +509,7 @@ impl<'a> Walk<'a> {
             }
             StateFormulaKind::Var(name, args) => {
                 let key = self.fixed.iter().rev().find(|f| f.0 == name.kind).map(|f| f.1.clone());
-                // What it is instead, the error says; the place of a name it is in any case.
+                // The type checker reports the error; it is an occurrence of the name in any case.
                 self.mention(name, key.unwrap_or_else(|| Key::Action(name.kind.clone())));
                 args.iter().for_each(|d| self.data(d));
             }

@@ -1,5 +1,5 @@
-//! Places as the protocol counts them: lines from 0, columns in UTF-16 code units. Cost: a table of
-//! line starts, then linear in one line.
+//! Positions of the protocol: lines from 0, columns in UTF-16 code units. Cost: a table of line
+//! starts, then linear in one line.
 
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -18,13 +18,13 @@ impl Lines {
         Self { starts: std::iter::once(0).chain(ends.map(|i| i + 1)).collect() }
     }
 
-    /// The line of an offset, and the offset at which it starts.
+    /// Returns the line of an offset, and the offset of its start.
     pub(crate) fn line(&self, offset: usize) -> (usize, usize) {
         let line = self.starts.partition_point(|s| *s <= offset).max(1) - 1;
         (line, self.starts[line])
     }
 
-    /// The place of an offset, which may be that of the text's end.
+    /// Returns the position of an offset; the end of the text is allowed.
     pub(crate) fn position(&self, text: &str, offset: usize) -> Value {
         let offset = floor(text, offset.min(text.len()));
         let (line, start) = self.line(offset);
@@ -36,7 +36,7 @@ impl Lines {
         json!({ "start": self.position(text, range.start), "end": self.position(text, range.end) })
     }
 
-    /// The offset of a place; beyond the end of a line it is that end.
+    /// Returns the offset of a position; a column beyond the line gives its end.
     pub(crate) fn offset(&self, text: &str, position: &Value) -> Option<usize> {
         let line = usize::try_from(position.get("line")?.as_u64()?).ok()?;
         let column = usize::try_from(position.get("character")?.as_u64()?).ok()?;
@@ -53,7 +53,7 @@ impl Lines {
     }
 }
 
-/// The start of the character that an offset is in.
+/// Returns the start of the character at an offset.
 pub(crate) fn floor(text: &str, mut offset: usize) -> usize {
     while !text.is_char_boundary(offset) {
         offset -= 1;

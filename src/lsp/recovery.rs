@@ -1,30 +1,29 @@
-//! What to leave out of a text that does not parse, so that the rest does: the declaration around
-//! the error.
+//! Error recovery: removal of the declaration around an error, so that the rest of the text parses.
 //!
-//! In: a text and the offset of an error. Out: the same text with spaces for one declaration, so
-//! that all other places stay what they are, and the names that it may have declared, about which
-//! later errors are not to complain. Semicolons and the words of sections end declarations wherever
-//! they stand, since no expression has them; a body of a directive is never cut in half.
+//! In: a text and the offset of an error. Out: the same text with one declaration replaced by
+//! spaces, so that all other places are unchanged, and the names that it may have declared, about
+//! which later errors are suppressed. Semicolons and section keywords always end declarations,
+//! because no expression contains them; the body of a directive is never split.
 
 use mu_syntax::tokens::{Kind, SECTIONS, Token, is_reserved, tokens};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// What was left out so far.
+/// The removed parts.
 #[derive(Default)]
-pub(crate) struct Lost {
-    /// Names that nothing may complain about.
+pub(crate) struct RemovedDeclarations {
+    /// Names that may have been declared there; errors about them are suppressed.
     pub(crate) names: HashSet<String>,
-    /// Whether the initial process is among it.
+    /// True if the initial process was removed.
     pub(crate) init: bool,
 }
 
-/// Tokens without comments, with the partners of the braces of directives.
+/// Tokens without comments, with the matching braces of directives.
 struct Structure<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     partner: Vec<Option<usize>>,
-    /// Whether a token stands between the word of a directive and its brace, these included.
+    /// True for a token from the keyword of a directive to its brace.
     header: Vec<bool>,
 }
 
@@ -45,7 +44,7 @@ impl<'a> Structure<'a> {
             {
                 (partner[at], partner[i]) = (Some(i), Some(at));
             } else if inside && (token.is_sign(text, ";") || SECTIONS.contains(&token.text(text))) {
-                // The header was never completed.
+                // The header is incomplete.
                 inside = false;
                 header[i] = false;
             }
@@ -61,19 +60,19 @@ impl<'a> Structure<'a> {
     fn is_section(&self, i: usize) -> bool {
         self.tokens[i].kind == Kind::Word && SECTIONS.contains(&self.word(i))
     }
-    /// Whether a pair of braces holds declarations.
+    /// True if a pair of braces contains declarations.
     fn holds_declarations(&self, open: usize, close: usize) -> bool {
         (open..close).any(|i| self.is(i, ";"))
     }
-    /// The token at an offset: the one that it is in, else the next one, else the last one.
+    /// Returns the token at an offset, otherwise the next one, otherwise the last one.
     fn at(&self, offset: usize) -> Option<usize> {
         let i = self.tokens.partition_point(|t| t.range.end <= offset);
         (!self.tokens.is_empty()).then(|| i.min(self.tokens.len() - 1))
     }
 
-    /// The declaration around a token.
+    /// Returns the declaration around a token.
     fn declaration(&self, at: usize) -> Range<usize> {
-        // An error at the word of the next section is one of what stands before.
+        // An error at a section keyword belongs to the declaration before it.
         let at = if self.is_section(at) && at > 0 { at - 1 } else { at };
         let mut from = at;
         while from > 0 {
@@ -113,14 +112,14 @@ impl<'a> Structure<'a> {
         from..to.max(from)
     }
 
-    /// The word of the section that a token is in.
+    /// Returns the keyword of the section around a token.
     fn section(&self, at: usize) -> Option<usize> {
         (0..at).rev().find(|i| self.is_section(*i))
     }
 }
 
-/// Puts spaces for what stands around an offset. Whether anything changed.
-pub(crate) fn leave_out(text: &mut String, offset: usize, lost: &mut Lost) -> bool {
+/// Replaces the declaration around an offset by spaces. Returns true if the text changed.
+pub(crate) fn leave_out(text: &mut String, offset: usize, lost: &mut RemovedDeclarations) -> bool {
     let structure = Structure::new(text);
     let Some(at) = structure.at(offset) else { return false };
     let mut out: Vec<usize> = Vec::new();
@@ -148,7 +147,8 @@ pub(crate) fn leave_out(text: &mut String, offset: usize, lost: &mut Lost) -> bo
     !places.is_empty()
 }
 
-/// The braces and headers of a directive and of its other arms. Whether there is such a directive.
+/// Collects the braces and headers of a directive and of its other branches. Returns true if there
+/// is such a directive.
 fn directive(structure: &Structure, at: usize, out: &mut Vec<usize>) -> bool {
     let count = structure.tokens.len();
     let Some(mut start) = (0..=at).rev().find(|i| structure.tokens[*i].kind == Kind::Directive)
@@ -169,8 +169,13 @@ fn directive(structure: &Structure, at: usize, out: &mut Vec<usize>) -> bool {
     }
 }
 
-/// A declaration, and the words of its section if that has no other.
-fn declaration(structure: &Structure, range: Range<usize>, lost: &mut Lost, out: &mut Vec<usize>) {
+/// Collects a declaration, and the keyword of its section if there is no other declaration.
+fn declaration(
+    structure: &Structure,
+    range: Range<usize>,
+    lost: &mut RemovedDeclarations,
+    out: &mut Vec<usize>,
+) {
     let section = structure.section(range.start);
     let word = section.map_or("", |s| structure.word(s));
     lost.init |= word == "init";
@@ -188,7 +193,7 @@ fn declaration(structure: &Structure, range: Range<usize>, lost: &mut Lost, out:
         || structure.partner[range.end].is_some();
     if let Some(mut at) = section.filter(|s| s + 1 == range.start && last) {
         out.push(at);
-        // The variables of equations that are not there.
+        // Variables of missing equations.
         if word == "eqn"
             && let Some(before) = structure.section(at).filter(|b| structure.word(*b) == "var")
         {
@@ -202,11 +207,11 @@ fn declaration(structure: &Structure, range: Range<usize>, lost: &mut Lost, out:
 mod tests {
     use super::*;
 
-    /// The text without what is around the mark `^`.
+    /// Returns the text without the declaration around the mark `^`.
     fn without(marked: &str) -> (String, Vec<String>) {
         let offset = marked.find('^').unwrap();
         let mut text = marked.replace('^', "");
-        let mut lost = Lost::default();
+        let mut lost = RemovedDeclarations::default();
         leave_out(&mut text, offset, &mut lost);
         let mut names: Vec<String> = lost.names.into_iter().collect();
         names.sort();

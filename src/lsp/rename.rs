@@ -1,14 +1,14 @@
-//! Renaming, in a specification and its formulas at once.
+//! Renaming in a specification and its formulas at once.
 //!
-//! A name is renamed with all its overloads, which keeps what every use means: no place has to be
-//! told apart by types. The new name must not occur where the old one is visible, so that nothing
-//! is captured. Before the edits are given out they are tried: a file without errors that has some
-//! afterwards is a refusal, which names the error.
+//! A name is renamed with all its overloads, so that no use needs type information. The new name
+//! must not occur where the old one is visible, so that no name is captured. The edits are tested
+//! before they are returned: if a file without errors would have an error, the rename is rejected
+//! with that error.
 
 use crate::analysis::{Analysis, Name};
 use crate::features::files_with;
+use crate::generic_language;
 use crate::names::Key;
-use crate::plugged;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
 use mu_syntax::tokens::{Kind, Token, is_name};
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The place and the text of a name that can be renamed.
+/// Returns the range and the text of a name that can be renamed.
 pub(crate) fn prepare(workspace: &Workspace, path: &Path, offset: usize) -> Result<Value, String> {
     let (analysis, name) = find(workspace, path, offset)?;
     let lines = Lines::new(&analysis.text);
@@ -29,7 +29,7 @@ fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysi
     let analysis = workspace.complete(path).ok_or("the file cannot be read")?;
     let name = analysis.name_at(offset).cloned().ok_or("there is no name here")?;
     if let Some(thing) = analysis.thing(&name.key) {
-        plugged::may_be_renamed(workspace, thing)?;
+        generic_language::may_be_renamed(workspace, thing)?;
         return Ok((analysis, name));
     }
     let files = files_with(workspace, path, &name.key);
@@ -43,7 +43,7 @@ fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysi
         if let Some(part) = of.names.iter().find(|n| n.key == name.key && !n.whole) {
             let line = Lines::new(&of.text).line(part.range.start).0 + 1;
             return Err(format!(
-                "the parameter layer puts this name together, as `{}` in {}:{line}",
+                "the parameter layer builds this name, as `{}` in {}:{line}",
                 &of.text[part.range.clone()],
                 file.display()
             ));
@@ -52,7 +52,7 @@ fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysi
     Ok((analysis, name))
 }
 
-/// The edits that rename what stands at an offset.
+/// Returns the edits that rename the name at an offset.
 pub(crate) fn rename(
     workspace: &Workspace,
     path: &Path,
@@ -61,11 +61,11 @@ pub(crate) fn rename(
 ) -> Result<Value, String> {
     let (analysis, name) = find(workspace, path, offset)?;
     if analysis.thing(&name.key).is_some() {
-        return plugged::rename(workspace, path, &name.key, new);
+        return generic_language::rename(workspace, path, &name.key, new);
     }
     if !is_name(new) {
         return Err(format!(
-            "`{new}` is not a name: letters, digits, `_` and `'`, no digit first, no word of the language"
+            "`{new}` is not a name: letters, digits, `_` and `'`, no leading digit, no reserved word"
         ));
     }
     let mut changes = Map::new();
@@ -73,7 +73,7 @@ pub(crate) fn rename(
     for (file, of) in files_with(workspace, path, &name.key) {
         let places: Vec<&Name> = of.names.iter().filter(|n| n.key == name.key).collect();
         let (Some(first), Some(last)) = (places.first(), places.last()) else { continue };
-        // A variable is visible in its declaration, all else in the whole file.
+        // A variable is visible in its declaration, other names in the whole file.
         let visible = match name.key {
             Key::Local(_) => {
                 enclosing(&of, first.range.start).start..enclosing(&of, last.range.start).end
@@ -87,15 +87,15 @@ pub(crate) fn rename(
             let line = Lines::new(&of.text).line(token.range.start).0 + 1;
             return Err(format!("`{new}` is in use already: {}:{line}", file.display()));
         }
-        // Parts that no reading covers, or that have an error: whether they mean this name is not
-        // known.
+        // Parts that no reading covers, or that have an error: the meaning of the name is unknown
+        // there.
         let old = &of.text[first.range.clone()];
         if let Some(token) = of.tokens.iter().find(|t| {
             t.kind == Kind::Word && t.text(&of.text) == old && of.name_at(t.range.start).is_none()
         }) {
             let line = Lines::new(&of.text).line(token.range.start).0 + 1;
             return Err(format!(
-                "`{old}` in {}:{line} stands in a part that cannot be read",
+                "`{old}` in {}:{line} is in a part that cannot be read",
                 file.display()
             ));
         }
@@ -115,7 +115,7 @@ pub(crate) fn rename(
     Ok(json!({ "changes": changes }))
 }
 
-/// Refuses if a file that had no errors has some now.
+/// Rejects the edits if a file without errors would have an error.
 fn verify(
     workspace: &Workspace,
     renamed: &[(PathBuf, Rc<Analysis>, String)],
@@ -144,7 +144,7 @@ fn verify(
     Ok(())
 }
 
-/// The section or formula around an offset.
+/// Returns the section or formula around an offset.
 fn enclosing(analysis: &Analysis, offset: usize) -> std::ops::Range<usize> {
     let section = |t: &&Token| {
         t.kind == Kind::Word

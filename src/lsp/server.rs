@@ -1,12 +1,12 @@
-//! The protocol: requests and notifications, one after the other, in the order in which they came.
+//! Protocol server: requests and notifications, in the order of arrival.
 //!
-//! A request that the client cancels before its turn is answered as cancelled. One with wrong
-//! parameters is an error of its own and ends nothing. Diagnostics are computed when no message
-//! waits, for the documents that changed and for the formulas whose model did.
+//! A request that the client cancels before it is handled is answered as cancelled. Wrong
+//! parameters of a request are an error answer and end nothing. Diagnostics are computed when no
+//! message is pending, for the changed documents and for the formulas with a changed model.
 
 use crate::analysis::Analysis;
 use crate::colours;
-use crate::document::Open;
+use crate::document::OpenDocument;
 use crate::features::{self, diagnostic};
 use crate::foreign::Lexicon;
 use crate::names::Key;
@@ -20,18 +20,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
-/// Serves a client until it says goodbye or its end of the connection closes. Whether it ended as
-/// the protocol has it: `shutdown`, then `exit`.
+/// Runs the server until shutdown or disconnect. Returns true after a clean `shutdown`/`exit`.
 ///
 /// # Errors
 /// The client does not begin with `initialize`.
 pub fn serve(connection: &Connection, files: &dyn Files) -> Result<bool, String> {
     let (id, params) = connection.initialize_start().map_err(|e| e.to_string())?;
-    // A client that is gone needs no answer.
+    // A disconnected client needs no answer.
     let mut server = Server::new(files, Box::new(|message| _ = connection.sender.send(message)));
     connection.initialize_finish(id, server.begin(&params)).map_err(|e| e.to_string())?;
-    // A connection hands over one message at a time. Those that wait are to be seen: they may
-    // cancel each other.
+    // A connection delivers one message at a time. Pending messages must be visible, because they
+    // may cancel requests.
     Ok(std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
         scope
@@ -60,16 +59,16 @@ fn capabilities() -> Value {
     })
 }
 
-/// A server for where there are no threads: it is handed one message at a time, and has answered
-/// when that returns.
+/// A server for single-threaded environments: it gets one message at a time and answers before that
+/// call returns.
 pub struct Turns<'c>(Server<'c>);
 
 impl<'c> Turns<'c> {
-    /// A server that nobody has begun to talk to. `send` gets its messages.
+    /// Creates a server. `send` receives its messages.
     pub fn new(files: &'c dyn Files, send: impl Fn(Message) + 'c) -> Self {
         Self(Server::new(files, Box::new(send)))
     }
-    /// Takes a message. `more`: another one waits, so that diagnostics may.
+    /// Handles a message. `more`: true if another one is pending, so that diagnostics can wait.
     pub fn take(&mut self, message: Message, more: bool) {
         match message {
             Message::Request(request) if request.method == "initialize" => {
@@ -87,17 +86,17 @@ impl<'c> Turns<'c> {
 struct Server<'c> {
     send: Box<dyn Fn(Message) + 'c>,
     workspace: Workspace<'c>,
-    /// Documents whose diagnostics are to be computed.
+    /// Documents with outdated diagnostics.
     changed: BTreeSet<PathBuf>,
-    /// The diagnostics that the client has.
+    /// The last published diagnostics.
     shown: BTreeMap<PathBuf, Value>,
     /// The setting `width`.
     width: usize,
-    /// Whether `shutdown` was asked for.
+    /// True after `shutdown`.
     down: bool,
 }
 
-/// Why a request has no result.
+/// Error answer to a request.
 struct Refusal(ErrorCode, String);
 
 impl From<String> for Refusal {
@@ -118,7 +117,7 @@ impl<'c> Server<'c> {
         }
     }
 
-    /// What a client says at first, and what it is answered.
+    /// Handles `initialize`.
     fn begin(&mut self, params: &Value) -> Value {
         self.settings(&params["initializationOptions"]);
         let folders = params["workspaceFolders"]
@@ -151,8 +150,8 @@ impl<'c> Server<'c> {
         }
     }
 
-    /// Takes a message, with those that wait behind it: they may cancel it. Whether the client says
-    /// goodbye.
+    /// Handles a message; pending messages may cancel it. Returns true if the client ends the
+    /// session.
     fn take(&mut self, message: Message, waiting: &VecDeque<Message>) -> bool {
         match message {
             Message::Request(request) => {
@@ -169,7 +168,7 @@ impl<'c> Server<'c> {
             }
             Message::Notification(n) if n.method == "exit" => return true,
             Message::Notification(n) => {
-                // Wrong parameters of a notification cannot be answered; nothing changes then.
+                // Wrong parameters of a notification cannot be answered; it is ignored.
                 let _ = self.note(&n);
             }
             Message::Response(_) => {}
@@ -256,7 +255,7 @@ impl<'c> Server<'c> {
         Ok(found.unwrap_or(Value::Null))
     }
 
-    /// The edits that format a document: none if it has an error of syntax.
+    /// Returns the edits that format a document; none if it has a syntax error.
     fn formatted(&self, analysis: &Analysis) -> Value {
         let text = &analysis.text;
         let new = format(text, Options { width: self.width });
@@ -268,7 +267,7 @@ impl<'c> Server<'c> {
             return json!([]);
         }
         let lines = Lines::new(text);
-        // Lines at both ends that stay are no part of the edit.
+        // Unchanged lines at both ends are not part of the edit.
         let start = text.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
         let start = text[..crate::positions::floor(text, start)].rfind('\n').map_or(0, |i| i + 1);
         json!([{ "range": lines.range(text, &(start..text.len())), "newText": new[start..] }])
@@ -291,7 +290,7 @@ impl<'c> Server<'c> {
                 let document = &params["textDocument"];
                 let uri = document["uri"].as_str()?.to_string();
                 let path = path_of(&uri);
-                let open = Open::new(
+                let open = OpenDocument::new(
                     uri,
                     document["text"].as_str()?.to_string(),
                     document["version"].as_i64().unwrap_or(0),
@@ -341,8 +340,7 @@ impl<'c> Server<'c> {
         Some(())
     }
 
-    /// A document has changed, and with it formulas whose model it may be, and texts that may
-    /// include it.
+    /// Marks a changed document, and the formulas and texts that may depend on it.
     fn change(&mut self, path: PathBuf) {
         self.changed.insert(path);
         self.change_formulas();
@@ -361,7 +359,7 @@ impl<'c> Server<'c> {
             let Some(version) = self.workspace.open.get(&path).map(|o| o.version) else { continue };
             let Some(analysis) = self.workspace.analysis(&path) else { continue };
             let diagnostics = self.diagnostics(&path, &analysis);
-            // A formula that its model's change does not touch has what it had.
+            // The diagnostics of a formula are unchanged if the change does not affect its model.
             if self.shown.get(&path) != Some(&diagnostics) {
                 self.show(&path, Some(version), diagnostics.clone());
                 self.shown.insert(path, diagnostics);
@@ -381,12 +379,12 @@ impl<'c> Server<'c> {
                         &range,
                         2,
                         format!(
-                            "the model `{}` is not there, or is no specification",
+                            "the model `{}` does not exist, or is not a specification",
                             named.display()
                         ),
                     ));
                 }
-                // Names are unknown without a model: say once why they have no colours.
+                // Names are unknown without a model: report once why they have no colours.
                 None if self.workspace.model_of(path).is_none()
                     && analysis.names.iter().any(|n| matches!(n.key, Key::Action(_))) =>
                 {
@@ -412,7 +410,7 @@ impl<'c> Server<'c> {
     }
 }
 
-/// Whether a message cancels a request.
+/// True if a message cancels a request.
 fn cancels(message: &Message, id: &RequestId) -> bool {
     let Message::Notification(n) = message else { return false };
     let of = &n.params["id"];

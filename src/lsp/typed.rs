@@ -1,8 +1,7 @@
-//! The sort that an expression has at a place: what the type checker chose among overloads, and
-//! sorts of variables.
+//! Sort of an expression at a place: the overload chosen by the type checker, and sorts of
+//! variables.
 //!
-//! A walk over all typed expressions of a text, by worklists; linear in them, and done only when
-//! somebody looks at a name.
+//! A walk over all typed expressions of a text, with worklists; linear, and only on demand.
 
 use crate::analysis::Analysis;
 use mu_base::Span;
@@ -11,7 +10,7 @@ use mu_formula::typed::{Action, Regular, State, StateKind};
 use mu_process::spec::{Proc, ProcKind};
 use std::ops::Range;
 
-/// The sort of the operation or variable whose name stands at a range of the file, as text.
+/// Returns the sort of the operation or variable with its name at a range of the file, as text.
 pub(crate) fn sort_at(analysis: &Analysis, range: &Range<usize>) -> Option<String> {
     let (data, mut open): (&DataSpec, Vec<&Expr>) = match (&analysis.typed, &analysis.specification)
     {

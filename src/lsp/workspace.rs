@@ -1,17 +1,18 @@
-//! Open documents, files on disk, and which formula belongs to which specification.
+//! Workspace: open documents, files on disk, and the assignment of formulas to specifications.
 //!
-//! The model of a formula is, first that applies: the file that a comment `% model: FILE` in the
-//! formula names, relative to the formula; the file that the client's setting `model` names,
-//! relative to the folder of the workspace; the nearest specification on which the formula has no
-//! error; the nearest specification that declares most of its actions. Near are those in the folder
-//! of the formula, then those below the next folder outwards, and so on up to the folder of the
-//! workspace. The choice stays as long as no other specification fits and this one does not, so
-//! that a mistyped name is an error and no other choice.
+//! The model of a formula is the first of the following that exists. (1) The file that a comment `%
+//! model: FILE` in the formula names, relative to the formula. (2) The file that the client's
+//! setting `model` names, relative to the workspace folder. (3) The nearest specification on which
+//! the formula has no error. (4) The nearest specification that declares most of its actions.
+//! Distance is measured by folders: first the folder of the formula, then the folders below its
+//! parent, and so on up to the workspace folder. The choice stays until another specification
+//! matches and this one does not, so that a mistyped name is an error and does not change the
+//! model.
 //!
-//! Analyses are remembered by the text that they are of.
+//! Analyses are cached by text.
 
 use crate::analysis::Analysis;
-use crate::document::Open;
+use crate::document::OpenDocument;
 use crate::foreign::{Lexicon, Read};
 use crate::names::Key;
 use mu_base::{ending, ends_in};
@@ -21,14 +22,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Access to files, which the layer that starts the server has.
+/// Access to files, supplied by the program that starts the server.
 pub trait Files {
-    /// The text of a file.
+    /// Returns the text of a file.
     fn read(&self, path: &Path) -> Option<String>;
-    /// What is in a folder, with whether it is a folder itself.
+    /// Lists a folder; the flag is true for folders.
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
-    /// What the reader of another front end says of a text, if one reads such files: see `foreign`.
-    /// `beside` gives the text of a file in the same folder.
+    /// Reads a text with the reader of another front end; `None` if there is no reader, see
+    /// `foreign`. `beside` returns the text of a file in the same folder.
     fn foreign(
         &self,
         _path: &Path,
@@ -39,30 +40,30 @@ pub trait Files {
     }
 }
 
-/// Most files of a workspace that are looked at.
+/// Limit on the files of a workspace; further ones are ignored.
 const MOST_FILES: usize = 2_000;
-/// Most specifications that are tried for a formula.
+/// Limit on the specifications that are tried for a formula.
 const MOST_MODELS: usize = 200;
 
 struct Known {
     analysis: Rc<Analysis>,
-    /// The model that it was read with.
+    /// The analysis of the model that it was analysed with.
     model: Option<Rc<Analysis>>,
     complete: Option<Rc<Analysis>>,
 }
 
-/// All that the server knows of files.
+/// Files and their analyses.
 pub(crate) struct Workspace<'f> {
     files: &'f dyn Files,
     pub(crate) roots: Vec<PathBuf>,
     /// The setting `model`.
     pub(crate) model: Option<String>,
-    pub(crate) open: BTreeMap<PathBuf, Open>,
+    pub(crate) open: BTreeMap<PathBuf, OpenDocument>,
     known: RefCell<HashMap<PathBuf, Known>>,
     chosen: RefCell<HashMap<PathBuf, PathBuf>>,
 }
 
-/// Whether a file's name is that of a specification, or of a formula.
+/// True if the file's name is that of a specification, or of a formula.
 pub(crate) fn is_specification(path: &Path) -> bool {
     ends_in(path, "mcrl2") || ends_in(path, "spec")
 }
@@ -82,17 +83,17 @@ impl<'f> Workspace<'f> {
         }
     }
 
-    /// The text of a file: as it is being edited, else as it is on disk.
+    /// Returns the text of a file: as edited, otherwise as on disk.
     pub(crate) fn text(&self, path: &Path) -> Option<String> {
         self.open.get(path).map(|o| o.text.clone()).or_else(|| self.files.read(path))
     }
 
-    /// The address of a file: as the client writes it, if it has the file open.
+    /// Returns the address of a file, as the client writes it if the file is open.
     pub(crate) fn uri(&self, path: &Path) -> String {
         self.open.get(path).map_or_else(|| uri_of(path), |o| o.uri.clone())
     }
 
-    /// What is known of a file.
+    /// Returns the analysis of a file.
     pub(crate) fn analysis(&self, path: &Path) -> Option<Rc<Analysis>> {
         let text = self.text(path)?;
         let formula = self.reads_as_formula(path, &text);
@@ -125,8 +126,8 @@ impl<'f> Workspace<'f> {
         Some(analysis)
     }
 
-    /// What another front end says of a text, with other files as they are being edited, or as
-    /// `instead` has them.
+    /// Reads a text of another front end; other files have their edited text, or the text in
+    /// `instead`.
     pub(crate) fn read_foreign(
         &self,
         path: &Path,
@@ -140,7 +141,7 @@ impl<'f> Workspace<'f> {
         })
     }
 
-    /// Files of a folder that are read as a file in it is.
+    /// Returns the files of a folder with the same front end as a file in it.
     pub(crate) fn like(&self, path: &Path) -> Vec<PathBuf> {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let on_disk = self.files.list(&folder).into_iter().filter(|e| !e.1).map(|e| e.0);
@@ -153,7 +154,7 @@ impl<'f> Workspace<'f> {
         found
     }
 
-    /// The same with the names of what the parameters leave out by default.
+    /// Returns the analysis including the names of parts that are left out by default.
     pub(crate) fn complete(&self, path: &Path) -> Option<Rc<Analysis>> {
         let analysis = self.analysis(path)?;
         if analysis.formula || analysis.lexicon.is_some() {
@@ -172,7 +173,7 @@ impl<'f> Workspace<'f> {
         Some(complete)
     }
 
-    /// Whether a document is a formula: by its name, else by its text.
+    /// True if a document is a formula: by its name, otherwise by its text.
     fn reads_as_formula(&self, path: &Path, text: &str) -> bool {
         is_formula(path)
             || Lexicon::of(path).is_none()
@@ -180,7 +181,7 @@ impl<'f> Workspace<'f> {
                 && tokens::is_formula(text, &tokens::tokens(text))
     }
 
-    /// Whether a file is there and no formula, so that it may be the model of one.
+    /// True if a file exists and is not a formula, so that it may be a model.
     pub(crate) fn is_model(&self, path: &Path) -> bool {
         Lexicon::of(path).is_none()
             && self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
@@ -190,7 +191,7 @@ impl<'f> Workspace<'f> {
         self.known.borrow_mut().remove(path);
     }
 
-    /// The file that a comment of a formula names as its model, with the place of the name.
+    /// Returns the model that a comment of a formula names, with the place of the name.
     pub(crate) fn named_model(
         &self,
         path: &Path,
@@ -209,7 +210,7 @@ impl<'f> Workspace<'f> {
         None
     }
 
-    /// The specification that a formula belongs to.
+    /// Returns the specification that a formula belongs to.
     pub(crate) fn model_of(&self, path: &Path) -> Option<PathBuf> {
         let text = self.text(path)?;
         if let Some((named, _)) = self.named_model(path, &text) {
@@ -249,7 +250,7 @@ impl<'f> Workspace<'f> {
             let Some(analysis) = self.analysis(&model).filter(|a| a.specification.is_some()) else {
                 continue;
             };
-            // A formula that names no action fits every model, and belongs to the nearest.
+            // A formula without actions matches every model and belongs to the nearest.
             if (actions > 0 || !names_actions(alone))
                 && Analysis::of_formula(&alone.text, Some(&analysis)).problems.is_empty()
             {
@@ -262,8 +263,8 @@ impl<'f> Workspace<'f> {
         best.map(|b| b.1)
     }
 
-    /// How many of a formula's actions a specification declares; a formula that names none may have
-    /// any.
+    /// Returns the number of a formula's actions that a specification declares. A formula without
+    /// actions matches any specification.
     fn declared_actions(&self, formula: &Analysis, model: &Path) -> usize {
         let Some(analysis) = self.analysis(model) else { return 0 };
         let declared: Vec<&str> = analysis
@@ -283,7 +284,7 @@ impl<'f> Workspace<'f> {
         words.len().max(usize::from(!names_actions(formula) && formula.problems.is_empty()))
     }
 
-    /// All formulas that belong to a specification.
+    /// Returns all formulas that belong to a specification.
     pub(crate) fn formulas_of(&self, model: &Path) -> Vec<PathBuf> {
         let mut formulas: Vec<PathBuf> =
             self.files_around(model).into_iter().filter(|p| is_formula(p)).collect();
@@ -292,8 +293,8 @@ impl<'f> Workspace<'f> {
         formulas
     }
 
-    /// The files of the workspace that a file is in; without a workspace those of its folder. Open
-    /// ones are among them.
+    /// Returns the files of the workspace around a file, or of its folder without a workspace;
+    /// includes open files.
     fn files_around(&self, path: &Path) -> Vec<PathBuf> {
         let root =
             self.roots.iter().filter(|r| path.starts_with(r)).max_by_key(|r| r.as_os_str().len());
@@ -336,20 +337,20 @@ fn same(a: Option<&Rc<Analysis>>, b: Option<&Rc<Analysis>>) -> bool {
     }
 }
 
-/// Whether a formula names an action.
+/// True if a formula contains an action.
 fn names_actions(formula: &Analysis) -> bool {
     formula.names.iter().any(|n| matches!(n.key, Key::Action(_)) && !n.declares)
         || !formula.problems.is_empty()
 }
 
-/// How many folders outwards from the first file, then inwards, the second is.
+/// Returns the number of folders outwards, and then inwards, from the first file to the second.
 fn distance(from: &Path, to: &Path) -> (usize, usize) {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     (from.len() - common, to.len() - common)
 }
 
-/// A path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -362,7 +363,7 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
     out
 }
 
-/// The path of an address `file://…`; other addresses stand for themselves.
+/// Returns the path of an address `file://…`; other addresses represent themselves.
 pub(crate) fn path_of(uri: &str) -> PathBuf {
     let Some(rest) = uri.strip_prefix("file://") else { return PathBuf::from(uri) };
     let bytes = rest.as_bytes();
@@ -381,7 +382,7 @@ pub(crate) fn path_of(uri: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// The address of a path.
+/// Returns the address of a path.
 fn uri_of(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', "/");
     if !text.starts_with('/') && text.contains(':') && text.as_bytes().get(1) != Some(&b':') {

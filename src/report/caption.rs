@@ -1,15 +1,14 @@
-//! What stands above evidence: the text of a formula -> a title; a story -> a sentence on what it
-//! shows.
+//! Captions of evidence: a title from the text of a formula, and a sentence that summarises a path.
 
-use super::standing::Ending;
-use super::story::Story;
+use super::deadlock::Ending;
+use super::printed_evidence::PrintedEvidence;
 use mu_model::deadlock::{End, Posture};
 
-/// Longest title, in characters.
-const LONGEST: usize = 110;
+/// Maximum length of a title, in characters; longer ones are cut.
+const MAX_TITLE: usize = 110;
 
-/// The first comment of a formula, up to its first full stop; nothing if it does not begin with
-/// one.
+/// Returns the first comment of a formula, up to its first full stop; `None` if it does not begin
+/// with one.
 pub fn first_comment(formula: &str) -> Option<String> {
     let lines = formula.lines().map(str::trim).skip_while(|l| l.is_empty());
     let comment = lines
@@ -19,13 +18,13 @@ pub fn first_comment(formula: &str) -> Option<String> {
     let text: Vec<&str> = comment.take_while(|l| !l.is_empty()).collect();
     let text = text.join(" ");
     let sentence = text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first);
-    let cut: String = sentence.chars().take(LONGEST).collect();
+    let cut: String = sentence.chars().take(MAX_TITLE).collect();
     let more = if cut.len() < sentence.len() { "…" } else { "" };
     (!cut.is_empty()).then(|| format!("{cut}{more}"))
 }
 
-/// What a path shows, in a sentence. `name` is that of a text in the picture.
-pub fn why(story: &Story, name: &dyn Fn(&str) -> String) -> String {
+/// Returns a sentence that summarises a path. `name`: converts a text to its form in the picture.
+pub fn why(story: &PrintedEvidence, name: &dyn Fn(&str) -> String) -> String {
     let count = story.steps.len();
     let Some(last) = story.steps.last() else {
         return if story.verdict {
@@ -42,31 +41,31 @@ pub fn why(story: &Story, name: &dyn Fn(&str) -> String) -> String {
     }
     match (story.verdict, story.back_to) {
         (_, Some(back)) if !story.of_formula => {
-            format!("From step {} on this run can go round for ever.", back + 1)
+            format!("From step {} on this run can repeat forever.", back + 1)
         }
         (_, None) if !story.of_formula => format!("The run ends with {what}."),
         _ if !story.linear && story.verdict => format!("It holds: {count} steps show why."),
         _ if !story.linear => format!("It does not hold: {count} steps show why."),
         (false, Some(back)) => {
             format!(
-                "It does not hold: from step {} on this run can go round for ever, and what is asked for never comes.",
+                "It does not hold: this run can repeat forever from step {} on without reaching the required step or state.",
                 back + 1
             )
         }
         (true, Some(back)) => {
-            format!("It holds: this run goes round for ever from step {} on.", back + 1)
+            format!("It holds: this run repeats forever from step {} on.", back + 1)
         }
-        (false, None) => format!(
-            "It does not hold: {what}, decides. Up to there the run is one that the formula looks at."
-        ),
-        (true, None) => format!("It holds: this is a run that it asks for; {what}, completes it."),
+        (false, None) => {
+            format!("It does not hold: {what}, violates it. The steps before it match the formula.")
+        }
+        (true, None) => format!("It holds: this run is a witness; {what}, completes it."),
     }
 }
 
-/// Most components whose offers a sentence tells.
-const MOST_TOLD: usize = 3;
+/// Maximum number of components in a sentence.
+const MAX_COMPONENTS: usize = 3;
 
-/// Why a state has no steps, as a clause.
+/// Describes the reason for a deadlock, as a clause.
 fn stuck(ending: &Ending, name: &dyn Fn(&str) -> String) -> String {
     if ending.end != End::Hang {
         return match ending.end {
@@ -75,18 +74,18 @@ fn stuck(ending: &Ending, name: &dyn Fn(&str) -> String) -> String {
         };
     }
     let waits: Vec<_> = ending.components.iter().filter(|c| c.posture == Posture::Waits).collect();
-    let one = |c: &&super::standing::Component| match (c.offers.first(), c.closed.first()) {
-        (Some((action, ..)), _) => format!("{} waits to do {}", name(&c.name), name(action)),
+    let one = |c: &&super::deadlock::Component| match (c.offers.first(), c.closed.first()) {
+        (Some((action, ..)), _) => format!("{} waits to perform {}", name(&c.name), name(action)),
         (None, Some((action, _))) => {
-            format!("no condition of {} holds, as that of {action}", name(&c.name))
+            format!("no condition of {} holds, for example that of {action}", name(&c.name))
         }
         (None, None) => format!("{} waits", name(&c.name)),
     };
-    let mut told: Vec<String> = waits.iter().take(MOST_TOLD).map(one).collect();
-    if waits.len() > MOST_TOLD {
-        told.push(format!("{} more wait", waits.len() - MOST_TOLD));
+    let mut clauses: Vec<String> = waits.iter().take(MAX_COMPONENTS).map(one).collect();
+    if waits.len() > MAX_COMPONENTS {
+        clauses.push(format!("{} more wait", waits.len() - MAX_COMPONENTS));
     }
-    format!("no component can go on: {}.", told.join("; "))
+    format!("no component can continue: {}.", clauses.join("; "))
 }
 
 #[cfg(test)]
@@ -105,7 +104,7 @@ mod tests {
         assert_eq!((of("true % late"), of("%\ntrue"), of("")), (None, None, None));
         assert!(
             of(&format!("% {}\ntrue", "ü".repeat(300)))
-                .is_some_and(|t| t.chars().count() == LONGEST + 1)
+                .is_some_and(|t| t.chars().count() == MAX_TITLE + 1)
         );
     }
 }

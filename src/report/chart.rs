@@ -1,19 +1,19 @@
-//! A message sequence chart of a path: [`Story`] -> SVG. A lane a parallel component, time running
-//! down, an arrow a communication.
+//! Message sequence chart of a path: [`PrintedEvidence`] to SVG. A lane for each parallel component, time
+//! from top to bottom, an arrow for each communication.
 //!
-//! After ITU-T Z.120, without its frames: what a component does alone is a dot on its lane, what
-//! two do together an arrow between their lanes, what more do together a line through them. An
-//! arrow points to the side that had more arguments open (summed over): the one that
-//! learns something; where none did, it has no head. Hidden actions are grey. The last step, which
-//! decides, is marked. Parameters that a step changed show when the pointer rests on it; lists,
-//! sets and bags (buffers, mostly) stand below it. Names are shortened, and a legend says
-//! what is what. Components that take no part in any step have no lane, unless the path ends in a
-//! state without steps: then each has one, and below it stands how the component stands and what it
+//! After ITU-T Z.120, without frames: an action of one component is a dot on its lane, an action of
+//! two components an arrow between their lanes, an action of more components a line through them.
+//! An arrow points to the component that left more arguments open (summed over), because it
+//! receives data; if there is none, the arrow has no head. Hidden actions are grey. The last step,
+//! which decides, is marked. Changed parameters are shown in tooltips; lists, sets and bags (mostly
+//! buffers) are printed below the step. Names are shortened, and a legend explains them. Components
+//! without steps have no lane, unless the path ends in a state without steps: then each component
+//! has a lane, with its state and its offers below.
 //! offers.
 
 use super::caption::why;
-use super::shorten::Short;
-use super::story::{Story, StoryStep};
+use super::printed_evidence::{PrintedEvidence, PrintedStep};
+use super::shorten::ShortNames;
 use super::svg::{Anchor, Svg, width_of, wrap};
 use mu_model::StepPart;
 use std::fmt::Write;
@@ -38,36 +38,36 @@ const LEFT: f64 = 56.0;
 const TOP: f64 = 64.0;
 const NARROWEST: f64 = 130.0;
 const WIDEST: f64 = 280.0;
-/// Most characters of a value that stands in the picture.
+/// Maximum number of characters of a value in the picture.
 const MOST_OF_VALUE: usize = 44;
-/// Room between a dot and its text.
+/// Space between a dot and its text.
 const GAP: f64 = 8.0;
 
-/// What happens in one row.
+/// An action in one row.
 struct Event<'a> {
-    /// Lanes that take part, in the order of the arrow.
+    /// Participating lanes, in the direction of the arrow.
     lanes: Vec<usize>,
-    /// Whether the arrow has a head.
+    /// True if the arrow has a head.
     directed: bool,
     text: String,
     hidden: bool,
-    step: &'a StoryStep,
+    step: &'a PrintedStep,
     /// Number of the step, from 1.
     number: usize,
-    /// Whether it is the first event of its step.
+    /// True for the first event of its step.
     first: bool,
-    /// New values of lists and the like, with their lanes; of the last event of a step.
+    /// New values of lists, sets and bags with their lanes, for the last event of a step.
     values: Vec<(usize, String)>,
 }
 
-/// Draws the chart of a path. `title` names what was checked; `verdict` says how it ended. Nothing
-/// if the story branches.
-pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
+/// Draws the chart of a path. `title`: the checked formula; `verdict`: the result. `None` if the
+/// evidence branches.
+pub fn chart(story: &PrintedEvidence, title: &str, verdict: &str) -> Option<String> {
     if !story.linear {
         return None;
     }
     let mut used = vec![false; story.components.len().max(1)];
-    let short = Short::of(
+    let short = ShortNames::of(
         story
             .steps
             .iter()
@@ -98,7 +98,7 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     for i in 1..lanes.len() {
         x.push(x[i - 1] + gaps[i]);
     }
-    // Texts of dots stand to the right of their lane.
+    // Texts of dots are to the right of their lane.
     let beyond = all.iter().filter(|e| e.lanes.len() == 1 && place(e.lanes[0]) + 1 == lanes.len());
     let beyond = beyond
         .map(|e| widest(&wrap(&e.text, SIZE, WIDEST - 2.0 * GAP)) * 1.08 + GAP + 14.0)
@@ -116,7 +116,7 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     }
     let top = TOP + 4.0 + said.len() as f64 * 15.0;
     let body = top + 44.0;
-    // Rows first give their heights.
+    // Rows determine their heights first.
     let mut y = body + 14.0;
     let mut rows: Vec<f64> = Vec::new();
     let mut tops: Vec<f64> = Vec::new();
@@ -125,7 +125,7 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
         let lines = wrap(&event.text, SIZE, room(event, &x, &place));
         y += if event.first { 9.0 } else { 3.0 };
         tops.push(y - 3.0);
-        // The text of an arrow stands above it, that of a dot beside it.
+        // The text of an arrow is above it, the text of a dot next to it.
         let above = if event.lanes.len() == 1 {
             (lines.len() as f64 - 1.0) * LINE / 2.0
         } else {
@@ -201,7 +201,7 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     Some(svg.finish(width, low, STYLE))
 }
 
-/// A lane: the name and the place of its component above, what it offers at the end below.
+/// Draws a lane: the name of its component above, its offers at the end below.
 fn draw_lane(
     svg: &mut Svg,
     x: f64,
@@ -224,19 +224,18 @@ fn draw_lane(
     }
 }
 
-/// Where a component stands if the path ends in a state without steps, in lines.
-fn tail(story: &Story, lane: usize, short: &Short) -> Vec<String> {
+/// Returns the lines about a component if the path ends in a state without steps.
+fn tail(story: &PrintedEvidence, lane: usize, short: &ShortNames) -> Vec<String> {
     let lines = story.ending.as_ref().map(|e| e.lane(lane)).unwrap_or_default();
     lines.iter().flat_map(|l| wrap(&short.text(l), SIZE, WIDEST - 2.0 * GAP)).collect()
 }
 
-/// Says below the chart what its marks and its short names mean; only of those that there are.
-/// Gives where it ends.
+/// Draws the legend for the marks and short names that occur. Returns its lower end.
 fn legend(
     svg: &mut Svg,
-    story: &Story,
+    story: &PrintedEvidence,
     all: &[Event],
-    short: &Short,
+    short: &ShortNames,
     (top, width): (f64, f64),
 ) -> f64 {
     let mut lines: Vec<(&str, String)> = Vec::new();
@@ -245,11 +244,11 @@ fn legend(
             lines.push((mark, text.to_string()));
         }
     };
-    add(all.iter().any(|e| e.lanes.len() == 1), "dot", "a component alone");
+    add(all.iter().any(|e| e.lanes.len() == 1), "dot", "an action of one component");
     add(
         all.iter().any(|e| e.directed),
         "arrow",
-        "two together; the arrow points to the one that learns something",
+        "an action of two components; the arrow points to the one that receives data",
     );
     add(all.iter().any(|e| e.lanes.len() > 1 && !e.directed), "line", "several together");
     add(
@@ -261,7 +260,7 @@ fn legend(
     add(
         story.back_to.is_none() && !all.is_empty(),
         "last",
-        if story.of_formula { "the step that decides" } else { "the last step" },
+        if story.of_formula { "the deciding step" } else { "the last step" },
     );
     let key = short.key().map(|k| wrap(&k, 10.0, width - 60.0)).unwrap_or_default();
     let mut y = top + 8.0;
@@ -295,9 +294,14 @@ fn legend(
     y + 12.0
 }
 
-/// What a step looks like: a row for each of its actions; a tau of which nothing is known is a dot
-/// where something changed.
-fn events<'a>(story: &Story, step: &'a StoryStep, number: usize, short: &Short) -> Vec<Event<'a>> {
+/// Returns the events of a step: a row for each action. A tau without known actions is a dot on the
+/// lane of a change.
+fn events<'a>(
+    story: &PrintedEvidence,
+    step: &'a PrintedStep,
+    number: usize,
+    short: &ShortNames,
+) -> Vec<Event<'a>> {
     let mut out: Vec<Event> =
         step.parts.iter().map(|part| event(step, part, number, short)).collect();
     out.sort_by_key(|e| e.hidden);
@@ -331,9 +335,9 @@ fn events<'a>(story: &Story, step: &'a StoryStep, number: usize, short: &Short) 
     out
 }
 
-/// What lists, sets and bags hold after a step that changed them, with the lanes of their
+/// Returns the new values of lists, sets and bags that a step changed, with the lanes of their
 /// components.
-fn values(story: &Story, step: &StoryStep, short: &Short) -> Vec<(usize, String)> {
+fn values(story: &PrintedEvidence, step: &PrintedStep, short: &ShortNames) -> Vec<(usize, String)> {
     let told = |(slot, value): &(u32, String)| {
         let parameter = &story.parameters[*slot as usize];
         let text = format!("{} = {}", parameter.name, short.text(value));
@@ -346,7 +350,12 @@ fn values(story: &Story, step: &StoryStep, short: &Short) -> Vec<(usize, String)
     step.changed.iter().filter_map(told).collect()
 }
 
-fn event<'a>(step: &'a StoryStep, part: &StepPart, number: usize, short: &Short) -> Event<'a> {
+fn event<'a>(
+    step: &'a PrintedStep,
+    part: &StepPart,
+    number: usize,
+    short: &ShortNames,
+) -> Event<'a> {
     let mut from: Vec<_> = part.from.iter().collect();
     from.sort_by_key(|f| f.open);
     let mut lanes: Vec<usize> = from.iter().map(|f| f.component as usize).collect();
@@ -367,7 +376,7 @@ fn event<'a>(step: &'a StoryStep, part: &StepPart, number: usize, short: &Short)
     }
 }
 
-/// A component's name and, below it, what its arguments are.
+/// Splits a component's name from its arguments.
 fn split_name(name: &str) -> (String, String) {
     match name.split_once('(') {
         Some((name, of)) => (name.to_string(), of.trim_end_matches(')').to_string()),
@@ -379,13 +388,13 @@ fn widest(lines: &[String]) -> f64 {
     lines.iter().map(|l| width_of(l, SIZE)).fold(0.0, f64::max)
 }
 
-/// The span of an event in places.
+/// Returns the range of lanes of an event.
 fn span(event: &Event, place: &impl Fn(usize) -> usize) -> (usize, usize) {
     let places = event.lanes.iter().map(|l| place(*l));
     (places.clone().min().unwrap_or(0), places.max().unwrap_or(0))
 }
 
-/// Room for the text of an event.
+/// Returns the space for the text of an event.
 fn room(event: &Event, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
     let (low, high) = span(event, place);
     if low < high {
@@ -394,8 +403,8 @@ fn room(event: &Event, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
     x.get(low + 1).map_or(WIDEST - 2.0 * GAP, |next| next - x[low] - GAP - 12.0)
 }
 
-/// Distances between lanes: as wide as heads and texts of neighbours want, within bounds. The first
-/// is the width of the first head.
+/// Computes the distances between lanes from the widths of heads and texts, within bounds. The
+/// first entry is the width of the first head.
 fn gaps(
     all: &[Event],
     heads: &[(String, String)],
@@ -411,8 +420,8 @@ fn gaps(
     for event in all {
         let (low, high) = span(event, place);
         let wanted = width_of(&event.text, SIZE) + 26.0;
-        // A dot's text has the room up to the next lane; an arrow over several lanes shares the
-        // need.
+        // The text of a dot may extend to the next lane; an arrow over several lanes distributes
+        // its width.
         let (first, count) = if low == high { (low + 1, 1) } else { (low + 1, high - low) };
         for gap in gaps.iter_mut().skip(first).take(count) {
             *gap = gap.max((wanted / count as f64).clamp(NARROWEST, WIDEST));
@@ -467,7 +476,7 @@ fn draw(
     }
 }
 
-/// A text over whatever lies behind it.
+/// Draws a text with a background.
 fn write(
     svg: &mut Svg,
     (class, halo): (&str, &str),
@@ -481,7 +490,7 @@ fn write(
     svg.text(class, (x, y), anchor, text);
 }
 
-fn tooltip(story: &Story, event: &Event) -> String {
+fn tooltip(story: &PrintedEvidence, event: &Event) -> String {
     let mut text = format!("step {}: {}", event.number, event.step.action);
     for (slot, value) in &event.step.changed {
         let parameter = &story.parameters[*slot as usize];

@@ -1,12 +1,11 @@
-//! An execution as a picture: [`Execution`] -> SVG or Graphviz. A column a thread, a box an event,
-//! arrows for po, rf, co, fr.
+//! Drawing of an execution: [`Execution`] to SVG or Graphviz. A column for each thread, a box for
+//! each event, arrows for po, rf, co, fr.
 //!
-//! After the pictures of the herd tools. Program order goes straight down. All other arrows leave
-//! and enter at the sides of boxes: between neighbouring columns they are straight; further, and
-//! within a column, they keep to lanes between the columns and channels between the rows,
-//! so that no arrow goes through a box. A load of an initial value has a short arrow from `init`.
-//! The layout ([`Layout`]) is computed first, and says of each arrow where it runs; it depends on
-//! nothing but the execution.
+//! After the pictures of the herd tools. Program order runs straight down. All other arrows leave
+//! and enter at the sides of boxes. Between neighbouring columns they are straight. Otherwise they
+//! use lanes between the columns and channels between the rows, so that no arrow crosses a box. A
+//! load of an initial value has a short arrow from `init`. The layout ([`Layout`]) is computed
+//! first, with the line of each arrow; it depends only on the execution.
 
 use super::svg::{Anchor, Svg, number, width_of};
 use mu_program::Fence;
@@ -26,11 +25,11 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 
 const LEFT: f64 = 20.0;
 const TOP: f64 = 66.0;
-/// Room between ports on a side of a box.
+/// Distance between ports on a side of a box.
 const PORT: f64 = 13.0;
-/// Room between lanes, and between channels.
+/// Distance between lanes, and between channels.
 const LANE: f64 = 14.0;
-/// Least room between columns, between rows.
+/// Minimum distance between columns, and between rows.
 const GAP: (f64, f64) = (96.0, 40.0);
 
 type Point = (f64, f64);
@@ -47,39 +46,39 @@ pub struct Place {
 /// An arrow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrow {
-    /// Of which event it starts; none for an initial value.
+    /// Source event; `None` for an initial value.
     pub from: Option<usize>,
-    /// What it says.
+    /// The relation.
     pub edge: Edge,
-    /// At which event it ends.
+    /// Target event.
     pub to: usize,
-    /// Where it runs.
+    /// The line of the arrow.
     pub line: Vec<Point>,
-    /// Middle of its label.
+    /// Centre of its label.
     pub label: Point,
 }
 
-/// Where everything is. Events are in the order of threads, then of their program.
+/// Positions of all elements. Events are ordered by thread, then by program order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// For each place in this order, the event of the execution.
+    /// For each position, the event of the execution.
     pub order: Vec<usize>,
     /// The boxes.
     pub boxes: Vec<Place>,
-    /// The arrows; their ends are places in the order.
+    /// The arrows; their ends are positions.
     pub arrows: Vec<Arrow>,
-    /// Middle of each thread's column.
+    /// Centre of each thread's column.
     pub columns: Vec<f64>,
-    /// Size of the whole.
+    /// Size of the picture.
     pub size: Point,
 }
 
-/// The name of an event: a, b, …, z, e27, …
+/// Returns the name of an event: a, b, …, z, e27, …
 fn letter(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
 
-/// What an event does.
+/// Describes an event.
 fn text(test: &Litmus, e: &Event) -> String {
     let cell = test.program.cells.get(e.cell);
     let name = cell.map_or("", |c| c.name.as_str());
@@ -113,7 +112,7 @@ fn word(edge: Edge) -> &'static str {
     }
 }
 
-/// The execution as an object: threads, events, and what relates them directly. Its form is `graph`
+/// Returns the execution as an object: threads, events, and direct relations. Its format is `graph`
 /// of docs/schema/litmus.json.
 pub fn json(test: &Litmus, execution: &Execution, title: &str) -> Value {
     let mut order: Vec<usize> = (0..execution.events.len()).collect();
@@ -134,18 +133,18 @@ pub fn json(test: &Litmus, execution: &Execution, title: &str) -> Value {
     json!({ "title": title, "threads": threads, "events": events, "edges": edges.iter().map(edge).collect::<Vec<_>>() })
 }
 
-/// A side arrow before it has its line.
+/// An arrow at the sides of boxes, before its line is computed.
 struct Side {
     from: usize,
     edge: Edge,
     to: usize,
-    /// Whether it leaves, and arrives, on the right.
+    /// True if it leaves, and if it arrives, on the right.
     right: (bool, bool),
-    /// The lanes and the channel, if it does not go straight.
+    /// The lanes and the channel, unless it is straight.
     lanes: Option<(usize, Option<(usize, usize)>, usize)>,
 }
 
-/// Lays an execution out.
+/// Computes the layout of an execution.
 pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
     let grid = Grid::new(test, execution);
     let mut place_of = vec![0; grid.order.len()];
@@ -165,9 +164,9 @@ pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
 struct Grid<'a> {
     test: &'a Litmus,
     events: &'a [Event],
-    /// The event at each place.
+    /// The event at each position.
     order: Vec<usize>,
-    /// The row of each place.
+    /// The row of each position.
     row: Vec<usize>,
     rows: usize,
 }
@@ -202,16 +201,16 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// How arrows run.
+/// Routing of arrows.
 struct Routes {
     sides: Vec<Side>,
-    /// How many lanes there are, by gap between columns (gap `c` is left of column `c`): on its
-    /// left and on its right side.
+    /// Number of lanes on the left and on the right side of each gap between columns (gap `c` is
+    /// left of column `c`).
     lanes: Vec<[usize; 2]>,
-    /// How many channels there are, by gap between rows.
+    /// Number of channels in each gap between rows.
     channels: Vec<usize>,
-    /// The ends of arrows at the left and the right side of each box, in the order of where the
-    /// other end is: its row, the arrow, whether it leaves.
+    /// Arrow ends at the left and the right side of each box, ordered by the row of the other end:
+    /// row, arrow, true if it leaves.
     ports: Vec<[Vec<(usize, usize, bool)>; 2]>,
 }
 
@@ -250,18 +249,18 @@ impl Routes {
         ports.iter_mut().flatten().for_each(|p| p.sort_unstable());
         Self { sides, lanes, channels, ports }
     }
-    /// Most ends at a side of a box.
+    /// Returns the larger number of ends at a side of a box.
     fn most(&self, place: usize) -> usize {
         self.ports[place].iter().map(Vec::len).max().unwrap_or(0)
     }
 }
 
-/// Where columns, rows and boxes are.
+/// Positions of columns, rows and boxes.
 struct Frame {
     left: Vec<f64>,
     widths: Vec<f64>,
     top: Vec<f64>,
-    /// Room for the arrows from initial values above each row.
+    /// Space for the arrows from initial values above each row.
     stub: Vec<f64>,
     boxes: Vec<Place>,
     size: Point,
@@ -273,7 +272,7 @@ impl Frame {
         let mut widths: Vec<f64> =
             grid.test.program.threads.iter().map(|t| width_of(&t.name, 12.0) + 16.0).collect();
         let mut heights = vec![38f64; grid.rows];
-        // Channels run above the arrows from initial values.
+        // Channels are above the arrows from initial values.
         let mut stub = vec![0.0; grid.rows];
         for place in places() {
             let e = grid.event(place);
@@ -327,7 +326,7 @@ impl Frame {
                 b.at.1 + b.size.1 * (at + 1) as f64 / (list.len() + 1) as f64,
             )
         };
-        // Lanes count from the column that they serve.
+        // Lanes are counted from their column.
         let lane = |place: usize, right: bool, n: usize| {
             let away = LANE * (n + 1) as f64;
             if right {
@@ -387,7 +386,7 @@ impl Frame {
     }
 }
 
-/// The point at a share of a line's length.
+/// Returns the point at a fraction of a line's length.
 fn along(line: &[Point], share: f64) -> Point {
     let length = |w: &[Point]| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1);
     let mut rest = share * line.windows(2).map(length).sum::<f64>();
@@ -405,7 +404,7 @@ fn along(line: &[Point], share: f64) -> Point {
 /// Half the size of a label.
 const LABEL: Point = (9.0, 8.0);
 
-/// Puts labels on the arrows such that they do not cover each other where that can be had.
+/// Places labels on the arrows without overlap, if possible.
 fn label(arrows: &mut [Arrow]) {
     let mut taken: Vec<Point> = Vec::new();
     for arrow in arrows.iter_mut() {
@@ -419,7 +418,7 @@ fn label(arrows: &mut [Arrow]) {
             (_, None) => &[0.35],
             _ => &[0.3, 0.4, 0.25, 0.6, 0.7, 0.5, 0.75, 0.2],
         };
-        // Short straight arrows have theirs beside them.
+        // Short straight arrows have their labels next to them.
         let beside = if arrow.edge == Edge::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
         let points: Vec<Point> =
             shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + beside, p.1)).collect();
@@ -428,7 +427,7 @@ fn label(arrows: &mut [Arrow]) {
     }
 }
 
-/// The path of a line, its corners rounded.
+/// Returns the path of a line with rounded corners.
 fn path(line: &[Point]) -> String {
     let mut out = format!("M {} {}", number(line[0].0), number(line[0].1));
     for (i, &p) in line.iter().enumerate().skip(1) {
@@ -457,7 +456,7 @@ fn path(line: &[Point]) -> String {
     out
 }
 
-/// The head of an arrow.
+/// Returns the head of an arrow.
 fn head(line: &[Point]) -> String {
     let (a, b) = (line[line.len() - 2], line[line.len() - 1]);
     let length = (b.0 - a.0).hypot(b.1 - a.1).max(0.001);
@@ -475,7 +474,7 @@ fn head(line: &[Point]) -> String {
     )
 }
 
-/// The picture as SVG. `what` says which execution it is.
+/// Draws the execution as SVG. `what`: its description.
 pub fn svg(test: &Litmus, execution: &Execution, what: &str) -> String {
     let layout = layout(test, execution);
     let mut svg = Svg::default();
@@ -522,7 +521,7 @@ pub fn svg(test: &Litmus, execution: &Execution, what: &str) -> String {
     svg.finish(width, layout.size.1, STYLE)
 }
 
-/// The picture for Graphviz.
+/// Writes the execution for Graphviz.
 pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
     let layout = layout(test, execution);
     let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
@@ -596,8 +595,8 @@ mod tests {
         (test, execution)
     }
 
-    /// What must hold of every picture: boxes apart, arrows from box to box and through none,
-    /// labels apart, all within the picture.
+    /// Invariants of every picture: boxes do not overlap; arrows run from box to box and cross
+    /// none; labels do not overlap; everything is inside the picture.
     fn check(test: &Litmus, execution: &Execution, place: &str) -> Layout {
         let l = layout(test, execution);
         assert_eq!(l, layout(test, execution), "{place}");
@@ -642,7 +641,7 @@ mod tests {
                 );
             }
         }
-        // No two arrows lie on each other: no two have a port or a lane in common.
+        // Arrows do not overlap: no two share a port or a lane.
         for (i, a) in l.arrows.iter().enumerate() {
             for b in &l.arrows[..i] {
                 assert!(

@@ -1,46 +1,45 @@
-//! Results as a JUnit report, the form of XML that systems for continuous integration read: cases
-//! -> text.
+//! JUnit report, the XML format that systems for continuous integration read.
 //!
-//! There is no standard; this keeps to what Jenkins, GitLab and GitHub's actions agree in: one
-//! `testsuite`, a `testcase` for each result with `failure`, `error` or `skipped` inside. A formula
-//! that does not hold is a failure, input that is refused an error; an answer that a limit kept
-//! from being found is an *error* too, since a skipped case reads as a passed one. Cost: linear.
+//! There is no standard; this uses the common subset of Jenkins, GitLab and GitHub Actions: one
+//! `testsuite`, and a `testcase` for each result with `failure`, `error` or `skipped` inside. A
+//! formula that does not hold is a failure; rejected input is an error. An answer that a limit
+//! prevented is an *error* too, because a skipped case looks like a passed one. Cost: linear.
 
 use super::svg::escape;
 use std::fmt::Write;
 
-/// What became of a case.
+/// Outcome of a test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As wanted.
+    /// The answer is as expected.
     Passed,
-    /// Not as wanted.
+    /// The answer is not as expected.
     Failed {
-        /// In one line.
+        /// One line.
         message: String,
-        /// All there is to say.
+        /// Full text.
         text: String,
     },
-    /// The input was refused: the message.
+    /// The input was rejected, with this message.
     Error(String),
-    /// No answer: why.
+    /// There is no answer, for this reason.
     Unknown(String),
 }
 
-/// A case.
+/// A test case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// What it belongs to: a model, a formula.
+    /// Its group: a model, a formula.
     pub class: String,
-    /// What is told from others in it.
+    /// Its name in the group.
     pub name: String,
     /// Wall time.
     pub seconds: f64,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// The report of some cases under a name.
+/// Returns the report of test cases under a name.
 pub fn suite(name: &str, cases: &[Case]) -> String {
     let count = |of: fn(&Outcome) -> bool| cases.iter().filter(|c| of(&c.outcome)).count();
     let failures = count(|o| matches!(o, Outcome::Failed { .. }));

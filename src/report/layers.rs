@@ -1,44 +1,42 @@
-//! A layered picture of a small transition system: [`Lts`] -> SVG. States stand in rows by their
+//! Layered drawing of a small transition system: [`Lts`] to SVG. States are in rows by their
 //! distance from the initial state.
 //!
 //! After Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system
 //! structures", 1981: layers, then sweeps that order each layer by the median of the neighbours in
-//! the one before. Layers are breadth-first levels, since distance from the start is what one wants
-//! to see in a transition system. Transitions between the same two states are one arrow with all
-//! labels, of which the first few show.
+//! the layer before. Layers are breadth-first levels. Transitions between the same two states are
+//! one arrow with all labels, of which the first few are visible.
 //!
-//! Labels have room of their own, as in Gansner, Koutsofios, North, Vo, "A technique for drawing
-//! directed graphs", 1993: those of arrows stand in the strips between the rows of states, in one
-//! lane or more below each other, as near to the middle of their arrows as those beside them allow;
-//! an arrow runs to its label and on from there. A loop's labels stand beside its state, in its
-//! row. So no label covers another one, nor a state. Cost: O(sweeps * (states + transitions) *
-//! log). Invariant: the picture depends on the transition system only.
+//! Labels have their own space, as in Gansner, Koutsofios, North, Vo, "A technique for drawing
+//! directed graphs", 1993. The labels of arrows are in strips between the rows of states, in one or
+//! more lanes, as close to the centre of their arrows as their neighbours allow; an arrow runs
+//! through its label. The labels of a loop are next to its state, in its row. So no label covers
+//! another label or a state. Cost: O(sweeps * (states + transitions) * log). Invariant: the picture
+//! depends only on the transition system.
 
 use super::svg::{Anchor, Svg, width_of};
 use mu_base::ids::{LabelId, StateId};
 use mu_lts::Lts;
 use std::collections::BTreeMap;
 
-/// Most states that are drawn.
+/// Maximum number of states that are drawn.
 pub const MOST_STATES: usize = 600;
-/// Labels of an arrow that show; the others are counted.
-const SHOWN: usize = 3;
-/// Longest label, in characters.
-const LONGEST: usize = 40;
+/// Number of visible labels of an arrow; the others are counted.
+const MAX_LABELS: usize = 3;
+/// Maximum length of a label, in characters.
+const MAX_LABEL_LENGTH: usize = 40;
 const RADIUS: f64 = 11.0;
 const SWEEPS: usize = 12;
-/// Between two boxes beside each other, and between lanes.
+/// Distance between adjacent boxes, and between lanes.
 const GAP: f64 = 10.0;
 const LANE_GAP: f64 = 8.0;
-/// Around the lanes of a strip: room for arrows to turn.
+/// Space around the lanes of a strip, for bends of arrows.
 const TURN: f64 = 26.0;
-/// From a state's middle to the labels of its loop.
+/// Distance from a state's centre to the labels of its loop.
 const LOOP: f64 = 36.0;
 const LINE: f64 = 12.0;
-/// Labels of a strip are dealt to at most so many lanes unless the picture were wider than its
-/// states.
+/// Maximum number of lanes in a strip, unless the picture would be wider than its states.
 const LANES: usize = 3;
-/// Left and above the first state.
+/// Space to the left of and above the first state.
 const MARGIN: f64 = 24.0;
 const TOP: f64 = 66.0;
 
@@ -53,8 +51,7 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 /// An arrow: labels by their texts.
 type Arrows = BTreeMap<(usize, usize), Vec<LabelId>>;
 
-/// Draws the reachable part. Nothing if it has more than [`MOST_STATES`] states; the second figure
-/// is how many there are.
+/// Draws the reachable part. Error: its number of states, if that exceeds [`MOST_STATES`].
 pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
     let level = levels(lts);
     let reachable = level.iter().flatten().count();
@@ -66,11 +63,11 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
     svg.text("title", (16.0, 24.0), Anchor::Start, title);
     let deadlocks = plan.states.keys().filter(|s| lts.offsets[**s] == lts.offsets[**s + 1]).count();
     let about = format!(
-        "{reachable} states, {} transitions, {deadlocks} deadlocks; rows are distances from the start",
+        "{reachable} states, {} transitions, {deadlocks} deadlocks; rows are distances from the initial state",
         lts.transition_count()
     );
     svg.text("sub", (16.0, 42.0), Anchor::Start, &about);
-    // Labels last, so that no arrow crosses one.
+    // Draw labels last, so that no arrow crosses one.
     for arrow in &plan.arrows {
         svg.group(&arrow.all.join("\n"));
         arrow.path(&mut svg, plan.states[&arrow.from], plan.states[&arrow.to]);
@@ -99,7 +96,7 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
         "sub",
         (16.0, plan.height + 24.0),
         Anchor::Start,
-        "double: the start; red: a deadlock; brown arrows lead back towards the start",
+        "double circle: initial state; red: deadlock; brown arrows: back towards the initial state",
     );
     Ok(svg.finish(
         plan.width.max(540.0).max(width_of(title, 15.0) + 40.0),
@@ -121,15 +118,15 @@ struct Frame {
 struct Arrow {
     from: usize,
     to: usize,
-    /// Whether it leads back towards the start.
+    /// True if it leads back towards the initial state.
     back: bool,
-    /// All labels, and those that show.
+    /// All labels, and the visible ones.
     all: Vec<String>,
     lines: Vec<String>,
     frame: Frame,
 }
 
-/// Where everything stands.
+/// Positions of all elements.
 struct Plan {
     states: BTreeMap<usize, (f64, f64)>,
     arrows: Vec<Arrow>,
@@ -137,7 +134,7 @@ struct Plan {
     height: f64,
 }
 
-/// Finds a place for every state and label.
+/// Computes the position of every state and label.
 fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
     let mut joined = Arrows::new();
     for source in (0..lts.state_count()).filter(|s| level[*s].is_some()) {
@@ -160,7 +157,7 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
         })
         .collect();
     let x = abscissas(&layers, &arrows);
-    // The strip of an arrow is above its lower end; below both if they are in one row.
+    // The strip of an arrow is above its lower end; below both ends if they are in one row.
     let strip = |a: &Arrow| if a.back { depth_of(a.from) - 1 } else { depth_of(a.from) };
     let mut y = TOP + RADIUS;
     let mut states = BTreeMap::new();
@@ -185,7 +182,7 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
         }
         y += RADIUS;
     }
-    // Labels may have come to stand left of all states.
+    // Shift everything right if labels are left of all states.
     let left = arrows
         .iter()
         .map(|a| a.frame.x)
@@ -202,11 +199,10 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
     Plan { states, arrows, width: right + MARGIN, height: y }
 }
 
-/// Deals the labels of a strip to lanes and places them; where the strip ends.
+/// Distributes the labels of a strip to lanes and places them. Returns the lower end of the strip.
 fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, top: f64) -> f64 {
     let wanted = |a: &Arrow| {
-        // Those of two arrows between the same states stand side by side: right of where they lead,
-        // as on a road.
+        // The labels of two opposite arrows are side by side: each on the right in its direction.
         let aside = if a.back { 6.0 } else { -6.0 };
         (x[&a.from] + x[&a.to]) / 2.0 + aside
     };
@@ -214,8 +210,8 @@ fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, t
     let span = x.values().fold(0.0f64, |w, x| w.max(*x)) + 2.0 * MARGIN;
     let total: f64 = here.iter().map(|i| arrows[*i].frame.width + GAP).sum();
     let most = LANES.max((total / span.max(600.0)).ceil() as usize + 1);
-    // The end of each lane; a label goes where it is displaced least, into a new lane if that is
-    // far.
+    // The end of each lane. A label goes where its displacement is smallest, or into a new lane if
+    // that is large.
     let mut rows: Vec<(f64, Vec<usize>)> = Vec::new();
     for i in here {
         let start = wanted(&arrows[i]) - arrows[i].frame.width / 2.0;
@@ -241,7 +237,7 @@ fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, t
             })
             .collect();
         let height = row.iter().map(|i| arrows[*i].frame.height).fold(0.0, f64::max);
-        for (i, at) in row.iter().zip(apart(&wants)) {
+        for (i, at) in row.iter().zip(place_intervals(&wants)) {
             let frame = &mut arrows[*i].frame;
             (frame.x, frame.y) = (at, y + (height - frame.height) / 2.0);
         }
@@ -250,11 +246,10 @@ fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, t
     y - LANE_GAP
 }
 
-/// Places for intervals in their order, each as near to its wanted start as the others allow (least
-/// sum of squares): neighbours that want to overlap form a block, which stands at the mean of what
-/// its members want.
-fn apart(wants: &[(f64, f64)]) -> Vec<f64> {
-    // Of each block: its start, its length, its members.
+/// Places intervals in order, each as close to its desired start as possible (least sum of
+/// squares). Neighbours that would overlap form a block at the mean of their desired positions.
+fn place_intervals(wants: &[(f64, f64)]) -> Vec<f64> {
+    // For each block: its start, its length, its members.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     for &(start, length) in wants {
         let mut block = (start, length, 1);
@@ -263,8 +258,7 @@ fn apart(wants: &[(f64, f64)]) -> Vec<f64> {
         {
             blocks.pop();
             let n = (count + block.2) as f64;
-            // What the members of the later block want of the whole's start is earlier by the
-            // length before them.
+            // The desired block start of a later member is earlier by the length before it.
             let mean = (before * count as f64 + (block.0 - long) * block.2 as f64) / n;
             block = (mean, long + block.1, count + block.2);
         }
@@ -281,7 +275,7 @@ fn apart(wants: &[(f64, f64)]) -> Vec<f64> {
     out
 }
 
-/// Distance of each state from the initial one.
+/// Returns the distance of each state from the initial state.
 fn levels(lts: &Lts) -> Vec<Option<usize>> {
     let mut level = vec![None; lts.state_count()];
     level[lts.initial.index()] = Some(0);
@@ -300,7 +294,7 @@ fn levels(lts: &Lts) -> Vec<Option<usize>> {
     level
 }
 
-/// States by level, ordered so that few arrows cross.
+/// Orders the states of each level so that few arrows cross.
 fn order(level: &[Option<usize>], arrows: &Arrows) -> Vec<Vec<usize>> {
     let depth = level.iter().flatten().max().map_or(0, |l| l + 1);
     let mut layers: Vec<Vec<usize>> = vec![Vec::new(); depth];
@@ -348,7 +342,7 @@ fn order(level: &[Option<usize>], arrows: &Arrows) -> Vec<Vec<usize>> {
     best.1
 }
 
-/// How many pairs of arrows between neighbouring layers cross.
+/// Counts the crossings of arrows between neighbouring layers.
 fn crossings(layers: &[Vec<usize>], level: &[Option<usize>], arrows: &Arrows) -> usize {
     let place: BTreeMap<usize, usize> =
         layers.iter().flat_map(|l| l.iter().enumerate().map(|(i, s)| (*s, i))).collect();
@@ -372,10 +366,10 @@ fn crossings(layers: &[Vec<usize>], level: &[Option<usize>], arrows: &Arrows) ->
     between.values().map(crossed).sum()
 }
 
-/// The abscissa of each state: layers are centred, with room for the labels of arrows, and of loops
-/// at the right.
+/// Computes the horizontal position of each state: layers are centred, with space for the labels of
+/// arrows, and of loops on the right.
 fn abscissas(layers: &[Vec<usize>], arrows: &[Arrow]) -> BTreeMap<usize, f64> {
-    // What is left and right of a state's middle.
+    // Space to the left and right of a state's centre.
     let mut room: BTreeMap<usize, (f64, f64)> =
         layers.iter().flatten().map(|s| (*s, (26.0, 26.0))).collect();
     for arrow in arrows {
@@ -407,7 +401,7 @@ fn abscissas(layers: &[Vec<usize>], arrows: &[Arrow]) -> BTreeMap<usize, f64> {
     rows.iter().flat_map(centred).collect()
 }
 
-/// The labels of an arrow.
+/// Returns the labels of an arrow.
 fn texts(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
     let mut texts: Vec<String> =
         labels.iter().map(|l| lts.table.texts[l.index()].clone()).collect();
@@ -415,27 +409,27 @@ fn texts(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
     texts
 }
 
-/// The labels of an arrow as lines.
+/// Returns the visible labels of an arrow as lines.
 fn shown(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
     let mut texts: Vec<String> = labels
         .iter()
         .map(|l| {
             let text = &lts.table.texts[l.index()];
-            let cut: String = text.chars().take(LONGEST).collect();
+            let cut: String = text.chars().take(MAX_LABEL_LENGTH).collect();
             if cut.len() < text.len() { format!("{cut}…") } else { cut }
         })
         .collect();
     texts.sort();
-    if texts.len() > SHOWN + 1 {
-        let more = texts.len() - SHOWN;
-        texts.truncate(SHOWN);
+    if texts.len() > MAX_LABELS + 1 {
+        let more = texts.len() - MAX_LABELS;
+        texts.truncate(MAX_LABELS);
         texts.push(format!("and {more} more"));
     }
     texts
 }
 
 impl Arrow {
-    /// The arrow itself, to its labels and on from there.
+    /// Draws the arrow through its labels.
     fn path(&self, svg: &mut Svg, from: (f64, f64), to: (f64, f64)) {
         let (line, tip) = if self.back { ("back", "back-tip") } else { ("edge", "tip") };
         if self.from == self.to {
@@ -447,7 +441,7 @@ impl Arrow {
         let middle = self.frame.x + self.frame.width / 2.0;
         let (top, bottom) =
             ((middle, self.frame.y - 1.0), (middle, self.frame.y + self.frame.height + 1.0));
-        // The sides of the labels that are nearer to the ends.
+        // The sides of the labels that are closer to the ends.
         let near = |end: (f64, f64)| if end.1 < self.frame.y { top } else { bottom };
         let (first, second) = (near(from), near(to));
         let rim = |state: (f64, f64), at: (f64, f64), by: f64| {
@@ -455,7 +449,7 @@ impl Arrow {
             (state.0 + (at.0 - state.0) / d * by, state.1 + (at.1 - state.1) / d * by)
         };
         let (start, end) = (rim(from, first, RADIUS + 1.0), rim(to, second, RADIUS + 3.0));
-        // Upright at the labels, towards the middle at the states.
+        // Vertical at the labels, towards the centre at the states.
         let bend =
             |state: (f64, f64), label: (f64, f64)| (label.0, label.1 + (state.1 - label.1) * 0.5);
         let piece = |p: (f64, f64), c: (f64, f64), q: (f64, f64)| {
@@ -502,7 +496,7 @@ mod tests {
             "t & u",
         )
         .unwrap();
-        // One arrow there with three labels and "and 2 more", one back; state 2 is not reached.
+        // One arrow forward with three labels and "and 2 more", one back; state 2 is unreachable.
         assert_eq!(
             (svg.matches("class=\"edge\"").count(), svg.matches("class=\"back\"").count()),
             (1, 1),
@@ -522,7 +516,7 @@ mod tests {
 
     #[test]
     fn states_stand_in_rows_and_few_arrows_cross() {
-        // Two chains whose states are numbered crosswise.
+        // Two chains with crosswise numbering.
         let edges = [(0, 1, 1), (0, 1, 2), (1, 1, 4), (2, 1, 3), (3, 1, 6), (4, 1, 5)];
         let system = lts(7, &edges, &["a"]);
         let level = levels(&system);
@@ -545,8 +539,8 @@ mod tests {
         assert!(draw(&lts(MOST_STATES, &chain[1..], &["a"]), "t").is_ok());
     }
 
-    /// Random systems: deep and flat, dense and sparse, with loops, arrows both ways, and long
-    /// labels.
+    /// Random systems: deep and flat, dense and sparse, with loops, arrows in both directions, and
+    /// long labels.
     fn random(seed: u64) -> Lts {
         let mut r = mu_base::random::Random::new(seed);
         let states = 1 + r.below(if seed.is_multiple_of(4) { 200 } else { 30 });
@@ -556,7 +550,7 @@ mod tests {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut edges = Vec::new();
         for s in 0..states {
-            // A way there, so that many states are reached; then anything.
+            // A random path first, so that many states are reachable; then random transitions.
             if s > 0 {
                 edges.push((r.below(s) as u32, 1 + r.below(12) as u32, s as u32));
             }
@@ -616,10 +610,13 @@ mod tests {
 
     #[test]
     fn labels_that_crowd_stand_side_by_side_around_where_they_want_to_be() {
-        assert_eq!(apart(&[(0.0, 10.0), (100.0, 10.0)]), [0.0, 100.0]);
-        // Three want the same place: the block's middle is there.
-        assert_eq!(apart(&[(50.0, 10.0), (50.0, 10.0), (50.0, 10.0)]), [40.0, 50.0, 60.0]);
-        // A block that grows to the left takes what stands there along.
-        assert_eq!(apart(&[(0.0, 10.0), (12.0, 10.0), (12.0, 10.0)]), [-2.0, 8.0, 18.0]);
+        assert_eq!(place_intervals(&[(0.0, 10.0), (100.0, 10.0)]), [0.0, 100.0]);
+        // Three intervals with the same desired position: the block is centred there.
+        assert_eq!(
+            place_intervals(&[(50.0, 10.0), (50.0, 10.0), (50.0, 10.0)]),
+            [40.0, 50.0, 60.0]
+        );
+        // A block that grows to the left absorbs its neighbours.
+        assert_eq!(place_intervals(&[(0.0, 10.0), (12.0, 10.0), (12.0, 10.0)]), [-2.0, 8.0, 18.0]);
     }
 }

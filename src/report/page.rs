@@ -1,14 +1,15 @@
-//! Results as a page: the JSON of commands -> one HTML file that a browser opens without a network.
+//! HTML page of results: the JSON of commands becomes one HTML file that a browser opens without a
+//! network.
 //!
-//! The page computes no verdict: its script only shows the JSON, which stands in it as a block of
-//! data. Script and style are built from the sources in `studio/` (`npm run build` there) and are
-//! committed beside this file, so that a build of this crate needs no node. In: values that fit
+//! The page computes no verdict: its script only displays the JSON in an embedded data block.
+//! Script and style are built from the sources in `studio/` (`npm run build` there) and are
+//! committed next to this file, so that a build of this crate needs no node. In: values that match
 //! their schemas in `docs/schema`. Cost: linear.
 //!
-//! Invariant: nothing from a model becomes markup. In the block of data `<`, `>` and `&` are
-//! written as `\u003c` and the like, so that no text ends the block; the script sets texts, never
-//! markup; and the page's content security policy allows the one script and the one style by
-//! their hashes, and no connection.
+//! Invariant: nothing from a model becomes markup. In the data block, `<`, `>` and `&` are written
+//! as `\u003c` and so on, so that no text ends the block. The script sets texts, never markup. The
+//! page's content security policy allows the script and the style by their hashes, and no
+//! connection.
 
 use super::schema::Schema;
 use super::svg::escape;
@@ -19,32 +20,33 @@ use std::io::{self, Write};
 pub const SCRIPT: &str = include_str!("page/report.js");
 /// The style.
 pub const STYLE: &str = include_str!("page/report.css");
-/// The SHA-256 of script and style, a line each, as a content security policy has them.
+/// The SHA-256 hashes of script and style, one per line, in the format of a content security
+/// policy.
 pub const HASHES: &str = include_str!("page/hashes.txt");
 
 /// The version of the schemas that the page shows.
 const SCHEMA_VERSION: u64 = 2;
-/// Beyond this a browser's numbers are not exact.
+/// Largest number that a browser represents exactly.
 const EXACT: u64 = 1 << 53;
 
 /// A result on a page.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
-    /// Which schema it fits: `check`, `explore`, `sweep`, `litmus`, `conform` or `evidence`.
+pub struct PageResult {
+    /// Its schema: `check`, `explore`, `sweep`, `litmus`, `conform` or `evidence`.
     pub kind: &'static str,
-    /// The file that it was read from, if it was.
+    /// The file it was read from, if any.
     pub file: Option<String>,
     /// The result.
     pub value: Value,
 }
 
-impl Shown {
-    /// A result that was not read from a file.
+impl PageResult {
+    /// Creates a result that was not read from a file.
     pub fn of(kind: &'static str, value: Value) -> Self {
         Self { kind, file: None, value }
     }
 
-    /// A result that a file holds. Error: why the page cannot show it.
+    /// Reads the result in a file. Error: the reason why the page cannot display it.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
         let value: Value =
             serde_json::from_str(text).map_err(|e| format!("this is not JSON: {e}"))?;
@@ -57,7 +59,7 @@ impl Shown {
         let schema = serde_json::from_str(schema(kind))
             .map_err(|e| format!("the schema of `{kind}` cannot be read: {e}"))?;
         Schema::new(schema).validate(&value).map_err(|why| {
-            format!("this is no result of `{kind}`, see docs/schema/{kind}.json: {why}")
+            format!("not a result of `{kind}`, see docs/schema/{kind}.json: {why}")
         })?;
         Ok(Self { kind, file: Some(file.to_string()), value })
     }
@@ -74,15 +76,15 @@ fn schema(kind: &str) -> &'static str {
     }
 }
 
-/// Whose result a value is, by its keys.
+/// Determines the command of a result by its keys.
 fn kind(value: &Value) -> Result<&'static str, String> {
-    let expected = "expected what `check`, `explore`, `litmus` or `conform` prints with `--format json`, evidence as JSON, or a `sweep.json`";
+    let expected = "expected the output of `check`, `explore`, `litmus` or `conform` with `--format json`, evidence as JSON, or a `sweep.json`";
     let has = |keys: &[&str]| keys.iter().all(|k| value.get(k).is_some());
     if !value.is_object() {
-        return Err(format!("this is no result; {expected}"));
+        return Err(format!("not a result; {expected}"));
     }
     if let Some(message) = value.pointer("/error/message").and_then(Value::as_str) {
-        return Err(format!("there is no result in it, the command failed: {message}"));
+        return Err(format!("it contains no result, because the command failed: {message}"));
     }
     let kinds: [(&str, &[&str]); 7] = [
         ("check", &["results"]),
@@ -96,12 +98,17 @@ fn kind(value: &Value) -> Result<&'static str, String> {
     let early = ("explore", &["stop", "stage"][..]);
     match kinds.into_iter().chain([early]).find(|(_, keys)| has(keys)) {
         Some((kind, _)) => Ok(kind),
-        None => Err(format!("this is no result that a page shows; {expected}")),
+        None => Err(format!("not a result that a page can show; {expected}")),
     }
 }
 
-/// Writes a page. `title`: what stands above it; `command`: the one that made it.
-pub fn write(mut out: impl Write, title: &str, command: &str, shown: &[Shown]) -> io::Result<()> {
+/// Writes a page. `command`: the command that created it.
+pub fn write(
+    mut out: impl Write,
+    title: &str,
+    command: &str,
+    shown: &[PageResult],
+) -> io::Result<()> {
     let mut hashes = HASHES.lines();
     let (script, style) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
     let policy = format!(
@@ -139,7 +146,7 @@ pub fn write(mut out: impl Write, title: &str, command: &str, shown: &[Shown]) -
     out.flush()
 }
 
-/// Writes whole numbers that a browser would round as text.
+/// Converts whole numbers that a browser would round to text.
 fn exact(value: &mut Value) {
     match value {
         Value::Number(n) if n.as_u64().is_some_and(|n| n > EXACT) => *value = n.to_string().into(),
@@ -149,8 +156,7 @@ fn exact(value: &mut Value) {
     }
 }
 
-/// JSON in which no text can end a block of data: what would is written as an escape. These
-/// characters stand only in strings.
+/// JSON writer that escapes the characters that could end a data block; they occur only in strings.
 struct Escaping<W>(W);
 
 impl<W: Write> Write for Escaping<W> {
@@ -173,13 +179,13 @@ impl<W: Write> Write for Escaping<W> {
 mod tests {
     use super::*;
 
-    fn page(title: &str, shown: &[Shown]) -> String {
+    fn page(title: &str, shown: &[PageResult]) -> String {
         let mut out = Vec::new();
         write(&mut out, title, "mu-check", shown).unwrap();
         String::from_utf8(out).unwrap()
     }
 
-    /// The block of data of a page.
+    /// Returns the data block of a page.
     fn data(page: &str) -> Value {
         let from = page.find("id=\"data\">").unwrap() + 10;
         serde_json::from_str(&page[from..from + page[from..].find("</script>").unwrap()]).unwrap()
@@ -189,7 +195,7 @@ mod tests {
     fn no_text_becomes_markup() {
         let bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&amp;<!-- ]]>\u{2028}'\"";
         let value = json!({ "model": bad, bad: [bad], "states": u64::MAX, "few": 7 });
-        let shown = [Shown { kind: "explore", file: Some(bad.into()), value }];
+        let shown = [PageResult { kind: "explore", file: Some(bad.into()), value }];
         let text = page(bad, &shown);
         assert_eq!(
             text.matches("</script>").count(),
@@ -206,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_bundle_can_stand_in_a_page() {
-        // An end tag in the script would end it early; a style cannot hold one either.
+        // An end tag in the script or the style would end it early.
         let lower = SCRIPT.to_lowercase();
         assert!(!lower.contains("</script") && !lower.contains("<!--") && !STYLE.contains("</"));
         for part in [SCRIPT, STYLE] {
@@ -226,7 +232,7 @@ mod tests {
     fn what_is_no_result_is_refused() {
         let tool = json!({ "name": "mu-check", "version": "0" });
         let good = json!({ "results": [], "peak_memory_bytes": 0, "tool": tool, "schema_version": 2, "model": "m" });
-        let read = |value: &Value| Shown::read("f.json", &value.to_string()).map(|s| s.kind);
+        let read = |value: &Value| PageResult::read("f.json", &value.to_string()).map(|s| s.kind);
         assert_eq!(read(&good), Ok("check"));
         let with = |key: &str, value: Value| {
             let mut object = good.clone();
@@ -244,6 +250,6 @@ mod tests {
             let error = read(&value).unwrap_err();
             assert!(error.contains(why), "{value}: {error}");
         }
-        assert!(Shown::read("f.json", "{").unwrap_err().starts_with("this is not JSON"));
+        assert!(PageResult::read("f.json", "{").unwrap_err().starts_with("this is not JSON"));
     }
 }

@@ -1,21 +1,20 @@
-//! Curves over a parameter with a logarithmic ordinate: values -> SVG.
+//! Line chart over a parameter with a logarithmic vertical axis: values to SVG.
 //!
-//! What was measured is a full line with full dots; what is quoted for comparison is dashed and
-//! hollow, in the colour of what it belongs to; a cross is a value at which a limit stopped the
-//! run, so that the answer is unknown; a diamond is the cost of the verdict *false*. A curve that
-//! ends before the others ends there: no line leads from it to its name, which says how far it
-//! goes. The names stand to the right of the curves' ends where there is room, in their order from
-//! top to bottom, so that no legend has to be matched by colour alone.
+//! Measured values are a solid line with solid dots. Reference values are dashed and hollow, in the
+//! colour of their series. A cross is a value at which a limit stopped the run, so that the answer
+//! is unknown. A diamond is the cost of the verdict *false*. A curve that ends before the others
+//! has no line to its name, and the name includes its last value. Names are to the right of the
+//! ends of curves, in the same vertical order, so that no legend depends on colour alone.
 
 use super::svg::{Anchor, Svg, width_of};
 use std::fmt::Write;
 
-/// How a point is drawn.
+/// Marks of points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// A measured value.
     Full,
-    /// A quoted value.
+    /// A reference value.
     Hollow,
     /// A measured value of a run whose formula does not hold.
     False,
@@ -26,31 +25,31 @@ pub enum Mark {
 /// A value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Abscissa.
+    /// Horizontal coordinate.
     pub x: f64,
-    /// Ordinate; not above zero: not drawn.
+    /// Vertical coordinate; not drawn unless positive.
     pub y: f64,
-    /// How it is drawn.
+    /// Its mark.
     pub mark: Mark,
 }
 
 /// A curve.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What it shows.
+    /// Its name.
     pub name: String,
-    /// Number of its colour.
+    /// Index of its colour.
     pub color: usize,
-    /// Whether its line is dashed.
+    /// True if its line is dashed.
     pub dashed: bool,
     /// Its points, ascending.
     pub points: Vec<Point>,
 }
 
-/// What is measured.
+/// Units of measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Unit {
-    /// Things.
+    /// Counts.
     #[default]
     Count,
     /// Time.
@@ -59,16 +58,16 @@ pub enum Unit {
     Bytes,
 }
 
-/// A plot in the making.
+/// Description of a plot.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Of what.
+    /// Subtitle.
     pub subtitle: String,
-    /// The parameter.
+    /// Name of the parameter.
     pub x_label: String,
-    /// The ordinate's unit.
+    /// Unit of the vertical axis.
     pub unit: Unit,
     /// Values of the parameter with their texts.
     pub ticks: Vec<(f64, String)>,
@@ -76,7 +75,7 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// Colours that people with colour blindness tell apart (after Okabe and Ito), dark enough on
+/// Colours that people with colour blindness can distinguish (after Okabe and Ito), dark enough on
 /// white.
 const COLORS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#a67c00", "#332288", "#4d4d4d", "#cc3311"];
@@ -89,18 +88,18 @@ const LEFT: f64 = 84.0;
 const TOP: f64 = 62.0;
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 340.0;
-/// Room from the right end of the curves to the names.
+/// Distance from the right end of the curves to the names.
 const TO_NAMES: f64 = 34.0;
-/// Distance of names.
+/// Distance between names.
 const LINE: f64 = 15.0;
-/// Marks that need a word, with it.
+/// Marks that need an explanation, with the text.
 const MEANINGS: &[(Mark, &str)] = &[
     (Mark::False, "the formula does not hold here"),
     (Mark::Stopped, "a limit stopped the run here: unknown"),
 ];
 
 impl Plot {
-    /// Draws it. Nothing if no value can be shown, or if there is only one place on the abscissa.
+    /// Draws the plot. `None` if no value can be drawn, or all have the same horizontal position.
     pub fn draw(&self) -> Option<String> {
         let shown = |s: &Series| {
             s.points
@@ -128,7 +127,7 @@ impl Plot {
         svg.text("title", (16.0, 24.0), Anchor::Start, &self.title);
         svg.text("sub", (16.0, 43.0), Anchor::Start, &self.subtitle);
         self.grid(&mut svg, (low, high), &x, &y);
-        // What is quoted lies below, its rings around our dots where they agree.
+        // Reference values are drawn first, so that their rings surround our dots if they agree.
         let (quoted, measured): (Vec<_>, Vec<_>) = curves.iter().partition(|(s, _)| s.dashed);
         for (series, points) in quoted.into_iter().chain(measured) {
             curve(&mut svg, self.unit, series, points, self, &x, &y);
@@ -154,8 +153,8 @@ impl Plot {
         y: &impl Fn(f64) -> f64,
     ) {
         let (left, right) = (LEFT, LEFT + WIDTH);
-        // Decades; every second, third… has a text if there are many. Fine lines between if there
-        // are few.
+        // Decades; if there are many, only every second, third… has a text. Fine lines between if
+        // there are few.
         let decades = high - low;
         let step = (decades / 9.0).ceil().max(1.0) as i32;
         let mut minor = Vec::new();
@@ -184,7 +183,7 @@ impl Plot {
                 svg.text("tick", (left - 8.0, y(m.1) + 4.0), Anchor::End, &amount(self.unit, m.1));
             }
         }
-        // As many texts of the parameter as have room.
+        // As many parameter values as fit.
         let mut free = f64::MIN;
         for (value, text) in &self.ticks {
             let (at, half) = (x(*value), width_of(text, 11.0) / 2.0);
@@ -198,12 +197,12 @@ impl Plot {
         svg.line("axis", (left, TOP), (left, TOP + HEIGHT));
     }
 
-    /// The text of a value of the parameter.
+    /// Returns the text of a parameter value.
     fn tick(&self, x: f64) -> String {
         self.ticks.iter().find(|t| t.0 == x).map_or_else(|| x.to_string(), |t| t.1.clone())
     }
 
-    /// What a curve is called, with its end if others go on.
+    /// Returns the name of a curve, with its last value if other curves continue.
     fn name(&self, series: &Series, end: Point, last: f64) -> String {
         if end.x == last {
             series.name.clone()
@@ -212,8 +211,8 @@ impl Plot {
         }
     }
 
-    /// The names of the curves at the right, each as near to its curve's end as the others allow.
-    /// Gives the lowest ordinate used.
+    /// Draws the names of the curves on the right, each as close to its curve's end as possible.
+    /// Returns the lowest position.
     fn names(
         &self,
         svg: &mut Svg,
@@ -348,7 +347,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |b, v| Some(b.map_or((v, v), |(l, h): (f64, f64)| (l.min(v), h.max(v)))))
 }
 
-/// Decimal logarithms around two values, a little beyond them, at least a decade apart.
+/// Returns decimal logarithms slightly beyond two values, at least a decade apart.
 fn around(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.log10() - 0.08, high.log10() + 0.08);
     if high - low >= 1.0 {
@@ -358,10 +357,10 @@ fn around(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// Places as near to the wanted ones (ascending) as a least distance allows, none above the top.
-/// Runs that are pushed together are centred on what they want.
+/// Returns positions as close to the desired ones (ascending) as a minimum distance allows, none
+/// above the top. Blocks of adjacent positions are centred on their desired positions.
 fn spread(wanted: &[f64], distance: f64, top: f64) -> Vec<f64> {
-    // Blocks of neighbours that touch: sum of what the first place would be for each, count.
+    // Blocks of adjacent positions: sum of the desired first positions, count.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     let start = |b: &(f64, usize)| (b.0 / b.1 as f64).max(top);
     for &w in wanted {
@@ -379,7 +378,7 @@ fn spread(wanted: &[f64], distance: f64, top: f64) -> Vec<f64> {
     blocks.iter().flat_map(|b| (0..b.1).map(move |i| start(b) + i as f64 * distance)).collect()
 }
 
-/// A value on the axis.
+/// Formats a value on the axis.
 fn amount(unit: Unit, v: f64) -> String {
     let scaled = |steps: &[(f64, &str)]| {
         let (factor, name) = steps
@@ -404,7 +403,7 @@ fn amount(unit: Unit, v: f64) -> String {
     }
 }
 
-/// A value where the pointer rests.
+/// Formats a value in a tooltip.
 fn exactly(unit: Unit, v: f64) -> String {
     match unit {
         Unit::Count => format!("{v:.0}"),
@@ -482,7 +481,8 @@ mod tests {
             (4, 1),
             "{svg}"
         );
-        // Both go to the end: two leaders. One that ends before has none, and says where it ends.
+        // Both curves reach the end: two leader lines. A shorter curve has none, and its name
+        // includes its end.
         assert_eq!(svg.matches("class=\"leader\"").count(), 2, "{svg}");
         plot.series[0].points.truncate(2);
         plot.series[0].points[1].mark = Mark::False;

@@ -1,10 +1,10 @@
-//! Figures to compare with, from a table of separated values: text -> rows by job and parameter.
+//! Reference figures from a table of separated values: rows by job and parameter.
 //!
-//! Lines that start with `#` are comments; fields are separated by tabs, or by commas if no line
-//! has a tab. A first line whose second field is no number names the columns: `job`, the parameter
-//! (any other name), `size` or `states` or `equations`, `seconds`, `memory` (bytes), `confluence`
-//! (the setting that the figures are of). Without it the columns are job, parameter, size, seconds,
-//! memory. A field that is no number, such as `OOM`, stands for itself.
+//! Lines that start with `#` are comments. Fields are separated by tabs, or by commas if no line
+//! has a tab. A first line with a second field that is not a number names the columns: `job`, the
+//! parameter (any other name), `size` or `states` or `equations`, `seconds`, `memory` (bytes),
+//! `confluence` (its setting). Without such a line the columns are job, parameter, size, seconds,
+//! memory. A field that is not a number, such as `OOM`, is printed as it is.
 
 use num_bigint::BigUint;
 
@@ -21,13 +21,13 @@ pub struct Published {
     pub seconds: String,
     /// Bytes.
     pub memory: String,
-    /// The setting of confluence; empty: none is told apart.
+    /// The setting of confluence; empty: any.
     pub confluence: String,
 }
 
 impl Published {
-    /// Whether a number of states or equations is this one. A published number that ends in three
-    /// zeros is taken as cut off at thousands.
+    /// True if a number of states or equations equals this one. A published number that ends in
+    /// three zeros counts as truncated to thousands.
     pub fn is(&self, size: &BigUint) -> bool {
         let Ok(own) = self.size.parse::<BigUint>() else { return false };
         let thousand = BigUint::from(1000u32);
@@ -38,14 +38,14 @@ impl Published {
     }
 }
 
-/// A table of figures to compare with.
+/// A table of reference figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reference {
     rows: Vec<Published>,
 }
 
 impl Reference {
-    /// Reads a table. Error: the number of the line and what is wrong with it.
+    /// Parses a table. Error: the line number and the message.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let separator = if text.contains('\t') { '\t' } else { ',' };
         let mut columns: Vec<Column> =
@@ -83,8 +83,8 @@ impl Reference {
         Ok(Self { rows })
     }
 
-    /// The figures of a job at a value, under a setting of confluence. Figures that are of no
-    /// setting are of all.
+    /// Returns the figures of a job at a value, for a setting of confluence. Figures without a
+    /// setting apply to all settings.
     pub fn at(&self, job: &str, value: &str, confluence: &str) -> Option<&Published> {
         self.rows.iter().find(|r| {
             r.job == job
@@ -92,11 +92,11 @@ impl Reference {
                 && (r.confluence.is_empty() || r.confluence == confluence)
         })
     }
-    /// All figures of a job.
+    /// Returns all figures of a job.
     pub fn of<'a>(&'a self, job: &'a str) -> impl Iterator<Item = &'a Published> {
         self.rows.iter().filter(move |r| r.job == job)
     }
-    /// Whether there are none.
+    /// True if there are no figures.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -125,7 +125,7 @@ fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
         };
         if columns.contains(&column) {
             return Err(format!(
-                "a second column of the kind of `{name}`; expected job, a parameter, size, seconds, memory, confluence"
+                "a second column like `{name}`; expected job, a parameter, size, seconds, memory, confluence"
             ));
         }
         columns.push(column);
@@ -133,7 +133,7 @@ fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
     if columns.contains(&Column::Job) && columns.contains(&Column::Value) {
         Ok(columns)
     } else {
-        Err("the columns `job` and that of the parameter are needed".into())
+        Err("expected a column `job` and a column for the parameter".into())
     }
 }
 

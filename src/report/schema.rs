@@ -1,44 +1,49 @@
-//! JSON against a schema: the subset of JSON Schema (draft 2020-12) that `docs/schema` is written
-//! in -> the first thing that is wrong, with its place.
+//! JSON schema validator for the subset of JSON Schema (draft 2020-12) that `docs/schema` uses.
+//! Reports the first error with its place.
 //!
 //! Keywords: `type`, `const`, `enum`, `anyOf`, `minimum`, `pattern` (large numbers only),
 //! `required`, `properties`, `additionalProperties`, `prefixItems`, `items`, `minItems`,
-//! `maxItems`, `$ref` within the schema. Any other is ignored; `tests/schema.rs` sees that no
-//! schema has one. Of the alternatives of an `anyOf` the one is reported whose error lies deepest:
-//! the value was meant to be that. Cost: linear in the value, times alternatives.
+//! `maxItems`, `$ref` within the schema. Others are ignored; `tests/schema.rs` checks that no
+//! schema has one. For an `anyOf`, the deepest error among the alternatives is reported, because
+//! that alternative was most likely intended. Cost: linear in the value, times alternatives.
 
 use serde_json::Value;
 
-/// Longest value that a message shows, in characters.
-const LONGEST: usize = 60;
+/// Maximum length of a value in a message, in characters.
+const MAX_VALUE_LENGTH: usize = 60;
 
 /// A schema.
 pub struct Schema(Value);
 
-/// What is wrong, and how deep in the value.
-struct Wrong {
+/// An error with its depth in the value.
+struct SchemaError {
     depth: usize,
     message: String,
 }
 
 impl Schema {
-    /// A schema that was read.
+    /// Creates a validator.
     pub fn new(schema: Value) -> Self {
         Self(schema)
     }
 
-    /// Error: the first thing that is wrong, after its place as a JSON pointer.
+    /// Validates a value. Error: the first error, after its place as a JSON pointer.
     pub fn validate(&self, value: &Value) -> Result<(), String> {
         self.check(&self.0, value, &mut Vec::new()).map_err(|w| w.message)
     }
 
-    fn check(&self, schema: &Value, value: &Value, at: &mut Vec<String>) -> Result<(), Wrong> {
-        let refuse = |at: &[String], why: String| {
+    fn check(
+        &self,
+        schema: &Value,
+        value: &Value,
+        at: &mut Vec<String>,
+    ) -> Result<(), SchemaError> {
+        let fail = |at: &[String], why: String| {
             let place: String = at.iter().map(|key| format!("/{key}")).collect();
-            Err(Wrong { depth: at.len(), message: format!("{place}: {why}") })
+            Err(SchemaError { depth: at.len(), message: format!("{place}: {why}") })
         };
         if let Some(all) = schema.as_bool() {
-            return if all { Ok(()) } else { refuse(at, "nothing may be here".into()) };
+            return if all { Ok(()) } else { fail(at, "no value is allowed here".into()) };
         }
         let list = |keyword: &str| {
             schema.get(keyword).and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
@@ -53,15 +58,15 @@ impl Schema {
         if let Some(kind) = schema.get("type") {
             let is = |kind: &Value| is_of(kind.as_str().unwrap_or_default(), value);
             if !kind.as_array().map_or_else(|| is(kind), |kinds| kinds.iter().any(is)) {
-                return refuse(at, format!("{} is not of type {kind}", shown(value)));
+                return fail(at, format!("{} is not of type {kind}", shown(value)));
             }
         }
         if schema.get("const").is_some_and(|c| c != value)
             || schema.get("enum").is_some_and(|_| !list("enum").contains(value))
         {
-            return refuse(at, format!("{} is none of the values", shown(value)));
+            return fail(at, format!("{} is none of the values", shown(value)));
         }
-        let mut deepest: Option<Wrong> = None;
+        let mut deepest: Option<SchemaError> = None;
         let mut fits = list("anyOf").is_empty();
         for alternative in list("anyOf") {
             match self.check(alternative, value, at) {
@@ -83,18 +88,18 @@ impl Schema {
             .and_then(Value::as_f64)
             .is_some_and(|least| value.as_f64().is_some_and(|number| number < least))
         {
-            return refuse(at, format!("{value} is too small"));
+            return fail(at, format!("{value} is too small"));
         }
         let large = |text: &str| text.len() >= 20 && text.bytes().all(|b| b.is_ascii_digit());
         if schema.get("pattern").is_some() && value.as_str().is_some_and(|text| !large(text)) {
-            return refuse(at, format!("{} is no large number", shown(value)));
+            return fail(at, format!("{} is not a large number", shown(value)));
         }
         if let Some(object) = value.as_object() {
             if let Some(key) = list("required")
                 .iter()
                 .find(|k| k.as_str().is_some_and(|k| !object.contains_key(k)))
             {
-                return refuse(at, format!("{key} is not there"));
+                return fail(at, format!("{key} is missing"));
             }
             for (key, item) in object {
                 let own = schema.get("properties").and_then(|p| p.get(key));
@@ -109,14 +114,14 @@ impl Schema {
                 .and_then(Value::as_u64)
                 .is_some_and(|n| (array.len() as u64) < n)
             {
-                return refuse(at, "too few items".into());
+                return fail(at, "too few items".into());
             }
             if schema
                 .get("maxItems")
                 .and_then(Value::as_u64)
                 .is_some_and(|n| (array.len() as u64) > n)
             {
-                return refuse(at, "too many items".into());
+                return fail(at, "too many items".into());
             }
             for (i, item) in array.iter().enumerate() {
                 if let Some(schema) = list("prefixItems").get(i).or(schema.get("items")) {
@@ -133,7 +138,7 @@ impl Schema {
         value: &Value,
         at: &mut Vec<String>,
         key: String,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), SchemaError> {
         at.push(key);
         let result = self.check(schema, value, at);
         at.pop();
@@ -154,9 +159,9 @@ fn is_of(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// A value in a message.
+/// Formats a value in a message.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
-    let cut: String = text.chars().take(LONGEST).collect();
+    let cut: String = text.chars().take(MAX_VALUE_LENGTH).collect();
     if cut.len() < text.len() { format!("{cut}…") } else { text }
 }

@@ -1,30 +1,30 @@
-//! Names in pictures: the constants in the arguments of actions -> shorter names, with a key that
-//! leads back.
+//! Shortening of names in pictures: constants in the arguments of actions get shorter names, with a
+//! key.
 //!
-//! A beginning that all constants share, up to an underscore, says nothing and is left out. A
-//! constant that is still long and counts something (`processor_core_0_id`) is called by the word
-//! before its number (`core_0`). A name is never given to two constants, nor one that stands for
-//! something else in the picture; a constant without a free short name keeps its own. Cost: linear
+//! A common prefix of all constants, up to an underscore, is left out. A long constant that
+//! contains a number (`processor_core_0_id`) is named by the word before the number (`core_0`). No
+//! two constants get the same name, and no constant gets a name with another meaning in the
+//! picture; a constant without a free short name keeps its own. Cost: linear in the texts, after
+//! one pass to collect.
 //! in the texts, after one pass to collect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Constants that are no longer than this keep their names.
+/// Maximum length of constants that are not shortened.
 const SHORT: usize = 12;
 
 /// Short names for the constants of some texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Short {
+pub struct ShortNames {
     names: BTreeMap<String, String>,
     prefix: String,
 }
 
-impl Short {
-    /// Short names for what stands in brackets in these texts.
-    pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Short {
+impl ShortNames {
+    /// Computes short names for the constants in brackets in these texts.
+    pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> ShortNames {
         let mut constants = BTreeSet::new();
-        // Names of actions and functions are no constants, and no constant may be called as they
-        // are.
+        // Names of actions and functions are not constants, and no constant may get their names.
         let mut taken = BTreeSet::new();
         for text in texts {
             for (word, inside, applied) in words(text) {
@@ -43,18 +43,18 @@ impl Short {
             let short = counted(rest).filter(|s| {
                 rest.len() > SHORT && !plain.contains(s.as_str()) && !taken.contains(s)
             });
-            // Without the beginning all are still told apart; only a name of something else stands
-            // in the way.
+            // Constants without the prefix are still distinct; only a name with another meaning can
+            // conflict.
             let short = short.or_else(|| (!taken.contains(*rest)).then(|| rest.to_string()));
             if let Some(short) = short.filter(|s| s != constant) {
                 taken.insert(short.clone());
                 names.insert(constant.to_string(), short);
             }
         }
-        Short { names, prefix: prefix.to_string() }
+        ShortNames { names, prefix: prefix.to_string() }
     }
 
-    /// A text with short names.
+    /// Replaces constants by their short names.
     pub fn text(&self, text: &str) -> String {
         if self.names.is_empty() {
             return text.to_string();
@@ -72,7 +72,7 @@ impl Short {
         out + &text[end..]
     }
 
-    /// What the short names stand for; nothing if all names are as they were.
+    /// Returns the key of the short names; `None` if no name changed.
     pub fn key(&self) -> Option<String> {
         let without = |(long, short): &(&String, &String)| {
             long.strip_prefix(&self.prefix) == Some(short.as_str())
@@ -92,8 +92,8 @@ impl Short {
     }
 }
 
-/// The identifiers of a text: each with whether it stands in brackets and whether an opening
-/// bracket follows it.
+/// Returns the identifiers of a text, each with two flags: inside brackets, and followed by an
+/// opening bracket.
 fn words(text: &str) -> Vec<(&str, bool, bool)> {
     let bytes = text.as_bytes();
     let part = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'\'';
@@ -119,10 +119,10 @@ fn words(text: &str) -> Vec<(&str, bool, bool)> {
     out
 }
 
-/// The longest common beginning that ends with an underscore and leaves something that may begin a
-/// name; empty for a single constant.
+/// Returns the longest common prefix that ends with an underscore and leaves valid names; empty for
+/// a single constant.
 fn common<'a>(constants: &BTreeSet<&'a str>) -> &'a str {
-    // Sorted: what the first and the last share, all share.
+    // Sorted: the common prefix of the first and the last is common to all.
     let (Some(first), Some(last)) = (constants.first(), constants.last()) else { return "" };
     if constants.len() < 2 {
         return "";
@@ -135,7 +135,8 @@ fn common<'a>(constants: &BTreeSet<&'a str>) -> &'a str {
     ends.filter(fits).max().map_or("", |end| &first[..end])
 }
 
-/// `core_0` of `processor_core_0_id`: the last word before the first number, with it.
+/// Returns the last word before the first number, with the number: `core_0` for
+/// `processor_core_0_id`.
 fn counted(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split('_').collect();
     let at = words.iter().position(|w| !w.is_empty() && w.bytes().all(|b| b.is_ascii_digit()))?;
@@ -153,10 +154,10 @@ mod tests {
             "load(c_processor_core_0_id, c_addr_0, c_data_undefined, 1)",
             "store(c_processor_core_1_id, c_addr_1, [f(c_data_0)])",
         ];
-        let short = Short::of(texts.into_iter());
+        let short = ShortNames::of(texts.into_iter());
         assert_eq!(short.text(texts[0]), "load(core_0, addr_0, data_undefined, 1)");
         assert_eq!(short.text(texts[1]), "store(core_1, addr_1, [f(data_0)])");
-        // Names outside of what was collected stay.
+        // Names that were not collected do not change.
         assert_eq!(short.text("load(c_addr_7)"), "load(c_addr_7)");
         let key = "names without their beginning c_, core_0 = c_processor_core_0_id, core_1 = c_processor_core_1_id";
         assert_eq!(short.key().as_deref(), Some(key));
@@ -164,12 +165,12 @@ mod tests {
 
     #[test]
     fn no_name_stands_for_two_things() {
-        // `x` is an action; `core_0` is a constant already; two constants would get one name.
+        // `x` is an action; `core_0` is already a constant; two constants would get the same name.
         let texts = [
             "x(c_x, c_core_0, c_processor_core_0_id)",
             "y(c_first_kind_of_core_1_a, c_second_kind_of_core_1_b)",
         ];
-        let short = Short::of(texts.into_iter());
+        let short = ShortNames::of(texts.into_iter());
         assert_eq!(short.text(texts[0]), "x(c_x, core_0, processor_core_0_id)");
         assert_eq!(short.text(texts[1]), "y(core_1, second_kind_of_core_1_b)");
         for (texts, wanted) in [
@@ -177,7 +178,7 @@ mod tests {
             (["a(true, c_one)"], "a(true, c_one)"),
             (["a(1, 2)"], "a(1, 2)"),
         ] {
-            let short = Short::of(texts.into_iter());
+            let short = ShortNames::of(texts.into_iter());
             assert_eq!((short.text(texts[0]).as_str(), short.key()), (wanted, None));
         }
     }

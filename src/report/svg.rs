@@ -1,27 +1,26 @@
-//! A little writer of SVG, for charts and plots: shapes in, text out. Everything that users wrote
-//! is escaped.
+//! SVG writer for charts and plots. Texts of users are escaped.
 
 use std::fmt::Write;
 
-/// A picture in the making.
+/// A picture under construction.
 #[derive(Default)]
 pub struct Svg {
     body: String,
 }
 
-/// Where a text stands relative to its point.
+/// Position of a text relative to its point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Anchor {
-    /// It starts there.
+    /// The text starts there.
     Start,
-    /// It is centred there.
+    /// The text is centred there.
     Middle,
-    /// It ends there.
+    /// The text ends there.
     End,
 }
 
 impl Svg {
-    /// An element with attributes and perhaps a text inside.
+    /// Adds an element with attributes and optional text.
     pub fn element(&mut self, name: &str, attributes: &[(&str, String)], text: Option<&str>) {
         self.open(name, attributes, text.is_none());
         if let Some(text) = text {
@@ -35,7 +34,7 @@ impl Svg {
         }
         self.body.push_str(if closed { "/>\n" } else { ">" });
     }
-    /// A straight line of a class.
+    /// Adds a straight line of a class.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let at = [
             ("class", class.into()),
@@ -46,7 +45,7 @@ impl Svg {
         ];
         self.element("line", &at, None);
     }
-    /// A box of a class.
+    /// Adds a box of a class.
     pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
         let at = [
             ("class", class.into()),
@@ -57,7 +56,7 @@ impl Svg {
         ];
         self.element("rect", &at, None);
     }
-    /// A circle of a class.
+    /// Adds a circle of a class.
     pub fn circle(&mut self, class: &str, (x, y): (f64, f64), r: f64) {
         self.element(
             "circle",
@@ -65,11 +64,11 @@ impl Svg {
             None,
         );
     }
-    /// A path of a class, `d` being SVG's path language.
+    /// Adds a path of a class; `d` is in SVG's path language.
     pub fn path(&mut self, class: &str, d: &str) {
         self.element("path", &[("class", class.into()), ("d", d.into())], None);
     }
-    /// A text of a class.
+    /// Adds a text of a class.
     pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -87,7 +86,7 @@ impl Svg {
             Some(text),
         );
     }
-    /// Starts a group; what is shown when the pointer rests on it is `title`.
+    /// Starts a group with a tooltip.
     pub fn group(&mut self, title: &str) {
         self.open("g", &[], false);
         if !title.is_empty() {
@@ -98,7 +97,7 @@ impl Svg {
     pub fn end(&mut self) {
         self.body.push_str("</g>\n");
     }
-    /// The whole picture.
+    /// Returns the picture.
     pub fn finish(self, width: f64, height: f64, style: &str) -> String {
         let (w, h) = (number(width.ceil()), number(height.ceil()));
         format!(
@@ -109,13 +108,13 @@ impl Svg {
     }
 }
 
-/// A coordinate with as few digits as will do.
+/// Formats a coordinate with few digits.
 pub fn number(x: f64) -> String {
     let text = format!("{x:.1}");
     text.strip_suffix(".0").map(String::from).unwrap_or(text)
 }
 
-/// Text that may stand in an element or attribute.
+/// Escapes text for elements and attributes.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -132,8 +131,8 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// About how wide a text is in a sans-serif font of a size, by classes of letters; after the wide
-/// DejaVu Sans, so that it fits others too.
+/// Estimates the width of a text in a sans-serif font, by classes of letters. The estimate follows
+/// the wide DejaVu Sans, so that other fonts need no more.
 pub fn width_of(text: &str, size: f64) -> f64 {
     let units: f64 = text
         .chars()
@@ -149,8 +148,8 @@ pub fn width_of(text: &str, size: f64) -> f64 {
     units * size
 }
 
-/// A text in lines of at most a width, broken after commas, opening brackets and blanks where
-/// possible: as few lines as will do, and these about equally long.
+/// Wraps a text to a width, after commas, opening brackets and blanks if possible, into few lines
+/// of similar length.
 pub fn wrap(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut best = wrap_at(text, size, width);
     let mut narrower = width;

@@ -1,9 +1,8 @@
-//! The rows of a sweep, one a combination of parameters and a job, as JSON, CSV and Markdown, and
-//! as series to plot.
+//! Rows of a sweep, one for each combination of parameters and job, as JSON, CSV, Markdown and plot
+//! series.
 //!
-//! Invariants: what [`Sweep::json`] writes, [`Sweep::read`] reads back as the same rows; rows keep
-//! the order of [`Sweep::sort`]; the columns of CSV and the keys of JSON are a contract with
-//! scripts.
+//! Invariants: [`Sweep::read`] restores the rows that [`Sweep::json`] writes; rows have the order
+//! of [`Sweep::sort`]; the columns of CSV and the keys of JSON are a contract with scripts.
 
 use super::plot::{Mark, Plot, Point, Series, Unit};
 use super::reference::{Published, Reference};
@@ -14,22 +13,21 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The job that is no formula.
+/// The job that explores, instead of checking a formula.
 pub const EXPLORE: &str = "explore";
-/// The stop reason of a row that has its answer.
+/// The stop reason of a complete row.
 pub const COMPLETE: &str = "complete";
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// [`EXPLORE`], or the name of the formula.
     pub job: String,
     /// The formula's file.
     pub formula: Option<String>,
-    /// Parameters given, ascending by name.
+    /// Given parameters, ascending by name.
     pub parameters: Vec<(String, String)>,
-    /// The steps that took priority: `none`, `auto` or names. None: a row of a version that did
-    /// not say.
+    /// The steps with priority: `none`, `auto` or names. `None`: a row of an older version.
     pub confluence: Option<String>,
     /// Distinct states.
     pub states: Option<BigUint>,
@@ -43,22 +41,22 @@ pub struct Row {
     pub seconds: f64,
     /// Its peak resident memory.
     pub memory: u64,
-    /// [`COMPLETE`], or why not.
+    /// [`COMPLETE`], or another stop reason.
     pub stop: String,
     /// The engine that gave the answer.
     pub engine: Option<String>,
-    /// The limits, if one of them ended it.
+    /// The limits, if one of them ended the run.
     pub limits: Option<String>,
-    /// The file with the evidence of a formula, if it was asked for and there is any.
+    /// The file with the evidence of a formula, if the user requested one and it exists.
     pub evidence: Option<String>,
     /// Version of the program.
     pub version: String,
-    /// Fingerprint of all that went in, limits aside.
+    /// Fingerprint of all inputs except limits.
     pub inputs: String,
 }
 
 impl Row {
-    /// Whether it has its answer.
+    /// True if the row is complete.
     pub fn is_complete(&self) -> bool {
         self.stop == COMPLETE
     }
@@ -69,15 +67,15 @@ impl Row {
             _ => Mark::Full,
         }
     }
-    /// A parameter's value.
+    /// Returns a parameter's value.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|p| p.0 == name).map(|p| p.1.as_str())
     }
-    /// States of an exploration, equations of a formula.
+    /// Returns the states of an exploration, or the equations of a formula.
     pub fn size(&self) -> Option<&BigUint> {
         if self.job == EXPLORE { self.states.as_ref() } else { self.equations.as_ref() }
     }
-    /// As an object.
+    /// Returns the row as an object.
     pub fn json(&self) -> Value {
         let number = |n: &Option<BigUint>| {
             n.as_ref().map(|n| u64::try_from(n).map_or_else(|_| n.to_string().into(), Value::from))
@@ -103,7 +101,7 @@ impl Row {
             "inputs": self.inputs,
         })
     }
-    /// Reads the object that [`Row::json`] makes.
+    /// Reads the object of [`Row::json`].
     pub fn read(value: &Value) -> Option<Row> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(String::from);
         let parameters = value.get("parameters")?.as_object()?;
@@ -131,7 +129,7 @@ impl Row {
     }
 }
 
-/// A number in JSON, as text if it is a large one.
+/// Reads a number from JSON; large ones are strings.
 pub fn number(value: Option<&Value>) -> Option<BigUint> {
     match value? {
         Value::String(digits) => digits.parse().ok(),
@@ -144,19 +142,19 @@ pub fn number(value: Option<&Value>) -> Option<BigUint> {
 pub struct Sweep {
     /// The model's file.
     pub model: String,
-    /// The command, for who wants to do it again.
+    /// The command, so that the sweep can be repeated.
     pub command: String,
-    /// Names of the parameters in the order in which they vary; the first is that of the plots.
+    /// Names of the parameters in the order in which they vary; the first is the axis of the plots.
     pub order: Vec<String>,
-    /// The rows of this command so far.
+    /// The completed rows of this command.
     pub rows: Vec<Row>,
-    /// Rows of earlier commands that still hold and that this one does not ask for: in no table
-    /// and no plot.
+    /// Valid rows of earlier commands that this command does not request; they are in no table and
+    /// no plot.
     pub kept: Vec<Row>,
 }
 
 impl Sweep {
-    /// As one object, a row a line.
+    /// Returns the sweep as one object, one row per line.
     pub fn json(&self) -> String {
         let lines = |rows: &[Row]| {
             rows.iter().map(|r| format!("\n    {}", r.json())).collect::<Vec<_>>().join(",")
@@ -168,7 +166,7 @@ impl Sweep {
             lines(&self.kept)
         )
     }
-    /// Reads what [`Sweep::json`] wrote. Error: what is wrong.
+    /// Reads the text of [`Sweep::json`].
     pub fn read(text: &str) -> Result<Sweep, String> {
         let value: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
         let text =
@@ -184,7 +182,7 @@ impl Sweep {
         Ok(Sweep { model: text("model"), command: text("command"), order, rows, kept })
     }
 
-    /// Orders rows by job in the order given, then by the parameters' values.
+    /// Sorts rows by job in the given order, then by parameter values.
     pub fn sort(&mut self, jobs: &[String]) {
         let rank = |r: &Row| jobs.iter().position(|j| *j == r.job).unwrap_or(jobs.len());
         let names: Vec<String> = self.parameters().into_iter().map(String::from).collect();
@@ -206,7 +204,7 @@ impl Sweep {
         self.kept.sort_by(order);
     }
 
-    /// Names of all parameters given in any row, first those that have an order.
+    /// Returns the names of all parameters in any row, ordered ones first.
     fn parameters(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.order.iter().map(String::as_str).collect();
         for (name, _) in self.rows.iter().flat_map(|r| &r.parameters) {
@@ -216,19 +214,19 @@ impl Sweep {
         }
         names
     }
-    /// Names of those that do not have one value in all rows.
+    /// Returns the names of parameters with several values.
     pub fn varied(&self) -> Vec<&str> {
         let mut names = self.parameters();
         names.retain(|n| self.rows.windows(2).any(|w| w[0].parameter(n) != w[1].parameter(n)));
         names
     }
 
-    /// The settings of confluence of the rows.
+    /// Returns the settings of confluence of the rows.
     fn settings(&self) -> BTreeSet<&str> {
         self.rows.iter().filter_map(|r| r.confluence.as_deref()).collect()
     }
 
-    /// Separated values, a line a row, after a line of names.
+    /// Returns comma-separated values, one line per row, after a line of names.
     pub fn csv(&self) -> String {
         let parameters = self.parameters();
         let mut out = String::from("job");
@@ -256,8 +254,8 @@ impl Sweep {
         out
     }
 
-    /// A table for people; columns that are empty throughout are left out. Figures of the reference
-    /// stand beside ours, by the first parameter that varies.
+    /// Returns a table for people; columns that are empty throughout are left out. Reference
+    /// figures are shown next to ours, by the first parameter that varies.
     pub fn markdown(&self, reference: &Reference) -> String {
         let varied = self.varied();
         let mut fixed: Vec<String> = Vec::new();
@@ -327,7 +325,7 @@ impl Sweep {
                 p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6))
             }),
         ));
-        // Times are compared where the same was counted, and nowhere else.
+        // Times are compared only if the same was counted.
         let ratio = |of: &dyn Fn(&Published) -> f64,
                      own: &dyn Fn(&Row) -> f64,
                      digits: &dyn Fn(f64) -> String| {
@@ -369,7 +367,7 @@ impl Sweep {
         self.rows.iter().map(cell).collect()
     }
 
-    /// The plots: file name and picture. None if no parameter varies.
+    /// Returns the plots as file names and pictures; empty if no parameter varies.
     pub fn plots(&self, reference: &Reference) -> Vec<(&'static str, String)> {
         let size = |r: &Row| r.size().and_then(ToPrimitive::to_f64);
         let plots = [
@@ -399,7 +397,7 @@ impl Sweep {
     ) -> Option<Plot> {
         let varied = self.varied();
         let (axis, others) = varied.split_first()?;
-        // Values that are numbers stand at their place, others one after the other.
+        // Numeric values are placed to scale, others at equal distances.
         let mut values: Vec<&str> = self.rows.iter().filter_map(|r| r.parameter(axis)).collect();
         let jobs = |r: &Row| r.job.clone();
         let mut names: Vec<String> = Vec::new();
@@ -446,8 +444,8 @@ impl Sweep {
                 }
             }
         }
-        // A reference speaks of a job, whatever the other parameters: it takes the colour of that
-        // job's first series.
+        // A reference belongs to a job, for any values of other parameters: it gets the colour of
+        // that job's first series.
         let last = plot.ticks.iter().map(|t| t.0).fold(f64::MIN, f64::max);
         for job in &names {
             let color = plot
@@ -478,7 +476,7 @@ impl Sweep {
     }
 }
 
-/// By value if both are numbers, else by their texts.
+/// Compares two values as numbers if both are, otherwise as texts.
 pub fn compare(a: &str, b: &str) -> Ordering {
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) => x.total_cmp(&y),
@@ -486,7 +484,7 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// A field of separated values.
+/// Escapes a field of separated values.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -495,7 +493,7 @@ fn field(text: &str) -> String {
     }
 }
 
-/// Digits with thousands apart; what is no number stays as it is.
+/// Groups digits by thousands; other texts do not change.
 fn thousands(digits: &str) -> String {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return digits.to_string();
@@ -510,7 +508,7 @@ fn thousands(digits: &str) -> String {
     out
 }
 
-/// Seconds with as many digits as say something.
+/// Formats seconds with significant digits only.
 fn seconds(s: f64) -> String {
     match s {
         s if s < 10.0 => format!("{s:.2}"),

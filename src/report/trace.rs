@@ -1,67 +1,71 @@
-//! Traces as files: the path of a [`Walk`] -> the JSON of evidence, and back onto the model.
+//! Trace files: the path of a [`Walk`] as the JSON of evidence, and its replay on a model.
 //!
-//! Out: the keys of a story (`report::story`), kind `trace`, without a verdict. In: that, or the
-//! evidence of a verdict if it is one path. A step is found again by its action and the new values
-//! of the parameters that it changes, as texts; the values are needed only where the action alone
-//! does not decide. Cost: one state's steps for each step. Invariant: what is read is replayed, so
-//! a walk stays one of the model.
+//! Out: the keys of printable evidence, kind `trace`, without a verdict. In: such a file, or linear
+//! evidence of a verdict. A step is identified by its action and the new values of changed
+//! parameters, as texts; the values are needed only if the action is ambiguous. Cost: the steps of
+//! one state for each step. Invariant: a trace is replayed, so the walk is always a path of the
+//! model.
 
-use super::story::{Story, told, values};
+use super::printed_evidence::{PrintedEvidence, printed_step, values};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_evidence::Taken;
 use mu_explore::walk::{Move, Walk};
 use serde_json::{Value, json};
 
-/// A step as it is written down.
+/// A step of a trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStep {
     /// The visible multi-action, or `tau`.
     pub action: String,
-    /// Parameters that change, with their new values, if that is said.
+    /// Changed parameters with their new values, if present.
     pub changed: Option<Vec<(String, String)>>,
 }
 
-/// A path as it is written down.
+/// A trace file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The steps from the initial state.
     pub steps: Vec<TraceStep>,
-    /// If it ends in a loop: the number of steps before the state that it comes back to.
+    /// If it ends in a loop: the number of steps before the repeated state.
     pub back_to: Option<usize>,
 }
 
-/// The step as evidence has it.
+/// Returns the step in the form of evidence.
 pub fn taken(step: &Move) -> Taken {
     Taken { group: step.group, label: step.label, state: step.state.clone() }
 }
 
-/// Tells the steps that lie behind a walk.
-pub fn story(walk: &Walk) -> Result<Story, Diagnostic> {
+/// Returns the path of a walk as printable evidence.
+pub fn story(walk: &Walk) -> Result<PrintedEvidence, Diagnostic> {
     let model = walk.model();
     let mut steps = Vec::new();
     for (i, step) in walk.path()[..walk.position()].iter().enumerate() {
-        let mut step = told(model, walk.state_after(i), &taken(step), false)?;
+        let mut step = printed_step(model, walk.state_after(i), &taken(step), false)?;
         (step.from, step.to) = (i as u32, i as u32 + 1);
         steps.push(step);
     }
-    Ok(Story { initial: values(model, walk.state_after(0)), steps, ..Story::begun(model) })
+    Ok(PrintedEvidence {
+        initial: values(model, walk.state_after(0)),
+        steps,
+        ..PrintedEvidence::without_steps(model)
+    })
 }
 
-/// The steps that lie behind a walk, as an object.
+/// Returns the path of a walk as an object.
 pub fn to_json(walk: &Walk) -> Result<Value, Diagnostic> {
     let mut object = story(walk)?.json();
     (object["verdict"], object["kind"]) = (Value::Null, json!("trace"));
     Ok(object)
 }
 
-/// Reads a trace. Errors: no JSON, other keys, evidence that branches.
+/// Parses a trace. Errors: not JSON, other keys, branching evidence.
 pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
     let object: Value = serde_json::from_str(text).map_err(|e| {
         let line_start = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum::<usize>();
         let start = (line_start + e.column().saturating_sub(1)).min(text.len().saturating_sub(1)) as u32;
         let message = e.to_string();
         let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-        Diagnostic::at(Stage::File, Span { source, start, end: start + 1 }, format!("this is not JSON: {what}"))
+        Diagnostic::at(Stage::File, Span { source, start, end: start + 1 }, format!("not JSON: {what}"))
             .note("expected a trace: the JSON object that `check --evidence FILE.json` or `simulate` writes")
     })?;
     let place = Span { source, start: 0, end: 1 };
@@ -71,7 +75,7 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
     };
     if object["linear"] == Value::Bool(false) {
         return Err(Diagnostic::at(Stage::File, place, "this evidence branches, so it is not a trace")
-            .note("`check --evidence FILE.dot` draws it; `mu-check simulate FILE.aut` walks through what `--evidence FILE.aut` writes"));
+            .note("`check --evidence FILE.dot` draws it; or write it with `--evidence FILE.aut` and run `mu-check simulate FILE.aut`"));
     }
     let Some(list) = object["steps"].as_array() else {
         return wrong("there is no list `steps` in this object".into());
@@ -105,8 +109,8 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
     Ok(Trace { steps, back_to })
 }
 
-/// Takes the steps of a trace from the initial state; the walk is then at its end. Errors: a step
-/// that the model does not take, or that could be one of several; the walk is as it was.
+/// Replays a trace from the initial state; the walk then ends at its last state. Errors: a step
+/// that the model cannot take, or an ambiguous step; the walk does not change then.
 pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
     let mut fresh = Walk::new(walk.model(), walk.seed())?;
     for (i, step) in trace.steps.iter().enumerate() {
@@ -162,7 +166,7 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Whether just these parameters change, to these values.
+/// True if exactly these parameters change to these values.
 fn changes(
     model: &dyn mu_model::Model,
     before: &[u32],
@@ -185,7 +189,7 @@ fn changes(
     count == changed.len()
 }
 
-/// Whether two texts of actions differ in blanks only.
+/// True if two texts of actions differ only in blanks.
 pub fn same(a: &str, b: &str) -> bool {
     let bare = |t: &str| t.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     a == b || bare(a) == bare(b)
@@ -238,7 +242,7 @@ mod tests {
         ] {
             assert!(read(text).unwrap_err().contains(why), "{text}");
         }
-        // A step into two states: the values decide.
+        // Two steps with the same action: the values decide.
         let mut model = HandModel::new();
         let x = model.slot("x", 0, false, 0);
         model.group("a", &[(x, 0)], &[], &[x], |_, e| {
@@ -252,7 +256,7 @@ mod tests {
             read("{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"2\"}}]}").unwrap();
         replay(&clear, &mut walk).unwrap();
         assert_eq!(walk.state(), [2]);
-        // A trace that does not fit leaves the walk where it is.
+        // A trace that cannot be replayed does not change the walk.
         for wrong in [
             "{\"steps\": [{\"action\": \"b\"}]}",
             "{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"3\"}}]}",

@@ -1,20 +1,20 @@
-//! What happens, told to all pages that are open: each listens on a stream of events.
+//! Events for all open pages: each page listens on an event stream.
 
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Pages that are open at a time.
+/// Limit on the open pages.
 const MOST_CLIENTS: usize = 16;
 
-/// The pages that are open, by the names that they gave themselves.
+/// The open pages, by the names that they chose.
 #[derive(Default)]
 pub(crate) struct Hub {
     clients: Mutex<HashMap<String, Sender<String>>>,
 }
 
-/// An event as the stream has it. JSON has no line breaks.
+/// Formats an event for the stream. JSON has no line breaks.
 pub(crate) fn line(kind: &str, value: &Value) -> String {
     format!("event: {kind}\ndata: {value}\n\n")
 }
@@ -24,8 +24,8 @@ impl Hub {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a page: what it is told, and the end that tells it. `None`: the name is taken, or there
-    /// are too many.
+    /// Adds a page. Returns the sender and the receiver of its events. `None`: the name is in use,
+    /// or there are too many pages.
     pub(crate) fn join(&self, name: &str) -> Option<(Sender<String>, Receiver<String>)> {
         let mut clients = self.clients();
         if clients.len() >= MOST_CLIENTS || clients.contains_key(name) {
@@ -36,13 +36,13 @@ impl Hub {
         Some((sender, receiver))
     }
 
-    /// The page is closed.
+    /// Removes a closed page.
     pub(crate) fn leave(&self, name: &str) {
         self.clients().remove(name);
     }
 
-    /// Tells all pages. One that is closing needs not be told.
-    pub(crate) fn tell(&self, kind: &str, value: &Value) {
+    /// Sends an event to all pages. Pages that are closing may miss it.
+    pub(crate) fn broadcast(&self, kind: &str, value: &Value) {
         let text = line(kind, value);
         for client in self.clients().values() {
             let _ = client.send(text.clone());

@@ -1,8 +1,8 @@
-//! The folder that the page shows: which paths are in it, its files, reading and writing them.
+//! Folder of the page: path validation, listing, reading and writing of files.
 //!
-//! Invariant: no path leads out of the folder, by `..`, from the root, or along a symbolic link;
-//! none names what is hidden. Written are only files whose names end as those that the program
-//! reads as text. A file is written under another name first, so that it is never half there.
+//! Invariant: no path leaves the folder, by `..`, from the root, or along a symbolic link; none
+//! names a hidden file. Only files with the extensions of the program's text formats are written. A
+//! file is written under a temporary name first, so that it is never incomplete.
 
 use crate::http::{Refusal, refusal};
 use serde_json::{Value, json};
@@ -10,38 +10,38 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Endings of files that the page shows and may write.
+/// Extensions of files that the page shows and may write.
 const TEXTS: [&str; 10] =
     ["mcrl2", "spec", "mcf", "cub", "asm", "cat", "litmus", "pbes", "md", "txt"];
-/// Most bytes of a file.
+/// Limit on the bytes of a file.
 const MOST_BYTES: u64 = 4 << 20;
-/// Most files that are listed, and how deep.
+/// Limits on the listed files and on the depth of folders.
 const MOST_FILES: usize = 2_000;
 const MOST_DEPTH: usize = 8;
 
-/// See the module's head.
+/// The folder; see the module documentation.
 pub(crate) struct Folder {
     root: PathBuf,
 }
 
 impl Folder {
-    /// The folder at a path.
+    /// Opens the folder at a path.
     pub(crate) fn new(path: &Path) -> std::io::Result<Self> {
         let root = fs::canonicalize(path)?;
         if !root.is_dir() {
-            return Err(std::io::Error::other("this is no folder"));
+            return Err(std::io::Error::other("not a folder"));
         }
         Ok(Self { root })
     }
 
-    /// Where it is, without links.
+    /// Returns the path of the folder, without links.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The path of a name within the folder; the file may be there or not.
+    /// Returns the path of a name within the folder; the file need not exist.
     pub(crate) fn resolve(&self, name: &str) -> Result<PathBuf, Refusal> {
-        let out = || Refusal(403, format!("`{name}` is no path in this folder"));
+        let out = || Refusal(403, format!("`{name}` is not a path in this folder"));
         if name.is_empty() || name.len() > 1024 || name.contains(['\0', '\\']) {
             return Err(out());
         }
@@ -54,7 +54,7 @@ impl Folder {
         }
         let whole = self.root.join(path);
         let real = match fs::symlink_metadata(&whole) {
-            // A link that leads nowhere is refused here too.
+            // A dangling link is rejected here too.
             Ok(_) => fs::canonicalize(&whole).map_err(|_| out())?,
             Err(_) => {
                 let parent =
@@ -65,13 +65,13 @@ impl Folder {
         if real.starts_with(&self.root) && real != self.root { Ok(real) } else { Err(out()) }
     }
 
-    /// The text of a file.
+    /// Reads the text of a file.
     pub(crate) fn read(&self, name: &str) -> Result<String, Refusal> {
         let path = self.resolve(name)?;
         let meta =
             fs::metadata(&path).map_err(|e| Refusal(404, format!("cannot read `{name}`: {e}")))?;
         if !meta.is_file() {
-            return refusal(404, format!("`{name}` is no file"));
+            return refusal(404, format!("`{name}` is not a file"));
         }
         if meta.len() > MOST_BYTES {
             return refusal(413, format!("`{name}` has more than {MOST_BYTES} bytes"));
@@ -83,7 +83,7 @@ impl Folder {
         Ok(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))
     }
 
-    /// Writes a file. `before`: the text that it must still have; `None`: it must not be there.
+    /// Writes a file. `before`: the text that it must still have; `None`: it must not exist.
     pub(crate) fn write(
         &self,
         name: &str,
@@ -101,7 +101,7 @@ impl Folder {
             return refusal(413, format!("the text has more than {MOST_BYTES} bytes"));
         }
         match before {
-            None if path.exists() => return refusal(409, format!("`{name}` is there already")),
+            None if path.exists() => return refusal(409, format!("`{name}` already exists")),
             Some(before) if self.read(name)? != before => {
                 return refusal(409, format!("`{name}` was changed by another program"));
             }
@@ -118,7 +118,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The files that the page shows, by name, folders first.
+    /// Lists the files that the page shows, by name, folders first.
     pub(crate) fn list(&self) -> Value {
         let mut names = Vec::new();
         self.gather(Path::new(""), 0, &mut names);
@@ -143,8 +143,8 @@ impl Folder {
         }
     }
 
-    /// What is in a folder below this one, without what is hidden, with whether it is a folder
-    /// itself. Links to folders are none.
+    /// Lists a folder below this one without hidden entries; the flag is true for folders. Links to
+    /// folders are left out.
     pub(crate) fn entries(&self, below: &Path) -> Vec<(String, bool)> {
         let entries = fs::read_dir(self.root.join(below)).into_iter().flatten().flatten();
         let mut found: Vec<(String, bool)> = entries

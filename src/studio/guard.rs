@@ -1,44 +1,47 @@
-//! Who may ask: a request of the page itself, and of nobody else.
+//! Access control: only requests of the page itself are answered.
 //!
-//! A page of another site that the same browser shows can send requests to this server, by its
-//! number or by a name that it lets lead here. Each request must therefore know the token of the
-//! address (256 random bits), call the server by a name of its own, and come from no other origin;
-//! one that changes something must say its origin, which browsers always do.
+//! A page of another site in the same browser can send requests to this server, by its address or
+//! by a name that resolves to it. Therefore each request must contain the token of the address (256
+//! random bits), use one of the server's own names, and have no other origin. A request that
+//! changes something must state its origin, as browsers always do.
 
 use crate::http::{Refusal, Request, refusal};
 use std::fmt::Write as _;
 
-/// See the module's head.
+/// The access guard; see the module documentation.
 pub(crate) struct Guard {
     token: String,
     port: u16,
 }
 
 impl Guard {
-    /// A guard with a new token.
+    /// Creates a guard with a new token.
     pub(crate) fn new(port: u16) -> std::io::Result<Self> {
         Ok(Self { token: random()?, port })
     }
 
-    /// The address of the page.
+    /// Returns the address of the page.
     pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
-    /// The path behind the token, if the request may be answered.
+    /// Returns the path after the token, if the request is allowed.
     pub(crate) fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, Refusal> {
         let hosts = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
         let host = request.header("host").unwrap_or_default();
         if !hosts.iter().any(|h| h == host) {
-            return refusal(403, format!("this server is {}, not `{host}`", hosts[0]));
+            return refusal(403, format!("the name of this server is {}, not `{host}`", hosts[0]));
         }
         let own = format!("http://{host}");
         match request.header("origin") {
             Some(origin) if origin != own => {
-                return refusal(403, format!("`{origin}` is another origin"));
+                return refusal(
+                    403,
+                    format!("requests from the origin `{origin}` are not allowed"),
+                );
             }
             None if request.method != "GET" => {
-                return refusal(403, "the request does not say its origin");
+                return refusal(403, "the request does not state its origin");
             }
             _ => {}
         }
@@ -46,12 +49,15 @@ impl Guard {
             .path
             .strip_prefix('/')
             .and_then(|p| p.split_once('/'))
-            .filter(|(t, _)| same(t, &self.token))
+            .filter(|(t, _)| is_equal_token(t, &self.token))
         else {
-            return refusal(404, "the address has not the token that `mu-check studio` printed");
+            return refusal(
+                404,
+                "the address does not contain the token that `mu-check studio` printed",
+            );
         };
-        // The page itself may be opened from anywhere, since nobody may embed it; what it asks for
-        // may not.
+        // The page itself may be opened from anywhere, because it cannot be embedded; its further
+        // requests may not come from elsewhere.
         let site = request.header("sec-fetch-site").unwrap_or("same-origin");
         if !rest.1.is_empty() && !["same-origin", "none"].contains(&site) {
             return refusal(403, "the request comes from another site");
@@ -63,12 +69,12 @@ impl Guard {
     }
 }
 
-/// Whether two tokens are the same, in a time that does not tell how much of them is.
-fn same(a: &str, b: &str) -> bool {
+/// Compares two tokens in time that does not depend on their common prefix.
+fn is_equal_token(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 
-/// 256 random bits, as hexadecimal digits.
+/// Returns 256 random bits, as hexadecimal digits.
 pub(crate) fn random() -> std::io::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
@@ -89,10 +95,10 @@ mod tests {
         assert!(
             a.len() == 64
                 && a != b
-                && same(&a, &a)
-                && !same(&a, &b)
-                && !same("", &a)
-                && !same(&a[..63], &a)
+                && is_equal_token(&a, &a)
+                && !is_equal_token(&a, &b)
+                && !is_equal_token("", &a)
+                && !is_equal_token(&a[..63], &a)
         );
     }
 }

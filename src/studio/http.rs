@@ -1,62 +1,60 @@
-//! HTTP/1.1 over one connection: one request, one answer, then it is closed. Bytes -> [`Request`];
-//! [`Answer`] -> bytes.
+//! HTTP/1.1 over one connection: one request, one answer, then the connection is closed.
 //!
-//! The head is parsed by `httparse`. Refused: heads and bodies beyond their limits, bodies without
-//! a length, a name of the host or a length given twice, and requests that do not arrive in time,
-//! however slowly they trickle.
+//! The head is parsed by `httparse`. Rejected: heads and bodies beyond their limits, bodies without
+//! a length, duplicate host or length headers, and requests that do not arrive in time.
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Most bytes of a head.
+/// Limit on the bytes of a head.
 const MOST_HEAD: usize = 16 << 10;
-/// Most bytes of a body.
+/// Limit on the bytes of a body.
 pub(crate) const MOST_BODY: usize = 6 << 20;
-/// Most headers.
+/// Limit on the number of headers.
 const MOST_HEADERS: usize = 64;
-/// How long a request may take to arrive.
+/// Time limit for the arrival of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A request.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// What was asked for, up to a question mark.
+    /// The path, up to a question mark.
     pub(crate) path: String,
-    /// What follows the question mark.
+    /// The text after the question mark.
     query: String,
     headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-/// A refusal: status and why.
+/// An error answer: status and message.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Refusal(pub(crate) u16, pub(crate) String);
 
-/// A refusal with its reason.
+/// Returns an error answer.
 pub(crate) fn refusal<T>(status: u16, why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(status, why.into()))
 }
 
 impl Request {
-    /// A header by its name in small letters, if it is there once or more.
+    /// Returns a header by its name in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
-    /// A value of the query, decoded.
-    pub(crate) fn asked(&self, name: &str) -> Option<String> {
+    /// Returns a value of the query, decoded.
+    pub(crate) fn query_value(&self, name: &str) -> Option<String> {
         let (_, value) = self
             .query
             .split('&')
             .filter_map(|pair| pair.split_once('='))
             .find(|(n, _)| *n == name)?;
-        decoded(value)
+        decode(value)
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     pub(crate) fn json(&self) -> Result<Value, Refusal> {
         if self
             .header("content-type")
@@ -69,8 +67,8 @@ impl Request {
     }
 }
 
-/// `%20` and the like; `None` if that is no UTF-8.
-fn decoded(text: &str) -> Option<String> {
+/// Decodes `%20` and so on; `None` if the result is not UTF-8.
+fn decode(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -84,7 +82,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// Reads a request. `None`: the other end left, or sent nothing in time.
+/// Reads a request. `None`: the client disconnected, or sent nothing in time.
 pub(crate) fn read(stream: &mut TcpStream) -> Result<Option<Request>, Refusal> {
     let end = Instant::now() + PATIENCE;
     let mut bytes: Vec<u8> = Vec::new();
@@ -122,15 +120,15 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> bool {
     }
 }
 
-/// A request without its body, the length of its head and that of its body; `None` if more of the
-/// head is to come.
+/// Parses a head. Returns the request without its body, the length of the head and that of the
+/// body; `None` if the head is incomplete.
 fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let head = match parsed.parse(bytes) {
         Ok(httparse::Status::Complete(head)) => head,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(e) => return refusal(400, format!("this is no request: {e}")),
+        Err(e) => return refusal(400, format!("not a request: {e}")),
     };
     if head > MOST_HEAD {
         return refusal(431, "the head of the request is too long");
@@ -161,7 +159,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
         None => 0,
         Some(Ok(n)) if n <= MOST_BODY => n,
         Some(Ok(_)) => return refusal(413, format!("the body has more than {MOST_BODY} bytes")),
-        Some(Err(_)) => return refusal(400, "the length of the body is no number"),
+        Some(Err(_)) => return refusal(400, "the length of the body is not a number"),
     };
     Ok(Some((request, head, length)))
 }
@@ -170,13 +168,13 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) kind: &'static str,
-    /// The policy of a page; other answers may do nothing at all.
+    /// The content security policy of a page; other answers allow nothing.
     pub(crate) policy: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    /// JSON.
+    /// Creates a JSON answer.
     pub(crate) fn json(value: &Value) -> Self {
         Self {
             status: 200,
@@ -185,7 +183,7 @@ impl Answer {
             body: value.to_string().into_bytes(),
         }
     }
-    /// A text of a kind.
+    /// Creates a text answer.
     pub(crate) fn text(kind: &'static str, text: impl Into<String>) -> Self {
         Self { status: 200, kind, policy: None, body: text.into().into_bytes() }
     }
@@ -197,8 +195,7 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// The head that every answer has: nothing of it is kept by the browser, nobody else may embed it
-/// or be told where it came from.
+/// Returns the head of every answer: no caching, no embedding, no referrer.
 pub(crate) fn head(status: u16, kind: &str, policy: Option<&str>) -> String {
     let word = if status < 300 { "OK" } else { "Refused" };
     let policy = policy.unwrap_or("default-src 'none'; frame-ancestors 'none'");
@@ -209,7 +206,7 @@ pub(crate) fn head(status: u16, kind: &str, policy: Option<&str>) -> String {
     )
 }
 
-/// Writes an answer and closes the connection. One that is gone needs none.
+/// Writes an answer and closes the connection. Errors of a closed connection are ignored.
 pub(crate) fn write(mut stream: TcpStream, answer: &Answer) {
     let head = head(answer.status, answer.kind, answer.policy.as_deref());
     let _ = stream.set_write_timeout(Some(PATIENCE));
@@ -218,7 +215,7 @@ pub(crate) fn write(mut stream: TcpStream, answer: &Answer) {
         .write_all(head.as_bytes())
         .and_then(|()| stream.write_all(&answer.body))
         .and_then(|()| stream.flush());
-    // What was sent and not read would reset the connection, and the answer be lost.
+    // Unread data would reset the connection, and the answer would be lost.
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
     let mut rest = [0; 8 << 10];
@@ -231,7 +228,7 @@ pub(crate) fn write(mut stream: TcpStream, answer: &Answer) {
     }
 }
 
-/// Tells a client that too many are there.
+/// Rejects a client because there are too many connections.
 pub(crate) fn refuse(stream: TcpStream) {
     write(stream, &Refusal(503, "too many connections".into()).into());
 }
@@ -253,11 +250,15 @@ mod tests {
             ("POST", "/t/api/run", "{}x", 3)
         );
         assert_eq!(
-            (request.asked("path").as_deref(), request.asked("b"), request.header("host")),
+            (
+                request.query_value("path").as_deref(),
+                request.query_value("b"),
+                request.header("host")
+            ),
             (Some("b cé"), None, Some("x"))
         );
         assert_eq!(parse(b"GET / HTTP/1.1\r\nHo"), Ok(None));
-        assert_eq!(decoded("%ff"), None);
+        assert_eq!(decode("%ff"), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The language server for a page: the same code that serves editors, over a connection in memory,
-//! for files of the folder only.
+//! Language server for a page: the server of editors, over an in-memory connection, restricted to
+//! files of the folder.
 //!
-//! The page calls the folder `file:///studio`. A path beyond it is no file to the server, so that neither a formula's `% model:` nor a definition leads
-//! out of the folder.
+//! The page names the folder `file:///studio`. Paths outside do not exist for the server, so that
+//! neither a formula's `% model:` nor a definition leaves the folder.
 
 use crate::Reader;
 use crate::events;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
-/// What the page calls the folder.
+/// Name of the folder for the page.
 const ROOT: &str = "/studio";
 
 struct Inside {
@@ -41,11 +41,11 @@ impl mu_lsp::Files for Inside {
     }
 }
 
-/// The page's end of a language server that runs. Dropped, the server ends.
+/// The page's end of a running language server. Dropping it ends the server.
 pub(crate) struct Language(Connection);
 
 impl Language {
-    /// Starts a server whose messages go to the page.
+    /// Starts a server that sends its messages to the page.
     pub(crate) fn start(
         folder: &Folder,
         reader: Reader,
@@ -53,7 +53,7 @@ impl Language {
     ) -> std::io::Result<Self> {
         let (server, client) = Connection::memory();
         let files = Inside { folder: Folder::new(folder.root())?, reader };
-        // A page that leaves without a word is no error.
+        // A page that disconnects without `exit` is no error.
         std::thread::Builder::new()
             .name("language".into())
             .stack_size(8 << 20)
@@ -70,10 +70,10 @@ impl Language {
         Ok(Self(client))
     }
 
-    /// Hands a message of the page to the server. Error: it is none.
+    /// Passes a message of the page to the server. Error: it is not a message of the protocol.
     pub(crate) fn send(&self, message: Value) -> Result<(), String> {
         let message: Message = serde_json::from_value(message)
-            .map_err(|e| format!("this is no message of the protocol: {e}"))?;
+            .map_err(|e| format!("not a message of the protocol: {e}"))?;
         self.0.sender.send(message).map_err(|_| "the language server has ended".to_string())
     }
 }

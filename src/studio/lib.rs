@@ -1,20 +1,17 @@
-//! A page of this machine: files of one folder, an editor, runs of the command line, a model step
-//! by step.
+//! Page on this machine: files of one folder, an editor, runs of the command line, and a simulator.
 //!
-//! In: a folder, the program that runs start, limits. Out: a server on the loopback interface until
-//! its flag is set. No verdict is computed here: `runs` starts the command line and hands on its
-//! JSON; `walks` talks to `simulate --requests`; `language` is the language server over the same
-//! connection.
+//! In: a folder, the program for runs, limits. Out: a server on the loopback interface until its
+//! flag is set. No verdict is computed here: `runs` starts the command line and passes on its JSON;
+//! `walks` uses `simulate --requests`; `language` is the language server over the same connection.
 //!
-//! Whoever may talk to the server may start programs, so each request passes `guard` first: a
-//! random token in the address, the names that this server goes by, no other origin. `folder` lets
-//! no path out of the folder. `asked` makes arguments from the few wishes that a page may have; a
-//! page never says an argument itself. Limits: connections, sizes of requests, runs at a time, and
-//! for each run time and memory. Cost: a thread for each connection, which serves one request;
-//! pages are few.
+//! A client of the server can start programs, so each request passes `guard` first: a random token
+//! in the address, the server's own names, no other origin. `folder` allows no path outside the
+//! folder. `request_args` builds arguments from validated requests; a page never sends an argument
+//! itself. Limits: connections, sizes of requests, concurrent runs, and for each run time and
+//! memory. Cost: a thread for each connection, which serves one request.
 #![warn(missing_docs)]
 
-mod asked;
+mod request_args;
 mod events;
 mod folder;
 mod guard;
@@ -40,55 +37,55 @@ use walks::Walks;
 
 pub use page::{HASHES, SCRIPT, STYLE};
 
-/// Connections that are served at a time.
+/// Limit on the concurrent connections.
 const MOST_CONNECTIONS: usize = 64;
 
-/// What a page may start.
+/// Limits on runs and walks.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Runs at a time; and as many walks.
+    /// Maximum number of concurrent runs, and of walks.
     pub runs: usize,
-    /// Time of each run, and of each answer of a walk.
+    /// Time limit of each run, and of each answer of a walk.
     pub time: Duration,
-    /// Bytes of memory of each run, and of each row of a sweep.
+    /// Memory limit in bytes of each run, and of each row of a sweep.
     pub memory: u64,
-    /// Threads of each run, if not all.
+    /// Threads of each run; `None`: all.
     pub threads: Option<u32>,
 }
 
-/// What is served, and how.
+/// Settings of the server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The folder whose files the page shows.
+    /// The folder with the files of the page.
     pub folder: PathBuf,
-    /// The program that runs start: `mu-check`.
+    /// The program for runs: `mu-check`.
     pub program: PathBuf,
-    /// The port; 0: any that is free.
+    /// The port; 0: any free port.
     pub port: u16,
-    /// What a page may start.
+    /// Limits on runs and walks.
     pub limits: Limits,
-    /// The reader of texts of other front ends, for the language server: path, text, and how files
-    /// beside it are read.
+    /// The reader of texts of other front ends, for the language server: path, text, and access to
+    /// files in the same folder.
     pub reader: Reader,
 }
 
-/// Says what is wrong with a text of another front end; see [`mu_lsp::Files::foreign`].
+/// Reads a text of another front end; see [`mu_lsp::Files::foreign`].
 pub type Reader = fn(&Path, &str, &dyn Fn(&str) -> Option<String>) -> Option<mu_lsp::Read>;
 
-/// A server that listens.
+/// A listening server.
 pub struct Studio {
     listener: TcpListener,
     shared: Arc<Shared>,
 }
 
-/// What all connections share.
+/// Shared state of all connections.
 struct Shared {
     guard: Guard,
     folder: Folder,
     hub: Arc<Hub>,
     runs: Arc<Runs>,
     walks: Walks,
-    /// The language servers of the pages that listen, by the pages' names.
+    /// The language servers of the open pages, by the pages' names.
     languages: Mutex<HashMap<String, Language>>,
     reader: Reader,
     connections: AtomicUsize,
@@ -98,7 +95,7 @@ impl Studio {
     /// Listens on the loopback interface.
     ///
     /// # Errors
-    /// The folder is not there, the port is taken, or the system gives no random numbers.
+    /// The folder does not exist, the port is in use, or the system has no random numbers.
     pub fn bind(settings: Settings) -> std::io::Result<Self> {
         let folder = Folder::new(&settings.folder)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port))?;
@@ -119,18 +116,18 @@ impl Studio {
         Ok(Self { listener, shared: Arc::new(shared) })
     }
 
-    /// The address of the page, with its token.
+    /// Returns the address of the page, with its token.
     pub fn address(&self) -> String {
         self.shared.guard.address()
     }
 
-    /// Serves until the flag is set; all that the page started is ended then.
+    /// Serves until the flag is set; then ends all processes that pages started.
     ///
     /// # Errors
     /// No thread can be started.
     pub fn serve(&self, stop: &AtomicBool) -> std::io::Result<()> {
         let (listener, shared) = (self.listener.try_clone()?, self.shared.clone());
-        // It waits for connections for as long as this process lives.
+        // The thread accepts connections until the process ends.
         std::thread::Builder::new().name("studio".into()).spawn(move || {
             for stream in listener.incoming().flatten() {
                 let shared = shared.clone();
@@ -145,7 +142,7 @@ impl Studio {
                 };
                 let failed =
                     std::thread::Builder::new().name("request".into()).spawn(serve).is_err();
-                // What was to serve it is gone, and with it the connection.
+                // The thread could not start; its connection is closed.
                 if failed {
                     std::thread::sleep(Duration::from_millis(100));
                 }

@@ -1,9 +1,9 @@
-//! The page: its frame, and the bundle that `studio/` gives (`npm run build` there), committed so
-//! that a build of this crate needs no node.
+//! Frame of the page, and its bundle from `studio/` (`npm run build` there), committed so that a
+//! build of this crate needs no node.
 //!
-//! Its content security policy allows the script and the style of this server, styles that bear the
-//! frame's nonce (the editor makes them), and connections to this server; no picture from
-//! elsewhere, no font, no frame, no other script.
+//! The content security policy allows the script and the style of this server, styles with the
+//! frame's nonce (from the editor), and connections to this server; no pictures from elsewhere, no
+//! fonts, no frames, no other scripts.
 
 use crate::http::Answer;
 
@@ -14,7 +14,7 @@ pub const STYLE: &str = include_str!("page/studio.css");
 /// The hash of the sources of both.
 pub const HASHES: &str = include_str!("page/hashes.txt");
 
-/// The frame of the page.
+/// Returns the frame of the page.
 pub(crate) fn frame(nonce: &str) -> Answer {
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; connect-src 'self'; img-src data:; \

@@ -1,4 +1,4 @@
-//! Which request has which answer. All of them have passed the guard.
+//! Routing of requests to answers, after the guard.
 
 use crate::Shared;
 use crate::guard::random;
@@ -12,7 +12,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// How often an open page is asked whether it is there.
+/// Interval of checks that an open page still exists.
 const BEAT: Duration = Duration::from_secs(5);
 
 /// Serves one connection.
@@ -31,9 +31,9 @@ pub(crate) fn serve(shared: &Arc<Shared>, mut stream: TcpStream) {
 
 fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer, Refusal> {
     let missing = |what: &str| Refusal(400, format!("`{path}` needs {what}"));
-    let asked = |name: &str| request.asked(name).ok_or_else(|| missing(&format!("`{name}`")));
+    let query = |name: &str| request.query_value(name).ok_or_else(|| missing(&format!("`{name}`")));
     let number =
-        |name: &str| asked(name)?.parse().map_err(|_| missing(&format!("`{name}` as a number")));
+        |name: &str| query(name)?.parse().map_err(|_| missing(&format!("`{name}` as a number")));
     let value = match (request.method.as_str(), path) {
         ("GET", "") => {
             return random()
@@ -43,11 +43,11 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
         ("GET", "studio.js") => return Ok(Answer::text("text/javascript", page::SCRIPT)),
         ("GET", "studio.css") => return Ok(Answer::text("text/css", page::STYLE)),
         ("GET", "api/files") => shared.folder.list(),
-        ("GET", "api/file") => json!({ "text": shared.folder.read(&asked("path")?)? }),
+        ("GET", "api/file") => json!({ "text": shared.folder.read(&query("path")?)? }),
         ("POST", "api/file") => {
             let body = request.json()?;
             let text = body["text"].as_str().ok_or_else(|| missing("`text`"))?;
-            shared.folder.write(&asked("path")?, text, body["before"].as_str())?;
+            shared.folder.write(&query("path")?, text, body["before"].as_str())?;
             json!({})
         }
         ("GET", "api/runs") => shared.runs.list(),
@@ -68,8 +68,8 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
         ("POST", "api/language") => {
             let languages = shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
             let language = languages
-                .get(&asked("page")?)
-                .ok_or_else(|| Refusal(404, "this page does not listen".into()))?;
+                .get(&query("page")?)
+                .ok_or_else(|| Refusal(404, "this page has no event stream".into()))?;
             language.send(request.json()?).map_err(|why| Refusal(400, why))?;
             json!({})
         }
@@ -78,15 +78,15 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
     Ok(Answer::json(&value))
 }
 
-/// Tells a page what happens until it is closed.
+/// Sends events to a page until it is closed.
 fn listen(shared: &Arc<Shared>, request: &Request, mut stream: TcpStream) {
-    let name = request.asked("page").unwrap_or_default();
+    let name = request.query_value("page").unwrap_or_default();
     let plain = (8..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
     let joined = if plain { shared.hub.join(&name) } else { None };
     let Some((sender, receiver)) = joined else {
         return http::write(
             stream,
-            &Refusal(429, "there are too many pages, or this one has no name of its own".into())
+            &Refusal(429, "there are too many pages, or this page has no unique name".into())
                 .into(),
         );
     };
@@ -103,7 +103,7 @@ fn listen(shared: &Arc<Shared>, request: &Request, mut stream: TcpStream) {
         }
         text = match receiver.recv_timeout(BEAT) {
             Ok(text) => text,
-            // A comment, which the page does not see: writing it shows whether anybody is there.
+            // A comment, which the page ignores: writing it detects a closed connection.
             Err(RecvTimeoutError::Timeout) => ": \n\n".into(),
             Err(RecvTimeoutError::Disconnected) => break,
         };

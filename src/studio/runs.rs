@@ -1,16 +1,15 @@
-//! Runs of the command line that a page started: a process each, with limits, until it ends or is
-//! stopped.
+//! Runs of the command line for a page: a process each, with limits, until it ends or is stopped.
 //!
-//! In: arguments. Out: events while it runs (progress, rows of a sweep), its JSON when it is over,
-//! word for word what the command prints. A run that is stopped loses its standard input, which the
-//! program takes as an interrupt; one that does not end then is killed, as is one that is beyond
-//! its time. All end with this process: its end closes their input. Rows of a sweep are processes
-//! of the sweep, and end with it.
+//! In: arguments. Out: events during the run (progress, rows of a sweep), and the unchanged JSON of
+//! the command at the end. A stopped run loses its standard input, which the program treats as an
+//! interrupt; it is killed if it does not end then, or if it exceeds its time. All runs end with
+//! this process, because that closes their input. Rows of a sweep are processes of the sweep, and
+//! end with it.
 
-use crate::asked::{self, Asked};
 use crate::events::Hub;
 use crate::folder::Folder;
 use crate::http::{Refusal, refusal};
+use crate::request_args::{self, RunArguments};
 use crate::{Limits, Settings};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,26 +19,26 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a run that is stopped, or whose own limit is passed, may take to end by itself.
+/// Time for a run to end by itself after it was stopped or reached its limit.
 const GRACE: Duration = Duration::from_secs(3);
-/// Results that are kept.
+/// Limit on the stored results; older ones are dropped.
 const MOST_KEPT: usize = 40;
-/// Most bytes of a result, most lines of messages, and most bytes of each.
+/// Limits on the bytes of a result, the lines of messages, and the bytes of each line.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_LINES: usize = 200;
-/// Lines of messages that an event has: the last ones.
+/// Number of last message lines in an event.
 const LAST_LINES: usize = 20;
 const MOST_OF_A_LINE: usize = 2_000;
-/// Time between looks at a process.
+/// Interval of checks of a process.
 const TICK: Duration = Duration::from_millis(40);
-/// What the program writes before a line of progress.
+/// Prefix of a progress line of the program.
 const PROGRESS: &str = "{\"progress\":";
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Running,
     Stopping,
-    /// Over, with whether it was stopped.
+    /// Ended; the flag is true if it was stopped.
     Over {
         stopped: bool,
     },
@@ -51,23 +50,23 @@ struct Run {
     model: String,
     command: String,
     state: State,
-    /// How often this changed: what a page hears by two ways may arrive in any order.
+    /// Number of changes: a page receives updates over two connections, in any order.
     version: u64,
     begin: Instant,
     seconds: f64,
     progress: Value,
-    /// Formulas that have a verdict.
+    /// Formulas with a verdict.
     verdicts: Vec<Value>,
     /// Messages of the program.
     said: Vec<String>,
     result: Option<Value>,
     code: Option<i32>,
-    /// Why there is no result.
+    /// The reason for a missing result.
     failed: Option<String>,
 }
 
 impl Run {
-    /// Takes over what a line of progress says: verdicts are gathered, the rest is what holds now.
+    /// Applies a progress line: verdicts are appended, other values are replaced.
     fn hear(&mut self, news: Value) {
         if news.get("verdict").is_some() {
             self.verdicts.push(news);
@@ -77,7 +76,7 @@ impl Run {
         }
     }
 
-    /// Without its result.
+    /// Returns the run without its result.
     fn json(&self, id: u64) -> Value {
         let state = match self.state {
             State::Running => "running",
@@ -104,9 +103,9 @@ pub(crate) struct Runs {
     root: PathBuf,
     limits: Limits,
     hub: Arc<Hub>,
-    /// Tables of sweeps; gone when the server ends.
+    /// Folder for tables of sweeps; removed when the server ends.
     scratch: tempfile::TempDir,
-    /// Held while a page is written.
+    /// Held while a report page is written.
     reporting: Mutex<()>,
     all: Mutex<(u64, BTreeMap<u64, Run>)>,
 }
@@ -130,21 +129,21 @@ impl Runs {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a run, if there are not too many.
+    /// Starts a run, unless there are too many.
     pub(crate) fn start(self: &Arc<Self>, wish: &Value, folder: &Folder) -> Result<Value, Refusal> {
         if wish["kind"] == "simulate" {
             return refusal(400, "`simulate` is for walks");
         }
         let out = self.scratch.path().join(sweep_name(wish));
-        let Asked { kind, model, arguments, command } =
-            asked::asked(wish, folder, &self.limits, &out)?;
+        let RunArguments { kind, model, arguments, command } =
+            request_args::run_arguments(wish, folder, &self.limits, &out)?;
         let mut all = self.all();
         let busy = |r: &&Run| !matches!(r.state, State::Over { .. });
         if all.1.values().filter(busy).count() >= self.limits.runs {
             return refusal(
                 429,
                 format!(
-                    "{} runs are under way, which is all that may be at a time; stop one, or wait",
+                    "{} runs are active, which is the maximum; stop one, or wait",
                     self.limits.runs
                 ),
             );
@@ -152,7 +151,7 @@ impl Runs {
         if kind == "sweep"
             && all.1.values().filter(busy).any(|r| r.kind == "sweep" && r.command == command)
         {
-            return refusal(429, "this sweep is under way already");
+            return refusal(429, "this sweep is already running");
         }
         let failed = |e: std::io::Error| {
             Refusal(500, format!("cannot start `{}`: {e}", self.program.display()))
@@ -178,7 +177,7 @@ impl Runs {
             code: None,
             failed: None,
         };
-        let told = run.json(id);
+        let summary = run.json(id);
         all.1.insert(id, run);
         while all.1.len() > MOST_KEPT {
             let Some(oldest) = all.1.iter().find(|(_, r)| !busy(r)).map(|(id, _)| *id) else {
@@ -187,13 +186,13 @@ impl Runs {
             all.1.remove(&oldest);
         }
         drop(all);
-        self.hub.tell("run", &told);
+        self.hub.broadcast("run", &summary);
         let runs = self.clone();
         std::thread::spawn(move || runs.attend(id, child, (kind == "sweep").then_some(out)));
-        Ok(told)
+        Ok(summary)
     }
 
-    /// Asks a run to end.
+    /// Requests the end of a run.
     pub(crate) fn stop(&self, id: u64) -> Result<Value, Refusal> {
         let mut all = self.all();
         let Some(run) = all.1.get_mut(&id) else {
@@ -206,7 +205,7 @@ impl Runs {
         Ok(run.json(id))
     }
 
-    /// A run with its result.
+    /// Returns a run with its result.
     pub(crate) fn get(&self, id: u64) -> Result<Value, Refusal> {
         let all = self.all();
         let Some(run) = all.1.get(&id) else {
@@ -217,8 +216,8 @@ impl Runs {
         Ok(object)
     }
 
-    /// A run's result as a page that can be sent: the program writes it, as `report` does. One at a
-    /// time.
+    /// Returns a run's result as a self-contained page, written by the command `report`. One page
+    /// is written at a time.
     pub(crate) fn report(&self, id: u64) -> Result<Value, Refusal> {
         let (result, model) = {
             let all = self.all();
@@ -251,12 +250,12 @@ impl Runs {
         Ok(json!({ "text": std::fs::read_to_string(&to).map_err(failed)? }))
     }
 
-    /// All runs, without their results.
+    /// Lists all runs, without their results.
     pub(crate) fn list(&self) -> Value {
         self.all().1.iter().map(|(id, r)| r.json(*id)).collect()
     }
 
-    /// Asks all runs to end, and waits a little for them.
+    /// Requests the end of all runs, and waits briefly for them.
     pub(crate) fn end(&self) {
         let begin = Instant::now();
         loop {
@@ -274,17 +273,17 @@ impl Runs {
         }
     }
 
-    fn tell(&self, id: u64, change: impl FnOnce(&mut Run)) {
+    fn update(&self, id: u64, change: impl FnOnce(&mut Run)) {
         let mut all = self.all();
         let Some(run) = all.1.get_mut(&id) else { return };
         change(run);
         run.version += 1;
-        let told = run.json(id);
+        let summary = run.json(id);
         drop(all);
-        self.hub.tell("run", &told);
+        self.hub.broadcast("run", &summary);
     }
 
-    /// Reads what a process says until it is over.
+    /// Reads the output of a process until it ends.
     fn attend(self: Arc<Self>, id: u64, mut child: Child, sweep: Option<PathBuf>) {
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let output = std::thread::spawn(move || {
@@ -304,28 +303,28 @@ impl Runs {
         if let (Some(folder), None) = (&sweep, &result) {
             self.rows(id, folder);
         }
-        self.tell(id, |run| {
+        self.update(id, |run| {
             run.seconds = run.begin.elapsed().as_secs_f64();
             run.state = State::Over { stopped };
             run.code = status.as_ref().and_then(ExitStatus::code);
             if let Some(mut result) = result {
-                // The command as a user would type it.
+                // The equivalent command of a user.
                 if result.get("command").is_some() {
                     result["command"] = run.command.clone().into();
                 }
                 run.result = Some(result);
             } else if run.result.is_none() {
-                let how =
-                    status.map_or_else(|| "it had to be ended".to_string(), |s| s.to_string());
+                let how = status.map_or_else(|| "it was killed".to_string(), |s| s.to_string());
                 run.failed = Some(format!("no result: {how}"));
             }
         });
     }
 
-    /// Waits for a process, and ends it if it has to be.
+    /// Waits for a process; kills it if necessary.
     fn wait(&self, id: u64, child: &mut Child, sweep: Option<&Path>) -> Option<ExitStatus> {
         let mut input = child.stdin.take();
-        let (mut asked, mut seen, mut told): (Option<Instant>, _, _) = (None, None, Instant::now());
+        let (mut stop_requested, mut seen, mut reported): (Option<Instant>, _, _) =
+            (None, None, Instant::now());
         loop {
             if let Ok(Some(status)) = child.try_wait() {
                 return Some(status);
@@ -337,7 +336,7 @@ impl Runs {
             };
             if late || stopping {
                 input = None;
-                if asked.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                if stop_requested.get_or_insert_with(Instant::now).elapsed() > GRACE {
                     break;
                 }
             }
@@ -350,10 +349,10 @@ impl Runs {
                     self.rows(id, folder);
                 }
             }
-            // The clock goes on where nothing else happens.
-            if told.elapsed() > Duration::from_millis(500) {
-                told = Instant::now();
-                self.tell(id, |_| {});
+            // Update the elapsed time if nothing else changes.
+            if reported.elapsed() > Duration::from_millis(500) {
+                reported = Instant::now();
+                self.update(id, |_| {});
             }
             std::thread::sleep(TICK);
         }
@@ -363,19 +362,19 @@ impl Runs {
         None
     }
 
-    /// The rows that a sweep has so far.
+    /// Reads the completed rows of a sweep.
     fn rows(&self, id: u64, folder: &Path) {
         let text = std::fs::read(folder.join("sweep.json")).unwrap_or_default();
-        // A file that is not there yet has no rows.
+        // A missing file has no rows.
         let Ok(mut result) = serde_json::from_slice::<Value>(&text) else { return };
-        self.tell(id, |run| {
+        self.update(id, |run| {
             result["command"] = run.command.clone().into();
             run.result = Some(result);
         });
     }
 
-    /// Lines of standard error: progress, and messages. `sweep`: a folder of this server, which a
-    /// user does not know.
+    /// Reads lines of standard error: progress and messages. `sweep`: an internal folder that
+    /// messages must not show.
     fn listen(&self, id: u64, messages: impl Read, sweep: Option<&Path>) {
         let mut reader = BufReader::new(messages);
         let mut line = Vec::new();
@@ -388,9 +387,9 @@ impl Runs {
             let progress: Option<Value> =
                 text.starts_with(PROGRESS).then(|| serde_json::from_str(&text).ok()).flatten();
             match progress {
-                Some(mut progress) => self.tell(id, |run| run.hear(progress["progress"].take())),
+                Some(mut progress) => self.update(id, |run| run.hear(progress["progress"].take())),
                 None if text.is_empty() => {}
-                None => self.tell(id, |run| {
+                None => self.update(id, |run| {
                     if run.said.len() < MOST_LINES {
                         run.said.push(text.chars().take(MOST_OF_A_LINE).collect());
                     }
@@ -400,9 +399,9 @@ impl Runs {
     }
 }
 
-/// A process of the program in a folder, whose streams are ours. It opens no file outside this
-/// folder and `scratch`, the folder of this server: not by a list, an include, an option, or a
-/// link.
+/// Returns a command of the program in a folder, with piped streams. The process opens no file
+/// outside this folder and `scratch`, the server's own folder: not by a list, an include, an
+/// option, or a link.
 pub(crate) fn process(program: &Path, root: &Path, scratch: Option<&Path>) -> Command {
     let mut command = Command::new(program);
     for (variable, folder) in
@@ -414,8 +413,8 @@ pub(crate) fn process(program: &Path, root: &Path, scratch: Option<&Path>) -> Co
     command
 }
 
-/// The folder of a sweep's tables: the same for the same model, so that a sweep that was stopped
-/// goes on.
+/// Returns the folder for a sweep's tables: the same for the same model, so that a stopped sweep
+/// resumes.
 fn sweep_name(wish: &Value) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in wish["model"].as_str().unwrap_or_default().bytes() {

@@ -1,14 +1,13 @@
-//! Models step by step: a process for each, `simulate --requests`, which is asked for the steps of
-//! states and for the graph of all.
+//! Simulator sessions: a process `simulate --requests` for each, which answers requests for the
+//! steps of states and for graphs.
 //!
-//! The page keeps the ways that it went; a walk only knows states by their numbers. A walk that
-//! gives no answer in time is ended. When there are too many, the oldest that is not being asked
-//! makes room; if all are, or are starting, another is refused. Invariant: no more processes than
-//! that at a time.
+//! The page stores its paths; a session knows states only by their numbers. A session without an
+//! answer in time is ended. If there are too many, the oldest idle one is replaced; if all are busy
+//! or starting, a new one is rejected. Invariant: the number of processes never exceeds the limit.
 
-use crate::asked;
 use crate::folder::Folder;
 use crate::http::{Refusal, refusal};
+use crate::request_args;
 use crate::runs::process;
 use crate::{Limits, Settings};
 use serde_json::{Value, json};
@@ -20,9 +19,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Most bytes of an answer.
+/// Limit on the bytes of an answer.
 const MOST_BYTES: u64 = 64 << 20;
-/// How long a process may take to say why it ended.
+/// Time for a process to print the reason for its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 struct Walk {
@@ -40,21 +39,24 @@ impl Drop for Walk {
 }
 
 impl Walk {
-    /// The next answer.
+    /// Waits for the next answer.
     fn answer(&mut self, limits: &Limits) -> Result<Value, Refusal> {
         match self.answers.recv_timeout(limits.time) {
             Ok(line) => serde_json::from_str(&line)
-                .map_err(|e| Refusal(502, format!("the walk says no JSON: {e}"))),
+                .map_err(|e| Refusal(502, format!("the answer of the simulator is not JSON: {e}"))),
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => refusal(
                 504,
-                format!("no answer within {} s: the walk is ended", limits.time.as_secs_f64()),
+                format!(
+                    "no answer within {} s: the simulator is stopped",
+                    limits.time.as_secs_f64()
+                ),
             ),
             Err(_) => {
                 let why = self.messages.recv_timeout(LAST_WORDS).unwrap_or_default();
                 refusal(
                     422,
                     if why.trim().is_empty() {
-                        "the walk has ended".into()
+                        "the simulator has ended".into()
                     } else {
                         why.trim().to_string()
                     },
@@ -64,16 +66,16 @@ impl Walk {
     }
 }
 
-/// The walks by their numbers. One that is being asked is locked, and somebody else has it too.
+/// The sessions by number. A busy session is locked and has another owner.
 #[derive(Default)]
 struct All {
     last: u64,
-    /// Processes that have not said anything yet.
+    /// Number of processes that have not answered yet.
     starting: usize,
     walks: BTreeMap<u64, Arc<Mutex<Walk>>>,
 }
 
-/// All walks.
+/// All sessions.
 pub(crate) struct Walks {
     program: PathBuf,
     root: PathBuf,
@@ -95,27 +97,27 @@ impl Walks {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a walk: its number, and what it says of the initial state.
+    /// Starts a session. Returns its number and the description of the initial state.
     pub(crate) fn start(&self, wish: &Value, folder: &Folder) -> Result<Value, Refusal> {
         if wish["kind"] != "simulate" {
             return refusal(400, "expected `simulate`");
         }
-        let asked = asked::asked(wish, folder, &self.limits, Path::new(""))?;
+        let run = request_args::run_arguments(wish, folder, &self.limits, Path::new(""))?;
         self.make_room()?;
-        let begun = self.begin(&asked.arguments);
+        let started = self.begin(&run.arguments);
         let mut all = self.all();
         all.starting -= 1;
-        let (walk, mut first) = begun?;
+        let (walk, mut first) = started?;
         all.last += 1;
         let id = all.last;
         all.walks.insert(id, Arc::new(Mutex::new(walk)));
         drop(all);
         first["walk"] = json!(id);
-        first["command"] = json!(asked.command);
+        first["command"] = json!(run.command);
         Ok(first)
     }
 
-    /// Room for one more, which is counted as starting.
+    /// Makes room for a session and counts it as starting.
     fn make_room(&self) -> Result<(), Refusal> {
         let mut all = self.all();
         while all.starting + all.walks.len() >= self.limits.runs.max(1) {
@@ -124,7 +126,7 @@ impl Walks {
             let Some(idle) = idle else {
                 return refusal(
                     429,
-                    "all walks are busy, and there are no more at a time; wait for their answers",
+                    "all simulators are busy, and their number is limited; wait for their answers",
                 );
             };
             all.walks.remove(&idle);
@@ -133,7 +135,7 @@ impl Walks {
         Ok(())
     }
 
-    /// Starts a process, and waits for what it says of the initial state.
+    /// Starts a process and waits for the description of the initial state.
     fn begin(&self, arguments: &[String]) -> Result<(Walk, Value), Refusal> {
         let failed = |e: std::io::Error| {
             Refusal(500, format!("cannot start `{}`: {e}", self.program.display()))
@@ -157,7 +159,7 @@ impl Walks {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let _ = err.take(1 << 16).read_to_end(&mut bytes);
-            // Nobody asks if the walk is gone.
+            // The answer has no receiver if the session is gone.
             let _ = message.send(String::from_utf8_lossy(&bytes).into_owned());
         });
         let mut walk = Walk { child, input, answers, messages };
@@ -165,15 +167,17 @@ impl Walks {
         Ok((walk, first))
     }
 
-    /// Asks a walk. One that cannot answer is ended.
+    /// Sends a request to a session. Ends a session that cannot answer.
     pub(crate) fn ask(&self, id: u64, request: &Value) -> Result<Value, Refusal> {
         let found = self.all().walks.get(&id).cloned();
-        let Some(walk) = found else { return refusal(404, "this walk has ended; start another") };
+        let Some(walk) = found else {
+            return refusal(404, "this simulator has ended; start another");
+        };
         let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = writeln!(walk.input, "{request}").and_then(|()| walk.input.flush());
         let answer = match sent {
             Ok(()) => walk.answer(&self.limits),
-            Err(_) => refusal(422, "the walk has ended"),
+            Err(_) => refusal(422, "the simulator has ended"),
         };
         if answer.is_err() {
             self.all().walks.remove(&id);
@@ -181,12 +185,12 @@ impl Walks {
         answer
     }
 
-    /// Ends a walk.
+    /// Ends a session.
     pub(crate) fn close(&self, id: u64) {
         self.all().walks.remove(&id);
     }
 
-    /// Ends all walks.
+    /// Ends all sessions.
     pub(crate) fn end(&self) {
         self.all().walks.clear();
     }

@@ -1,24 +1,23 @@
-//! The line that changes, where there is no terminal: silence. A page hears of progress as programs
-//! that read along do.
+//! Replacement of the progress line without a terminal. A page gets progress as JSON lines.
 
-/// Silence.
+/// No line.
 pub(super) struct Line;
 
 impl Line {
-    /// None, whatever the user wants.
+    /// Creates no line.
     pub(super) fn new(_: bool) -> Self {
         Self
     }
-    /// Nobody sees it.
+    /// True: the line is invisible.
     pub(super) fn is_hidden(&self) -> bool {
         true
     }
     /// Shows nothing.
     pub(super) fn show(&self, _: String) {}
-    /// Writes something else.
+    /// Writes other output.
     pub(super) fn suspend(&self, write: impl FnOnce()) {
         write();
     }
-    /// There is nothing to clear.
+    /// Does nothing.
     pub(super) fn finish(&self) {}
 }

@@ -1,11 +1,12 @@
-//! What `lsp` says in a browser: the page talks to the server by messages, not by streams.
+//! Replacement of `lsp` in a browser: the page communicates with the server by messages, not by
+//! streams.
 
 use mu_base::{Diagnostic, Stage};
 
-/// Refuses.
+/// Rejects the command.
 pub(super) fn run() -> Result<u8, Diagnostic> {
     Err(Diagnostic::new(
         Stage::Unsupported,
-        "a page has no streams for a language server to talk on; it has one of its own",
+        "a page has no streams for a language server; it has its own server",
     ))
 }

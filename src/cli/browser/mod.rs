@@ -1,10 +1,9 @@
-//! The program in a browser: commands as ever, and two conversations for which a process would read
-//! its standard input.
+//! Program in a browser: commands, and two interactive sessions that would otherwise use standard
+//! input.
 //!
-//! In: files and words that the page handed to [`mu_base::host`]. Out: what the command line would
-//! print. A page runs each command in an instance of its own, as a system runs it in a process;
-//! [`Walk`] is `simulate --requests`, [`Language`] is `lsp`. Invariant: nothing here finds a
-//! verdict.
+//! In: files and words that the page passed to [`mu_base::host`]. Out: the output of the command
+//! line. A page runs each command in a separate instance of the module; [`Walk`] is `simulate
+//! --requests`, [`Language`] is `lsp`. Invariant: nothing here computes a verdict.
 
 use super::args::{Cli, Command};
 use super::pipeline::Session;
@@ -18,44 +17,44 @@ use mu_model::Model;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A model step by step.
+/// A simulator session.
 pub struct Walk {
     session: Session,
     states: States<'static>,
 }
 
 impl Walk {
-    /// Begins as `simulate --requests` does: the walk, and the line that describes the model.
-    /// Error: what would be on standard error.
+    /// Starts a session as `simulate --requests` does. Returns it with the line that describes the
+    /// model. Error: the text for standard error.
     pub fn begin() -> Result<(Self, String), String> {
         let cli = Cli::try_parse_from(host::arguments()).map_err(|e| e.to_string())?;
         let Command::Simulate(args) = &cli.command else {
-            return Err("a walk is begun by `simulate`".into());
+            return Err("expected the command `simulate`".into());
         };
         let common = cli.command.common().cloned().unwrap_or_default();
         let mut session = Session::new(common, cli.command.reading().cloned().unwrap_or_default());
         let loaded = session.load(&args.model, "none").map_err(|e| e.render(&session.sources))?;
-        // It lives as long as the instance, as in a process.
+        // The value lives as long as the instance, as in a process.
         let model: &'static Arc<dyn Model> = Box::leak(Box::new(loaded.model));
         let mut states = States::new(&**model, &session);
-        let hello = states.hello().map_err(|e| e.render(&session.sources))?;
+        let hello = states.description().map_err(|e| e.render(&session.sources))?;
         Ok((Self { session, states }, hello.to_string()))
     }
 
-    /// The answer to a line. Error: the walk cannot go on.
+    /// Answers a request line. Error: the session cannot continue.
     pub fn answer(&mut self, line: &str) -> Result<String, String> {
-        let answer = self.states.told(line, &self.session.sources);
+        let answer = self.states.answer_line(line, &self.session.sources);
         answer.map(|a| a.to_string()).map_err(|e| e.render(&self.session.sources))
     }
 }
 
-/// The files that the page handed in, below a folder that it calls by this name.
-struct Given;
+/// The files of the page, below a virtual folder.
+struct PageFiles;
 
-/// What the page calls its folder.
+/// Name of the virtual folder.
 const ROOT: &str = "/studio";
 
-impl Files for Given {
+impl Files for PageFiles {
     fn read(&self, path: &Path) -> Option<String> {
         String::from_utf8(host::read(path.strip_prefix(ROOT).ok()?).ok()?).ok()
     }
@@ -82,27 +81,27 @@ impl Files for Given {
     }
 }
 
-/// The language server of the files that were handed in.
+/// Language server for the files of the page.
 pub struct Language(Turns<'static>);
 
 impl Language {
-    /// A server that nobody has talked to. `send` gets its messages, as JSON.
+    /// Creates a server. `send` receives its messages, as JSON.
     pub fn new(send: impl Fn(&str) + 'static) -> Self {
         let send = move |message: Message| {
             if let Ok(text) = serde_json::to_string(&message) {
                 send(&text);
             }
         };
-        Self(Turns::new(&Given, send))
+        Self(Turns::new(&PageFiles, send))
     }
 
-    /// Takes a message. `more`: another one waits.
+    /// Handles a message. `more`: true if another one waits.
     ///
     /// # Errors
-    /// It is no message of the protocol.
+    /// The text is not a message of the protocol.
     pub fn take(&mut self, message: &str, more: bool) -> Result<(), Diagnostic> {
         let wrong =
-            |e| Diagnostic::new(Stage::Usage, format!("this is no message of the protocol: {e}"));
+            |e| Diagnostic::new(Stage::Usage, format!("not a message of the protocol: {e}"));
         self.0.take(serde_json::from_str(message).map_err(wrong)?, more);
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! A process of this program, where there are none: an instance of the module of its own, which the
-//! page runs to its end while this one waits.
+//! Replacement of a child process in a browser: another instance of the module, which the page runs
+//! to its end while this one waits.
 
 use mu_base::{Diagnostic, host};
 use std::ffi::OsString;
 
-/// What is left of it.
-pub(super) struct Ended {
-    /// How it ended, for people.
+/// Exit status and output.
+pub(super) struct Exit {
+    /// Exit status, for people.
     pub how: String,
     /// Standard output.
     pub out: Vec<u8>,
@@ -14,16 +14,16 @@ pub(super) struct Ended {
     pub err: Vec<u8>,
 }
 
-/// Runs it to its end. An interrupt is the page's to say, to all instances.
+/// Runs the instance to its end. The page interrupts all instances.
 pub(super) fn run(
     words: &[OsString],
     _: &dyn Fn() -> bool,
     wait: &dyn Fn(),
-) -> Result<Option<Ended>, Diagnostic> {
+) -> Result<Option<Exit>, Diagnostic> {
     wait();
     let words = words.iter().map(|w| w.to_string_lossy().into_owned());
-    let host::Ended { code, out, err } =
+    let host::Exit { code, out, err } =
         host::start(&std::iter::once("mu-check".to_string()).chain(words).collect::<Vec<_>>());
     let how = code.map_or_else(|| "a fault".to_string(), |code| format!("exit code {code}"));
-    Ok(Some(Ended { how, out, err }))
+    Ok(Some(Exit { how, out, err }))
 }

@@ -1,10 +1,10 @@
-//! The terminal face of `simulate`, where there is no terminal.
+//! Replacement of the terminal interface of `simulate` without a terminal.
 
 use super::interpreter::{Interpreter, Reply};
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
 
-/// Refuses.
+/// Rejects the command.
 pub(super) fn in_terminal(
     _: &mut Session,
     _: Interpreter,

@@ -1,12 +1,13 @@
-//! `conform --fault FILE… [--suite DIR]`: with how many operations seeded faults of a machine are
-//! found, and fewest litmus tests that find all of them.
+//! Seeded faults of a machine (`conform --fault FILE… [--suite DIR]`): the number of operations
+//! that finds each fault, and a minimum set of litmus tests that finds all of them.
 //!
-//! Each fault is a machine of its own: the text of the right one with the edits of a `.faults`
-//! file, or a model beside it. It is searched with one operation of each processor, then with
-//! two, and so on up to `--operations`, until one of the models to which the right machine conforms
-//! forbids something. If a fault sets parameters, the right machine is asked with the same ones, so
-//! that what they change is not taken for the fault. What is found is confirmed as for the machine
-//! itself. The tests of a suite come from `mu_conform::suite`; the route of `litmus` runs each of
+//! Each fault is a separate machine: the text of the correct machine with the edits of a `.faults`
+//! file, or another model. It is searched with one operation per processor, then with two, up to
+//! `--operations`, until a model that the correct machine conforms to forbids an execution. If a
+//! fault sets parameters, the correct machine is searched with the same ones, so that a difference
+//! caused by the parameter is not blamed on the fault. Violations are confirmed as for the machine
+//! itself. The tests of a suite come from `mu_conform::suite`; the layer `litmus` runs each of them
+//! again.
 //! them again.
 
 use super::super::args::ConformArgs;
@@ -14,7 +15,10 @@ use super::super::files::{FileKind, write_text};
 use super::super::load::Origin;
 use super::super::pipeline::{Session, file_error};
 use super::super::{find_path, output};
-use super::{Explored, Shown, Text, explored, judge, language_of, show, symmetries};
+use super::{
+    ConfirmedViolation, Explored, ModelSource, confirm_violation, explored, judge, language_of,
+    symmetries,
+};
 use mu_axioms::history::History;
 use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
 use mu_conform::faults::Fault;
@@ -31,82 +35,85 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// A faulty machine.
-pub(super) struct Faulty {
+pub(super) struct FaultyMachine {
     name: String,
     defines: Vec<(String, String)>,
-    made: Made,
+    model: FaultyModel,
 }
 
-enum Made {
-    /// By edits: its text.
+enum FaultyModel {
+    /// The text after edits.
     Edited(String),
-    /// A model of its own.
+    /// A separate model.
     Beside(PathBuf),
 }
 
-/// How a fault is found.
+/// The result of a fault that is found.
 pub(super) struct Finding {
-    /// The least number of operations of each processor.
+    /// The smallest number of operations per processor.
     pub operations: usize,
-    /// The models that forbid an execution of this size, by name; the first one's test is shown.
+    /// Names of the models that forbid an execution of this size; the test is for the first one.
     pub models: Vec<String>,
-    /// The test, the run.
-    pub shown: Shown,
+    /// The test and the run.
+    pub shown: ConfirmedViolation,
 }
 
-/// What is said of a fault.
-pub(super) struct Told {
+/// Result for a fault.
+pub(super) struct FaultResult {
     /// Its name.
     pub name: String,
-    /// How it is found; none if it is not, within the bound.
+    /// `None` if the fault is not found within the bound.
     pub found: Option<Finding>,
     /// States of the faulty machine.
     pub states: u64,
-    /// Why its search ended.
+    /// Reason for the end of the search.
     pub stop: Stop,
 }
 
 /// A test of a suite.
 pub(super) struct Test {
-    /// Its name; the file has it too.
+    /// Name of the test and its file.
     pub name: String,
-    /// What is run.
+    /// The program.
     pub program: History,
-    /// The faults that it finds, by their place in the list, each with an execution that shows it.
+    /// Indices of the faults that it finds, each with an execution that shows the fault.
     pub detecting_programs: Vec<(usize, History)>,
-    /// How many outcomes the model allows.
+    /// Number of outcomes that the model allows.
     pub allowed: usize,
     text: String,
 }
 
-/// A suite.
+/// A suite of litmus tests.
 pub(super) struct Suite {
-    /// Its tests.
+    /// The tests.
     pub tests: Vec<Test>,
-    /// Most operations of each processor in a candidate.
+    /// Maximum number of operations per processor in a candidate.
     pub longest: usize,
-    /// How many programs find a fault.
+    /// Number of programs that find a fault.
     pub candidates: usize,
-    /// Whether no smaller set of the candidates finds all the faults.
+    /// True if no smaller set of candidates finds all the faults.
     pub is_least: bool,
 }
 
-/// All that there is to say.
+/// Results for all faults.
 pub(super) struct Faults {
     /// The faults, in order.
-    pub faults: Vec<Told>,
-    /// The suite, if it is asked for and no limit came first.
+    pub faults: Vec<FaultResult>,
+    /// The suite, if the user requested one and no limit was reached.
     pub suite: Option<Suite>,
 }
 
 /// Reads the faulty machines of `--fault`.
-pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faulty>, Diagnostic> {
-    let mut out: Vec<Faulty> = Vec::new();
+pub(super) fn read(
+    session: &mut Session,
+    args: &ConformArgs,
+) -> Result<Vec<FaultyMachine>, Diagnostic> {
+    let mut out: Vec<FaultyMachine> = Vec::new();
     for path in &args.fault {
         if ends_in(path, "faults") {
             if FileKind::of(&args.model) != FileKind::Other {
                 let message = format!(
-                    "the edits of `{}` are for a specification, which `{}` is not",
+                    "the edits of `{}` need a specification, but `{}` is not one",
                     path.display(),
                     args.model.display()
                 );
@@ -114,13 +121,13 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
                     .note("expected faulty machines as files, or a folder of them"));
             }
             let (source, text) = session.read_source(path)?;
-            let right = session.read(&args.model)?;
+            let correct = session.read(&args.model)?;
             for fault in Fault::parse(source, &text)? {
-                let text = fault.apply(&right)?;
-                out.push(Faulty {
+                let text = fault.apply(&correct)?;
+                out.push(FaultyMachine {
                     name: fault.name,
                     defines: fault.defines,
-                    made: Made::Edited(text),
+                    model: FaultyModel::Edited(text),
                 });
             }
             continue;
@@ -140,34 +147,34 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
                 let ending = wanted.map(|e| format!(" that ends in .{e}")).unwrap_or_default();
                 return Err(Diagnostic::new(
                     Stage::File,
-                    format!("`{}` holds no model{ending}", path.display()),
+                    format!("`{}` contains no model{ending}", path.display()),
                 ));
             }
         }
-        out.extend(files.into_iter().map(|p| Faulty {
+        out.extend(files.into_iter().map(|p| FaultyMachine {
             name: find_path::stem(&p),
             defines: Vec::new(),
-            made: Made::Beside(p),
+            model: FaultyModel::Beside(p),
         }));
     }
     Ok(out)
 }
 
-/// What all searches share.
-pub(super) struct Asked<'a> {
+/// Common input of all searches.
+pub(super) struct FaultSearch<'a> {
     pub args: &'a ConformArgs,
     pub interface: &'a Interface,
     /// The memory models, with the texts of those made of axioms.
     pub models: &'a [MemoryModel],
-    pub texts: &'a [Option<Text>],
-    /// The right machine.
-    pub right: (&'a Machine, &'a Group),
-    /// The models to which it conforms.
+    pub texts: &'a [Option<ModelSource>],
+    /// The correct machine.
+    pub correct: (&'a Machine, &'a Group),
+    /// The models that it conforms to.
     pub conforming: &'a [usize],
 }
 
-/// The right machine with other parameters, and the models to which it conforms, by the number of
-/// operations for which they were asked.
+/// The correct machine with other parameters, and the models that it conforms to, by number of
+/// operations.
 struct Control {
     defines: Vec<(String, String)>,
     machine: Machine,
@@ -178,11 +185,11 @@ struct Control {
 /// Parameters with their values.
 type Defines = Vec<(String, String)>;
 
-/// A faulty machine that is found: its place in the list, with the parameters that the fault needs.
+/// A faulty machine with a detected fault: its index, and the parameters of the fault.
 type Found<'f> = ((usize, &'f Defines), Machine, Group);
 
-impl Asked<'_> {
-    /// Runs something with more parameters.
+impl FaultSearch<'_> {
+    /// Runs a closure with additional parameters.
     fn with<T>(
         session: &mut Session,
         defines: &[(String, String)],
@@ -198,8 +205,8 @@ impl Asked<'_> {
         session.common.define = before;
         result
     }
-    /// The models to which the right machine conforms with these parameters, up to so many
-    /// operations.
+    /// Returns the models that the correct machine conforms to with these parameters, up to a
+    /// number of operations.
     fn conforming(
         &self,
         session: &mut Session,
@@ -228,35 +235,35 @@ impl Asked<'_> {
         let control = &mut controls[at];
         for k in control.conforming.len()..=operations {
             let before = control.conforming[k - 1].clone();
-            let asked: Vec<&MemoryModel> = before.iter().map(|&m| &self.models[m]).collect();
+            let selected: Vec<&MemoryModel> = before.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound::of(k, session.threads());
             let answer = search(
                 self.interface,
                 &control.machine,
                 &control.group,
-                &asked,
+                &selected,
                 bound,
                 &session.budget,
             )?;
             if answer.stop != Stop::Complete {
                 return Err(Diagnostic::stopped(answer.stop));
             }
-            let kept: Vec<usize> = before
+            let conforming_models: Vec<usize> = before
                 .iter()
                 .zip(&answer.found)
                 .filter(|(_, f)| f.is_none())
                 .map(|(&m, _)| m)
                 .collect();
-            if kept.is_empty() {
+            if conforming_models.is_empty() {
                 let set: Vec<String> = defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
                 let message = format!(
-                    "with {} the machine without a fault does not conform either",
+                    "with {} the machine without the fault does not conform either",
                     set.join(", ")
                 );
                 return Err(Diagnostic::new(Stage::Usage, message)
-                    .note("a fault is told by a model to which the right machine conforms"));
+                    .note("a fault is detected by a model that the correct machine conforms to"));
             }
-            control.conforming.push(kept);
+            control.conforming.push(conforming_models);
         }
         Ok(control.conforming[operations].clone())
     }
@@ -264,22 +271,22 @@ impl Asked<'_> {
     fn one(
         &self,
         session: &mut Session,
-        fault: &Faulty,
+        fault: &FaultyMachine,
         controls: &mut Vec<Control>,
-    ) -> Result<(Told, Machine, Group), Diagnostic> {
-        let origin = match &fault.made {
-            Made::Edited(text) => Origin::Text(
+    ) -> Result<(FaultResult, Machine, Group), Diagnostic> {
+        let origin = match &fault.model {
+            FaultyModel::Edited(text) => Origin::Text(
                 format!("{} with the fault \"{}\"", self.args.model.display(), fault.name),
                 text,
             ),
-            Made::Beside(path) => Origin::File(path),
+            FaultyModel::Beside(path) => Origin::File(path),
         };
         session.log(format!("fault: {}", fault.name));
         let explored = |s: &mut Session| explored(s, self.interface, &origin, self.args.operations);
         let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
         self.models.iter().try_for_each(|m| m.check(self.interface, &machine.alphabet))?;
-        let mut told = Told {
+        let mut result = FaultResult {
             name: fault.name.clone(),
             found: None,
             states: machine.outcome.states,
@@ -287,33 +294,41 @@ impl Asked<'_> {
         };
         for k in 1..=self.args.operations as usize {
             let conforming = self.conforming(session, &fault.defines, k, controls)?;
-            let asked: Vec<&MemoryModel> = conforming.iter().map(|&m| &self.models[m]).collect();
+            let selected: Vec<&MemoryModel> = conforming.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
-            let answer = search(self.interface, &machine, &group, &asked, bound, &session.budget)?;
-            told.stop = answer.stop.clone();
+            let answer =
+                search(self.interface, &machine, &group, &selected, bound, &session.budget)?;
+            result.stop = answer.stop.clone();
             let found: Vec<usize> =
                 (0..conforming.len()).filter(|&i| answer.found[i].is_some()).collect();
             if let Some(&first) = found.first() {
                 let m = conforming[first];
                 let against = (&self.models[m], self.texts[m].as_ref());
                 let Some(history) = &answer.found[first] else { continue };
-                let shown = show(session, self.interface, &*model, &machine, against, history)?;
+                let shown = confirm_violation(
+                    session,
+                    self.interface,
+                    &*model,
+                    &machine,
+                    against,
+                    history,
+                )?;
                 let models =
                     found.iter().map(|&i| self.models[conforming[i]].name.clone()).collect();
-                told.found = Some(Finding { operations: k, models, shown });
-                return Ok((told, machine, group));
+                result.found = Some(Finding { operations: k, models, shown });
+                return Ok((result, machine, group));
             }
             if answer.stop != Stop::Complete {
                 break;
             }
         }
-        Ok((told, machine, group))
+        Ok((result, machine, group))
     }
-    /// Searches all faulty machines, and makes a suite if it is asked for.
+    /// Searches all faulty machines, and builds a suite if the user requested one.
     pub(super) fn run(
         &self,
         session: &mut Session,
-        faults: &[Faulty],
+        faults: &[FaultyMachine],
     ) -> Result<Faults, Diagnostic> {
         output::begin_stage("searching faulty machines");
         let mut out = Faults { faults: Vec::new(), suite: None };
@@ -321,14 +336,14 @@ impl Asked<'_> {
         let mut controls = Vec::new();
         for fault in faults {
             match self.one(session, fault, &mut controls) {
-                Ok((told, machine, group)) => {
-                    if self.args.suite.is_some() && told.found.is_some() {
+                Ok((result, machine, group)) => {
+                    if self.args.suite.is_some() && result.found.is_some() {
                         machines.push(((out.faults.len(), &fault.defines), machine, group));
                     }
-                    out.faults.push(told);
+                    out.faults.push(result);
                 }
                 Err(Diagnostic { stop: Some(stop), .. }) => {
-                    out.faults.push(Told {
+                    out.faults.push(FaultResult {
                         name: fault.name.clone(),
                         found: None,
                         states: 0,
@@ -354,7 +369,7 @@ impl Asked<'_> {
         }
         Ok(out)
     }
-    /// Fewest programs of at most so many operations of each processor.
+    /// Chooses a minimum set of programs with at most `longest` operations per processor.
     fn suite(
         &self,
         session: &Session,
@@ -367,21 +382,26 @@ impl Asked<'_> {
         let all = |machine: (&Machine, &Group)| {
             executions(self.interface, machine, (longest, session.threads()), &session.budget)
         };
-        let mut right: Vec<(&Defines, Executions)> = Vec::new();
+        let mut correct: Vec<(&Defines, Executions)> = Vec::new();
         let mut found: Vec<(usize, BTreeMap<History, History>)> = Vec::new();
         for ((fault, defines), machine, group) in machines {
-            let known = right.iter().position(|r| r.0 == *defines);
-            let at = known.unwrap_or(right.len());
+            let known = correct.iter().position(|r| r.0 == *defines);
+            let at = known.unwrap_or(correct.len());
             if known.is_none() {
                 let control = controls
                     .iter()
                     .find(|c| c.defines == **defines)
                     .map(|c| (&c.machine, &c.group));
-                right.push((defines, all(control.unwrap_or(self.right))?));
+                correct.push((defines, all(control.unwrap_or(self.correct))?));
             }
             found.push((
                 *fault,
-                detecting_programs(all((machine, group))?, &right[at].1, against, &session.budget)?,
+                detecting_programs(
+                    all((machine, group))?,
+                    &correct[at].1,
+                    against,
+                    &session.budget,
+                )?,
             ));
         }
         let mut programs: Vec<&History> = found.iter().flat_map(|f| f.1.keys()).collect();
@@ -419,7 +439,12 @@ impl Asked<'_> {
         }
         Ok(Suite { tests, longest, candidates: programs.len(), is_least: cover.is_least })
     }
-    fn write(&self, folder: &Path, faults: &[Told], suite: &Suite) -> Result<(), Diagnostic> {
+    fn write(
+        &self,
+        folder: &Path,
+        faults: &[FaultResult],
+        suite: &Suite,
+    ) -> Result<(), Diagnostic> {
         mu_base::host::fs::create_dir_all(folder)
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         for test in &suite.tests {
@@ -430,7 +455,7 @@ impl Asked<'_> {
             find_path::file_name(&self.args.model),
             self.models[0].name
         );
-        out += "Each test lists the outcomes that the model allows: on a right machine the condition holds in every run (`Ok`). Every other outcome is a fault.\n\n";
+        out += "Each test lists the outcomes that the model allows: on a correct machine the condition holds in every run (`Ok`). Every other outcome is a fault.\n\n";
         out += &suite.table(faults);
         out += "\n| fault | K | found by | execution that shows it |\n|---|---|---|---|\n";
         for (i, fault) in faults.iter().enumerate() {
@@ -452,20 +477,19 @@ impl Asked<'_> {
                 names.join(", ")
             );
         }
-        out +=
-            "\nK: the least number of operations of each processor at which the fault is found.\n";
+        out += "\nK: the smallest number of operations per processor that finds the fault.\n";
         write_text(&folder.join("README.md"), &out)
     }
 }
 
-/// A history as a cell of a table.
+/// Formats a history as a cell of a table.
 fn cell(text: &str) -> String {
     format!("`{}`", text.replace('|', "\\|"))
 }
 
 impl Suite {
-    /// Its tests, as a table in Markdown.
-    pub(super) fn table(&self, faults: &[Told]) -> String {
+    /// Returns the tests as a Markdown table.
+    pub(super) fn table(&self, faults: &[FaultResult]) -> String {
         let mut out =
             "| test | program | outcomes allowed | finds |\n|---|---|---|---|\n".to_string();
         for t in &self.tests {
@@ -485,15 +509,15 @@ impl Suite {
 }
 
 impl Faults {
-    /// Whether all were found.
+    /// True if all faults were found.
     pub(super) fn all_found(&self) -> bool {
         self.faults.iter().all(|f| f.found.is_some())
     }
-    /// Whether a limit came first somewhere.
+    /// True if a limit ended some search.
     pub(super) fn is_limited(&self) -> bool {
         self.faults.iter().any(|f| f.found.is_none() && f.stop != Stop::Complete)
     }
-    /// For people: tables in Markdown.
+    /// Returns Markdown tables for people.
     pub(super) fn text(&self, args: &ConformArgs, conforming: usize) -> String {
         let found = self.faults.iter().filter(|f| f.found.is_some()).count();
         let mut out = format!("\nfaults       {found} of {} found\n\n", self.faults.len());
@@ -525,11 +549,10 @@ impl Faults {
             };
         }
         if let (Some(suite), Some(folder)) = (&self.suite, &args.suite) {
-            let least =
-                if suite.is_least { "no fewer do" } else { "the search for fewer was cut short" };
+            let least = if suite.is_least { "minimum" } else { "possibly not minimum" };
             let _ = writeln!(
                 out,
-                "\nsuite        {} tests in {}: {least}, of the {} programs of up to {} operations of each processor that find a fault\n",
+                "\nsuite        {} tests in {} ({least}), chosen from {} programs of up to {} operations per processor that find a fault\n",
                 suite.tests.len(),
                 folder.display(),
                 suite.candidates,
@@ -539,7 +562,7 @@ impl Faults {
         }
         out
     }
-    /// As an object: the faults and the suite.
+    /// Returns the faults and the suite as objects.
     pub(super) fn json(&self) -> (serde_json::Value, Option<serde_json::Value>) {
         use serde_json::json;
         let faults = self.faults.iter().map(|f| {
@@ -548,7 +571,7 @@ impl Faults {
                 object["operations"] = json!(found.operations);
                 object["models"] = json!(found.models);
                 object["test"] = json!(found.shown.found.history.text());
-                object["names"] = super::told::names(&found.shown.meaning);
+                object["names"] = super::results::names(&found.shown.meaning);
                 object["axiom"] = json!(found.shown.reason.axiom);
                 object["confirmed"] =
                     json!({ "litmus": found.shown.confirmed.is_ok(), "replay": true });
@@ -573,11 +596,11 @@ impl Faults {
     }
 }
 
-/// Runs a test on the litmus route: all outcomes that the model allows must be in its list.
+/// Runs a test in the litmus layer: the test must list all outcomes that the model allows.
 fn confirm(
     session: &Session,
     against: &MemoryModel,
-    text: &Text,
+    text: &ModelSource,
     litmus: &str,
 ) -> Result<(), Diagnostic> {
     let Ok((judge, test)) = judge(against, text, litmus) else { return Ok(()) };
@@ -586,7 +609,7 @@ fn confirm(
         mu_outcome::Verdict::Ok => Ok(()),
         mu_outcome::Verdict::Unknown => Err(Diagnostic::stopped(report.stop)),
         mu_outcome::Verdict::No => Err(Diagnostic::internal(format!(
-            "as a litmus test `{}` allows an outcome that it forbids as a history: {litmus}",
+            "`{}` forbids a history but allows its litmus test: {litmus}",
             against.name
         ))),
     }

@@ -1,17 +1,18 @@
-//! `conform`: a machine against memory models, up to a number of operations of each processor.
+//! Conformance of a machine to memory models, up to a number of operations per processor
+//! (`conform`).
 //!
-//! What the search finds is confirmed on two routes that share no code with it: the litmus test is
-//! judged by the layer `litmus`, and the run of the machine is taken step by step on the model, and
-//! its history read off again. A disagreement is an internal error.
+//! Each violation is confirmed in two ways that share no code with the search. The litmus test is
+//! judged by the layer `litmus`. The run of the machine is replayed step by step on the model, and
+//! its history is extracted again. A disagreement is an internal error.
 //!
-//! "Conforms" is said only if something was judged: some program loads a value, and no operation or
-//! program that begins never ends ([`SearchResult::unjudged`]).
+//! The verdict is "conforms" only if something was judged: some program loads a value, and every
+//! operation and program that begins also ends ([`SearchResult::unjudged`]).
 
 mod faults;
 mod program;
-pub(super) mod shown;
+pub(super) mod litmus_outcomes;
 pub(super) mod sorts;
-mod told;
+mod results;
 
 use self::sorts::{Sorts, Typed};
 use super::args::{ConformArgs, Format};
@@ -42,47 +43,47 @@ use mu_litmus::paths::Bounds;
 use mu_litmus::report::DecidingExecution;
 use mu_model::Model;
 use mu_process::typecheck::check_specification;
-use mu_report::judged;
-use mu_report::story::{Story, story};
+use mu_report::judged_execution;
+use mu_report::printed_evidence::{PrintedEvidence, story};
 use mu_syntax::ast::{Section, Specification};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a model of axioms is compiled again, for litmus tests.
-struct Text {
+/// Source of a model of axioms, from which it is compiled again for litmus tests.
+struct ModelSource {
     text: String,
     folder: Option<PathBuf>,
 }
 
-/// A memory model that forbids something that the machine does.
-struct Shown {
+/// A violation of a memory model, with its confirmation and evidence.
+struct ConfirmedViolation {
     found: Violation,
     reason: Reason,
     language: Language,
-    /// The test.
+    /// The litmus test.
     litmus: String,
-    /// Whether the litmus route forbids it too; why it was not asked otherwise.
+    /// `Ok` if the litmus layer forbids the test too, otherwise the reason why it cannot judge it.
     confirmed: Result<(), String>,
     evidence: Evidence,
-    story: Story,
-    /// What processors observe in the run.
+    story: PrintedEvidence,
+    /// Observations of processors in the run.
     observed: Vec<witness::Observation>,
-    /// The names of the test, mapped to those of the machine.
+    /// Maps the names of the test to those of the machine.
     meaning: NameMap,
 }
 
-/// Everything that an output speaks of.
-struct Told<'a> {
+/// Results of a run.
+struct ConformResults<'a> {
     args: &'a ConformArgs,
     names: Vec<String>,
     interface: &'a Interface,
     machine: &'a Machine,
     program: Option<String>,
-    /// Processors that do no operation.
+    /// Processors without operations.
     idle: Vec<String>,
     group: &'a Group,
     answer: &'a SearchResult,
-    shown: Vec<Option<Shown>>,
+    shown: Vec<Option<ConfirmedViolation>>,
     faults: Option<faults::Faults>,
     seconds: f64,
     peak: u64,
@@ -96,7 +97,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         ("--execution", &args.execution),
     ];
     for (option, path) in single.iter().filter_map(|(o, p)| p.as_ref().map(|p| (o, p))) {
-        let is_page = *option == "--evidence" && page::is_named_so(path);
+        let is_page = *option == "--evidence" && page::is_page(path);
         if !one && !is_page {
             return Err(Diagnostic::new(
                 Stage::Usage,
@@ -106,7 +107,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         expect_writable(path)?;
     }
     args.evidence.as_deref().map(Picture::of).transpose()?;
-    if args.execution.as_deref().is_some_and(page::is_named_so) {
+    if args.execution.as_deref().is_some_and(page::is_page) {
         return Err(unknown_evidence_extension(
             args.execution.as_deref().unwrap_or(Path::new("")),
             ".svg, .dot or .json; `--evidence FILE.html` shows it too",
@@ -137,14 +138,16 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     ));
     output::begin_stage("searching histories");
     let bound = Bound::of(args.operations as usize, session.threads());
-    let asked: Vec<&MemoryModel> = models.iter().collect();
-    let answer = search(&interface, &machine, &group, &asked, bound, &session.budget)?;
+    let selected: Vec<&MemoryModel> = models.iter().collect();
+    let answer = search(&interface, &machine, &group, &selected, bound, &session.budget)?;
     session.log(format!("{} histories judged", grouped(answer.histories)));
     let mut shown = Vec::new();
     for ((against, text), found) in models.iter().zip(&texts).zip(&answer.found) {
         let found = found
             .as_ref()
-            .map(|f| show(session, &interface, model, &machine, (against, text.as_ref()), f))
+            .map(|f| {
+                confirm_violation(session, &interface, model, &machine, (against, text.as_ref()), f)
+            })
             .transpose()?;
         shown.push(found);
     }
@@ -153,20 +156,20 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     let judged =
         answer.stop == Stop::Complete && answer.unjudged(&interface, &machine.alphabet).is_none();
     if !faulty.is_empty() && !conforming.is_empty() && judged {
-        let asked = faults::Asked {
+        let selected = faults::FaultSearch {
             args,
             interface: &interface,
             models: &models,
             texts: &texts,
-            right: (&machine, &group),
+            correct: (&machine, &group),
             conforming: &conforming,
         };
-        faults = Some(asked.run(session, &faulty)?);
+        faults = Some(selected.run(session, &faulty)?);
     }
     let names = models.iter().map(|m| m.name.clone()).collect();
     let (seconds, peak) = (session.budget.elapsed().as_secs_f64(), session.peak_memory());
     let (interface, group, answer) = (&interface, &group, &answer);
-    let told = Told {
+    let results = ConformResults {
         args,
         names,
         interface,
@@ -180,12 +183,12 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         seconds,
         peak,
     };
-    write_files(session, &told, model, &models, &texts, execution)?;
+    write_files(session, &results, model, &models, &texts, execution)?;
     match session.common.format {
-        Format::Json => output::print_object(told.json())?,
-        Format::Text => print(&told.text(session))?,
+        Format::Json => output::print_object(results.json())?,
+        Format::Text => print(&results.text(session))?,
     }
-    Ok(told.code())
+    Ok(results.code())
 }
 
 /// A machine with its interface, explored.
@@ -196,18 +199,18 @@ struct Read {
 
 /// A machine, explored.
 struct Explored {
-    /// The model as it is: runs are runs of this one.
+    /// The unreduced model; runs are runs of this model.
     model: Arc<dyn Model>,
     machine: Machine,
-    /// The most general program, if it was put beside the machine.
+    /// The most general program, if it runs in parallel with the machine.
     program: Option<String>,
-    /// Processors that do no operation.
+    /// Processors without operations.
     idle: Vec<String>,
-    /// The interface, with values as labels have them.
+    /// The interface, with values in the form of the labels.
     interface: Interface,
 }
 
-/// Finds where actions are declared.
+/// Finds the declarations of actions.
 fn declarations(tree: &Specification) -> Vec<(String, Span)> {
     let of = |section: &Section| match section {
         Section::Actions(all) => all.iter().map(|a| (a.0.kind.clone(), a.0.span)).collect(),
@@ -228,10 +231,9 @@ fn read(
     Ok(Read { interface: explored.interface.clone(), explored })
 }
 
-/// Reads and explores a machine. Where it is a specification, what is explored has fewer states:
-/// what processors observe is hidden, and steps are taken at once as far as they commute with all
-/// others; ends of operations are such steps too, since a history does not say when an operation
-/// ends.
+/// Reads and explores a machine. For a specification, the state space is reduced: observations are
+/// hidden, and steps that commute with all others have priority. The ends of operations are such
+/// steps too, because a history does not record when an operation ends.
 fn explored(
     session: &mut Session,
     interface: &Interface,
@@ -244,18 +246,18 @@ fn explored(
     let spec = match origin {
         Origin::File(path) if FileKind::of(path) == FileKind::Program => {
             let message = format!(
-                "`{}` is a program: `conform` asks what a machine does with every program",
+                "`{}` is a program, but `conform` checks a machine with every program",
                 path.display()
             );
-            let beside = "expected a machine that chooses its operations; `litmus FILE --machine MODEL` runs a test on a machine";
-            return Err(Diagnostic::new(Stage::Usage, message).note(beside));
+            let note = "expected a machine that chooses its operations; `litmus FILE --machine MODEL` runs a test on a machine";
+            return Err(Diagnostic::new(Stage::Usage, message).note(note));
         }
         _ => {
             output::begin_stage("reading the specification");
             session.edited_specification(origin, &mut |sources, tree| {
                 declared = declarations(tree);
-                // An error in the interface has its place there, and not in the program that is
-                // made of it.
+                // Errors in the interface are reported there, not in the program that is generated
+                // from it.
                 let own = check_specification(tree)?;
                 Sorts::check(
                     &mut interface,
@@ -268,7 +270,7 @@ fn explored(
     };
     let (whole, searched) = match (&spec, origin) {
         (Some(spec), _) => {
-            // What the interface speaks of is not hidden.
+            // Labels that the interface names must be visible.
             let shown: Vec<&str> = interface.labels().map(|l| l.action.as_str()).collect();
             let whole = session.compile_showing(spec, (&shown, &[]), &Confluence::Auto)?;
             let judged: Vec<&str> = interface
@@ -301,7 +303,7 @@ fn explored(
             )
         }
         (None, _) => {
-            let message = "a program can be put beside a specification only";
+            let message = "a program can only be added to a specification";
             return Err(Diagnostic::at(
                 Stage::Usage,
                 interface.program.first().map_or_else(Span::default, |p| p.request.span),
@@ -335,8 +337,8 @@ fn explored(
     Ok(Explored { model, machine, program, idle, interface })
 }
 
-/// What to add to a machine that does nothing since it waits for a program: the program that may do
-/// everything.
+/// Returns notes for a machine that does nothing because it needs a program: how to add the most
+/// general program.
 fn most_general(interface: &Interface, loaded: &Loaded) -> Vec<String> {
     let offer = |label: &Label| {
         let action = loaded
@@ -359,13 +361,13 @@ fn most_general(interface: &Interface, loaded: &Loaded) -> Vec<String> {
         .filter_map(|o| offer(o.begin.as_ref().unwrap_or(&o.end)))
         .collect();
     vec![
-        "lines such as `program load do_load(p, a);` in the interface put a program beside a machine that waits for one (docs/memory-models.md)".to_string(),
-        "or write one that may do everything, in communication with the machine's actions:".to_string(),
+        "lines such as `program load do_load(p, a);` in the interface add a program to a machine that needs one (docs/memory-models.md)".to_string(),
+        "or write a program that may do everything, in communication with the machine's actions:".to_string(),
         format!("proc Program = {};", offers.join(" + ")),
     ]
 }
 
-/// The symmetries of a machine, if they are to be used.
+/// Returns the symmetries of a machine, unless they are switched off.
 fn symmetries(session: &Session, args: &ConformArgs, machine: &Machine) -> Group {
     if args.without_symmetry {
         Group::trivial(&machine.alphabet, &machine.lts)
@@ -374,7 +376,7 @@ fn symmetries(session: &Session, args: &ConformArgs, machine: &Machine) -> Group
     }
 }
 
-/// The languages in which a model is asked about a history, the first one first.
+/// Returns the languages for a history under a model, the preferred one first.
 fn language_of(against: &MemoryModel, history: &History) -> &'static [Language] {
     let dialect = match &against.form {
         Judging::Cat { dialect, .. } => *dialect,
@@ -383,11 +385,11 @@ fn language_of(against: &MemoryModel, history: &History) -> &'static [Language] 
     Language::of(dialect, history)
 }
 
-/// The memory models that are asked, and the texts of those made of axioms.
+/// Reads the memory models of `--against`, and the sources of those made of axioms.
 fn models(
     session: &mut Session,
     args: &ConformArgs,
-) -> Result<(Vec<MemoryModel>, Vec<Option<Text>>), Diagnostic> {
+) -> Result<(Vec<MemoryModel>, Vec<Option<ModelSource>>), Diagnostic> {
     let mut out = (Vec::new(), Vec::new());
     let words: Vec<Option<&String>> =
         if args.against.is_empty() { vec![None] } else { args.against.iter().map(Some).collect() };
@@ -405,16 +407,16 @@ fn models(
                 name: n.name,
                 form: Judging::Cat { model: n.model, dialect: n.dialect },
             });
-            out.1.push(Some(Text { text: n.text, folder: n.folder }));
+            out.1.push(Some(ModelSource { text: n.text, folder: n.folder }));
         }
     }
     Ok(out)
 }
 
-/// The judge of litmus tests that is made of a model's text.
+/// Compiles a model for a litmus test, and parses the test.
 fn judge(
     against: &MemoryModel,
-    text: &Text,
+    text: &ModelSource,
     litmus: &str,
 ) -> Result<(mu_litmus::Judge, mu_litmus::Test), Diagnostic> {
     let mut sources = mu_base::SourceMap::new();
@@ -426,20 +428,20 @@ fn judge(
     Ok((judge, test))
 }
 
-/// Confirms what was found: by the litmus route, and by a replay of a run.
-fn show(
+/// Confirms a violation with the litmus layer and by replaying a run.
+fn confirm_violation(
     session: &Session,
     interface: &Interface,
     model: &dyn Model,
     machine: &Machine,
-    (against, text): (&MemoryModel, Option<&Text>),
+    (against, text): (&MemoryModel, Option<&ModelSource>),
     found: &Violation,
-) -> Result<Shown, Diagnostic> {
+) -> Result<ConfirmedViolation, Diagnostic> {
     let languages = language_of(against, &found.history);
     let write =
         |language: Language| test_of(&found.history, &format!("not-{}", against.name), language);
     let (language, litmus) = (languages[0], write(languages[0]));
-    let mut confirmed = Err("models of serial views judge no litmus tests".to_string());
+    let mut confirmed = Err("models of serial views cannot judge litmus tests".to_string());
     if let Some(text) = text {
         for language in languages {
             confirmed = confirm(session, against, text, &write(*language))?;
@@ -458,11 +460,11 @@ fn show(
         &session.budget,
     )?;
     let steps = steps.ok_or_else(|| {
-        Diagnostic::internal("no run of the machine has a history that it was found to have")
+        Diagnostic::internal("the machine has no run with the history of the violation")
     })?;
     let (walk, replayed) = witness::replay(model, interface, &machine.alphabet.names, &steps)?;
     if replayed != found.concrete {
-        return Err(Diagnostic::internal("the run that was replayed has another history"));
+        return Err(Diagnostic::internal("the replayed run has another history"));
     }
     let steps = walk.path().iter().map(|m| PathStep {
         label: m.label,
@@ -482,11 +484,10 @@ fn show(
         &mu_conform::judge::history(interface, &lists),
         &machine.alphabet.names,
     );
-    let meaning = meaning.ok_or_else(|| {
-        Diagnostic::internal("a test is of another class than the history that it is made of")
-    })?;
+    let meaning = meaning
+        .ok_or_else(|| Diagnostic::internal("a test and its history are in different classes"))?;
     let litmus = meaning.annotate(&litmus);
-    Ok(Shown {
+    Ok(ConfirmedViolation {
         found: found.clone(),
         reason,
         language,
@@ -499,37 +500,38 @@ fn show(
     })
 }
 
-/// Whether the litmus route forbids a test too.
+/// Returns `Ok` if the litmus layer forbids a test too, otherwise the reason why it cannot judge
+/// it.
 fn confirm(
     session: &Session,
     against: &MemoryModel,
-    text: &Text,
+    text: &ModelSource,
     litmus: &str,
 ) -> Result<Result<(), String>, Diagnostic> {
     let (judge, test) = match judge(against, text, litmus) {
         Ok(both) => both,
-        Err(d) => return Ok(Err(format!("the litmus route does not take it: {}", d))),
+        Err(d) => return Ok(Err(format!("the litmus layer rejects the test: {}", d))),
     };
     let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {
         mu_outcome::Verdict::No => Ok(Ok(())),
         mu_outcome::Verdict::Unknown => {
-            Ok(Err(format!("the litmus route stopped: {}", report.stop.word())))
+            Ok(Err(format!("the litmus layer stopped: {}", report.stop.word())))
         }
         mu_outcome::Verdict::Ok => Err(Diagnostic::internal(format!(
-            "`{}` allows as a litmus test what it forbids as a history: {litmus}",
+            "`{}` forbids a history but allows its litmus test: {litmus}",
             against.name
         ))),
     }
 }
 
-/// The execution that a memory model forbids, judged as a litmus test; none if the litmus route
-/// does not take the test.
+/// Returns the forbidden execution, judged as a litmus test; `None` if the litmus layer rejects the
+/// test.
 fn execution_of(
     session: &Session,
     against: &MemoryModel,
-    text: &Text,
-    shown: &Shown,
+    text: &ModelSource,
+    shown: &ConfirmedViolation,
 ) -> Result<Option<DecidingExecution>, Diagnostic> {
     let Ok((judge, test)) = judge(against, text, &shown.litmus) else { return Ok(None) };
     Ok(mu_litmus::report::deciding(test, &judge, Bounds { loops: 1 }, &session.budget)?.0)
@@ -537,29 +539,29 @@ fn execution_of(
 
 fn write_files(
     session: &Session,
-    told: &Told<'_>,
+    results: &ConformResults<'_>,
     model: &dyn Model,
     models: &[MemoryModel],
-    texts: &[Option<Text>],
+    texts: &[Option<ModelSource>],
     execution: Option<litmus::Picture>,
 ) -> Result<(), Diagnostic> {
-    let args = told.args;
+    let args = results.args;
     if let Some(folder) = &args.tests {
         mu_base::host::fs::create_dir_all(folder)
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
-        for (name, shown) in told.names.iter().zip(&told.shown) {
+        for (name, shown) in results.names.iter().zip(&results.shown) {
             if let Some(shown) = shown {
                 write_text(&folder.join(format!("{name}.litmus")), &shown.litmus)?;
             }
         }
     }
-    if let Some(path) = args.evidence.as_deref().filter(|p| page::is_named_so(p)) {
-        let mut object = told.json();
-        for (i, shown) in told.shown.iter().enumerate() {
+    if let Some(path) = args.evidence.as_deref().filter(|p| page::is_page(p)) {
+        let mut object = results.json();
+        for (i, shown) in results.shown.iter().enumerate() {
             let (Some(shown), Some(text)) = (shown, &texts[i]) else { continue };
-            let title = format!("{} under {}", shown.found.history.text(), told.names[i]);
+            let title = format!("{} under {}", shown.found.history.text(), results.names[i]);
             if let Some(drawn) = execution_of(session, &models[i], text, shown)? {
-                object["models"][i]["execution"] = judged::json(&drawn, &title);
+                object["models"][i]["execution"] = judged_execution::json(&drawn, &title);
             }
         }
         let title = find_path::file_name(&args.model);
@@ -567,14 +569,16 @@ fn write_files(
             session,
             path,
             &title,
-            &[mu_report::page::Shown::of("conform", output::with_head(object))],
+            &[mu_report::page::PageResult::of("conform", output::with_head(object))],
         )?;
     }
-    let (Some(Some(shown)), 1) = (told.shown.first(), told.shown.len()) else { return Ok(()) };
+    let (Some(Some(shown)), 1) = (results.shown.first(), results.shown.len()) else {
+        return Ok(());
+    };
     if let Some(path) = &args.litmus {
         write_text(path, &shown.litmus)?;
     }
-    let what = format!("{} is not {}", find_path::file_name(&args.model), told.names[0]);
+    let what = format!("{} is not {}", find_path::file_name(&args.model), results.names[0]);
     if let Some(path) = &args.evidence {
         let sentence = format!("a run with {}", shown.found.history.text());
         let drawn = find_path::PathDrawing {
@@ -591,10 +595,10 @@ fn write_files(
     if let Some(drawn) = execution_of(session, &models[0], text, shown)? {
         let title = format!("{what}: {}", shown.found.history.text());
         let picture = match picture {
-            litmus::Picture::Svg => judged::svg(&drawn, &title),
-            litmus::Picture::Dot => judged::dot(&drawn, &title),
+            litmus::Picture::Svg => judged_execution::svg(&drawn, &title),
+            litmus::Picture::Dot => judged_execution::dot(&drawn, &title),
             litmus::Picture::Json | litmus::Picture::Page => {
-                judged::json(&drawn, &title).to_string()
+                judged_execution::json(&drawn, &title).to_string()
             }
         };
         write_text(path, &picture)?;

@@ -1,13 +1,14 @@
-//! The most general program, put beside a machine that needs one.
+//! Most general program for a machine that needs a program.
 //!
-//! In: the tree of a specification, an interface, a number of operations. Out: the tree with one
-//! more component for each processor. The component does, up to the number of operations, whatever
-//! the `program` lines of the interface say, with all addresses and values, and takes answers
-//! whenever they come; so the machine then runs every program up to that bound. Where the interface
-//! has no such lines they are read off the machine: of a communication `a|b -> load` whose result
-//! is an operation, and that alone makes it, one side is done by nobody.
+//! In: the syntax tree of a specification, an interface, a number of operations. Out: the tree with
+//! an additional component for each processor. Up to the number of operations, the component
+//! performs any operation of the `program` lines of the interface, with all addresses and values,
+//! and accepts answers at any time. So the machine runs every program up to that bound. If the
+//! interface has no such lines, they are inferred: if a communication `a|b -> load` is the only one
+//! that produces an operation, and no process performs one side, the program performs that side.
 //!
-//! The component stands inside the one `comm` that has its actions, beside what is there. A store
+//! The component is added inside the `comm` that contains its actions. Stores of the initial value
+//! are left out, because a load could not distinguish them from no store.
 //! of the initial value is left out, as a load cannot tell it from no store.
 
 use mu_axioms::Kind;
@@ -18,25 +19,25 @@ use mu_syntax::print;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a specification declares and does, as far as it matters here.
-struct Seen {
+/// Declarations and process terms of a specification that matter here.
+struct Declarations {
     /// Actions with the texts of their sorts.
     actions: Vec<(String, Vec<String>)>,
-    /// Sorts that are lists of names.
+    /// Sorts that enumerate names.
     enumerated: BTreeMap<String, Vec<String>>,
     /// Names of processes.
     processes: Vec<String>,
-    /// What is called: actions and processes.
+    /// Called actions and processes.
     called: Vec<String>,
-    /// Communications, each with the names on its left and its result; those of one `comm`
-    /// together, and the process that holds it (none: `init`).
+    /// Communications: names on the left and the result, grouped by `comm`, with the process that
+    /// contains it (`None`: `init`).
     communications: Vec<(Option<String>, Vec<Communication>)>,
 }
 
-/// The actions on the left, the one on the right.
+/// The actions on the left, and the result.
 type Communication = (Vec<String>, Option<String>);
 
-/// The parts of a process.
+/// Returns the subterms of a process.
 fn parts(p: &Process) -> Vec<&Process> {
     use ProcessKind::*;
     match &p.kind {
@@ -59,7 +60,7 @@ fn parts(p: &Process) -> Vec<&Process> {
     }
 }
 
-/// The same, to be changed.
+/// Returns the subterms for changes.
 fn parts_mut(p: &mut Process) -> Vec<&mut Process> {
     use ProcessKind::*;
     match &mut p.kind {
@@ -82,9 +83,9 @@ fn parts_mut(p: &mut Process) -> Vec<&mut Process> {
     }
 }
 
-impl Seen {
-    fn of(tree: &Specification) -> Seen {
-        let mut seen = Seen {
+impl Declarations {
+    fn of(tree: &Specification) -> Declarations {
+        let mut declarations = Declarations {
             actions: vec![],
             enumerated: BTreeMap::new(),
             processes: vec![],
@@ -95,7 +96,7 @@ impl Seen {
         for section in &tree.sections {
             match section {
                 Section::Actions(all) => {
-                    seen.actions.extend(all.iter().map(|(n, sorts)| {
+                    declarations.actions.extend(all.iter().map(|(n, sorts)| {
                         (n.kind.clone(), sorts.iter().map(print::sort).collect())
                     }));
                 }
@@ -104,7 +105,7 @@ impl Seen {
                         if let Some(Sort { kind: SortKind::Struct(of), .. }) = sort
                             && of.iter().all(|c| c.args.is_empty())
                         {
-                            seen.enumerated.insert(
+                            declarations.enumerated.insert(
                                 name.kind.clone(),
                                 of.iter().map(|c| c.name.kind.clone()).collect(),
                             );
@@ -112,7 +113,7 @@ impl Seen {
                     }
                 }
                 Section::Processes(all) => {
-                    seen.processes.extend(all.iter().map(|p| p.name.kind.clone()));
+                    declarations.processes.extend(all.iter().map(|p| p.name.kind.clone()));
                     open.extend(all.iter().map(|p| (Some(p.name.kind.as_str()), &p.body)));
                 }
                 Section::Init(p) => open.push((None, p)),
@@ -122,7 +123,7 @@ impl Seen {
         while let Some((holder, p)) = open.pop() {
             match &p.kind {
                 ProcessKind::Call { name, .. } | ProcessKind::CallAssign(name, _) => {
-                    seen.called.push(name.kind.clone())
+                    declarations.called.push(name.kind.clone())
                 }
                 ProcessKind::Comm(all, _) => {
                     let of = |c: &(mu_syntax::ast::ActionNames, Option<mu_syntax::ast::Ident>)| {
@@ -131,33 +132,34 @@ impl Seen {
                             c.1.as_ref().map(|n| n.kind.clone()),
                         )
                     };
-                    seen.communications
+                    declarations
+                        .communications
                         .push((holder.map(String::from), all.iter().map(of).collect()));
                 }
                 _ => {}
             }
             open.extend(parts(p).into_iter().map(|q| (holder, q)));
         }
-        seen
+        declarations
     }
 
-    /// The one action that nobody does, of those that must come together to make a label; none if
-    /// the machine can do the label without it.
+    /// Returns the only action that no process performs and that a communication needs to produce a
+    /// label; `None` if the machine can produce the label without it.
     fn missing(&self, label: &Label) -> Option<Label> {
-        let done = |a: &String| self.called.contains(a);
-        if done(&label.action) {
+        let is_performed = |a: &String| self.called.contains(a);
+        if is_performed(&label.action) {
             return None;
         }
         let makes = |c: &&Communication| c.1.as_ref() == Some(&label.action);
         let mut sides = self.communications.iter().flat_map(|c| &c.1).filter(makes).map(|c| {
-            let mut undone = c.0.iter().filter(|a| !done(a));
-            undone.next().filter(|_| undone.next().is_none())
+            let mut missing_actions = c.0.iter().filter(|a| !is_performed(a));
+            missing_actions.next().filter(|_| missing_actions.next().is_none())
         });
         let action = sides.next()??;
         sides.all(|s| s == Some(action)).then(|| Label { action: action.clone(), ..label.clone() })
     }
 
-    /// What the program does, read off the machine; nothing if the machine can do without one.
+    /// Infers the operations of the program; empty if the machine needs no program.
     fn inferred(&self, interface: &Interface) -> Vec<Part> {
         let part = |o: &Operation| {
             let request = self.missing(o.begin.as_ref().unwrap_or(&o.end))?;
@@ -174,7 +176,7 @@ impl Seen {
             .map(|a| &a.1)
     }
 
-    /// The sort of each letter.
+    /// Returns the sort of each letter.
     fn letters<'l>(
         &self,
         labels: impl Iterator<Item = &'l Label>,
@@ -191,7 +193,7 @@ impl Seen {
     }
 }
 
-/// The letter of an argument, if a program has it.
+/// Returns the letter of an argument, if programs have it.
 fn letter(role: &Role) -> Option<&'static str> {
     match role {
         Role::Processor => Some("p"),
@@ -203,24 +205,24 @@ fn letter(role: &Role) -> Option<&'static str> {
     }
 }
 
-/// The text of the program, of at most so many operations of each processor.
+/// Writer of the program text, with a bound on operations per processor.
 struct Writer<'a> {
     interface: &'a Interface,
-    seen: &'a Seen,
+    declarations: &'a Declarations,
     name: String,
     sorts: BTreeMap<&'static str, String>,
     after: u64,
 }
 
 impl Writer<'_> {
-    /// An action, the variables that it is summed over, and the letters among them.
+    /// Returns an action with its summation variables and the letters among them.
     fn action(
         &self,
         label: &Label,
         own: &[&str],
     ) -> Result<(String, Vec<String>, Vec<&'static str>), Diagnostic> {
         let sorts = self
-            .seen
+            .declarations
             .sorts_of(label)
             .ok_or_else(|| Diagnostic::internal("an action that was checked is not declared"))?;
         let (mut variables, mut letters, mut arguments) = (Vec::new(), Vec::new(), Vec::new());
@@ -231,7 +233,7 @@ impl Writer<'_> {
                         Diagnostic::at(
                             Stage::Type,
                             label.span,
-                            format!("no label of the interface says what sort `{l}` has"),
+                            format!("no label of the interface determines the sort of `{l}`"),
                         )
                     })?;
                     variables.push(format!("{l}: {sort}"));
@@ -268,7 +270,7 @@ impl Writer<'_> {
         Ok((format!("{}{arguments}", label.action), variables, letters))
     }
 
-    /// The conditions under which a letter has what the program uses, one for each choice.
+    /// Returns the conditions on a letter, one for each value that the program uses.
     fn choices(&self, kind: Kind, letter: &str) -> Vec<String> {
         let initial = &self.interface.initial.text;
         let of = |at: usize, letter: &str| {
@@ -327,7 +329,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// `init` puts the components of all processors side by side.
+    /// Returns the program text; `init` is the parallel composition of the components of all
+    /// processors.
     fn text(&self, program: &[Part], processors: &[String]) -> Result<String, Diagnostic> {
         let mut alternatives = Vec::new();
         program.iter().try_for_each(|p| self.part(p, &mut alternatives))?;
@@ -346,16 +349,16 @@ impl Writer<'_> {
     }
 }
 
-/// Puts the most general program beside the machine, if the machine needs one. Gives its text.
+/// Adds the most general program to the machine if it needs one. Returns the program text.
 pub(super) fn add(
     interface: &Interface,
     operations: u32,
     sources: &mut SourceMap,
     tree: &mut Specification,
 ) -> Result<Option<String>, Diagnostic> {
-    let seen = Seen::of(tree);
+    let declarations = Declarations::of(tree);
     let program = if interface.program.is_empty() {
-        seen.inferred(interface)
+        declarations.inferred(interface)
     } else {
         interface.program.clone()
     };
@@ -365,58 +368,64 @@ pub(super) fn add(
     let own: Vec<&Label> =
         program.iter().flat_map(|p| [Some(&p.request), p.response.as_ref()]).flatten().collect();
     let declared: Vec<(String, usize)> =
-        seen.actions.iter().map(|a| (a.0.clone(), a.1.len())).collect();
+        declarations.actions.iter().map(|a| (a.0.clone(), a.1.len())).collect();
     Interface::check_all(own.iter().copied(), &declared)?;
-    if let Some(label) = own.iter().find(|l| seen.called.contains(&l.action)) {
-        let message = format!("the machine does `{}` itself: it has a program", label.action);
+    if let Some(label) = own.iter().find(|l| declarations.called.contains(&l.action)) {
+        let message =
+            format!("the machine performs `{}` itself, so it already has a program", label.action);
         return Err(Diagnostic::at(Stage::Type, label.span, message));
     }
-    let sorts = seen.letters(interface.labels().chain(own.iter().copied()));
-    let processors = match sorts.get("p").and_then(|s| seen.enumerated.get(s)) {
+    let sorts = declarations.letters(interface.labels().chain(own.iter().copied()));
+    let processors = match sorts.get("p").and_then(|s| declarations.enumerated.get(s)) {
         _ if !interface.constants[0].is_empty() => {
             interface.constants[0].iter().map(|w| w.text.clone()).collect()
         }
         Some(all) => all.clone(),
         None => {
-            let message = "the processors, each of which gets a program, are not known: their sort is no list of names";
+            let message =
+                "the processors are unknown, because their sort is not an enumeration of names";
             return Err(Diagnostic::at(Stage::Type, own[0].span, message)
                 .note("expected a line `processors P, …;` in the interface"));
         }
     };
     let mut name = "most_general_program".to_string();
-    while seen.processes.contains(&name) || declared.iter().any(|d| d.0 == name) {
+    while declarations.processes.contains(&name) || declared.iter().any(|d| d.0 == name) {
         name.push('_');
     }
     let after = interface.first + u64::from(operations);
-    let text = Writer { interface, seen: &seen, name, sorts, after }.text(&program, &processors)?;
+    let text = Writer { interface, declarations: &declarations, name, sorts, after }
+        .text(&program, &processors)?;
     let source = sources.add("the most general program", text.clone());
     let parsed = mu_syntax::parse_specification(source, &text)?;
-    let place = place(&seen, &own)?;
-    put(tree, parsed, &own, &place)?;
+    let holder_of_comm = holder_of_comm(&declarations, &own)?;
+    insert_components(tree, parsed, &own, &holder_of_comm)?;
     Ok(Some(text))
 }
 
-/// The process that holds the one `comm` with the program's actions; none: `init`.
-fn place(seen: &Seen, own: &[&Label]) -> Result<Option<String>, Diagnostic> {
+/// Returns the process with the only `comm` that contains the program's actions; `None`: `init`.
+fn holder_of_comm(
+    declarations: &Declarations,
+    own: &[&Label],
+) -> Result<Option<String>, Diagnostic> {
     let has = |all: &[Communication], l: &Label| all.iter().any(|c| c.0.contains(&l.action));
     for label in own {
-        if !seen.communications.iter().any(|c| has(&c.1, label)) {
+        if !declarations.communications.iter().any(|c| has(&c.1, label)) {
             let message = format!(
-                "no `comm` of the machine has `{}`: a program cannot communicate with the machine by it",
+                "no `comm` of the machine contains `{}`, so a program cannot use it to communicate with the machine",
                 label.action
             );
             return Err(Diagnostic::at(Stage::Type, label.span, message));
         }
     }
     let holders: Vec<&(Option<String>, Vec<Communication>)> =
-        seen.communications.iter().filter(|c| own.iter().any(|l| has(&c.1, l))).collect();
+        declarations.communications.iter().filter(|c| own.iter().any(|l| has(&c.1, l))).collect();
     let times = |holder: &Option<String>| {
-        holder.as_ref().map_or(1, |h| seen.called.iter().filter(|c| *c == h).count())
+        holder.as_ref().map_or(1, |h| declarations.called.iter().filter(|c| *c == h).count())
     };
     match holders[..] {
         [(holder, _)] if times(holder) == 1 => Ok(holder.clone()),
         _ => {
-            let message = "the actions of the program are in more than one `comm` of the machine: it is not known where the program stands";
+            let message = "the actions of the program are in more than one `comm` of the machine, so the place of the program is ambiguous";
             Err(Diagnostic::at(Stage::Unsupported, own[0].span, message)
                 .note("expected one `comm` around all processors"))
         }
@@ -424,16 +433,16 @@ fn place(seen: &Seen, own: &[&Label]) -> Result<Option<String>, Diagnostic> {
 }
 
 /// Adds the program's process, and its components inside the `comm`.
-fn put(
+fn insert_components(
     tree: &mut Specification,
     program: Specification,
     own: &[&Label],
     holder: &Option<String>,
 ) -> Result<(), Diagnostic> {
-    let mut beside = None;
+    let mut components = None;
     for section in program.sections {
         match section {
-            Section::Init(p) => beside = Some(p),
+            Section::Init(p) => components = Some(p),
             other => tree.sections.insert(0, other),
         }
     }
@@ -453,16 +462,16 @@ fn put(
         if let ProcessKind::Comm(all, inner) = &mut p.kind
             && all.iter().any(|c| c.0.kind.iter().any(|n| own.iter().any(|l| l.action == n.kind)))
         {
-            let beside = beside.take().ok_or_else(|| {
+            let components = components.take().ok_or_else(|| {
                 Diagnostic::internal("a program has no initial process, or two places")
             })?;
             let span = inner.span;
             let machine = std::mem::replace(&mut **inner, Process::new(ProcessKind::Delta, span));
             **inner =
-                Process::new(ProcessKind::Parallel(Box::new(machine), Box::new(beside)), span);
+                Process::new(ProcessKind::Parallel(Box::new(machine), Box::new(components)), span);
             return Ok(());
         }
         open.extend(parts_mut(p));
     }
-    Err(Diagnostic::internal("the `comm` that was seen is not there"))
+    Err(Diagnostic::internal("the `comm` does not exist any more"))
 }

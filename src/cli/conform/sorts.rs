@@ -167,7 +167,7 @@ impl Typed<'_> {
             let error = Diagnostic::at(
                 Stage::Type,
                 span,
-                format!("`{text}` is no value of the sort {}", self.text(sort)),
+                format!("`{text}` is not a value of the sort {}", self.text(sort)),
             )
             .note(self.expected(sort));
             why.into_iter().fold(error, |e, d| e.note(d.message))
@@ -232,7 +232,7 @@ impl Sorts {
         self.0.get(&thing).map(|s| s.0)
     }
 
-    /// Checks an interface, and writes its values as labels have them.
+    /// Checks an interface and normalises its values to the form of the labels.
     pub(in super::super) fn check(
         interface: &mut Interface,
         typed: Typed<'_>,
@@ -276,7 +276,7 @@ impl Sorts {
         Ok(sorts)
     }
 
-    /// Checks the expressions that the most general program does, in which letters are variables.
+    /// Checks the expressions of the most general program, in which letters are variables.
     fn program(&self, interface: &Interface, typed: Typed<'_>) -> Result<(), Diagnostic> {
         if interface.program.is_empty() {
             return Ok(());
@@ -305,7 +305,7 @@ impl Sorts {
                         Stage::Type,
                         *span,
                         format!(
-                            "`{text}` is no expression of the sort {}: {}",
+                            "`{text}` is not an expression of the sort {}: {}",
                             typed.text(*sort),
                             d.message
                         ),
@@ -318,7 +318,7 @@ impl Sorts {
         Ok(())
     }
 
-    /// Refuses labels that match no line and look like memory operations.
+    /// Rejects labels that match no line and look like memory operations.
     pub(super) fn covered(
         &self,
         alphabet: &Alphabet,
@@ -345,7 +345,7 @@ impl Sorts {
                 [all @ .., last] => format!("{} and {last}", all.join(", ")),
             };
             let message = format!(
-                "the label `{part}` of the machine matches no line of the interface, and carries {carried}"
+                "the label `{part}` of the machine matches no line of the interface, but has {carried} as an argument"
             );
             let place = declared.iter().find(|d| d.0 == name).map(|d| d.1);
             let error = Diagnostic { span: place, ..Diagnostic::new(Stage::Type, message) };
@@ -357,7 +357,7 @@ impl Sorts {
         Ok(())
     }
 
-    /// Lists processors that do no operation, if their sort lists them.
+    /// Returns the processors without operations, if their sort enumerates them.
     pub(super) fn idle(&self, alphabet: &Alphabet, typed: Typed<'_>) -> Vec<String> {
         let signature = &typed.data.signature;
         let named = self

@@ -1,7 +1,7 @@
-//! `litmus --model FILE.cat`: litmus tests under an axiomatic model. The model is compiled once for
-//! each architecture that the tests have.
+//! Litmus tests under an axiomatic model (`litmus --model FILE.cat`). The model is compiled once
+//! for each architecture of the tests.
 
-use super::{Picture, Ran, Refused, Route};
+use super::{Picture, Route, TestError, TestResult};
 use crate::args::{LitmusArgs, LitmusMethod};
 use crate::pipeline::{Session, read_text};
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
@@ -11,30 +11,30 @@ use mu_litmus::judge::family;
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::deciding;
 use mu_litmus::{Judge, parse};
-use mu_report::judged;
+use mu_report::judged_execution;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A model, compiled for each architecture when a test asks for it.
+/// A model, compiled on demand for each architecture.
 pub(super) struct Axioms {
     name: String,
     text: String,
     folders: Vec<PathBuf>,
-    compiled: [OnceLock<Result<Compiled, Refused>>; 4],
+    compiled: [OnceLock<Result<Compiled, TestError>>; 4],
     bounds: Bounds,
 }
 
 /// A model for an architecture, with its files.
 struct Compiled {
     judge: Judge,
-    /// The files of the model. The first source stands for the test, so that a place is either in
-    /// the test or in the model.
+    /// The files of the model. The first source is a placeholder for the test, so that a place
+    /// belongs either to the test or to the model.
     sources: SourceMap,
 }
 
 impl Axioms {
-    /// Finds the model that is meant.
+    /// Finds the model of `--model`.
     pub(super) fn find(args: &LitmusArgs) -> Result<Self, Diagnostic> {
         let mut folders = args.include.clone();
         let given = PathBuf::from(&args.model);
@@ -45,7 +45,7 @@ impl Axioms {
                     .flat_map(|f| [f.join(&given), f.join(format!("{}.cat", args.model))]),
             )
             .chain([Path::new("specs/memory").join(format!("{}.cat", args.model))]);
-        // The models that are machines too have their axioms here, wherever the program runs.
+        // Built-in axioms of the machine models.
         if args.by == LitmusMethod::Axioms
             && mu_program::memory::by_name(&args.model).is_some()
             && let Some(text) = mu_axioms::models::file(&format!("{}.cat", args.model))
@@ -53,7 +53,7 @@ impl Axioms {
             return Ok(Self::of(args.model.clone(), text, folders, args));
         }
         let Some(path) = candidates.into_iter().find(|p| mu_base::host::is_file(p)) else {
-            // The project's own models are known wherever the program runs.
+            // Built-in models need no file.
             let own = args.model.strip_suffix(".cat").unwrap_or(&args.model);
             if let Some(text) = mu_axioms::models::file(&format!("{own}.cat")) {
                 return Ok(Self::of(args.model.clone(), text, folders, args));
@@ -75,8 +75,8 @@ impl Axioms {
             bounds: Bounds { loops: args.unroll },
         }
     }
-    /// The model for an architecture.
-    fn judge(&self, arch: Arch) -> Result<&Compiled, Refused> {
+    /// Returns the model for an architecture.
+    fn judge(&self, arch: Arch) -> Result<&Compiled, TestError> {
         let place = &self.compiled[family(arch) as usize];
         let compiled = place.get_or_init(|| {
             let mut sources = SourceMap::new();
@@ -86,7 +86,7 @@ impl Axioms {
             let resolver = |name: &str| given(name).or_else(|| mu_axioms::models::file(name));
             match Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver) {
                 Ok(judge) => Ok(Compiled { judge, sources }),
-                Err(d) => Err(Refused::new(&d, &sources)),
+                Err(d) => Err(TestError::new(&d, &sources)),
             }
         });
         compiled.as_ref().map_err(Clone::clone)
@@ -102,7 +102,7 @@ impl Route for Axioms {
         session: &Session,
         source: SourceId,
         text: &str,
-    ) -> Result<Result<Ran, Refused>, Diagnostic> {
+    ) -> Result<Result<TestResult, TestError>, Diagnostic> {
         let Compiled { judge, sources } = match self.judge(architecture(source, text)?) {
             Ok(compiled) => compiled,
             Err(refused) => return Ok(Err(refused)),
@@ -110,16 +110,16 @@ impl Route for Axioms {
         let test = parse(source, text, Options { pairs: judge.pairs })?;
         let report = match mu_litmus::run(test, judge, self.bounds, &session.budget) {
             Ok(report) => report,
-            // A function or a `let rec` of the model that does not end.
+            // A function or a `let rec` of the model that does not terminate.
             Err(d) if d.span.is_some_and(|s| s.source != source && sources.holds(s.source)) => {
-                return Ok(Err(Refused::new(&d, sources)));
+                return Ok(Err(TestError::new(&d, sources)));
             }
             Err(d) => return Err(d),
         };
         let left_out = report.left_out();
         let flags = report.answer.flags.clone();
         let dropped = report.long || report.strayed.is_some() || report.undefined.is_some();
-        Ok(Ok(Ran {
+        Ok(Ok(TestResult {
             file: String::new(),
             answer: report.answer,
             stop: report.stop,
@@ -149,9 +149,9 @@ impl Route for Axioms {
         let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;
         let Some(drawn) = found else { return Ok(Err(stop)) };
         let drawing = match picture {
-            Picture::Svg => judged::svg(&drawn, &title),
-            Picture::Dot => judged::dot(&drawn, &title),
-            Picture::Json | Picture::Page => judged::json(&drawn, &title).to_string(),
+            Picture::Svg => judged_execution::svg(&drawn, &title),
+            Picture::Dot => judged_execution::dot(&drawn, &title),
+            Picture::Json | Picture::Page => judged_execution::json(&drawn, &title).to_string(),
         };
         Ok(Ok((drawing, drawn.events.len())))
     }

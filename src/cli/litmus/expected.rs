@@ -1,11 +1,11 @@
-//! What litmus tests are wanted to give: the text of a file -> wanted words by the name or the file
-//! of a test.
+//! Expected answers of litmus tests: a file with expected words by name or file of a test.
 //!
-//! Three forms are read, also mixed: logs as the herd tools write them (the line `Observation NAME
-//! Sometimes 1 3` says what is wanted), lists of a name and a word in each line, and tables whose
-//! fields are separated by tabs, a file first and 0 or 1 (whether its demand is met) last; `#`
-//! starts a comment. Words: `Always`, `Sometimes`, `Never` (of the condition), `Allowed` (it is met
-//! in some outcome), `Forbidden` (in none), `Ok`, `No` (whether the test's own demand is met), `Undef` (the program is undefined).
+//! Three formats are read, also mixed: logs of the herd tools (the line `Observation NAME Sometimes
+//! 1 3` contains the expected observation); lists with a name and a word per line; and tables with
+//! fields separated by tabs, a file first and 0 or 1 (1 if the condition of the test holds) last.
+//! `#` starts a comment. Words: `Always`, `Sometimes`, `Never` (observation of the condition),
+//! `Allowed` (some outcome satisfies the condition), `Forbidden` (none does), `Ok`, `No` (verdict
+//! of the quantified condition), `Undef` (the program is undefined).
 //! Cost: linear.
 
 use crate::pipeline::read_text;
@@ -14,71 +14,73 @@ use mu_outcome::Answer;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// A wanted answer.
+/// An expected answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// This observation.
+pub(super) enum ExpectedAnswer {
+    /// An observation.
     Observation(&'static str),
-    /// That the condition is met in some outcome, or in none.
+    /// True if some outcome satisfies the condition.
     Met(bool),
-    /// That the demand of the test is met, or not.
+    /// True if the quantified condition of the test holds.
     Demand(bool),
-    /// That the program is undefined.
+    /// The program is undefined.
     Undefined,
 }
 
-impl Wanted {
-    fn of(word: &str) -> Option<Wanted> {
+impl ExpectedAnswer {
+    fn of(word: &str) -> Option<ExpectedAnswer> {
         Some(match word.to_ascii_lowercase().as_str() {
-            "always" => Wanted::Observation("Always"),
-            "sometimes" => Wanted::Observation("Sometimes"),
-            "never" => Wanted::Observation("Never"),
-            "allow" | "allowed" => Wanted::Met(true),
-            "forbid" | "forbidden" => Wanted::Met(false),
-            "ok" => Wanted::Demand(true),
-            "no" => Wanted::Demand(false),
-            "undef" => Wanted::Undefined,
+            "always" => ExpectedAnswer::Observation("Always"),
+            "sometimes" => ExpectedAnswer::Observation("Sometimes"),
+            "never" => ExpectedAnswer::Observation("Never"),
+            "allow" | "allowed" => ExpectedAnswer::Met(true),
+            "forbid" | "forbidden" => ExpectedAnswer::Met(false),
+            "ok" => ExpectedAnswer::Demand(true),
+            "no" => ExpectedAnswer::Demand(false),
+            "undef" => ExpectedAnswer::Undefined,
             _ => return None,
         })
     }
-    /// As it is told.
+    /// Returns the word for output.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Wanted::Observation(word) => word,
-            Wanted::Met(true) => "Allowed",
-            Wanted::Met(false) => "Forbidden",
-            Wanted::Demand(true) => "Ok",
-            Wanted::Demand(false) => "No",
-            Wanted::Undefined => "Undef",
+            ExpectedAnswer::Observation(word) => word,
+            ExpectedAnswer::Met(true) => "Allowed",
+            ExpectedAnswer::Met(false) => "Forbidden",
+            ExpectedAnswer::Demand(true) => "Ok",
+            ExpectedAnswer::Demand(false) => "No",
+            ExpectedAnswer::Undefined => "Undef",
         }
     }
-    /// Compares a report with the wanted answer. `None` if outcomes that a limit left out could
-    /// change the comparison.
+    /// Compares a report with the expected answer. `None` if outcomes beyond a limit could change
+    /// the comparison.
     pub(super) fn compare(self, report: &Answer) -> Option<bool> {
         let (met, unmet) = (report.positive > 0, report.negative > 0);
         match self {
-            Wanted::Observation("Always") if unmet => Some(false),
-            Wanted::Observation("Never") if met => Some(false),
-            Wanted::Observation(word) => match report.observation() {
+            ExpectedAnswer::Observation("Always") if unmet => Some(false),
+            ExpectedAnswer::Observation("Never") if met => Some(false),
+            ExpectedAnswer::Observation(word) => match report.observation() {
                 "Unknown" => None,
                 observation => Some(observation == word),
             },
-            Wanted::Met(wanted) => (met || report.complete).then_some(met == wanted),
-            Wanted::Demand(wanted) => report.meets_demand().map(|met| met == wanted),
-            Wanted::Undefined => (report.undefined || report.complete).then_some(report.undefined),
+            ExpectedAnswer::Met(expected) => (met || report.complete).then_some(met == expected),
+            ExpectedAnswer::Demand(expected) => report.meets_demand().map(|met| met == expected),
+            ExpectedAnswer::Undefined => {
+                (report.undefined || report.complete).then_some(report.undefined)
+            }
         }
     }
-    /// True if a report is as wanted. A report that a limit left open is not.
+    /// True if a report is as expected. A report that a limit left open is not.
     pub(super) fn met_by(self, report: &Answer) -> bool {
         self.compare(report) == Some(true)
     }
 }
 
-/// Wanted answers.
+/// Expected answers.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
-    by_name: BTreeMap<String, Wanted>,
-    by_file: HashMap<String, Wanted>,
+    by_name: BTreeMap<String, ExpectedAnswer>,
+    by_file: HashMap<String, ExpectedAnswer>,
 }
 
 impl Expected {
@@ -86,22 +88,23 @@ impl Expected {
     pub(super) fn of_file(path: &Path) -> Result<Self, Diagnostic> {
         Expected::read(&read_text(path)?).map_err(|e| e.in_file(&path.display().to_string()))
     }
-    /// What is wanted of a test: the table may have a part of the path of its file.
-    pub(super) fn of(&self, file: &str, name: &str) -> Option<Wanted> {
-        if let Some(wanted) = self.by_name.get(name) {
-            return Some(*wanted);
+    /// Returns the expected answer of a test. A table may contain only a part of the path of its
+    /// file.
+    pub(super) fn of(&self, file: &str, name: &str) -> Option<ExpectedAnswer> {
+        if let Some(expected) = self.by_name.get(name) {
+            return Some(*expected);
         }
         let ends = std::iter::once(0).chain(file.match_indices('/').map(|(i, _)| i + 1));
         ends.filter_map(|at| self.by_file.get(&file[at..])).next().copied()
     }
-    /// The names of tests.
+    /// Returns the names of tests.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
-    /// Reads a text. Error: what is wrong with a line, and where in it.
+    /// Parses a text. Error: the first bad line and the place in it.
     fn read(text: &str) -> Result<Self, Diagnostic> {
         let mut out = Expected::default();
-        // A log of the herd tools has lines of many kinds; only in lists is every line an answer.
+        // Logs of the herd tools contain other lines; in lists, every line must be an answer.
         let log = text.lines().any(|l| l.starts_with("Observation "));
         for (number, whole) in (1..).zip(text.lines()) {
             let line = whole.split('#').next().unwrap_or("").trim();
@@ -117,7 +120,7 @@ impl Expected {
                         format!("`{last}` is not 0 or 1, and ends a line of a table"),
                     );
                 };
-                out.by_file.insert(file.to_string(), Wanted::Demand(demand));
+                out.by_file.insert(file.to_string(), ExpectedAnswer::Demand(demand));
                 continue;
             }
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -127,7 +130,7 @@ impl Expected {
                 [name, word] => (name, word),
                 _ => return wrong(line, format!("`{line}` is not the name of a test and a word")),
             };
-            let Some(wanted) = Wanted::of(word) else {
+            let Some(expected) = ExpectedAnswer::of(word) else {
                 return wrong(
                     word,
                     format!(
@@ -135,14 +138,14 @@ impl Expected {
                     ),
                 );
             };
-            match out.by_name.insert(name.to_string(), wanted) {
-                Some(other) if other != wanted => {
+            match out.by_name.insert(name.to_string(), expected) {
+                Some(other) if other != expected => {
                     return wrong(
                         word,
                         format!(
-                            "the test `{name}` is wanted to be {} and {}",
+                            "the test `{name}` is expected to be both {} and {}",
                             other.word(),
-                            wanted.word()
+                            expected.word()
                         ),
                     );
                 }
@@ -170,13 +173,13 @@ mod tests {
         .unwrap();
         assert_eq!(
             log.by_name.into_iter().collect::<Vec<_>>(),
-            [("SB".to_string(), Wanted::Observation("Sometimes"))]
+            [("SB".to_string(), ExpectedAnswer::Observation("Sometimes"))]
         );
         let table = Expected::read(
             "# file\tmodel\tholds\nX86/SB.litmus\ttso.cat\t1\nMP.litmus\ttso.cat\t0\n",
         )
         .unwrap();
-        let of = |file: &str| table.of(file, "other").map(Wanted::word);
+        let of = |file: &str| table.of(file, "other").map(ExpectedAnswer::word);
         assert_eq!(
             (of("tests/X86/SB.litmus"), of("MP.litmus"), of("SB.litmus")),
             (Some("Ok"), Some("No"), None)

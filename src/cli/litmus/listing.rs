@@ -1,11 +1,10 @@
-//! The files that are meant by files, lists and folders. Cost: one look at each entry of the
-//! folders.
+//! Files of arguments: files, lists and folders. Cost: one access to each entry of the folders.
 
 use super::super::pipeline::{file_error, read_text};
 use mu_base::{Diagnostic, Stage, ends_in};
 use std::path::{Path, PathBuf};
 
-/// The files that a list names, one in a line, relative to its folder; lists may name lists. The
+/// Returns the files in a list, one per line, relative to its folder; lists may contain lists. The
 /// herd tools call such a list `@all`.
 fn listed(
     list: &Path,
@@ -34,8 +33,8 @@ fn is_list(path: &Path) -> bool {
         && !mu_base::host::is_dir(path)
 }
 
-/// The files meant, lists read, folders searched for files with the extension; whether there were
-/// lists or folders.
+/// Expands lists, and searches folders for files with the extension. Returns the files, and true if
+/// there were lists or folders.
 pub(crate) fn collect(
     given: &[PathBuf],
     extension: &str,

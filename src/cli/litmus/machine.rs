@@ -1,19 +1,19 @@
-//! Litmus tests of x86 on the machine of a memory model.
+//! Litmus tests for x86 on the machine of a memory model.
 
-use super::{Picture, Ran, Refused, Route};
+use super::{Picture, Route, TestError, TestResult};
 use crate::pipeline::Session;
-use crate::program::elsewhere;
+use crate::program::with_command_for_architecture;
 use mu_base::{Diagnostic, SourceId, Stop};
 use mu_program::memory::MemoryModel;
 use mu_program::{herd, litmus};
 use mu_report::execution;
 use serde_json::json;
 
-/// A machine.
+/// A machine route.
 pub(super) struct Machine {
-    /// Its memory.
+    /// Its memory model.
     pub memory: &'static dyn MemoryModel,
-    /// How many stores a buffer holds, if that is given.
+    /// Capacity of a store buffer, if given.
     pub buffer: Option<u32>,
 }
 
@@ -26,10 +26,11 @@ impl Route for Machine {
         session: &Session,
         source: SourceId,
         text: &str,
-    ) -> Result<Result<Ran, Refused>, Diagnostic> {
-        let test = litmus::parse(source, text).map_err(|e| elsewhere(e, text))?;
+    ) -> Result<Result<TestResult, TestError>, Diagnostic> {
+        let test =
+            litmus::parse(source, text).map_err(|e| with_command_for_architecture(e, text))?;
         let report = herd::run(&test, self.memory, self.buffer, &session.budget)?;
-        Ok(Ok(Ran {
+        Ok(Ok(TestResult {
             file: String::new(),
             answer: report.answer,
             stop: report.stop,
@@ -46,7 +47,8 @@ impl Route for Machine {
         text: &str,
         picture: Picture,
     ) -> Result<Result<(String, usize), Stop>, Diagnostic> {
-        let test = litmus::parse(source, text).map_err(|e| elsewhere(e, text))?;
+        let test =
+            litmus::parse(source, text).map_err(|e| with_command_for_architecture(e, text))?;
         let found = herd::deciding(&test, self.memory, self.buffer, &session.budget)?;
         let Some((execution, outcome)) = found.execution else { return Ok(Err(found.stop)) };
         let outcome = test.question.outcome_text(&outcome, &test.variables);

@@ -1,11 +1,11 @@
-//! `litmus`: litmus tests under a memory model, one or thousands.
+//! Litmus tests under a memory model (`litmus`).
 //!
-//! A [`Route`] answers: the machine of a model ([`machine`]), or its axioms ([`axioms`]). Tests
-//! named one by one are printed as the herd tools print them; of folders each test gets a line, and
-//! all a table. Exit code: 2 if a test cannot be read, else 1 if a condition does not hold, else 3
-//! if a limit left one open, else 0. Of a single test, an execution that decides it can be drawn.
-//! With `--expected` the answers are compared with wanted ones, and the exit code says whether all
-//! are as wanted.
+//! A [`Route`] answers each test: the machine of a model ([`machine`]), or its axioms ([`axioms`]).
+//! Single tests are printed in the format of the herd tools; for folders, each test gets a line,
+//! followed by a table. Exit code: 2 if a test cannot be read, otherwise 1 if a condition does not
+//! hold, otherwise 3 if a limit left one open, otherwise 0. For a single test, an execution that
+//! decides it can be drawn. With `--expected`, the exit code reports if all answers are as
+//! expected.
 
 mod axioms;
 mod expected;
@@ -26,13 +26,13 @@ use mu_base::host::Instant;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_outcome::Answer;
 use mu_program::memory::{self, MemoryModel};
-use mu_report::page::Shown;
+use mu_report::page::PageResult;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 impl MemoryName {
-    /// The model meant.
+    /// Returns the memory model.
     pub(super) fn model(self) -> &'static dyn MemoryModel {
         match self {
             MemoryName::Sc => memory::SC,
@@ -42,26 +42,26 @@ impl MemoryName {
     }
 }
 
-/// What came out of a test.
+/// Result of a test.
 #[derive(Debug)]
-struct Ran {
+struct TestResult {
     /// Its file.
     file: String,
     /// Outcomes and verdict.
     answer: Answer,
-    /// Why the search ended.
+    /// Stop reason.
     stop: Stop,
-    /// States or executions looked at.
+    /// Number of searched states or executions.
     effort: u64,
-    /// What was left out, a line each.
+    /// Omitted parts of the search, one line each.
     left_out: Vec<String>,
-    /// Whether a store had to wait for a full buffer.
+    /// True if a store had to wait for a full buffer.
     full_buffer: bool,
-    /// What only this route reports.
+    /// Figures that only this route reports.
     more: Vec<(&'static str, Value)>,
 }
 
-impl Ran {
+impl TestResult {
     /// The text, as the herd tools print it, and what was left out.
     fn text(&self) -> String {
         let mut out = self.answer.text();
@@ -71,7 +71,7 @@ impl Ran {
         }
         out
     }
-    /// What limits and bounds left out, a line each.
+    /// Describes what limits and bounds omitted, one line each.
     fn limits(&self) -> Vec<String> {
         let stopped = match &self.stop {
             Stop::Complete => None,
@@ -87,7 +87,7 @@ impl Ran {
             self.full_buffer.then(|| "Stopped: a store buffer was full (`--buffer`)".to_string());
         stopped.into_iter().chain(buffer).chain(self.left_out.iter().cloned()).collect()
     }
-    /// Why outcomes may be missing. `None` if all were found.
+    /// Returns the reason why outcomes may be missing; `None` if all were found.
     fn reason(&self) -> Option<String> {
         let limits = self.limits();
         (!limits.is_empty()).then(|| limits.join("; "))
@@ -121,18 +121,18 @@ impl Ran {
     }
 }
 
-/// A test that was not run.
+/// A test that was rejected.
 #[derive(Clone, Debug)]
-pub(super) struct Refused {
-    /// Why, with its place.
+pub(super) struct TestError {
+    /// The error with its place.
     pub(super) text: String,
-    /// The same for machines: stage, message, place, notes.
+    /// The same for programs: stage, message, place, notes.
     pub(super) error: Value,
-    /// The exit code that it asks for.
+    /// The exit code of the error.
     pub(super) code: u8,
 }
 
-impl Refused {
+impl TestError {
     pub(super) fn new(diagnostic: &Diagnostic, sources: &SourceMap) -> Self {
         Self {
             text: diagnostic.render(sources),
@@ -142,19 +142,19 @@ impl Refused {
     }
 }
 
-/// A way to answer tests.
+/// A method to answer litmus tests.
 trait Route: Sync {
-    /// What is counted: `states` or `executions`.
+    /// Returns the unit of effort: `states` or `executions`.
     fn unit(&self) -> &'static str;
-    /// Answers a test. Errors are those of the test; `Err` of the inner result those of the model.
+    /// Answers a test. Outer errors belong to the model, inner ones to the test.
     fn answer(
         &self,
         session: &Session,
         source: SourceId,
         text: &str,
-    ) -> Result<Result<Ran, Refused>, Diagnostic>;
-    /// Draws an execution that decides a test: the picture and its number of events, or why there
-    /// is none.
+    ) -> Result<Result<TestResult, TestError>, Diagnostic>;
+    /// Draws an execution that decides a test. Returns the picture and its number of events, or the
+    /// reason why there is none.
     fn draw(
         &self,
         session: &Session,
@@ -164,7 +164,7 @@ trait Route: Sync {
     ) -> Result<Result<(String, usize), Stop>, Diagnostic>;
 }
 
-/// Runs a pure function over items on the session's threads; a single item starts none.
+/// Runs a pure function over items on the session's threads; a single item starts no thread.
 pub(super) fn parallel<T: Sync, R: Send>(
     session: &Session,
     items: &[T],
@@ -185,7 +185,7 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     let start = Instant::now();
     let (files, folders) = collect(&args.files, "litmus")?;
     if let (Some(machine), Some(interface)) = (&args.machine, &args.interface) {
-        return super::conform::shown::run(session, args, (machine, interface), &files);
+        return super::conform::litmus_outcomes::run(session, args, (machine, interface), &files);
     }
     let machine = memory::by_name(&args.model).filter(|_| args.by == LitmusMethod::Machine);
     let route: Box<dyn Route> = match machine {
@@ -194,7 +194,7 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     };
     let picture =
         args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
-    let wanted = args.expected.as_deref().map(Expected::of_file).transpose()?;
+    let expected = args.expected.as_deref().map(Expected::of_file).transpose()?;
     let results = parallel(session, &files, |path| one(session, &*route, path))?;
     let seconds = start.elapsed().as_secs_f64();
     let table = Table {
@@ -202,7 +202,7 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
         unit: route.unit(),
         files: &files,
         results: &results,
-        wanted: wanted.as_ref(),
+        expected: expected.as_ref(),
         seconds,
     };
     table.show(session.common.format, folders, session.common.quiet)?;
@@ -224,7 +224,7 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
                 session,
                 out,
                 "Litmus tests",
-                &[Shown::of("litmus", output::with_head(object))],
+                &[PageResult::of("litmus", output::with_head(object))],
             )?;
         }
         (Some(picture), Some(Ok(_)), Some(out)) => draw(session, &*route, &files[0], picture, out)?,
@@ -239,23 +239,23 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
         .collect();
     if !full.is_empty() && !session.common.quiet {
         eprintln!(
-            "warning: a store buffer was full in {}; an outcome that is not listed may need more room (--buffer)",
+            "warning: a store buffer was full in {}; other outcomes may need more capacity (--buffer)",
             full.join(", ")
         );
     }
     Ok(table.exit_code())
 }
 
-fn one(session: &Session, route: &dyn Route, path: &Path) -> Result<Ran, Refused> {
+fn one(session: &Session, route: &dyn Route, path: &Path) -> Result<TestResult, TestError> {
     let mut sources = SourceMap::new();
     let read = read_source(path, &mut sources)
         .and_then(|(source, text)| route.answer(session, source, &text));
-    let mut ran = read.map_err(|d| Refused::new(&d, &sources))??;
+    let mut ran = read.map_err(|d| TestError::new(&d, &sources))??;
     ran.file = path.display().to_string();
     Ok(ran)
 }
 
-/// How an execution is drawn.
+/// Formats of execution pictures.
 #[derive(Clone, Copy)]
 pub(super) enum Picture {
     Svg,
@@ -267,7 +267,7 @@ pub(super) enum Picture {
 }
 
 impl Picture {
-    /// What the name of a file asks for, if it can be done.
+    /// Returns the format of a file name. Errors: an unknown extension; a picture of several tests.
     pub(super) fn of(path: &Path, files: &[PathBuf], folders: bool) -> Result<Self, Diagnostic> {
         let picture = match mu_base::ending(path).as_deref() {
             Some("svg") => Self::Svg,
@@ -287,7 +287,7 @@ impl Picture {
     }
 }
 
-/// The answers with an execution beside each test that one decides. Each such test is run again.
+/// Adds to each answer a deciding execution, if there is one. Each such test is run again.
 fn with_executions(
     session: &mut Session,
     route: &dyn Route,
@@ -302,7 +302,7 @@ fn with_executions(
         let (source, text) = session.read_source(path)?;
         if let Ok((graph, _)) = route.draw(session, source, &text, Picture::Json)? {
             let graph = serde_json::from_str(&graph)
-                .map_err(|e| Diagnostic::internal(format!("an execution is no JSON: {e}")))?;
+                .map_err(|e| Diagnostic::internal(format!("an execution is not JSON: {e}")))?;
             object["tests"][i]["execution"] = graph;
             object["tests"][i]["text"] = text.into();
         }

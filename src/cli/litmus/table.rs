@@ -1,45 +1,45 @@
-//! Answers of litmus tests as text, table, JSON and JUnit, and beside wanted ones, whatever route
-//! gave them.
+//! Answers of litmus tests as text, table, JSON and JUnit, with a comparison to expected answers,
+//! for any route.
 
 use super::super::args::Format;
 use super::super::output;
 use super::super::print;
-use super::expected::{Expected, Wanted};
-use super::{Ran, Refused};
+use super::expected::{Expected, ExpectedAnswer};
+use super::{TestError, TestResult};
 use mu_base::Diagnostic;
 use mu_report::junit::{Case, Outcome, suite};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Tests, what came out of each, and what was wanted.
+/// Tests with their results and expected answers.
 pub(super) struct Table<'a> {
     /// The memory model's name.
     pub model: &'a str,
-    /// What the route counts: states or executions.
+    /// Unit of effort of the route: states or executions.
     pub unit: &'static str,
-    /// A file for each result.
+    /// The file of each result.
     pub files: &'a [PathBuf],
-    /// A report or a refusal.
-    pub results: &'a [Result<Ran, Refused>],
-    /// Wanted answers.
-    pub wanted: Option<&'a Expected>,
+    /// A result or an error.
+    pub results: &'a [Result<TestResult, TestError>],
+    /// Expected answers.
+    pub expected: Option<&'a Expected>,
     /// Wall time.
     pub seconds: f64,
 }
 
-/// A test whose answer is not as wanted.
+/// A test with an unexpected answer.
 struct Difference<'a> {
     file: String,
-    ran: &'a Ran,
-    wanted: Wanted,
+    ran: &'a TestResult,
+    expected: ExpectedAnswer,
 }
 
 impl<'a> Table<'a> {
-    fn ran(&self) -> impl Iterator<Item = &'a Ran> {
+    fn ran(&self) -> impl Iterator<Item = &'a TestResult> {
         self.results.iter().flatten()
     }
-    /// Prints all in a format; `folders` says that a line a test is wanted.
+    /// Prints all results in a format. `folders`: true if each test gets a line.
     pub(super) fn show(
         &self,
         format: Format,
@@ -49,29 +49,30 @@ impl<'a> Table<'a> {
         match format {
             Format::Json => output::print_object(self.json()),
             Format::Text if folders => print(&self.text(quiet)),
-            Format::Text => print(&self.ran().map(Ran::text).collect::<Vec<_>>().join("\n")),
+            Format::Text => print(&self.ran().map(TestResult::text).collect::<Vec<_>>().join("\n")),
         }?;
-        match (self.wanted, format) {
-            (Some(wanted), Format::Text) => print(&self.comparison(wanted)),
+        match (self.expected, format) {
+            (Some(expected), Format::Text) => print(&self.comparison(expected)),
             _ => Ok(()),
         }
     }
-    /// 2 or more for a refusal; 1 if an answer is not as wanted, or without wanted answers, if a
-    /// condition does not hold; 3 if one is open, or if a wanted answer has no test; else 0.
+    /// Returns the exit code: 2 or more for an error; 1 if an answer is not as expected or, without
+    /// expected answers, a condition does not hold; 3 if an answer is open, or an expected answer
+    /// has no test; otherwise 0.
     pub(super) fn exit_code(&self) -> u8 {
         if let Some(code) =
             self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max()
         {
             return code;
         }
-        // Each test as its own condition or the wanted answer has it: right, wrong, or open.
-        let compared = |r: &Ran| match self.wanted {
-            Some(wanted) => wanted.of(&r.file, &r.answer.name).map(|w| w.compare(&r.answer)),
+        // Classify each test by its own condition or the expected answer: right, wrong, or open.
+        let compared = |r: &TestResult| match self.expected {
+            Some(expected) => expected.of(&r.file, &r.answer.name).map(|w| w.compare(&r.answer)),
             None => Some(r.answer.meets_demand()),
         };
         let has = |result: Option<bool>| self.ran().filter_map(compared).any(|r| r == result);
-        // A wanted answer of which there is no test is open, and so is a comparison with nothing.
-        let missing = self.wanted.is_some_and(|w| {
+        // Expected answers without a test are open; so is a comparison with no tests.
+        let missing = self.expected.is_some_and(|w| {
             !self.unmatched(w).1.is_empty() || !self.ran().any(|r| compared(r).is_some())
         });
         if has(Some(false)) {
@@ -82,40 +83,40 @@ impl<'a> Table<'a> {
             0
         }
     }
-    fn differences(&self, wanted: &Expected) -> Vec<Difference<'a>> {
-        let one = |ran: &'a Ran| {
-            let wanted = wanted.of(&ran.file, &ran.answer.name)?;
-            (!wanted.met_by(&ran.answer)).then(|| Difference {
+    fn differences(&self, expected: &Expected) -> Vec<Difference<'a>> {
+        let one = |ran: &'a TestResult| {
+            let expected = expected.of(&ran.file, &ran.answer.name)?;
+            (!expected.met_by(&ran.answer)).then(|| Difference {
                 file: ran.file.clone(),
                 ran,
-                wanted,
+                expected,
             })
         };
         self.ran().filter_map(one).collect()
     }
-    /// Tests of which nothing is wanted, and wanted answers of which there is no test.
-    fn unmatched<'w>(&self, wanted: &'w Expected) -> (Vec<&'a str>, Vec<&'w str>) {
+    /// Returns tests without expected answers, and expected answers without a test.
+    fn unmatched<'w>(&self, expected: &'w Expected) -> (Vec<&'a str>, Vec<&'w str>) {
         let free = self
             .ran()
-            .filter(|r| wanted.of(&r.file, &r.answer.name).is_none())
+            .filter(|r| expected.of(&r.file, &r.answer.name).is_none())
             .map(|r| r.answer.name.as_str())
             .collect();
         let names: Vec<&str> = self.ran().map(|r| r.answer.name.as_str()).collect();
-        (free, wanted.names().filter(|n| !names.contains(n)).collect())
+        (free, expected.names().filter(|n| !names.contains(n)).collect())
     }
-    fn comparison(&self, wanted: &Expected) -> String {
-        let differing = self.differences(wanted);
-        let (free, missing) = self.unmatched(wanted);
+    fn comparison(&self, expected: &Expected) -> String {
+        let differing = self.differences(expected);
+        let (free, missing) = self.unmatched(expected);
         let compared = self.ran().count() - free.len();
-        let mut out = format!("\nas wanted    {} of {compared}\n", compared - differing.len());
-        for Difference { file, ran, wanted } in &differing {
+        let mut out = format!("\nas expected  {} of {compared}\n", compared - differing.len());
+        for Difference { file, ran, expected } in &differing {
             let answer = &ran.answer;
             let (found, demand) = (answer.observation(), answer.word());
             let _ = writeln!(
                 out,
-                "differs      {}: wanted {}, found {found} ({demand})  ({file})",
+                "differs      {}: expected {}, found {found} ({demand})  ({file})",
                 answer.name,
-                wanted.word()
+                expected.word()
             );
         }
         for (what, names) in [("not compared", &free[..]), ("no such test", &missing[..])] {
@@ -173,7 +174,7 @@ impl<'a> Table<'a> {
             self.model,
             self.results.len()
         );
-        let _ = writeln!(out, "Unknown      {unknown}\nrefused      {refused}");
+        let _ = writeln!(out, "Unknown      {unknown}\nrejected     {refused}");
         let observed = |word: &str| self.ran().filter(|r| r.answer.observation() == word).count();
         for word in ["Always", "Sometimes", "Never"] {
             let _ = writeln!(out, "{word:<13}{}", observed(word));
@@ -190,7 +191,7 @@ impl<'a> Table<'a> {
         out
     }
     pub(super) fn json(&self) -> Value {
-        let one = |(path, result): (&PathBuf, &Result<Ran, Refused>)| match result {
+        let one = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| match result {
             Ok(ran) => ran.json(self.unit),
             Err(refused) => json!({ "file": path.display().to_string(), "error": refused.error }),
         };
@@ -202,18 +203,18 @@ impl<'a> Table<'a> {
             "summary": { "tests": self.results.len(), "ok": ok, "no": no, "unknown": unknown, "refused": refused },
             "seconds": self.seconds,
         });
-        if let Some(wanted) = self.wanted {
-            object["expected"] = self.compared(wanted);
+        if let Some(expected) = self.expected {
+            object["expected"] = self.compared(expected);
         }
         object
     }
-    fn compared(&self, wanted: &Expected) -> Value {
-        let differing = self.differences(wanted);
-        let (free, missing) = self.unmatched(wanted);
+    fn compared(&self, expected: &Expected) -> Value {
+        let differing = self.differences(expected);
+        let (free, missing) = self.unmatched(expected);
         let one = |d: &Difference<'_>| {
             let answer = &d.ran.answer;
             let (found, herd) = (answer.observation(), answer.word());
-            json!({ "file": d.file, "name": answer.name, "wanted": d.wanted.word(), "observation": found, "herd": herd })
+            json!({ "file": d.file, "name": answer.name, "wanted": d.expected.word(), "observation": found, "herd": herd })
         };
         let compared = self.ran().count() - free.len();
         json!({
@@ -224,10 +225,10 @@ impl<'a> Table<'a> {
             "no_such_test": missing,
         })
     }
-    /// The tests as cases of a suite: a failure is an answer that is not as wanted, or a demand
-    /// that is not met where nothing is wanted.
+    /// Returns the tests as test cases. A failure is an unexpected answer or, without an expected
+    /// answer, a condition that does not hold.
     pub(super) fn junit(&self) -> String {
-        let case = |(path, result): (&PathBuf, &Result<Ran, Refused>)| {
+        let case = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| {
             let (name, outcome) = match result {
                 Err(refused) => (
                     path.display().to_string(),
@@ -235,19 +236,19 @@ impl<'a> Table<'a> {
                 ),
                 Ok(ran) => {
                     let answer = &ran.answer;
-                    let wanted = self
-                        .wanted
+                    let expected = self
+                        .expected
                         .and_then(|w| w.of(&ran.file, &answer.name))
-                        .unwrap_or(Wanted::Demand(true));
-                    let outcome = match wanted.compare(answer) {
+                        .unwrap_or(ExpectedAnswer::Demand(true));
+                    let outcome = match expected.compare(answer) {
                         None => Outcome::Unknown(
                             ran.reason().unwrap_or_else(|| "a bound was reached".to_string()),
                         ),
                         Some(true) => Outcome::Passed,
                         Some(false) => Outcome::Failed {
                             message: format!(
-                                "wanted {}, found {}",
-                                wanted.word(),
+                                "expected {}, found {}",
+                                expected.word(),
                                 answer.observation()
                             ),
                             text: ran.text(),

@@ -1,13 +1,13 @@
-//! The line that changes, on a terminal.
+//! The updating progress line of a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
-/// A line of a terminal, or silence.
+/// A terminal line, or nothing.
 pub(super) struct Line(ProgressBar);
 
 impl Line {
-    /// A line if standard error is a terminal and the user wants one.
+    /// Creates a line if standard error is a terminal and the user wants one.
     pub(super) fn new(wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
         let target = if shown {
@@ -21,7 +21,7 @@ impl Line {
         }
         Self(bar)
     }
-    /// Whether nobody sees it.
+    /// True if the line is invisible.
     pub(super) fn is_hidden(&self) -> bool {
         self.0.is_hidden()
     }
@@ -30,11 +30,11 @@ impl Line {
         self.0.set_message(text);
         self.0.tick();
     }
-    /// Writes something else, with the line out of the way.
+    /// Clears the line, writes other output, and shows the line again.
     pub(super) fn suspend(&self, write: impl FnOnce()) {
         self.0.suspend(write);
     }
-    /// Clears it.
+    /// Clears the line.
     pub(super) fn finish(&self) {
         self.0.finish_and_clear();
     }

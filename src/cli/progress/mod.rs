@@ -1,5 +1,5 @@
-//! Progress of long runs: a line on the terminal with states, rate, frontier and memory; nothing on
-//! a pipe.
+//! Progress of long runs: a terminal line with states, rate, frontier and memory; nothing on a
+//! pipe.
 
 #[cfg_attr(target_arch = "wasm32", path = "../browser/line.rs")]
 mod line;
@@ -12,12 +12,13 @@ use serde_json::json;
 /// A progress line.
 pub(super) struct Bar {
     bar: Line,
-    /// Whether a program reads along.
+    /// True if progress is written as JSON lines.
     lines: bool,
 }
 
 impl Bar {
-    /// A line if standard error is a terminal and the user wants one; else silence.
+    /// Creates a line if standard error is a terminal and the user wants one; otherwise nothing is
+    /// shown.
     pub(super) fn new(wanted: bool) -> Self {
         Self { bar: Line::new(wanted), lines: super::output::has_progress_lines() }
     }
@@ -63,7 +64,7 @@ impl Progress for Bar {
     }
 }
 
-/// A number with thousands apart.
+/// Formats a number with thousands separators.
 pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

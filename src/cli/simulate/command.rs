@@ -1,30 +1,30 @@
-//! Commands of the simulator: one line of text -> [`Command`]. The one table of their names also
-//! makes the help.
+//! Commands of the simulator: parsing of a line of text to a [`Command`]. The help is generated
+//! from the table of names.
 
 use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
 
-/// Most steps that one command takes.
+/// Maximum number of steps of one command; more are an error.
 pub const MOST_STEPS: usize = 1_000_000;
 
-/// What to do.
+/// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Take the step of this number, from 1.
+    /// Take the step with this number, from 1.
     Step(usize),
-    /// Take the step of this action.
+    /// Take the step with this action.
     Take(String),
-    /// Go back so many steps.
+    /// Go back this number of steps.
     Back(usize),
     /// Go forward again.
     Forward(usize),
-    /// Go to the state after so many steps; `None`: the last.
+    /// Go to the state after this number of steps; `None`: the last.
     Goto(Option<usize>),
     /// Take random steps.
     Random(usize),
-    /// Start the random generator anew.
+    /// Restart the random generator with a seed.
     Seed(u64),
-    /// Show the parameters whose names contain a text.
+    /// Show the parameters with a text in their names.
     State(String),
     /// Show the steps of this state.
     Moves,
@@ -36,25 +36,25 @@ pub enum Command {
     Save(PathBuf),
     /// Show the commands.
     Help,
-    /// End.
+    /// Quit.
     Quit,
 }
 
-/// Names (the first is the one shown), arguments, what it does.
+/// Names (the first is the main one), arguments, help text.
 const TABLE: [(&[&str], &str, &str); 15] = [
-    (&["step", "s"], "N", "take the step of this number; `N` alone does as well"),
+    (&["step", "s"], "N", "take the step with this number; `N` alone is enough"),
     (
         &["take", "t"],
         "ACTION",
-        "take the step of this action: whole, or its name, or that of what is hidden in it",
+        "take the step with this action: its text, its name, or the name of a hidden action in it",
     ),
     (&["back", "b"], "[N]", "go back one step, or N"),
     (&["forward", "f", "redo"], "[N]", "go forward again"),
     (&["goto", "g"], "N", "go to the state after N steps of the path"),
     (&["start"], "", "go back to the initial state"),
     (&["end"], "", "go forward to the end of the path"),
-    (&["random", "r"], "[N]", "take a random step, or N; a deadlock ends them"),
-    (&["seed"], "N", "start the random generator anew with this seed"),
+    (&["random", "r"], "[N]", "take a random step, or N; stops at a deadlock"),
+    (&["seed"], "N", "restart the random generator with this seed"),
     (
         &["state", "p"],
         "[TEXT]",
@@ -71,7 +71,7 @@ const TABLE: [(&[&str], &str, &str); 15] = [
     (&["quit", "q", "exit"], "", "end"),
 ];
 
-/// The commands with what they do.
+/// Returns the help text of all commands.
 pub fn help() -> String {
     let mut text = String::new();
     for (names, arguments, about) in TABLE {
@@ -85,8 +85,8 @@ pub fn help() -> String {
     text + "help (h)                 show this"
 }
 
-/// Reads a line. Nothing: it is empty or a remark (`#` or `%` to the end of the line). Errors: no
-/// such command, wrong arguments.
+/// Parses a line. `None`: it is empty or a comment (`#` or `%` to the end of the line). Errors:
+/// unknown command, wrong arguments.
 pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
     let line = line.trim();
     if line.is_empty() || line.starts_with(['#', '%']) {
@@ -108,7 +108,7 @@ pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
     let name = names[0];
     match (*arguments, rest.is_empty()) {
         ("", false) => {
-            return Err(usage(format!("`{name}` takes no argument, but is given `{rest}`")));
+            return Err(usage(format!("`{name}` takes no argument, but got `{rest}`")));
         }
         (what, true) if !what.is_empty() && !what.starts_with('[') => {
             return Err(usage(format!("`{name}` needs an argument: {name} {what}")));
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    /// Each name stands for one command, and the help shows it.
+    /// Names are unique, and the help shows each.
     #[test]
     fn names_are_distinct() {
         let mut names: Vec<&str> = TABLE

@@ -1,7 +1,7 @@
-//! What the simulator's commands do, for both faces: [`Command`] -> [`Reply`], which has a text and
-//! a JSON object.
+//! Interpreter of simulator commands for both user interfaces: [`Command`] to [`Reply`], which has
+//! a text and a JSON form.
 //!
-//! Invariant: a command that fails leaves the walk where it is. Files are read and written here;
+//! Invariant: a command that fails does not change the walk. Files are read and written here;
 //! nothing is printed.
 
 use super::command::{self, Command};
@@ -11,49 +11,49 @@ use mu_base::{Budget, Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_explore::walk::{Move, Walk};
 use mu_model::Model;
 use mu_report::chart::chart;
-use mu_report::story::{Story, StoryStep, told, values};
+use mu_report::printed_evidence::{PrintedEvidence, PrintedStep, printed_step, values};
 use mu_report::trace;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// A walk with what its commands need.
+/// A walk with the data that commands need.
 pub struct Interpreter<'m> {
     /// The walk.
     pub walk: Walk<'m>,
-    /// The model's file, for titles.
+    /// File name of the model, for titles.
     name: String,
     budget: Budget,
     /// The limit that ended a command.
     pub stopped: Option<Stop>,
 }
 
-/// A parameter of the present state.
+/// A parameter in the current state.
 pub struct Row {
-    /// The parallel component that it belongs to, if there are several.
+    /// Its parallel component, if there are several.
     pub component: Option<String>,
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: String,
-    /// The value before the last step, if that was another.
+    /// The value before the last step, if it differs.
     pub before: Option<String>,
 }
 
-/// What a command gives.
+/// Reply to a command.
 pub enum Reply {
-    /// The walk went on or back: steps taken now, with their numbers, and a remark.
-    Moved(Vec<(usize, StoryStep)>, Option<String>),
+    /// The position changed: steps taken now, with their numbers, and a remark.
+    Moved(Vec<(usize, PrintedStep)>, Option<String>),
     /// Parameters.
     State(Vec<Row>),
-    /// Steps that can be taken.
-    Moves(Vec<StoryStep>),
-    /// The path, and how many of its steps lie behind.
-    Trace(Vec<StoryStep>, usize),
-    /// A sentence.
+    /// Possible steps.
+    Moves(Vec<PrintedStep>),
+    /// The path, and the number of its steps up to the current state.
+    Trace(Vec<PrintedStep>, usize),
+    /// A message.
     Note(String),
     /// The commands.
     Help,
-    /// The end.
+    /// Quit.
     Quit,
 }
 
@@ -73,7 +73,7 @@ impl<'m> Interpreter<'m> {
         })
     }
 
-    /// Does what a command says.
+    /// Executes a command.
     pub fn execute(
         &mut self,
         command: &Command,
@@ -120,7 +120,7 @@ impl<'m> Interpreter<'m> {
             Command::Random(n) => {
                 let mut remark = None;
                 for taken in 0..*n {
-                    // A limit ends the steps; those taken are shown.
+                    // A limit ends the command; the steps so far are shown.
                     if let Err(stop) =
                         self.budget.check(0).and_then(|()| self.budget.check_memory())
                     {
@@ -147,7 +147,7 @@ impl<'m> Interpreter<'m> {
             Command::Trace => Ok(Reply::Trace(self.path()?, position)),
             Command::Load(path) => {
                 let text = read_text(path)?;
-                // A text becomes a source only where an error has to show it.
+                // A text becomes a source only if an error shows it.
                 let trace = trace::from_json(SourceId::default(), &text).or_else(|_| {
                     trace::from_json(sources.add(path.display().to_string(), text.clone()), &text)
                 })?;
@@ -194,13 +194,13 @@ impl<'m> Interpreter<'m> {
         }
     }
 
-    /// What is simulated, for the terminal's screen.
+    /// Returns the title for the terminal screen.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn title(&self) -> String {
         format!("mu-check simulate {}", self.name)
     }
 
-    /// Where the walk is, as a sentence.
+    /// Describes the current position in a sentence.
     pub fn place(&self) -> String {
         let (at, length, n) =
             (self.walk.position(), self.walk.path().len(), self.walk.moves().len());
@@ -217,7 +217,7 @@ impl<'m> Interpreter<'m> {
         }
     }
 
-    /// Parameters whose names, or whose components' names, contain a text.
+    /// Returns the parameters with a text in their names or in the names of their components.
     pub fn rows(&self, text: &str) -> Result<Vec<Row>, Diagnostic> {
         let (model, at) = (self.walk.model(), self.walk.position());
         let state = values(model, self.walk.state());
@@ -250,20 +250,21 @@ impl<'m> Interpreter<'m> {
         Ok(rows)
     }
 
-    /// The steps of the present state, told.
-    pub fn moves(&self) -> Result<Vec<StoryStep>, Diagnostic> {
-        let tell = |m: &Move| told(self.walk.model(), self.walk.state(), &trace::taken(m), false);
+    /// Returns the possible steps of the current state.
+    pub fn moves(&self) -> Result<Vec<PrintedStep>, Diagnostic> {
+        let tell =
+            |m: &Move| printed_step(self.walk.model(), self.walk.state(), &trace::taken(m), false);
         self.walk.moves().iter().map(tell).collect()
     }
 
-    /// The steps of the path, told.
-    pub fn path(&self) -> Result<Vec<StoryStep>, Diagnostic> {
+    /// Returns the steps of the path.
+    pub fn path(&self) -> Result<Vec<PrintedStep>, Diagnostic> {
         (0..self.walk.path().len()).map(|i| self.step(i)).collect()
     }
 
-    /// A step of the path, told.
-    pub fn step(&self, i: usize) -> Result<StoryStep, Diagnostic> {
-        let mut step = told(
+    /// Returns a step of the path.
+    pub fn step(&self, i: usize) -> Result<PrintedStep, Diagnostic> {
+        let mut step = printed_step(
             self.walk.model(),
             self.walk.state_after(i),
             &trace::taken(&self.walk.path()[i]),
@@ -273,7 +274,7 @@ impl<'m> Interpreter<'m> {
         Ok(step)
     }
 
-    /// What was gone forward since a position.
+    /// Returns the steps since a position.
     fn moved(&self, since: usize, remark: Option<String>) -> Result<Reply, Diagnostic> {
         let steps = (since..self.walk.position())
             .map(|i| Ok((i + 1, self.step(i)?)))
@@ -281,15 +282,15 @@ impl<'m> Interpreter<'m> {
         Ok(Reply::Moved(steps, remark))
     }
 
-    /// The step that is meant by an action: its whole text, else its name, else what is hidden in
-    /// it.
+    /// Finds the step with an action: by its text, otherwise by its name, otherwise by the name of
+    /// a hidden action in it.
     fn named(&self, action: &str) -> Result<usize, Diagnostic> {
         let moves = self.moves()?;
         let name = |text: &str| text.split('(').next().unwrap_or(text).trim().to_string();
-        let of = |fits: &dyn Fn(&StoryStep) -> bool| {
+        let of = |fits: &dyn Fn(&PrintedStep) -> bool| {
             (0..moves.len()).filter(|&i| fits(&moves[i])).collect::<Vec<usize>>()
         };
-        let ways: [&dyn Fn(&StoryStep) -> bool; 3] = [
+        let ways: [&dyn Fn(&PrintedStep) -> bool; 3] = [
             &|m| trace::same(&m.action, action),
             &|m| m.action.split('|').any(|a| trace::same(&name(a), action)),
             &|m| m.hidden().iter().any(|h| trace::same(h, action) || trace::same(&name(h), action)),
@@ -311,7 +312,7 @@ impl<'m> Interpreter<'m> {
         Err(usage(format!("`{action}` is not a step of this state")).note(self.choice()))
     }
 
-    /// The steps of this state, for messages.
+    /// Lists the steps of this state, for messages.
     fn choice(&self) -> String {
         let list: Vec<String> = match self.moves() {
             Ok(moves) => {
@@ -326,8 +327,8 @@ impl<'m> Interpreter<'m> {
         }
     }
 
-    /// New values of a step: `name = value` after commas.
-    pub fn changes(&self, step: &StoryStep) -> String {
+    /// Formats the new values of a step: `name = value`, separated by commas.
+    pub fn changes(&self, step: &PrintedStep) -> String {
         let slots = self.walk.model().slots();
         step.changed
             .iter()
@@ -336,9 +337,9 @@ impl<'m> Interpreter<'m> {
             .join(", ")
     }
 
-    /// A reply for people; ends with a newline.
+    /// Formats a reply for people; ends with a newline.
     pub fn text(&self, reply: &Reply) -> String {
-        let line = |mark: &str, number: usize, step: &StoryStep| {
+        let line = |mark: &str, number: usize, step: &PrintedStep| {
             let changes = self.changes(step);
             let below =
                 if changes.is_empty() { String::new() } else { format!("\n          {changes}") };
@@ -367,10 +368,10 @@ impl<'m> Interpreter<'m> {
         }
     }
 
-    /// A reply for machines.
+    /// Formats a reply for programs.
     pub fn json(&self, reply: &Reply) -> Result<Value, Diagnostic> {
-        let story = Story::begun(self.walk.model());
-        let list = |steps: &[StoryStep]| steps.iter().map(|s| s.json(&story)).collect::<Vec<_>>();
+        let story = PrintedEvidence::without_steps(self.walk.model());
+        let list = |steps: &[PrintedStep]| steps.iter().map(|s| s.json(&story)).collect::<Vec<_>>();
         Ok(match reply {
             Reply::Moved(steps, remark) => {
                 let steps: Vec<Value> = steps.iter().map(|(_, s)| s.json(&story)).collect();
@@ -385,9 +386,9 @@ impl<'m> Interpreter<'m> {
         })
     }
 
-    /// Where the walk ended, for machines.
+    /// Returns the final position, for programs.
     pub fn end_json(&self) -> Result<Value, Diagnostic> {
-        let story = Story::begun(self.walk.model());
+        let story = PrintedEvidence::without_steps(self.walk.model());
         let moves: Vec<Value> = self.moves()?.iter().map(|s| s.json(&story)).collect();
         Ok(json!({
             "model": self.name,
@@ -402,7 +403,7 @@ impl<'m> Interpreter<'m> {
 }
 
 impl Row {
-    /// A line: what changed is marked.
+    /// Formats a line; changed values are marked.
     pub fn text(&self) -> String {
         match &self.before {
             Some(before) => format!("* {} = {}  (was {before})", self.name, self.value),
@@ -411,8 +412,8 @@ impl Row {
     }
 }
 
-/// Rows as lines, below the names of their components; with each whether it changed, or nothing for
-/// a component.
+/// Formats rows as lines below the names of their components. The flag is true if the value
+/// changed, and `None` for a component.
 pub fn lines(rows: &[Row]) -> Vec<(String, Option<bool>)> {
     let mut lines = Vec::new();
     let mut component = &None;

@@ -1,9 +1,9 @@
-//! `simulate`: a model step by step, in the terminal or by a script. Both faces give their commands
-//! to one interpreter.
+//! Simulator: a model step by step, in the terminal or by a script (`simulate`). Both user
+//! interfaces send commands to one interpreter.
 //!
-//! In: a specification or an `.aut` file, commands. Out: with `--script` what each command says, as
-//! lines or as one JSON object; else a picture. Invariant: without a terminal the output depends on
-//! the model, the commands and the seed only.
+//! In: a specification or an `.aut` file, commands. Out: with `--script`, the reply to each
+//! command, as lines or as one JSON object; otherwise a screen. Invariant: without a terminal, the
+//! output depends only on the model, the commands and the seed.
 
 mod command;
 mod interpreter;
@@ -57,23 +57,23 @@ fn simulate(
 ) -> Result<u8, Diagnostic> {
     output::begin_stage("simulating");
     let mut interpreter = Interpreter::new(model, &args.model, args.seed, &session.budget)?;
-    let mut told = Vec::new();
+    let mut replies = Vec::new();
     if let Some(path) = &args.trace {
         let reply = interpreter.execute(&Command::Load(path.clone()), &mut session.sources)?;
-        told.push((format!("load {}", path.display()), None, reply));
+        replies.push((format!("load {}", path.display()), None, reply));
     }
     match &args.script {
-        Some(path) => script(session, path, &mut interpreter, told),
-        None => in_terminal(session, interpreter, told.first().map(|(_, _, reply)| reply)),
+        Some(path) => script(session, path, &mut interpreter, replies),
+        None => in_terminal(session, interpreter, replies.first().map(|(_, _, reply)| reply)),
     }
 }
 
-/// Runs the commands of a file (`-`: standard input), each as soon as its line is there.
+/// Runs the commands of a file (`-`: standard input), each as soon as its line is available.
 fn script(
     session: &mut Session,
     path: &Path,
     interpreter: &mut Interpreter,
-    mut told: Vec<(String, Option<usize>, Reply)>,
+    mut replies: Vec<(String, Option<usize>, Reply)>,
 ) -> Result<u8, Diagnostic> {
     let json = session.common.format == Format::Json;
     let (name, reader): (String, Box<dyn BufRead>) = if path == Path::new("-") {
@@ -97,7 +97,7 @@ fn script(
         }
         Ok(matches!(reply, Reply::Quit))
     };
-    for reply in told.drain(..) {
+    for reply in replies.drain(..) {
         log(interpreter, reply)?;
     }
     let mut text = String::new();
@@ -107,7 +107,7 @@ fn script(
         let line = decode(line, &name, number as u64 + 1)?;
         text += &line;
         text.push('\n');
-        // An error shows its line: the script so far is its source.
+        // Errors show their line: the script so far is a source.
         let place = |sources: &mut SourceMap, error: Diagnostic| {
             let trimmed = line.trim();
             let from = start + line.find(trimmed).unwrap_or(0);

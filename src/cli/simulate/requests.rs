@@ -1,12 +1,12 @@
-//! The simulator for programs: a JSON object in a line asks, one in a line answers, in the same
-//! order.
+//! Request server of the simulator for programs: one JSON request per line, one JSON answer per
+//! line, in the same order.
 //!
-//! States have numbers in the order in which they were met; 0 is the initial one. `{"state": N}` ->
-//! its values and steps; `{"graph": MOST}` -> states and steps breadth-first, at most so many
-//! states (`cut`: those with steps to others); with `"reduce": "strong"` or another equivalence the
-//! quotient. What cannot be done is answered by `{"error": …}`. The first line out describes the
-//! model and its initial state. Cost: each state is evaluated once, its vector and steps are kept.
-//! Invariant: a number means one state for as long as the process lives.
+//! States are numbered in the order of discovery; 0 is the initial state. `{"state": N}` returns
+//! its values and steps. `{"graph": MOST}` returns states and steps breadth-first, up to this
+//! number of states (`cut`: states with steps to others); with `"reduce": "strong"` or another
+//! equivalence, it returns the quotient. Errors are answered by `{"error": …}`. The first output
+//! line describes the model and its initial state. Cost: each state is evaluated once; its vector
+//! and steps are stored. Invariant: a number denotes the same state until the process ends.
 
 use crate::output;
 use crate::pipeline::Session;
@@ -16,43 +16,43 @@ use mu_explore::walk::{Move, moves};
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_lts::{Labels, Lts};
 use mu_model::{Model, SlotInfo, Worker};
-use mu_report::story::{Story, parameters, told, values};
+use mu_report::printed_evidence::{PrintedEvidence, parameters, printed_step, values};
 use mu_report::trace;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::BufRead as _;
 
-/// Most states of a graph.
+/// Maximum number of states of a graph.
 const MOST_STATES: u64 = 100_000;
 
-/// What is known of the model so far.
+/// The explored part of a model.
 pub(crate) struct States<'m> {
     model: &'m dyn Model,
     worker: Box<dyn Worker + 'm>,
     vectors: Vec<Vec<u32>>,
     numbers: HashMap<Vec<u32>, usize>,
-    /// The steps of a state, with the numbers of the states after them, where they were asked for.
+    /// Expanded states: their steps with the numbers of the target states.
     steps: Vec<Option<Vec<(Move, usize)>>>,
     budget: Budget,
     threads: usize,
 }
 
-/// Answers until standard input ends.
+/// Answers requests until standard input ends.
 pub(super) fn serve(session: &Session, model: &dyn Model) -> Result<u8, Diagnostic> {
     output::begin_stage("answering requests");
     let mut states = States::new(model, session);
-    let hello = states.hello()?;
-    output::print_part(&format!("{hello}\n"))?;
+    let description = states.description()?;
+    output::print_part(&format!("{description}\n"))?;
     for line in mu_base::host::input().lock().lines() {
         let Ok(line) = line else { break };
-        let answer = states.told(&line, &session.sources)?;
+        let answer = states.answer_line(&line, &session.sources)?;
         output::print_part(&format!("{answer}\n"))?;
     }
     Ok(0)
 }
 
 impl<'m> States<'m> {
-    /// Nothing but the initial state.
+    /// Starts with the initial state only.
     pub(crate) fn new(model: &'m dyn Model, session: &Session) -> Self {
         let mut states = Self {
             model,
@@ -67,10 +67,10 @@ impl<'m> States<'m> {
         states
     }
 
-    /// What describes the model and its initial state.
-    pub(crate) fn hello(&mut self) -> Result<Value, Diagnostic> {
-        let told = parameters(self.model);
-        let slots: Vec<Value> = told
+    /// Returns the description of the model and its initial state.
+    pub(crate) fn description(&mut self) -> Result<Value, Diagnostic> {
+        let columns = parameters(self.model);
+        let slots: Vec<Value> = columns
             .iter()
             .map(|p| json!({ "name": p.name, "component": p.component, "control": p.control }))
             .collect();
@@ -79,8 +79,13 @@ impl<'m> States<'m> {
         )
     }
 
-    /// The answer to a line. Error: an invariant of the program is broken; all else is an answer.
-    pub(crate) fn told(&mut self, line: &str, sources: &SourceMap) -> Result<Value, Diagnostic> {
+    /// Answers a request line. Error: a broken invariant of the program; all other errors are
+    /// answers.
+    pub(crate) fn answer_line(
+        &mut self,
+        line: &str,
+        sources: &SourceMap,
+    ) -> Result<Value, Diagnostic> {
         match self.answer(line) {
             Err(error) if error.stage != Stage::Internal => {
                 Ok(json!({ "error": error.render(sources).trim_end() }))
@@ -120,39 +125,43 @@ impl<'m> States<'m> {
             serde_json::from_str(line).map_err(|e| usage(&format!("this is not JSON: {e}")))?;
         if let Some(number) = request["state"].as_u64() {
             let known = usize::try_from(number).ok().filter(|n| *n < self.vectors.len());
-            return self
-                .state(known.ok_or_else(|| usage(&format!("no state {number} was met yet")))?);
+            return self.state(
+                known.ok_or_else(|| usage(&format!("no state has the number {number} yet")))?,
+            );
         }
-        let Some(most) = request["graph"].as_u64() else { return Err(usage("this is no request")) };
-        let how = match &request["reduce"] {
-            Value::Null => None,
-            Value::String(name) => {
-                let known = Equivalence::of_name(name)
-                    .filter(|e| !matches!(e, Equivalence::Trace | Equivalence::WeakTrace));
-                Some(known.ok_or_else(|| usage(&format!("no graph is drawn modulo `{name}`")))?)
-            }
-            _ => return Err(usage("`reduce` names an equivalence")),
-        };
+        let Some(most) = request["graph"].as_u64() else { return Err(usage("unknown request")) };
+        let how =
+            match &request["reduce"] {
+                Value::Null => None,
+                Value::String(name) => {
+                    let known = Equivalence::of_name(name)
+                        .filter(|e| !matches!(e, Equivalence::Trace | Equivalence::WeakTrace));
+                    Some(known.ok_or_else(|| {
+                        usage(&format!("graphs modulo `{name}` are not supported"))
+                    })?)
+                }
+                _ => return Err(usage("expected the name of an equivalence in `reduce`")),
+            };
         self.graph(usize::try_from(most.min(MOST_STATES)).unwrap_or(usize::MAX), how)
     }
 
-    /// A state: its values, none for parameters that mean nothing there, and its steps, told as
-    /// those of evidence.
+    /// Returns a state: its values (`None` for parameters without meaning there) and its steps, in
+    /// the format of evidence.
     fn state(&mut self, state: usize) -> Result<Value, Diagnostic> {
         let steps = self.expand(state)?.to_vec();
         let here = self.vectors[state].clone();
-        let story = Story::begun(self.model);
+        let story = PrintedEvidence::without_steps(self.model);
         let mut list = Vec::new();
         for (step, to) in &steps {
-            let mut step = told(self.model, &here, &trace::taken(step), false)?;
+            let mut step = printed_step(self.model, &here, &trace::taken(step), false)?;
             (step.from, step.to) = (index(state)?, index(*to)?);
             list.push(step.json(&story));
         }
         Ok(json!({ "state": state, "values": values(self.model, &here), "steps": list }))
     }
 
-    /// States in breadth-first order, with their levels, steps and values; `complete` if these are
-    /// all.
+    /// Returns states in breadth-first order, with their levels, steps and values; `complete` if
+    /// these are all states.
     fn graph(&mut self, most: usize, how: Option<Equivalence>) -> Result<Value, Diagnostic> {
         let mut order = vec![0];
         let mut place = HashMap::from([(0, 0)]);
@@ -203,8 +212,8 @@ impl<'m> States<'m> {
         }))
     }
 
-    /// Of each parameter the texts of its values, and for each state which it has; -1: it means
-    /// nothing there.
+    /// Returns for each parameter the texts of its values, and for each state the index of its
+    /// value; -1: the parameter has no meaning there.
     fn columns(&self, order: &[usize]) -> Value {
         let column = |(slot, info): (usize, &SlotInfo)| {
             let (mut known, mut texts): (HashMap<u32, i64>, Vec<String>) =
@@ -226,7 +235,7 @@ impl<'m> States<'m> {
     }
 }
 
-/// The quotient of a graph, with its levels.
+/// Returns the quotient of a graph, with its levels.
 fn quotient(
     states: usize,
     edges: &[(usize, usize, usize)],
@@ -261,6 +270,5 @@ fn quotient(
 }
 
 fn index(state: usize) -> Result<u32, Diagnostic> {
-    u32::try_from(state)
-        .map_err(|_| Diagnostic::new(Stage::Limit, "more states than can be numbered"))
+    u32::try_from(state).map_err(|_| Diagnostic::new(Stage::Limit, "more states than numbers"))
 }

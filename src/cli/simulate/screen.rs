@@ -1,14 +1,14 @@
-//! The terminal face of the simulator: keys in, a picture out. Every key that does something to the
+//! Terminal interface of the simulator: key input and screen output. Every key that changes the
 //! walk is a command of the interpreter.
 //!
-//! Parameters that the last step changed come first; lines that are too long go on in the next, set
-//! in. Invariant: what is drawn depends on the interpreter, the selection, the scrolling and the
-//! line being typed only; it draws on any backend.
+//! Parameters that the last step changed come first; long lines are wrapped and indented.
+//! Invariant: the screen depends only on the interpreter, the selection, the scrolling and the
+//! command line; it draws on any backend.
 
 use super::command::{self, Command};
 use super::interpreter::{Interpreter, Reply, lines};
 use mu_base::{Diagnostic, SourceMap};
-use mu_report::story::StoryStep;
+use mu_report::printed_evidence::PrintedStep;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -25,25 +25,25 @@ r, R             a random step, ten       PgUp, PgDn  scroll the state
 s, l             save, load a trace       :           type a command
 q, Ctrl-C        quit                     ?           this\n\nCommands:\n";
 
-/// See the module's head.
+/// The screen; see the module documentation.
 pub struct Screen<'m> {
     interpreter: Interpreter<'m>,
     /// Index of the chosen step.
     chosen: usize,
-    /// First row of the state that shows.
+    /// First visible row of the state.
     scroll: usize,
-    /// Only parameters with this in their names show.
+    /// Only parameters with this text in their names are visible.
     filter: String,
     /// The command that is being typed.
     typed: Option<String>,
-    /// What the last command said; the second: whether it is an error.
+    /// Message of the last command; true if it is an error.
     message: (String, bool),
     help: bool,
     colour: bool,
 }
 
 impl<'m> Screen<'m> {
-    /// Starts where the interpreter is.
+    /// Starts at the state of the interpreter.
     pub fn new(interpreter: Interpreter<'m>, colour: bool) -> Self {
         let message = (format!("seed {}", interpreter.walk.seed()), false);
         Self {
@@ -58,12 +58,12 @@ impl<'m> Screen<'m> {
         }
     }
 
-    /// Shows a sentence.
+    /// Shows a message.
     pub fn log(&mut self, text: &str) {
         self.message = (text.trim_end().to_string(), false);
     }
 
-    /// Acts on a key. True: the end.
+    /// Handles a key. Returns true to quit.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return true;
@@ -122,7 +122,7 @@ impl<'m> Screen<'m> {
         false
     }
 
-    /// A line that was typed.
+    /// Handles a typed line.
     fn line(&mut self, typed: &str) -> bool {
         match command::parse(typed) {
             Ok(None) => false,
@@ -132,7 +132,7 @@ impl<'m> Screen<'m> {
     }
 
     fn fail(&mut self, error: &Diagnostic, sources: &SourceMap) -> bool {
-        // The message and what is to be done; the rest of an excerpt would not fit.
+        // Show the message and the note; the whole excerpt would not fit on the screen.
         let text: Vec<String> = error
             .render(sources)
             .lines()
@@ -143,7 +143,7 @@ impl<'m> Screen<'m> {
         false
     }
 
-    /// Does a command and shows what it says. True: the end.
+    /// Executes a command and shows its reply. Returns true to quit.
     fn execute(&mut self, command: &Command) -> bool {
         let mut sources = SourceMap::new();
         match self.interpreter.execute(command, &mut sources) {
@@ -153,7 +153,7 @@ impl<'m> Screen<'m> {
                 match (command, &reply) {
                     (Command::State(text), _) => (self.filter, self.scroll) = (text.clone(), 0),
                     (Command::Help, _) => self.help = true,
-                    // These are always in the picture.
+                    // These are always visible.
                     (Command::Moves | Command::Trace, _) => {}
                     (_, Reply::Moved(_, remark)) => {
                         self.chosen = 0;
@@ -170,7 +170,7 @@ impl<'m> Screen<'m> {
         }
     }
 
-    /// Draws all of it. Errors: a value or step that cannot be told.
+    /// Draws the screen. Errors: a value or step that cannot be printed.
     pub fn draw(&mut self, frame: &mut Frame) -> Result<(), Diagnostic> {
         let [head, top, below, message, keys] = Layout::vertical([
             Constraint::Length(1),
@@ -288,7 +288,7 @@ impl<'m> Screen<'m> {
         let here = at.saturating_sub(1);
         let first = window(here..here + 1, height, length);
         let (mut lines, mut wanted) = (Vec::new(), 0..0);
-        // Only what may show is told: paths can be long.
+        // Format visible steps only: paths can be long.
         for i in first..length.min(first + height) {
             let mark = if i + 1 == at { '>' } else { ' ' };
             let style =
@@ -307,8 +307,8 @@ impl<'m> Screen<'m> {
         Ok(())
     }
 
-    /// A step on one line, with what it changes.
-    fn short(&self, step: &StoryStep) -> String {
+    /// Formats a step with its changes on one line.
+    fn short(&self, step: &PrintedStep) -> String {
         let changes = self.interpreter.changes(step);
         if changes.is_empty() { step.title() } else { format!("{}  → {changes}", step.title()) }
     }
@@ -325,20 +325,19 @@ impl<'m> Screen<'m> {
     }
 }
 
-/// Columns and rows inside the border of an area.
+/// Returns the columns and rows inside the border of an area.
 fn inside(area: Rect) -> (usize, usize) {
     (area.width.saturating_sub(2) as usize, area.height.saturating_sub(2) as usize)
 }
 
-/// The first of so many lines that show, such that the wanted ones are among them, as far as there
-/// is room.
+/// Returns the first visible line such that the wanted lines are visible, as far as there is room.
 fn window(wanted: std::ops::Range<usize>, height: usize, lines: usize) -> usize {
     let rest = height.saturating_sub(wanted.len());
     wanted.start.saturating_sub(rest / 2).min(lines.saturating_sub(height))
 }
 
-/// A text in lines of a width, those after the first set in; cut after a comma or a space where
-/// there is one in the last half.
+/// Wraps a text to a width and indents all lines but the first; breaks after a comma or a space in
+/// the second half of a line, if possible.
 fn folded(text: &str, width: usize, indent: usize) -> Vec<String> {
     let indent = indent.min(width / 2);
     let mut rest: Vec<char> = text.chars().collect();
@@ -376,7 +375,8 @@ mod tests {
     #[test]
     fn the_window_holds_what_is_wanted() {
         assert_eq!((window(0..1, 5, 20), window(10..11, 5, 20), window(19..20, 5, 20)), (0, 8, 15));
-        // Four lines of one step in a window of five, and of seven in one of five: its first lines.
+        // A step with four lines, and one with seven, in a window of five lines: its first lines
+        // are visible.
         assert_eq!((window(10..14, 5, 20), window(10..17, 5, 20), window(0..2, 5, 3)), (10, 10, 0));
     }
 }

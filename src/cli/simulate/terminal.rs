@@ -1,4 +1,4 @@
-//! The terminal face: a screen that is drawn anew after each key.
+//! Terminal loop: the screen is redrawn after each key.
 
 use super::interpreter::{Interpreter, Reply};
 use super::screen::Screen;
@@ -7,7 +7,7 @@ use mu_base::{Diagnostic, Stage};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use std::time::Duration;
 
-/// Draws, waits for keys, until the user ends it or a limit does.
+/// Draws and handles keys until the user quits or a limit is reached.
 pub(super) fn in_terminal(
     session: &mut Session,
     interpreter: Interpreter,
@@ -31,7 +31,7 @@ pub(super) fn in_terminal(
             let mut drawn = Ok(());
             terminal.draw(|frame| drawn = screen.draw(frame)).map_err(failed)?;
             drawn?;
-            // Limits and signals are looked at while nobody types.
+            // Check limits and signals while no key is pressed.
             while !event::poll(Duration::from_millis(200)).map_err(failed)? {
                 session.budget.check(0).map_err(Diagnostic::stopped)?;
             }

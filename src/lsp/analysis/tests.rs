@@ -1,4 +1,4 @@
-//! Errors after which the rest of a text is known, and names where they are written.
+//! Errors after which the rest of a text is analysed, and names at their places.
 
 use super::*;
 

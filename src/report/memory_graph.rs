@@ -1,22 +1,22 @@
-//! The run of a program as an execution: labels of memory operations -> events with program order,
+//! Execution graph of a program run: labels of memory operations become events with program order,
 //! reads-from, coherence and from-read.
 //!
 //! The labels are those of `program::model`: `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old,
-//! new)`, `fence(t)`, `store_fence(t)`, and `flush(t, x, v)` where a store of a buffer reaches
-//! memory. A load reads the newest store to its cell in the buffer of its thread, else what is in
-//! memory; the order in which stores reach memory is the coherence order. Each value is compared
-//! with that of the store that it comes from: where one differs (parts of a cell, labels that mean
-//! something else) there is no graph. Cost: linear in the run.
+//! new)`, `fence(t)`, `store_fence(t)`, and `flush(t, x, v)` if a buffered store reaches memory. A
+//! load reads the newest store to its cell in the buffer of its thread, otherwise from memory. The
+//! order in which stores reach memory is the coherence order. Each value is compared with the value
+//! of its store. If one differs (parts of a cell, labels with another meaning), there is no graph.
+//! Cost: linear in the run.
 
-use super::shorten::Short;
-use super::story::Story;
+use super::printed_evidence::PrintedEvidence;
+use super::shorten::ShortNames;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Most events that a graph shows.
-const MOST: usize = 60;
+/// Maximum number of events in a graph; larger runs have none.
+const MAX_EVENTS: usize = 60;
 
-/// A label, taken apart.
+/// A parsed label.
 struct Operation<'a> {
     name: &'a str,
     thread: usize,
@@ -48,26 +48,27 @@ struct Event<'a> {
     thread: usize,
     cell: &'a str,
     text: String,
-    /// The steps that it is.
+    /// The steps of the event.
     steps: String,
-    /// What it leaves in its cell, if it stores.
+    /// The stored value, if it stores.
     written: Option<&'a str>,
-    /// Whether it loads, and which event's store.
+    /// `Some` if it loads; inside, the event of the store, or `None` for the initial value.
     source: Option<Option<usize>>,
 }
 
 #[derive(Default)]
 struct Memory<'a> {
     events: Vec<Event<'a>>,
-    /// Stores that are not in memory yet, by thread.
+    /// Buffered stores, by thread.
     pending: HashMap<usize, Vec<usize>>,
-    /// By cell the stores in memory, in their order.
+    /// Stores in memory in their order, by cell.
     coherence: HashMap<&'a str, Vec<usize>>,
     initial: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Memory<'a> {
-    /// The store that a load takes its value from, if that fits the value. Outer none: it does not.
+    /// Returns the store that a load reads from, if the value matches. Outer `None`: the value
+    /// differs.
     fn source(
         &mut self,
         thread: usize,
@@ -138,7 +139,7 @@ impl<'a> Memory<'a> {
             let Some(source) = event.source else { continue };
             out.extend(source.map(|s| (s, "rf", a)));
             let list = self.coherence.get(event.cell).map_or(&[][..], Vec::as_slice);
-            // A store that never reaches memory is in no order with others.
+            // A store that never reaches memory has no place in the coherence order.
             let next = source.map_or(Some(0), |s| list.iter().position(|&e| e == s).map(|i| i + 1));
             out.extend(next.and_then(|n| list.get(n)).filter(|&&b| b != a).map(|&b| (a, "fr", b)));
         }
@@ -150,10 +151,10 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// The graph of a path whose labels are memory operations, as an object; its form is `graph` of
-/// docs/schema/check.json. `buffered`: stores wait in buffers. None: the evidence branches, some
-/// label is no memory operation, a value does not fit, or there are too many events.
-pub fn graph(story: &Story, buffered: bool) -> Option<Value> {
+/// Returns the graph of a path with memory operations as labels; its format is `graph` of
+/// docs/schema/check.json. `buffered`: true if stores go through buffers. `None`: the evidence
+/// branches, some label is not a memory operation, a value differs, or there are too many events.
+pub fn graph(story: &PrintedEvidence, buffered: bool) -> Option<Value> {
     let mut memory = Memory::default();
     for (n, step) in story.steps.iter().enumerate().filter(|(_, s)| s.action != "tau") {
         memory.step(&step.action, n + 1, buffered)?;
@@ -168,46 +169,46 @@ pub fn graph(story: &Story, buffered: bool) -> Option<Value> {
         .into_iter()
         .map(|(from, relation, to)| (from, relation, to, false))
         .collect();
-    let boxed = |e: Event| Boxed {
+    let boxed = |e: Event| OperationBox {
         thread: e.thread,
         text: e.text,
         code: e.steps,
         reads_initial: e.source == Some(None),
     };
-    Some(drawn(
+    Some(graph_json(
         &names,
         &memory.events.into_iter().map(boxed).collect::<Vec<_>>(),
         &edges,
-        &Short::default(),
+        &ShortNames::default(),
     ))
 }
 
-/// A memory operation as a graph shows it.
-pub struct Boxed {
-    /// Its thread.
+/// A memory operation for a graph.
+pub struct OperationBox {
+    /// The thread.
     pub thread: usize,
-    /// What it does.
+    /// The operation.
     pub text: String,
-    /// The steps that it is.
+    /// The steps of the operation.
     pub code: String,
-    /// Whether it reads what was there at first.
+    /// True if it reads the initial value.
     pub reads_initial: bool,
 }
 
-/// The name of an event by its number.
+/// Returns the name of the `i`-th event.
 pub fn name(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
 
-/// The graph of events and the arrows between them (from, relation, to, whether it forbids), as an
-/// object. Constants have their short names in it.
-pub fn drawn(
+/// Returns the graph of events and arrows (from, relation, to, true if forbidden), as an object
+/// with shortened constants.
+pub fn graph_json(
     threads: &[String],
-    events: &[Boxed],
+    events: &[OperationBox],
     edges: &[(usize, &str, usize, bool)],
-    short: &Short,
+    short: &ShortNames,
 ) -> Value {
-    let event = |(i, e): (usize, &Boxed)| json!({ "name": name(i), "thread": e.thread, "text": short.text(&e.text), "code": e.code, "reads_initial": e.reads_initial });
+    let event = |(i, e): (usize, &OperationBox)| json!({ "name": name(i), "thread": e.thread, "text": short.text(&e.text), "code": e.code, "reads_initial": e.reads_initial });
     let edge = |&(from, relation, to, forbids): &(usize, &str, usize, bool)| json!({ "from": from, "to": to, "relation": relation, "forbids": forbids });
     json!({
         "title": "Memory operations of the run",
@@ -217,18 +218,18 @@ pub fn drawn(
     })
 }
 
-/// Whether a graph with so many events is drawn.
+/// True if a graph with this number of events can be drawn.
 pub fn may_be_drawn(events: usize) -> bool {
-    (1..=MOST).contains(&events)
+    (1..=MAX_EVENTS).contains(&events)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::story::StoryStep;
+    use super::super::printed_evidence::PrintedStep;
     use super::*;
 
     fn of(labels: &[&str], buffered: bool) -> Option<Vec<String>> {
-        let step = |(i, action): (usize, &&str)| StoryStep {
+        let step = |(i, action): (usize, &&str)| PrintedStep {
             from: i as u32,
             to: i as u32 + 1,
             action: action.to_string(),
@@ -238,13 +239,13 @@ mod tests {
             state: None,
             at_once: false,
         };
-        let story = Story {
+        let story = PrintedEvidence {
             verdict: false,
             components: Vec::new(),
             parameters: Vec::new(),
             initial: Vec::new(),
             steps: labels.iter().enumerate().map(step).collect(),
-            untold: 0,
+            omitted_steps: 0,
             linear: true,
             back_to: None,
             ending: None,
@@ -262,8 +263,8 @@ mod tests {
 
     #[test]
     fn buffers() {
-        // The first thread reads its own store from its buffer; the store of the second reaches
-        // memory before it.
+        // The first thread reads its own store from its buffer; the store of the second thread
+        // reaches memory before it.
         let run = [
             "write(0, x, 1)",
             "tau",

@@ -1,10 +1,10 @@
-//! An execution that a model has judged, as a picture: [`DecidingExecution`] -> SVG or Graphviz. A column a
-//! thread, a box an event; what forbids it in red.
+//! Drawing of an execution judged by a model: [`DecidingExecution`] to SVG or Graphviz. A column for each
+//! thread, a box for each event, the reason for a violation in red.
 //!
-//! Program order goes straight down. Arrows between columns are arcs, those within a column bend to
-//! its side, further out the longer they are. Steps of the cycle that an axiom forbids are
-//! red and have the names that the model gives them; a relation that such a step already tells is
-//! not drawn again. The layout depends on nothing but the execution.
+//! Program order runs straight down. Arrows between columns are arcs; arrows within a column bend
+//! to its side, longer ones further out. Steps of the cycle that an axiom forbids are red and have
+//! the model's names; a relation that such a step shows is not drawn again. The layout depends only
+//! on the execution.
 
 #[cfg(test)]
 use super::svg::escape;
@@ -21,12 +21,12 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 
 /// Width and height of a box.
 const BOX: (f64, f64) = (170.0, 42.0);
-/// Room between columns and between rows.
+/// Distance between columns and between rows.
 const GAP: (f64, f64) = (110.0, 46.0);
 const LEFT: f64 = 90.0;
 const TOP: f64 = 110.0;
 
-/// The colour of a relation.
+/// Returns the colour of a relation.
 fn colour(name: &str) -> &'static str {
     match name {
         "po" => "#888888",
@@ -40,7 +40,7 @@ fn colour(name: &str) -> &'static str {
 
 const RED: &str = "#c62828";
 
-/// An arrow: from, to, name, whether it is part of what forbids the execution.
+/// An arrow: source, target, name, and true if it is part of the violation.
 struct Arrow {
     from: usize,
     to: usize,
@@ -48,7 +48,7 @@ struct Arrow {
     forbids: bool,
 }
 
-/// The name of an event: a, b, …, z, e27, …
+/// Returns the name of an event: a, b, …, z, e27, …
 fn letter(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
@@ -68,7 +68,7 @@ fn text(drawn: &DecidingExecution, e: usize, name: &str) -> String {
     }
 }
 
-/// The events that are shown, in order: initial writes only where an arrow needs them.
+/// Returns the visible events in order: initial writes only if an arrow needs them.
 fn shown(drawn: &DecidingExecution, arrows: &[Arrow]) -> Vec<usize> {
     (0..drawn.events.len())
         .filter(|&e| {
@@ -77,7 +77,7 @@ fn shown(drawn: &DecidingExecution, arrows: &[Arrow]) -> Vec<usize> {
         .collect()
 }
 
-/// The arrows that matter.
+/// Returns the relevant arrows.
 fn arrows(drawn: &DecidingExecution) -> Vec<Arrow> {
     let mut list: Vec<Arrow> = Vec::new();
     if let Some(failure) = &drawn.failure {
@@ -96,7 +96,7 @@ fn arrows(drawn: &DecidingExecution) -> Vec<Arrow> {
             let told = list.iter().any(|a| {
                 (a.from, a.to) == (from, to) && (a.name.contains(name.as_str()) || a.name == *name)
             });
-            // What follows from an initial write being first is not drawn.
+            // Arrows that follow from an initial write being first are left out.
             let initial = drawn.events[from].thread.is_none() && name == "co";
             if !told && !initial {
                 list.push(Arrow { from, to, name: name.clone(), forbids: false });
@@ -127,8 +127,8 @@ fn because(drawn: &DecidingExecution) -> String {
     }
 }
 
-/// The execution as an object: threads, events, and arrows, those marked that forbid it. Its form
-/// is `graph` of docs/schema/litmus.json.
+/// Returns the execution as an object: threads, events, and arrows with a mark for violations. Its
+/// format is `graph` of docs/schema/litmus.json.
 pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);
@@ -163,7 +163,7 @@ pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
     })
 }
 
-/// The picture; `title` says what it shows.
+/// Draws the execution as SVG.
 pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);
@@ -215,7 +215,7 @@ pub fn svg(drawn: &DecidingExecution, title: &str) -> String {
     picture.finish(width, height, STYLE)
 }
 
-/// Where the line from the middle of a box towards a point leaves it.
+/// Returns the point where the line from the centre of a box towards a point leaves the box.
 fn border((x, y): (f64, f64), (tx, ty): (f64, f64)) -> (f64, f64) {
     let (dx, dy) = (tx - x, ty - y);
     let scale = (BOX.0 / 2.0 / dx.abs().max(1e-9)).min(BOX.1 / 2.0 / dy.abs().max(1e-9));
@@ -227,7 +227,7 @@ fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
     let distance = ((to.0 - from.0).powi(2) + (to.1 - from.1).powi(2)).sqrt().max(1.0);
     let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
     let bend = if (from.0 - to.0).abs() < 1.0 {
-        // Within a column: program order straight, all else to a side.
+        // Within a column: program order is straight, other arrows bend to a side.
         let side = if a.name == "po" && !a.forbids { 0.0 } else { BOX.0 / 2.0 + 0.18 * distance };
         (middle.0 + if a.forbids { side } else { -side }, middle.1)
     } else {
@@ -281,7 +281,7 @@ fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
     picture.element("text", &place, Some(&a.name));
 }
 
-/// The execution for Graphviz.
+/// Writes the execution for Graphviz.
 pub fn dot(drawn: &DecidingExecution, title: &str) -> String {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);

@@ -1,10 +1,10 @@
-//! Evidence as a story: [`Evidence`] + [`Model`] -> steps with what each was made of and what it
-//! changed, for people and machines.
+//! Printable evidence: [`Evidence`] and [`Model`] give steps with their actions and changes, for
+//! people and programs.
 //!
 //! The keys of the JSON output are stable: scripts rely on them. Cost: one group evaluation for
 //! each step.
 
-use super::standing::{self, Ending};
+use super::deadlock::{self, Ending};
 use mu_base::{Diagnostic, SourceMap};
 use mu_evidence::{Evidence, Linear, Taken};
 use mu_model::step_cache::StepCache;
@@ -13,29 +13,30 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// Most steps of evidence that branches which are shown as text.
+/// Maximum number of steps of branching evidence in text.
 pub const MOST_IN_TEXT: usize = 60;
-/// Most steps of evidence that branches which stand in an answer for machines.
+/// Maximum number of steps of branching evidence in a JSON answer.
 pub const MOST_IN_ANSWER: usize = 10_000;
 
-/// A step that the model takes.
+/// A step of the model.
 #[derive(Clone, Debug)]
-pub struct StoryStep {
-    /// State of the evidence before it.
+pub struct PrintedStep {
+    /// Source state in the evidence.
     pub from: u32,
-    /// State of the evidence after it.
+    /// Target state in the evidence.
     pub to: u32,
     /// The visible multi-action, or `tau`.
     pub action: String,
-    /// All actions behind it, hidden ones too.
+    /// All actions of the step, including hidden ones.
     pub parts: Vec<StepPart>,
     /// Slots that changed, with the new values.
     pub changed: Vec<(u32, String)>,
-    /// Slots that do not change but begin to mean something, with the value, or cease to.
+    /// Slots that begin to have a meaning, with the value, or cease to have one.
     pub meaning: Vec<(u32, Option<String>)>,
-    /// All slots' values after it, if asked for; none for parameters that mean nothing then.
+    /// Values of all slots after the step, if requested; `None` for parameters without meaning
+    /// then.
     pub state: Option<Vec<Option<String>>>,
-    /// Whether it is taken at once with the step before, being confluent.
+    /// True if this confluent step is taken together with the step before.
     pub at_once: bool,
 }
 
@@ -44,38 +45,38 @@ pub struct StoryStep {
 pub struct Parameter {
     /// Its name.
     pub name: String,
-    /// The component that it belongs to.
+    /// Its component.
     pub component: u32,
-    /// Whether it is a control location.
+    /// True if it is a control location.
     pub control: bool,
 }
 
-/// Evidence, told.
+/// Printable evidence.
 #[derive(Clone, Debug)]
-pub struct Story {
-    /// The verdict shown.
+pub struct PrintedEvidence {
+    /// The verdict that it justifies.
     pub verdict: bool,
     /// Names of the parallel components.
     pub components: Vec<String>,
     /// The model's slots.
     pub parameters: Vec<Parameter>,
-    /// Their first values; none for those that mean nothing at the start.
+    /// Initial values; `None` for parameters without meaning in the initial state.
     pub initial: Vec<Option<String>>,
     /// Steps in the order of the path, or of their sources if the evidence branches.
-    pub steps: Vec<StoryStep>,
-    /// How many steps of the evidence follow that are not told.
-    pub untold: usize,
-    /// Whether the steps are one path.
+    pub steps: Vec<PrintedStep>,
+    /// Number of further steps that are not included.
+    pub omitted_steps: usize,
+    /// True if the steps are one path.
     pub linear: bool,
-    /// If the path ends in a loop: the number of steps before the state that it comes back to.
+    /// If the path ends in a loop: the number of steps before the repeated state.
     pub back_to: Option<usize>,
-    /// If the path ends in a state without steps: why.
+    /// If the path ends in a state without outgoing transitions: the explanation.
     pub ending: Option<Ending>,
-    /// Whether a formula asked for it; else it is a path that somebody looked for or walked.
+    /// True for the evidence of a formula, false for a path of a search or a walk.
     pub of_formula: bool,
 }
 
-/// A model's parameters.
+/// Returns a model's parameters.
 pub fn parameters(model: &dyn Model) -> Vec<Parameter> {
     model
         .slots()
@@ -84,7 +85,7 @@ pub fn parameters(model: &dyn Model) -> Vec<Parameter> {
         .collect()
 }
 
-/// The texts of a state's values; none for parameters that mean nothing there.
+/// Returns the texts of a state's values; `None` for parameters without meaning there.
 pub fn values(model: &dyn Model, state: &[u32]) -> Vec<Option<String>> {
     state
         .iter()
@@ -93,23 +94,23 @@ pub fn values(model: &dyn Model, state: &[u32]) -> Vec<Option<String>> {
         .collect()
 }
 
-/// Tells one step from a state, as one from 0 to 1; `full`: with all values after it.
-pub fn told(
+/// Returns a single step from a state, as a step from 0 to 1. `full`: with all values after it.
+pub fn printed_step(
     model: &dyn Model,
     before: &[u32],
     taken: &Taken,
     full: bool,
-) -> Result<StoryStep, Diagnostic> {
-    told_by(model.worker().as_mut(), model, before, taken, full)
+) -> Result<PrintedStep, Diagnostic> {
+    printed_step_of(model.worker().as_mut(), model, before, taken, full)
 }
 
-fn told_by(
+fn printed_step_of(
     worker: &mut dyn Worker,
     model: &dyn Model,
     before: &[u32],
     taken: &Taken,
     full: bool,
-) -> Result<StoryStep, Diagnostic> {
+) -> Result<PrintedStep, Diagnostic> {
     let group = taken.group as usize;
     let parts = match worker.parts(group, before, taken.label, &taken.state)? {
         Some(parts) => parts,
@@ -129,7 +130,7 @@ fn told_by(
             _ => None,
         })
         .collect();
-    Ok(StoryStep {
+    Ok(PrintedStep {
         from: 0,
         to: 1,
         action: model.label_text(taken.label),
@@ -141,15 +142,17 @@ fn told_by(
     })
 }
 
-/// Tells evidence; `full`: with all values after each step; at most so many steps if it branches.
+/// Converts evidence. `full`: with all values after each step. `most`: maximum number of steps if
+/// it branches.
 pub fn story(
     evidence: &Evidence,
     model: &dyn Model,
     full: bool,
     most: usize,
-) -> Result<Story, Diagnostic> {
+) -> Result<PrintedEvidence, Diagnostic> {
     let linear = evidence.linear();
-    let told = if linear.is_some() { evidence.steps.len() } else { evidence.steps.len().min(most) };
+    let printed_step =
+        if linear.is_some() { evidence.steps.len() } else { evidence.steps.len().min(most) };
     let mut steps = Vec::new();
     let mut worker = model.worker();
     let mut tell = |from: u32,
@@ -158,7 +161,7 @@ pub fn story(
                     taken: &Taken,
                     at_once: bool|
      -> Result<(), Diagnostic> {
-        let mut step = told_by(worker.as_mut(), model, before, taken, full)?;
+        let mut step = printed_step_of(worker.as_mut(), model, before, taken, full)?;
         (step.from, step.to, step.at_once) = (from, to, at_once);
         steps.push(step);
         before.clone_from(&taken.state);
@@ -168,10 +171,10 @@ pub fn story(
     for taken in &evidence.before {
         tell(0, 0, &mut at, taken, true)?;
     }
-    // Steps of the model before each step of the evidence on the path.
+    // Number of model steps before each step of the evidence on the path.
     let mut starts = Vec::new();
     let order: Vec<usize> =
-        linear.as_ref().map_or_else(|| (0..told).collect(), |l| l.steps.clone());
+        linear.as_ref().map_or_else(|| (0..printed_step).collect(), |l| l.steps.clone());
     let mut count = evidence.before.len();
     for i in order {
         let step = &evidence.steps[i];
@@ -184,13 +187,13 @@ pub fn story(
     }
     let back_to =
         linear.as_ref().and_then(|l| l.back_to).map(|n| starts.get(n).copied().unwrap_or(count));
-    Ok(Story {
+    Ok(PrintedEvidence {
         verdict: evidence.verdict,
         components: model.components(),
         parameters: parameters(model),
         initial: values(model, &model.initial()),
         steps,
-        untold: evidence.steps.len() - told,
+        omitted_steps: evidence.steps.len() - printed_step,
         linear: linear.is_some(),
         back_to,
         ending: None,
@@ -198,8 +201,8 @@ pub fn story(
     })
 }
 
-/// Where the components stand at the end of a path, if that has no steps and the model knows.
-/// `terminal`: see [`Model::standings`].
+/// Explains the last state of a path if it has no outgoing transitions and the model can explain
+/// it. `terminal`: see [`Model::deadlock_explainer`].
 pub fn ending(
     evidence: &Evidence,
     model: &dyn Model,
@@ -216,15 +219,15 @@ pub fn ending(
         }
     }
     let Some(mut standings) = model.deadlock_explainer(terminal)? else { return Ok(None) };
-    Ok(Some(standing::tell(&standings.report(state)?, sources)))
+    Ok(Some(deadlock::explain(&standings.report(state)?, sources)))
 }
 
-impl StoryStep {
-    /// The hidden actions, as texts.
+impl PrintedStep {
+    /// Returns the hidden actions, as texts.
     pub fn hidden(&self) -> Vec<String> {
         self.parts.iter().filter(|p| p.hidden).map(StepPart::text).collect()
     }
-    /// The action, with what was hidden in it.
+    /// Returns the action with the actions hidden in it.
     pub fn title(&self) -> String {
         let hidden = self.hidden();
         let hidden = if hidden.is_empty() {
@@ -234,8 +237,8 @@ impl StoryStep {
         };
         format!("{}{hidden}{}", self.action, if self.at_once { "  (at once)" } else { "" })
     }
-    /// As an object.
-    pub fn json(&self, story: &Story) -> Value {
+    /// Returns the step as an object.
+    pub fn json(&self, story: &PrintedEvidence) -> Value {
         let name = |slot: u32| story.parameters[slot as usize].name.clone();
         let changed: Map<String, Value> =
             self.changed.iter().map(|(slot, v)| (name(*slot), json!(v))).collect();
@@ -286,8 +289,8 @@ impl StoryStep {
     }
 }
 
-/// Of two components that communicate, the one that left more arguments open: it learns something.
-/// None where neither did.
+/// Returns the receiver of a communication of two components: the component that left more
+/// arguments open. `None` if there is none.
 pub fn receiver(part: &StepPart) -> Option<u32> {
     match &part.from[..] {
         [a, b] if a.open < b.open => Some(b.component),
@@ -296,8 +299,8 @@ pub fn receiver(part: &StepPart) -> Option<u32> {
     }
 }
 
-/// The steps of a story, made into objects one by one.
-struct Steps<'a>(&'a Story);
+/// Serialises the steps one by one.
+struct Steps<'a>(&'a PrintedEvidence);
 
 impl Serialize for Steps<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -305,47 +308,47 @@ impl Serialize for Steps<'_> {
     }
 }
 
-impl Story {
-    /// That of a walk of which no step is told yet: what the steps of a model are told with.
-    pub fn begun(model: &dyn Model) -> Self {
-        Story {
+impl PrintedEvidence {
+    /// Creates evidence without steps, for a walk.
+    pub fn without_steps(model: &dyn Model) -> Self {
+        PrintedEvidence {
             verdict: false,
             components: model.components(),
             parameters: parameters(model),
             initial: Vec::new(),
             steps: Vec::new(),
-            untold: 0,
+            omitted_steps: 0,
             linear: true,
             back_to: None,
             ending: None,
             of_formula: false,
         }
     }
-    /// The steps that are shown: at most so many if the evidence branches.
-    fn shown(&self, most: usize) -> &[StoryStep] {
+    /// Returns the included steps: at most `most` if the evidence branches.
+    fn shown(&self, most: usize) -> &[PrintedStep] {
         if self.linear { &self.steps } else { &self.steps[..self.steps.len().min(most)] }
     }
-    /// The steps as a list of objects, at most so many if the evidence branches.
+    /// Returns the steps as a list of objects, at most `most` if the evidence branches.
     pub fn steps_json(&self, most: usize) -> Vec<Value> {
         self.shown(most).iter().map(|s| s.json(self)).collect()
     }
-    /// How many steps of evidence there are besides.
+    /// Returns the number of steps that are left out.
     pub fn left_out(&self, most: usize) -> usize {
-        self.untold + self.steps.len() - self.shown(most).len()
+        self.omitted_steps + self.steps.len() - self.shown(most).len()
     }
-    /// What the steps of an answer stand on: whether they are one path, the components, and the
-    /// parameters with their first values.
+    /// Returns the context of the steps: true if they are one path, the components, and the
+    /// parameters with their initial values.
     pub fn setting_json(&self) -> Map<String, Value> {
         let wanted = ["linear", "components", "parameters"];
         self.head_json().into_iter().filter(|(key, _)| wanted.contains(&key.as_str())).collect()
     }
-    /// All of it as an object.
+    /// Returns the evidence as an object.
     pub fn json(&self) -> Value {
         let mut object = self.head_json();
         object.insert("steps".into(), self.steps_json(usize::MAX).into());
         Value::Object(object)
     }
-    /// Writes that object, with others' keys, one step at a time.
+    /// Writes that object with additional keys, one step at a time.
     pub fn write_json(&self, others: Map<String, Value>, out: impl Write) -> std::io::Result<()> {
         let mut object = self.head_json();
         object.extend(others);
@@ -363,7 +366,7 @@ impl Story {
         let mut out = serializer.into_inner();
         out.write_all(b"\n").and_then(|()| out.flush())
     }
-    /// What is not in the steps.
+    /// Returns the object without the steps.
     fn head_json(&self) -> Map<String, Value> {
         let parameters: Vec<Value> = (self.parameters.iter().zip(&self.initial))
             .map(|(p, v)| {
@@ -386,8 +389,8 @@ impl Story {
         }
         object
     }
-    /// Lines for people: each step with the parameters that it changed (all of them if the steps
-    /// have their states), a line a component. `control`: with control locations as well.
+    /// Returns lines for people: each step with the parameters that it changed (or all parameters
+    /// if the steps include them), one line per component. `control`: include control locations.
     pub fn text(&self, control: bool) -> String {
         let what = if self.verdict { "witness" } else { "counterexample" };
         let shape = match (self.linear, self.back_to) {
@@ -397,7 +400,7 @@ impl Story {
         };
         self.text_of(&format!("{what}, {shape}"), control)
     }
-    /// The same below another heading.
+    /// The same with another heading.
     pub fn text_of(&self, heading: &str, control: bool) -> String {
         let mut text = format!("  {heading}{}\n", if self.steps.is_empty() { "" } else { ":" });
         for (n, s) in self.shown(MOST_IN_TEXT).iter().enumerate() {
@@ -423,7 +426,7 @@ impl Story {
         let more = self.left_out(MOST_IN_TEXT);
         if more > 0 {
             text += &format!(
-                "        and {more} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n"
+                "        and {more} more steps; write them with `--evidence FILE` (.aut, .dot, .json)\n"
             );
         }
         if let Some(back) = self.back_to {
@@ -432,17 +435,17 @@ impl Story {
         text += &self.ending.as_ref().map(Ending::text).unwrap_or_default();
         text
     }
-    /// Values by slot, a line a component, with its name if there are several.
+    /// Formats values by slot, one line per component, with its name if there are several.
     fn values_text(&self, shown: &[(usize, &String)]) -> String {
         let mut text = String::new();
         for group in
             shown.chunk_by(|a, b| self.parameters[a.0].component == self.parameters[b.0].component)
         {
-            let told = |(slot, v): &(usize, &String)| match &self.parameters[*slot] {
+            let printed_step = |(slot, v): &(usize, &String)| match &self.parameters[*slot] {
                 p if p.control => (*v).clone(),
                 p => format!("{} = {v}", p.name),
             };
-            let values: Vec<String> = group.iter().map(told).collect();
+            let values: Vec<String> = group.iter().map(printed_step).collect();
             let component = self
                 .components
                 .get(self.parameters[group[0].0].component as usize)

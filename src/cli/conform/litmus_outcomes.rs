@@ -1,12 +1,12 @@
-//! `litmus --machine MODEL --interface FILE`: which outcomes of litmus tests a machine shows,
-//! beside those that a memory model allows.
+//! Outcomes of litmus tests on a machine, compared with those that a memory model allows (`litmus
+//! --machine MODEL --interface FILE`).
 //!
-//! One search gives all that the machine does up to `--operations`; each test is then looked up.
-//! Exit code: 1 if a test shows what the model forbids, 2 if a test cannot be read, 3 if a limit
-//! came first, else 0. Tests that are no programs of the machine are told with the reason.
+//! One search collects all histories up to `--operations`; each test is then a lookup. Exit code: 1
+//! if a test shows a forbidden outcome, 2 if a test cannot be read, 3 if a limit was reached,
+//! otherwise 0. Tests that the machine cannot run are listed with the reason.
 
 use super::super::args::{Format, LitmusArgs};
-use super::super::litmus::Refused;
+use super::super::litmus::TestError;
 use super::super::models::{Named, named};
 use super::super::pipeline::{Session, read_source};
 use super::super::{output, print};
@@ -21,14 +21,14 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// What is said of a test.
-enum Said {
-    /// Its outcomes, on a machine that was searched to the end or not.
+/// Result of a test.
+enum TestResult {
+    /// Outcomes on the machine; the search may be incomplete.
     Outcomes(Box<Test>, Outcomes),
-    /// The machine cannot be asked.
+    /// The machine cannot run the test.
     Not(String),
-    /// It cannot be read.
-    Refused(Box<Refused>),
+    /// The test cannot be read.
+    Refused(Box<TestError>),
 }
 
 pub(in super::super) fn run(
@@ -49,32 +49,35 @@ pub(in super::super) fn run(
         programs: answer.programs,
         histories: answer.judged_histories.into_iter().collect(),
     };
-    let said: Vec<Said> =
+    let results: Vec<TestResult> =
         files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
     let complete = answer.stop == Stop::Complete;
     match session.common.format {
-        Format::Json => output::print_object(as_json(args, path, files, &said, &answer.stop))?,
-        Format::Text => print(&as_text(args, files, &said, &answer.stop))?,
+        Format::Json => output::print_object(as_json(args, path, files, &results, &answer.stop))?,
+        Format::Text => print(&as_text(args, files, &results, &answer.stop))?,
     }
-    for said in &said {
-        if let Said::Refused(refused) = said {
+    for results in &results {
+        if let TestResult::Refused(refused) = results {
             eprint!("{}", refused.text);
         }
     }
-    let limited = |s: &Said| matches!(s, Said::Outcomes(_, o) if o.stop != Some(Stop::Complete));
-    let refused = said
+    let limited =
+        |s: &TestResult| matches!(s, TestResult::Outcomes(_, o) if o.stop != Some(Stop::Complete));
+    let refused = results
         .iter()
-        .filter_map(|s| if let Said::Refused(refused) = s { Some(refused.code) } else { None })
+        .filter_map(
+            |s| if let TestResult::Refused(refused) = s { Some(refused.code) } else { None },
+        )
         .max();
-    let broken = said.iter().any(|s| matches!(s, Said::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
-    Ok(refused.unwrap_or(match (broken, complete && !said.iter().any(limited)) {
+    let broken = results.iter().any(|s| matches!(s, TestResult::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
+    Ok(refused.unwrap_or(match (broken, complete && !results.iter().any(limited)) {
         (true, _) => 1,
         (false, true) => 0,
         (false, false) => 3,
     }))
 }
 
-/// The model, compiled for each architecture that a test has.
+/// The memory model, compiled for each architecture of the tests.
 struct Judges {
     against: Named,
     made: Vec<(Arch, Judge)>,
@@ -101,7 +104,7 @@ fn one(
     path: &Path,
     judges: &mut Judges,
     machine: &Behaviour,
-) -> Result<Said, Diagnostic> {
+) -> Result<TestResult, Diagnostic> {
     let mut sources = SourceMap::new();
     let read = read_source(path, &mut sources).and_then(|(source, text)| {
         let judge = judges.of(mu_litmus::file::architecture(source, &text)?, &mut sources)?;
@@ -110,15 +113,15 @@ fn one(
     });
     let (test, judge) = match read {
         Ok(both) => both,
-        Err(d) => return Ok(Said::Refused(Box::new(Refused::new(&d, &sources)))),
+        Err(d) => return Ok(TestResult::Refused(Box::new(TestError::new(&d, &sources)))),
     };
     Ok(match outcomes(test, judge, machine, &session.budget)? {
-        Ok((test, outcomes)) => Said::Outcomes(Box::new(test), outcomes),
-        Err(why) => Said::Not(why),
+        Ok((test, outcomes)) => TestResult::Outcomes(Box::new(test), outcomes),
+        Err(why) => TestResult::Not(why),
     })
 }
 
-/// Outcomes as the herd tools print them, without what differs in spelling only.
+/// Formats outcomes like the herd tools, with normalised spelling.
 fn lines<'o>(test: &Test, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<String> {
     let observed = &test.question.observed;
     let one = |o: &Vec<u64>| {
@@ -131,17 +134,17 @@ fn lines<'o>(test: &Test, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<S
     outcomes.map(|o| one(o).join(" ")).collect()
 }
 
-fn as_text(args: &LitmusArgs, files: &[PathBuf], said: &[Said], stop: &Stop) -> String {
+fn as_text(args: &LitmusArgs, files: &[PathBuf], results: &[TestResult], stop: &Stop) -> String {
     let mut out = String::new();
     let mut counts = [0usize; 4];
-    for (path, said) in files.iter().zip(said) {
-        match said {
-            Said::Refused(..) => counts[3] += 1,
-            Said::Not(why) => {
+    for (path, results) in files.iter().zip(results) {
+        match results {
+            TestResult::Refused(..) => counts[3] += 1,
+            TestResult::Not(why) => {
                 counts[2] += 1;
                 let _ = writeln!(out, "-  {}: {why}", path.display());
             }
-            Said::Outcomes(test, o) => {
+            TestResult::Outcomes(test, o) => {
                 let (broken, never) = (
                     lines(test, o.shown.difference(&o.allowed)),
                     lines(test, o.allowed.difference(&o.shown)),
@@ -163,12 +166,12 @@ fn as_text(args: &LitmusArgs, files: &[PathBuf], said: &[Said], stop: &Stop) -> 
     let [broken, fine, not, refused] = counts;
     let _ = writeln!(
         out,
-        "\nmodel        {}\nbound        {} operations of each processor",
+        "\nmodel        {}\nbound        {} operations per processor",
         args.model, args.operations
     );
     let _ = writeln!(
         out,
-        "conform      {fine}\ndo not       {broken}\nnot asked    {not}\nrefused      {refused}"
+        "conform      {fine}\ndo not       {broken}\nnot run      {not}\nrejected     {refused}"
     );
     if *stop != Stop::Complete {
         let _ = writeln!(out, "stopped      {}: the machine may show more", stop.word());
@@ -176,13 +179,19 @@ fn as_text(args: &LitmusArgs, files: &[PathBuf], said: &[Said], stop: &Stop) -> 
     out
 }
 
-fn as_json(args: &LitmusArgs, path: &Path, files: &[PathBuf], said: &[Said], stop: &Stop) -> Value {
-    let tests = files.iter().zip(said).map(|(file, said)| {
+fn as_json(
+    args: &LitmusArgs,
+    path: &Path,
+    files: &[PathBuf],
+    results: &[TestResult],
+    stop: &Stop,
+) -> Value {
+    let tests = files.iter().zip(results).map(|(file, results)| {
         let file = file.display().to_string();
-        match said {
-            Said::Refused(refused) => json!({ "file": file, "error": refused.error }),
-            Said::Not(why) => json!({ "file": file, "not_asked": why }),
-            Said::Outcomes(test, o) => json!({
+        match results {
+            TestResult::Refused(refused) => json!({ "file": file, "error": refused.error }),
+            TestResult::Not(why) => json!({ "file": file, "not_asked": why }),
+            TestResult::Outcomes(test, o) => json!({
                 "file": file,
                 "name": test.name,
                 "shown": lines(test, o.shown.iter()),

@@ -1,8 +1,8 @@
-//! What a page may wish for, as arguments of the command line: JSON -> a list of words.
+//! Command-line arguments from the requests of a page: JSON becomes a list of words.
 //!
-//! A page says names of files in the folder, values of parameters, formulas, and words of a few
-//! options; each is looked at here, and nothing else is passed on. Files stand behind `--`, so that
-//! no name is an option. The limits of a run are those of the server; a page cannot change them.
+//! A page sends names of files in the folder, values of parameters, formulas, and values of a few
+//! options. Each is validated here, and nothing else is passed on. Files follow `--`, so that no
+//! name is an option. The limits of a run are those of the server; a page cannot change them.
 
 use crate::Limits;
 use crate::folder::Folder;
@@ -10,22 +10,22 @@ use crate::http::{Refusal, refusal};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Most formulas of a run, and most characters of one that is given as text.
+/// Limits on the formulas of a run, and on the characters of a formula text.
 const MOST_FORMULAS: usize = 200;
 const MOST_CHARACTERS: usize = 64 << 10;
 
-/// A run that may be started.
+/// Validated arguments of a run.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct RunArguments {
     /// `check`, `explore`, `sweep`, `litmus` or `simulate`.
     pub(crate) kind: &'static str,
     pub(crate) model: String,
     pub(crate) arguments: Vec<String>,
-    /// The command that a user would type for the same.
+    /// The equivalent command of a user.
     pub(crate) command: String,
 }
 
-/// What the page says of each kind of run.
+/// Keys of a request for each kind of run.
 const KINDS: [(&str, &[&str]); 5] = [
     ("check", &["formulas", "texts", "defines", "engine", "confluence"]),
     ("explore", &["defines", "engine", "confluence", "reduce", "sought", "action"]),
@@ -34,17 +34,17 @@ const KINDS: [(&str, &[&str]); 5] = [
     ("simulate", &["defines"]),
 ];
 
-/// A page's wish as arguments. `out`: the folder of a sweep's tables.
-pub(crate) fn asked(
+/// Converts a request to arguments. `out`: the folder for a sweep's tables.
+pub(crate) fn run_arguments(
     wish: &Value,
     folder: &Folder,
     limits: &Limits,
     out: &Path,
-) -> Result<Asked, Refusal> {
+) -> Result<RunArguments, Refusal> {
     let Some(object) = wish.as_object() else { return refusal(400, "expected an object") };
     let kind = text(object, "kind")?.unwrap_or_default();
     let Some((kind, keys)) = KINDS.into_iter().find(|(k, _)| *k == kind) else {
-        return refusal(400, format!("`{kind}` is nothing that a page may run"));
+        return refusal(400, format!("a page cannot run `{kind}`"));
     };
     if let Some(other) = object
         .keys()
@@ -61,7 +61,7 @@ pub(crate) fn asked(
             || value.len() > 200
             || !value.chars().all(|c| c.is_ascii_alphanumeric() || "_-+.,=".contains(c))
         {
-            return refusal(400, format!("`{name}={value}` is no parameter with its value"));
+            return refusal(400, format!("`{name}={value}` is not a parameter with a value"));
         }
         said.extend(["-D".to_string(), format!("{name}={value}")]);
     }
@@ -73,7 +73,7 @@ pub(crate) fn asked(
     ] {
         if let Some(word) = text(object, key)?.filter(|w| !w.is_empty()) {
             if !word.split([',', '-']).all(is_name) {
-                return refusal(400, format!("`{word}` is no value of `{option}`"));
+                return refusal(400, format!("`{word}` is not a value of `{option}`"));
             }
             said.extend([option.to_string(), word.to_string()]);
         }
@@ -81,7 +81,7 @@ pub(crate) fn asked(
     match text(object, "sought")?.unwrap_or_default() {
         "" => {}
         word @ ("deadlock" | "divergence") => said.push(format!("--{word}")),
-        other => return refusal(400, format!("`{other}` is nothing that is looked for")),
+        other => return refusal(400, format!("`{other}` is not a search goal")),
     }
     let list = |key: &str| {
         object.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
@@ -92,7 +92,7 @@ pub(crate) fn asked(
     for formula in list("texts") {
         let formula = formula.as_str().unwrap_or_default();
         if formula.trim().is_empty() || formula.len() > MOST_CHARACTERS || formula.contains('\0') {
-            return refusal(400, "this is no formula");
+            return refusal(400, "not a formula");
         }
         said.push(format!("--formula={formula}"));
     }
@@ -109,10 +109,10 @@ pub(crate) fn asked(
     let own = own(kind, limits, out);
     let arguments =
         [&[kind.to_string()], &own[..], &said[..], &["--".to_string()], &files[..]].concat();
-    Ok(Asked { kind, model, arguments, command })
+    Ok(RunArguments { kind, model, arguments, command })
 }
 
-/// The arguments that this server gives: in which form, and how far.
+/// Returns the arguments that the server adds: the output format and the limits.
 fn own(kind: &str, limits: &Limits, out: &Path) -> Vec<String> {
     let mut own = vec![format!("--max-memory={}", limits.memory)];
     own.extend(limits.threads.map(|n| format!("--threads={n}")));
@@ -130,7 +130,7 @@ fn own(kind: &str, limits: &Limits, out: &Path) -> Vec<String> {
     own
 }
 
-/// A file of the folder that is there, by its name.
+/// Returns an existing file of the folder, by its name.
 fn file(name: Option<&Value>, folder: &Folder) -> Result<String, Refusal> {
     let Some(name) = name.and_then(Value::as_str) else {
         return refusal(400, "expected the name of a file");
@@ -145,7 +145,7 @@ fn text<'v>(object: &'v Map<String, Value>, key: &str) -> Result<Option<&'v str>
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => refusal(400, format!("`{key}` is no text")),
+        Some(_) => refusal(400, format!("`{key}` is not a text")),
     }
 }
 
@@ -154,7 +154,7 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain =
         !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
@@ -167,13 +167,13 @@ mod tests {
     use serde_json::json;
     use std::time::Duration;
 
-    fn made(wish: Value) -> Result<Asked, u16> {
+    fn made(wish: Value) -> Result<RunArguments, u16> {
         let root = tempfile::tempdir().unwrap();
         for name in ["m.mcrl2", "--help", "f.mcf"] {
             std::fs::write(root.path().join(name), "").unwrap();
         }
         let limits = Limits { runs: 1, time: Duration::from_secs(9), memory: 7, threads: Some(2) };
-        asked(&wish, &Folder::new(root.path()).unwrap(), &limits, Path::new("/out"))
+        run_arguments(&wish, &Folder::new(root.path()).unwrap(), &limits, Path::new("/out"))
             .map_err(|r| r.0)
     }
 

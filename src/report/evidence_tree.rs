@@ -1,12 +1,12 @@
-//! Evidence that branches, drawn: [`Story`] -> SVG. A row a step; where several steps leave a
-//! state, they stand below it, one indented more.
+//! Tree drawing of branching evidence: [`PrintedEvidence`] to SVG, one row per step. If several steps leave a
+//! state, they follow below it, indented.
 //!
-//! Rows follow the tree of shortest ways from the initial state; a step to a state that has its row
-//! elsewhere ends in its number. Numbers at the margin are those of the states, as in the files
-//! `.aut` and `.dot`. Hidden actions are grey; parameters that a step changed show when the pointer
-//! rests on it. Cost: one pass; at most `MOST` rows.
+//! Rows follow the tree of shortest paths from the initial state. A step to a state in another row
+//! ends with its number. Numbers in the margin are state numbers, as in `.aut` and `.dot` files.
+//! Hidden actions are grey. Changed parameters are shown in tooltips. Cost: one pass; at most
+//! `MAX_ROWS` rows.
 
-use super::story::{Story, StoryStep};
+use super::printed_evidence::{PrintedEvidence, PrintedStep};
 use super::svg::{Anchor, Svg, width_of};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -18,24 +18,24 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 .join { fill: #fff; stroke: #a15c12; stroke-width: 1.4 } .label { font-weight: bold; fill: #123a66 } .label-hidden { fill: #6a6a6a }
 .joined { fill: #a15c12; font-style: italic }";
 
-/// Most rows.
-const MOST: usize = 400;
+/// Maximum number of rows; further steps are counted.
+const MAX_ROWS: usize = 400;
 const ROW: f64 = 22.0;
 const INDENT: f64 = 24.0;
 const LEFT: f64 = 60.0;
 const TOP: f64 = 66.0;
 
 struct Row<'a> {
-    /// The step, and whether its target has another row.
-    step: Option<(&'a StoryStep, bool)>,
+    /// The step, and true if its target has another row.
+    step: Option<(&'a PrintedStep, bool)>,
     indent: usize,
-    /// Row of the state that it leaves.
+    /// Row of the source state.
     from: usize,
     state: u32,
 }
 
-/// Draws evidence as a tree of steps. `title` names what was checked; `verdict` says how it ended.
-pub fn branches(story: &Story, title: &str, verdict: &str) -> String {
+/// Draws evidence as a tree of steps. `title`: the checked formula; `verdict`: the result.
+pub fn branches(story: &PrintedEvidence, title: &str, verdict: &str) -> String {
     let rows = rows(story);
     let mut svg = Svg::default();
     svg.text("title", (16.0, 24.0), Anchor::Start, title);
@@ -82,12 +82,12 @@ pub fn branches(story: &Story, title: &str, verdict: &str) -> String {
     svg.finish(width, bottom, STYLE)
 }
 
-fn rows(story: &Story) -> Vec<Row<'_>> {
+fn rows(story: &PrintedEvidence) -> Vec<Row<'_>> {
     let states =
         story.steps.iter().flat_map(|s| [s.from, s.to]).max().map_or(1, |s| s as usize + 1);
     let mut steps_of: Vec<Vec<usize>> = vec![Vec::new(); states];
     story.steps.iter().enumerate().for_each(|(i, s)| steps_of[s.from as usize].push(i));
-    // The step by which each state is reached first.
+    // The step that reaches each state first.
     let mut first: Vec<Option<usize>> = vec![None; states];
     let mut queue = VecDeque::from([0usize]);
     while let Some(state) = queue.pop_front() {
@@ -100,7 +100,7 @@ fn rows(story: &Story) -> Vec<Row<'_>> {
         }
     }
     let mut rows = vec![Row { step: None, indent: 0, from: 0, state: 0 }];
-    // Steps to be shown, the next one last: step, indentation, row that it leaves.
+    // Stack of steps: step, indentation, source row.
     let mut stack: Vec<(usize, usize, usize)> = Vec::new();
     let push = |stack: &mut Vec<_>, state: usize, indent: usize, row: usize| {
         let deeper = indent + usize::from(steps_of[state].len() > 1);
@@ -108,7 +108,7 @@ fn rows(story: &Story) -> Vec<Row<'_>> {
     };
     push(&mut stack, 0, 0, 0);
     while let Some((i, indent, from)) = stack.pop() {
-        if rows.len() > MOST {
+        if rows.len() > MAX_ROWS {
             break;
         }
         let step = &story.steps[i];
@@ -121,7 +121,7 @@ fn rows(story: &Story) -> Vec<Row<'_>> {
     rows
 }
 
-fn tooltip(story: &Story, step: &StoryStep) -> String {
+fn tooltip(story: &PrintedEvidence, step: &PrintedStep) -> String {
     let mut text = step.title();
     for (slot, value) in &step.changed {
         let parameter = &story.parameters[*slot as usize];
@@ -135,8 +135,8 @@ fn tooltip(story: &Story, step: &StoryStep) -> String {
 mod tests {
     use super::*;
 
-    fn story(steps: &[(u32, &str, u32)]) -> Story {
-        let step = |&(from, action, to): &(u32, &str, u32)| StoryStep {
+    fn story(steps: &[(u32, &str, u32)]) -> PrintedEvidence {
+        let step = |&(from, action, to): &(u32, &str, u32)| PrintedStep {
             from,
             to,
             action: action.into(),
@@ -147,13 +147,13 @@ mod tests {
             at_once: false,
         };
         let steps = steps.iter().map(step).collect();
-        Story {
+        PrintedEvidence {
             verdict: true,
             components: vec![],
             parameters: vec![],
             initial: vec![],
             steps,
-            untold: 0,
+            omitted_steps: 0,
             linear: false,
             back_to: None,
             ending: None,
@@ -165,7 +165,7 @@ mod tests {
     fn answers_say_how_many_steps_they_leave_out() {
         let mut story = story(&[(0, "a", 1), (1, "b", 2), (1, "c", 3), (2, "d", 3)]);
         assert_eq!((story.steps_json(3).len(), story.left_out(3), story.left_out(4)), (3, 1, 0));
-        story.untold = 7;
+        story.omitted_steps = 7;
         assert_eq!((story.steps_json(3).len(), story.left_out(3)), (3, 8));
         assert!(story.text(false).contains("and 7 more steps"));
         let mut written = Vec::new();
@@ -190,8 +190,8 @@ mod tests {
             .skip(1)
             .map(|r| (r.state, r.indent, r.from, r.step.is_some_and(|s| s.1)))
             .collect();
-        // a, b below a, d after b on its line, joining what c reaches first; below c: e to the
-        // start, f to itself, g.
+        // a, b below a; d after b on the same line, joining the target of c; below c: e to the
+        // start, f as a loop, g.
         assert_eq!(
             shown,
             [
@@ -219,7 +219,7 @@ mod tests {
             (0..1000).flat_map(|i| [(i, "a", i + 1), (i, "b", 0)]).collect();
         let drawn = branches(&story(&steps), "t", "v");
         assert!(
-            drawn.contains(&format!("and {} more steps", 2000 - MOST)),
+            drawn.contains(&format!("and {} more steps", 2000 - MAX_ROWS)),
             "{}",
             &drawn[drawn.len() - 300..]
         );

@@ -1,9 +1,9 @@
-//! What a client asks about names of a text whose front end says what they mean: one mechanism for
-//! all such languages.
+//! Names of texts of other front ends: one implementation for all languages with a
+//! [`mu_base::naming::Naming`].
 //!
-//! A rename is tried before it is given out: each file that changes is read again, and every name
-//! in it must mean what it meant, place by place. So nothing is captured, whatever the language's
-//! scopes are, and no language has rules for renaming of its own.
+//! A rename is tested before it is returned: each changed file is read again, and every name in it
+//! must have the same meaning as before, place by place. So no name is captured, for any scoping
+//! rules, and no language needs its own renaming rules.
 
 use crate::analysis::{Analysis, Name};
 use crate::foreign::{Lexicon, Thing};
@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The files that names with a key are in: the one that declares it, and if texts include others
-/// those beside that mention it.
+/// Returns the files with names of a key: the declaring file and, if texts include others, the
+/// files in its folder that contain the name.
 pub(crate) fn files_with(
     workspace: &Workspace,
     path: &Path,
@@ -68,14 +68,14 @@ pub(crate) fn hover(
     }))
 }
 
-/// Names in scope, those of this part of the text first, and the words of the language.
+/// Returns the names in scope, those of this part of the text first, and the reserved words.
 pub(crate) fn completion(analysis: &Analysis, offset: usize) -> Value {
     let mut items: Vec<Value> = Vec::new();
     if analysis.things.is_empty() {
         items.extend(analysis.declarations.iter().map(|d| json!({ "label": d.name, "kind": 6 })));
     }
     let mut seen: Vec<&str> = Vec::new();
-    // The last declaration of a name is the one in scope.
+    // The last declaration of a name is in scope.
     for thing in analysis.things.iter().rev() {
         let inside = thing.scope.as_ref().is_none_or(|s| s.start <= offset && offset <= s.end);
         if inside && !seen.contains(&thing.name.as_str()) {
@@ -100,17 +100,17 @@ pub(crate) fn completion(analysis: &Analysis, offset: usize) -> Value {
     Value::Array(items)
 }
 
-/// Refuses what has its name from somewhere else.
+/// Rejects entities with a name that cannot change.
 pub(crate) fn may_be_renamed(workspace: &Workspace, thing: &Thing) -> Result<(), String> {
     if let Some(why) = thing.fixed {
-        return Err(format!("`{}` keeps its name: {why}", thing.name));
+        return Err(format!("`{}` cannot be renamed: {why}", thing.name));
     }
     match &thing.key {
         Key::Placed(file, _) if workspace.text(file).is_none() => {
             let file =
                 file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             Err(format!(
-                "`{}` keeps its name: `{file}`, which declares it, comes with the program",
+                "`{}` cannot be renamed: it is declared in `{file}`, which is built in",
                 thing.name
             ))
         }
@@ -118,7 +118,7 @@ pub(crate) fn may_be_renamed(workspace: &Workspace, thing: &Thing) -> Result<(),
     }
 }
 
-/// The edits that rename what has a key.
+/// Returns the edits that rename a key.
 pub(crate) fn rename(
     workspace: &Workspace,
     path: &Path,
@@ -129,14 +129,13 @@ pub(crate) fn rename(
     let mut renamed: Vec<Renamed> = Vec::new();
     for (file, before) in files_with(workspace, path, key) {
         if before.things.iter().any(|t| matches!(&t.key, Key::Given(name) if name == new)) {
-            return Err(format!("`{new}` is a name that the language gives"));
+            return Err(format!("`{new}` is a built-in name of the language"));
         }
         let ranges: Vec<Range<usize>> =
             before.names.iter().filter(|n| n.key == *key).map(|n| n.range.clone()).collect();
         let Some(old) = ranges.first().map(|r| &before.text[r.clone()]) else { continue };
         let lines = Lines::new(&before.text);
-        // With an error some of the text was not read: whether its words mean this name is not
-        // known.
+        // After an error, a part of the text was not read, so the meaning of its words is unknown.
         let unread = |t: &&mu_syntax::tokens::Token| {
             t.kind == TokenKind::Word
                 && t.text(&before.text) == old
@@ -147,7 +146,7 @@ pub(crate) fn rename(
         {
             let line = lines.line(token.range.start).0 + 1;
             return Err(format!(
-                "`{old}` in {}:{line} stands in a part that cannot be read",
+                "`{old}` in {}:{line} is in a part that cannot be read",
                 file.display()
             ));
         }
@@ -176,7 +175,7 @@ pub(crate) fn rename(
         if let Some(wrong) = different(r, &after, &renamed, new) {
             let line = Lines::new(&r.before.text).line(wrong).0 + 1;
             return Err(format!(
-                "with the name `{new}` what stands in {}:{line} would mean something else",
+                "the name `{new}` would change the meaning of {}:{line}",
                 r.file.display()
             ));
         }
@@ -184,7 +183,7 @@ pub(crate) fn rename(
     Ok(json!({ "changes": changes }))
 }
 
-/// A file in which places were renamed.
+/// A file with renamed places.
 struct Renamed {
     file: PathBuf,
     before: Rc<Analysis>,
@@ -193,14 +192,14 @@ struct Renamed {
 }
 
 impl Renamed {
-    /// Where an offset is afterwards.
+    /// Returns the new position of an offset.
     fn moved(&self, offset: usize, new: &str) -> usize {
         let earlier = self.ranges.iter().filter(|r| r.end <= offset);
         earlier.fold(offset, |at, r| at + new.len() - r.len())
     }
 }
 
-/// The place of a name that means something else afterwards, or is none.
+/// Returns the place of a name with a changed meaning, or without one.
 fn different(of: &Renamed, after: &Analysis, all: &[Renamed], new: &str) -> Option<usize> {
     let place = |key: &Key| match key {
         Key::Placed(file, at) => {

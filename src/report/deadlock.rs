@@ -1,45 +1,45 @@
-//! A state without steps, explained: [`DeadlockReport`] with the sources -> sentences with lines, for
-//! text, JSON and charts.
+//! Explanation of a deadlock: [`DeadlockReport`] with the sources becomes sentences with line
+//! numbers, for text, JSON and charts.
 //!
-//! Each component has a line with its posture and one for each action that it offers, with what is
-//! in the way; if it offers none, one for each that its conditions exclude. Places are those of
-//! names inside the operator where these can be found in the text, else of the operator. Cost: a
-//! search for each name in the text of its operator.
+//! Each component has a line with its state, and a line for each action that it offers with the
+//! obstacles. If it offers none, it has a line for each action that its conditions exclude. Places
+//! are those of names inside the operator if they are found in its text, otherwise of the operator.
+//! Cost: a text search for each name in its operator.
 
 use mu_base::{SourceMap, Span};
 use mu_model::deadlock::{ComponentReport, DeadlockReport, End, Obstacle, Posture};
 use serde_json::{Value, json};
 
-/// A state without steps, told.
+/// An explained state without outgoing transitions.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// What the state is.
+    /// Kind of the state.
     pub end: End,
     /// By component.
     pub components: Vec<Component>,
 }
 
-/// A component, told.
+/// An explained component.
 #[derive(Clone, Debug)]
 pub struct Component {
     /// Its name.
     pub name: String,
-    /// How it stands.
+    /// Its state.
     pub posture: Posture,
-    /// Line of what it would do next.
+    /// Line of its next action.
     pub line: Option<usize>,
-    /// What it offers, with the line and with what is in the way.
+    /// Its offers, with lines and obstacles.
     pub offers: Vec<(String, Option<usize>, Vec<String>)>,
     /// Actions whose conditions are false, with their lines.
     pub closed: Vec<(String, Option<usize>)>,
 }
 
-/// A line of a place.
+/// Returns the line of a place.
 pub fn line(sources: &SourceMap, place: Span) -> Option<usize> {
     place.is_somewhere().then(|| sources.line_column(place).0)
 }
 
-/// The place of a name inside an operator: the first whole word in its text.
+/// Returns the place of a name inside an operator: the first whole word in its text.
 pub fn place_of(sources: &SourceMap, operator: Span, name: &str) -> Span {
     let text = sources.text(operator);
     let of_word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
@@ -57,8 +57,8 @@ pub fn place_of(sources: &SourceMap, operator: Span, name: &str) -> Span {
     }
 }
 
-/// Tells where components stand.
-pub fn tell(standing: &DeadlockReport, sources: &SourceMap) -> Ending {
+/// Explains a state without outgoing transitions.
+pub fn explain(standing: &DeadlockReport, sources: &SourceMap) -> Ending {
     let names: Vec<&str> = standing.components.iter().map(|c| c.name.as_str()).collect();
     let told = |c: &ComponentReport| {
         let offers: Vec<_> = (c.offers.iter())
@@ -97,7 +97,7 @@ fn at(sources: &SourceMap, operator: Span, name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// What is in the way of an offer, as a clause.
+/// Describes the obstacle of an offer, as a clause.
 pub fn sentence(obstacle: &Obstacle, names: &[&str], sources: &SourceMap) -> String {
     let rule_at = |rule: &str, place: Span| {
         let first = rule.split(['|', ' ']).next().unwrap_or(rule);
@@ -119,10 +119,16 @@ pub fn sentence(obstacle: &Obstacle, names: &[&str], sources: &SourceMap) -> Str
             } else {
                 list(&able, "or")
             };
-            format!("{} lacks {partner}, which {who} could do, but not now", rule_at(rule, *place))
+            format!(
+                "{} lacks {partner}, which {who} can perform, but not now",
+                rule_at(rule, *place)
+            )
         }
         Obstacle::NoPartner { rule, place, partner } => {
-            format!("{} lacks {partner}, which no other component ever does", rule_at(rule, *place))
+            format!(
+                "{} lacks {partner}, which no other component ever performs",
+                rule_at(rule, *place)
+            )
         }
         Obstacle::ValueMismatch { rule, place, offers } => {
             format!("{}: {}, so the values do not agree", rule_at(rule, *place), offered(offers))
@@ -162,24 +168,24 @@ fn not_allowed(action: &str, place: Span, only_with: &[String], sources: &Source
 }
 
 impl Ending {
-    /// A heading.
+    /// Returns the heading.
     pub fn title(&self) -> &'static str {
         match self.end {
             End::Terminated => "successful termination",
             End::Finished => {
-                "a deadlock that looks like a normal end: no component is in the middle of something"
+                "a deadlock that looks like a normal end: no component has an unfinished activity"
             }
-            End::Hang => "a deadlock: no component can go on",
+            End::Hang => "a deadlock: no component can continue",
         }
     }
 
-    /// Lines for people.
+    /// Returns lines for people.
     pub fn text(&self) -> String {
         let mut text = format!("  {}\n", self.title());
         let in_line = |l: &Option<usize>| l.map(|l| format!(" (line {l})")).unwrap_or_default();
         for c in &self.components {
             text += &format!("    {}: {}\n", c.name, posture(c));
-            // At a normal end the offers of servers explain nothing.
+            // At a normal end, the offers of servers explain nothing.
             if self.end != End::Hang || c.posture == Posture::Terminated {
                 continue;
             }
@@ -189,7 +195,7 @@ impl Ending {
             }
             for (action, line) in c.closed.iter().filter(|_| c.offers.is_empty()) {
                 text += &format!(
-                    "      could do {action}{}, but its condition is false\n",
+                    "      could perform {action}{}, but its condition is false\n",
                     in_line(line)
                 );
             }
@@ -197,7 +203,7 @@ impl Ending {
         text
     }
 
-    /// As an object.
+    /// Returns the explanation as an object.
     pub fn json(&self) -> Value {
         let component = |c: &Component| {
             let offers: Vec<Value> = c
@@ -217,7 +223,7 @@ impl Ending {
         json!({ "kind": self.end.word(), "components": self.components.iter().map(component).collect::<Vec<_>>() })
     }
 
-    /// What stands at the end of a component's lane.
+    /// Returns the texts at the end of a component's lane.
     pub fn lane(&self, component: usize) -> Vec<String> {
         let Some(c) = self.components.get(component) else { return Vec::new() };
         let mut lines = vec![c.posture.word().to_string()];
@@ -234,10 +240,12 @@ impl Ending {
 fn posture(c: &Component) -> String {
     match c.posture {
         Posture::Terminated => "has terminated".into(),
-        Posture::Stopped => "has stopped: nothing is left for it to do".into(),
-        Posture::Idle => "is where it began, ready for the components that have ended".into(),
+        Posture::Stopped => "has stopped".into(),
+        Posture::Idle => {
+            "is in its initial state, ready for the components that have terminated".into()
+        }
         Posture::Waits if c.offers.is_empty() => {
-            "cannot go on: no condition of its own holds".into()
+            "cannot continue: none of its conditions holds".into()
         }
         Posture::Waits => match c.line {
             Some(line) => format!("waits at line {line}"),

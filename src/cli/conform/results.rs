@@ -1,10 +1,10 @@
-//! What `conform` says: a table or a single verdict as text, all of it as JSON. The schema is
+//! Output of `conform`: a table or a single verdict as text, and everything as JSON. The schema is
 //! docs/schema/conform.json.
 
 use super::super::pipeline::Session;
 use super::super::progress::grouped;
 use super::faults::Faults;
-use super::{Shown, Told};
+use super::{ConfirmedViolation, ConformResults};
 use mu_axioms::history::location_name;
 use mu_base::Stop;
 use mu_conform::alphabet::Phase;
@@ -22,8 +22,8 @@ fn language(language: Language) -> &'static str {
     }
 }
 
-/// The cycle, which ends where it begins.
-fn cycle(shown: &Shown) -> String {
+/// Formats the cycle, which ends with its first event.
+fn cycle(shown: &ConfirmedViolation) -> String {
     let mut out = String::new();
     for (event, edge) in &shown.reason.cycle {
         let _ = if edge.is_empty() {
@@ -37,17 +37,17 @@ fn cycle(shown: &Shown) -> String {
     format!("{out}{first}")
 }
 
-/// What each processor observes in the run, in order.
-fn observed(shown: &Shown) -> String {
+/// Formats the observations of each processor in the run, in order.
+fn observed(shown: &ConfirmedViolation) -> String {
     let mut by: Vec<(&str, Vec<String>)> = Vec::new();
     for o in &shown.observed {
         let value = o.value.as_ref().map_or(String::new(), |v| format!("={v}"));
-        let whose = match &o.of {
+        let owner = match &o.of {
             Some(q) if *q == o.processor => " (its own)".to_string(),
             Some(q) => format!(" (of {q})"),
             None => String::new(),
         };
-        let text = format!("{}{value}{whose}", o.address);
+        let text = format!("{}{value}{owner}", o.address);
         match by.iter_mut().find(|b| b.0 == o.processor) {
             Some((_, list)) => list.push(text),
             None => by.push((&o.processor, vec![text])),
@@ -71,7 +71,7 @@ pub(super) fn names(meaning: &NameMap) -> Value {
     json!({ "processors": processors, "addresses": addresses })
 }
 
-impl Told<'_> {
+impl ConformResults<'_> {
     fn complete(&self) -> bool {
         self.answer.stop == Stop::Complete
     }
@@ -99,8 +99,8 @@ impl Told<'_> {
         });
         missing.map(|(_, o)| o.text()).collect()
     }
-    /// The exit code. Without `--against` the machine is at fault if no model allows all that it
-    /// does.
+    /// Returns the exit code. Without `--against`, the machine is at fault if no model allows all
+    /// of its executions.
     pub(super) fn code(&self) -> u8 {
         let violated = match self.args.against.is_empty() {
             true => self.shown.iter().all(Option::is_some),
@@ -117,27 +117,27 @@ impl Told<'_> {
     }
     fn symmetries(&self) -> String {
         match (&self.group.names[..], self.args.without_symmetry) {
-            (_, true) => "not looked for, as asked".into(),
+            (_, true) => "switched off".into(),
             ([], _) => "none found".into(),
             (names, _) => {
                 format!("{}: order {}, verified", names.join(", "), self.group.elements.len())
             }
         }
     }
-    /// How far the search came.
+    /// Describes the bound that the search reached.
     fn bound(&self) -> String {
         let names = &self.machine.alphabet.names;
         let (k, longest) = (self.args.operations, self.answer.longest);
         let own =
             if longest < k as usize && self.complete() && self.shown.iter().any(Option::is_none) {
-                format!(" (the machine itself ends after {longest})")
+                format!(" (the machine stops after {longest})")
             } else {
                 String::new()
             };
         let (p, a, v) = (names.processors.len(), names.addresses.len(), names.values.len());
-        format!("{k} operations of each processor{own}; {p} processors, {a} addresses, {v} values")
+        format!("{k} operations per processor{own}; {p} processors, {a} addresses, {v} values")
     }
-    /// For people.
+    /// Returns the results for people.
     pub(super) fn text(&self, session: &Session) -> String {
         let a = self.answer;
         let mut out = String::new();
@@ -149,7 +149,7 @@ impl Told<'_> {
             line(
                 "program",
                 format!(
-                    "the most general one of {} operations of each processor, put beside the machine",
+                    "the most general one of {} operations per processor, in parallel with the machine",
                     self.args.operations
                 ),
             );
@@ -187,7 +187,7 @@ impl Told<'_> {
             line(
                 "stuck",
                 format!(
-                    "{} histories with an operation that never ends: they are not judged",
+                    "{} histories with an operation that never ends: not judged",
                     grouped(a.stuck)
                 ),
             );
@@ -196,7 +196,7 @@ impl Told<'_> {
             line(
                 "never end",
                 format!(
-                    "{} programs that begin: they are not judged",
+                    "{} programs that begin and never end: not judged",
                     grouped(a.nonterminating.len() as u64)
                 ),
             );
@@ -211,20 +211,20 @@ impl Told<'_> {
         line("peak memory", format!("{} MiB", self.peak >> 20));
         out.push('\n');
         if !self.args.fault.is_empty() && self.faults.is_none() {
-            out += "faults       not searched: no model is known to which the machine without a fault conforms\n\n";
+            out += "faults       not searched: the machine without faults conforms to no model\n\n";
         }
         match (&self.names[..], &self.shown[..]) {
             ([name], [shown]) => out += &self.single(session, name, shown.as_ref()),
             (names, all) => {
                 for (name, shown) in names.iter().zip(all) {
-                    let told = match (shown, self.open()) {
+                    let text = match (shown, self.open()) {
                         (Some(s), _) => format!("✘  {}", s.found.history.text()),
                         (None, None) => {
-                            format!("✔  up to {} operations of each processor", a.longest)
+                            format!("✔  up to {} operations per processor", a.longest)
                         }
                         (None, Some(why)) => format!("?  unknown: {why}"),
                     };
-                    let _ = writeln!(out, "{name:<16}{told}");
+                    let _ = writeln!(out, "{name:<16}{text}");
                 }
             }
         }
@@ -233,7 +233,7 @@ impl Told<'_> {
         }
         out
     }
-    fn single(&self, session: &Session, name: &str, shown: Option<&Shown>) -> String {
+    fn single(&self, session: &Session, name: &str, shown: Option<&ConfirmedViolation>) -> String {
         let Some(s) = shown else {
             return match self.open() {
                 None => format!("conforms: {name}\n"),
@@ -271,7 +271,7 @@ impl Told<'_> {
         }
         out
     }
-    /// As an object.
+    /// Returns the results as an object.
     pub(super) fn json(&self) -> Value {
         let a = self.answer;
         let alphabet = &self.machine.alphabet;
