@@ -1,8 +1,9 @@
-//! Exploration of the hand-written ARCx model, for comparison with a hand-written explorer of the
-//! same model.
+//! Benchmark: exploration of the hand-written ARCx model, for comparison with a hand-written
+//! explorer of the same model.
 //!
 //! `cargo bench --bench exploration -- N [none|full] [THREADS...]` prints a line for each number of
-//! threads: counts, seconds, states a second, bytes of the store and peak resident bytes a state.
+//! threads: counts, seconds, states per second, bytes of the store and peak resident bytes per
+//! state.
 
 #[path = "../tests/support/models.rs"]
 mod models;

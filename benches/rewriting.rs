@@ -1,7 +1,7 @@
-//! Speed of the data engine in equations applied a second, on small functional programs.
+//! Benchmark of the data engine: equations applied per second, on small functional programs.
 //!
 //! `cargo bench --bench rewriting -- [NAME...]` prints a line for each program: its result, steps,
-//! seconds, steps a second.
+//! seconds, steps per second.
 
 use mu_check::data::engine::{Engine, Program};
 use mu_check::data::typecheck::check_expression;

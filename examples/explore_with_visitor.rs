@@ -1,5 +1,5 @@
-//! Explores a model with a visitor that counts states and steps and collects some of the states:
-//! for when counts are not enough.
+//! Exploration with a visitor that counts states and transitions and collects some of the states,
+//! if counts are not enough.
 //!
 //! `cargo run --example explore_with_visitor`
 
@@ -9,7 +9,7 @@ use mu_check::explore::{Options, Visited, Visitor, visit};
 use mu_check::model::hand::HandModel;
 use std::ops::ControlFlow;
 
-/// States and steps seen, and the vectors in which all counters are equal.
+/// Numbers of states and transitions, and the vectors with equal counters.
 #[derive(Default)]
 pub struct Census {
     pub states: u64,
@@ -31,7 +31,7 @@ impl Visitor for Census {
     }
 }
 
-/// Visits three counters that go from 0 to 4, each on its own.
+/// Explores three independent counters from 0 to 4.
 pub fn census() -> Result<(Census, Visited), Diagnostic> {
     let mut census = Census::default();
     let mut model = HandModel::new();
@@ -47,7 +47,7 @@ pub fn census() -> Result<(Census, Visited), Diagnostic> {
     Ok((census, end))
 }
 
-#[allow(dead_code)] // the test has a `main` of its own
+#[allow(dead_code)] // the test has its own `main`
 fn main() {
     match census() {
         Ok((census, end)) => println!(

@@ -1,4 +1,4 @@
-//! Checks a formula on a specification: what `mu-check MODEL -f FORMULA` does, with the library.
+//! Library example: checks a formula on a specification, like `mu-check MODEL -f FORMULA`.
 //!
 //! `cargo run --example parse_and_check`
 
@@ -10,14 +10,14 @@ init Buffer;
 ";
 const FORMULA: &str = "[true* . enter(2)] <leave(1)> true";
 
-/// The verdict, and the evidence for it as text.
+/// Returns the verdict, and its evidence as text.
 pub fn check(specification: &str, formula: &str) -> Result<(Verdict, String), Error> {
     let model = Specification::new("buffer.mcrl2", specification).model()?;
     let judgement = model.check(formula, &Run::new())?;
     Ok((judgement.verdict, judgement.evidence.map_or_else(String::new, |evidence| evidence.text())))
 }
 
-#[allow(dead_code)] // the test has a `main` of its own
+#[allow(dead_code)] // the test has its own `main`
 fn main() {
     match check(BUFFER, FORMULA) {
         Ok((verdict, evidence)) => print!("{verdict:?}\n{evidence}"),

@@ -1,8 +1,11 @@
-// Builds the page of reports: src/*.ts and src/report.css -> ../src/report/page/report.js, report.css, hashes.txt. And the page of this machine:
-// app/*.ts, app/studio.css and what they use of src -> ../src/studio/page/studio.js, studio.css, hashes.txt, licences.txt.
+// Builds the page of reports: src/*.ts and src/report.css -> ../src/report/page/report.js,
+// report.css, hashes.txt. And the page on this machine: app/*.ts, app/studio.css and their imports
+// from src -> ../src/studio/page/studio.js, studio.css, hashes.txt, licences.txt.
 //
-// `--check` builds in memory and says whether a committed bundle differs. hashes.txt holds the SHA-256 of script and style for the page's content
-// security policy, then the FNV-1a hash of all sources: a test without node computes it again. licences.txt has the licences of what is bundled.
+// `--check` builds in memory and reports if a committed bundle differs. hashes.txt contains the
+// SHA-256 of script and style for the page's content security policy, then the FNV-1a hash of all
+// sources, which a test recomputes without node. licences.txt contains the licences of bundled
+// packages.
 
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
@@ -16,7 +19,7 @@ const PAGES = [
   { name: "studio", folders: ["src", "app"], script: "app/main.ts", style: "app/studio.css", what: "studio" },
 ];
 
-/** FNV-1a, 64 bits, over names and contents in the order of the names. */
+/** Computes the FNV-1a hash, 64 bits, over names and contents in the order of the names. */
 function fingerprint(folders) {
   let hash = 0xcbf29ce484222325n;
   const names = folders.flatMap((folder) => readdirSync(join(here, folder)).sort().map((n) => `${folder}/${n}`));
@@ -28,7 +31,7 @@ function fingerprint(folders) {
   return hash.toString(16).padStart(16, "0");
 }
 
-/** The text of a bundle, and the packages in it. */
+/** Returns the text of a bundle, and its packages. */
 export async function bundle(entry, more = {}) {
   const result = await build({
     absWorkingDir: here,
@@ -47,7 +50,7 @@ export async function bundle(entry, more = {}) {
   return { text: result.outputFiles[0].text.trimEnd() + "\n", packages: [...new Set(packages)].filter((p) => p !== undefined).sort() };
 }
 
-/** What is bundled, with its licence, word for word. */
+/** Returns the bundled packages with the full text of their licences. */
 export function licences(packages) {
   const one = (name) => {
     const folder = join(here, "node_modules", name);
@@ -59,7 +62,7 @@ export function licences(packages) {
 
 const sha = (text) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
-/** The files of a page. */
+/** Returns the files of a page. */
 async function made({ name, folders, script, style, what }) {
   const sources = fingerprint(folders);
   const [code, css] = [await bundle(script), await bundle(style)];

@@ -1,8 +1,10 @@
-// Builds the page that needs no server: `npm run web` -> ../web/site, static files for any host. The module is compiled by cargo (../web), the page and its worker
-// are bundled from app/, src/ and web/; ./server of the page is web/server.ts here.
+// Builds the page without a server: `npm run web` -> ../web/site, static files for any host. Cargo
+// compiles the module (../web); the page and its worker are bundled from app/, src/ and web/, with
+// web/server.ts as ./server.
 //
-// `RUSTC` and `CARGO` name the toolchain; without them Debian's (rustc-web, cargo-web, rust-web-src) is taken where it is, else the one on the path, which must then have
-// the sources of the standard library (`rustup component add rust-src`). `--page`: only the page; the module stays as it was.
+// `RUSTC` and `CARGO` select the toolchain. Default: Debian's (rustc-web, cargo-web, rust-web-src)
+// if installed, otherwise the one on the path, which then needs the sources of the standard library
+// (`rustup component add rust-src`). `--page`: build only the page; the module does not change.
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -1,5 +1,6 @@
-// Drives `mu-check lsp` by the library on which the client of Visual Studio Code rests: a session on a small project, then all files of a list
-// without a diagnostic. Arguments: the command, a folder with specs/a.mcrl2 and props/a.mcf, a file with a path a line.
+// Test driver of `mu-check lsp` with the client library of Visual Studio Code: a session on a small
+// project, then all files of a list, which must have no diagnostics. Arguments: the command, a
+// folder with specs/a.mcrl2 and props/a.mcf, a file with one path per line.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -55,7 +56,7 @@ const edit = await connection.sendRequest("textDocument/rename", {
 });
 assert.deepEqual(Object.keys(edit.changes).sort(), [formula, model].sort());
 
-// A change in the middle of a line that has characters of two code units before it.
+// A change in the middle of a line after characters with two code units.
 const place = at(modelText, "model\n");
 await connection.sendNotification("textDocument/didChange", {
   textDocument: { uri: model, version: 2 },
@@ -65,7 +66,7 @@ const found = await diagnostics(model, 2);
 assert.equal(found.length, 1);
 assert.equal(found[0].range.start.line, 1);
 
-// A cancelled request ends as cancelled or with its result, never otherwise.
+// A cancelled request ends as cancelled or with its result.
 const source = new rpc.CancellationTokenSource();
 const asked = connection.sendRequest("textDocument/semanticTokens/full", { textDocument: { uri: model } }, source.token);
 source.cancel();

@@ -1,4 +1,5 @@
-// The editor: texts of files with the language server's problems and what mends them, colours, completion and hovers.
+// Editor: texts of files with the language server's problems, quick fixes, colours, completion and
+// hovers.
 
 import { autocompletion, closeBrackets, snippet, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
@@ -10,17 +11,17 @@ import { Decoration, EditorView, hoverTooltip, keymap, lineNumbers, type Decorat
 import { h } from "../src/dom";
 import type { Fix, Language, Position, Problem, Range } from "./language";
 
-/** How long after an edit the server is told. */
+/** Delay between an edit and the message to the server. */
 const PAUSE = 120;
-/** What styles of the editor need to be allowed. */
+/** The nonce that the content security policy requires for styles of the editor. */
 const NONCE = document.body.dataset["nonce"] ?? "";
 
 interface Open {
   state: EditorState;
-  /** The text of the file, as far as the page knows. */
+  /** The last saved text of the file, as known to the page. */
   saved: string;
   problems: Problem[];
-  /** What mends them. */
+  /** Quick fixes of the problems. */
   fixes: Fix[];
 }
 
@@ -43,7 +44,7 @@ const colours = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** The text of a hover: code between fences, and words. */
+/** Formats the text of a hover: code between fences, and words. */
 function hoverText(markdown: string): HTMLElement {
   const parts = markdown.split(/```\w*\n([\s\S]*?)\n```/).map((part, i) => (i % 2 === 1 ? h("code", {}, part) : h("span", {}, part.replaceAll("\n---\n", "").trim())));
   return h("div", { class: "hover" }, ...parts.filter((p) => p.textContent !== ""));
@@ -56,7 +57,7 @@ export class Editor {
   private readonly view: EditorView;
   private later: ReturnType<typeof setTimeout> | undefined;
 
-  /** `changed`: who is told that a text or what is known of it changed; `follow`: who opens another file. */
+  /** `changed`: callback for changes of texts and problems; `follow`: callback to open another file. */
   constructor(
     private readonly language: Language,
     private readonly changed: () => void,
@@ -65,7 +66,7 @@ export class Editor {
     this.view = new EditorView({ parent: this.element, state: EditorState.create({ extensions: [EditorView.cspNonce.of(NONCE), EditorState.readOnly.of(true)] }) });
   }
 
-  /** Shows a file; `text` is what is on the disk, for one that is not open yet. */
+  /** Shows a file; `text` is the text on disk, for a file that is not open yet. */
   show(path: string, text: string): void {
     this.keep();
     const known = this.open.get(path);
@@ -88,7 +89,7 @@ export class Editor {
     return one !== undefined && this.textOf(path) !== one.saved;
   }
 
-  /** Files whose texts are not saved: path, text, what the file had. */
+  /** Returns the unsaved files: path, text, saved text. */
   unsaved(): [string, string, string][] {
     return [...this.open].map(([path, one]): [string, string, string] => [path, this.textOf(path), one.saved]).filter(([, text, saved]) => text !== saved);
   }
@@ -120,12 +121,12 @@ export class Editor {
     if (problems.length > 0) void this.seekFixes(path, one, problems);
   }
 
-  /** Titles of what mends a problem. */
+  /** Returns the titles of the quick fixes of a problem. */
   fixes(path: string, problem: Problem): string[] {
     return (this.open.get(path)?.fixes ?? []).filter((f) => isOf(f, problem)).map((f) => f.title);
   }
 
-  /** Mends a problem as a title says. The server is asked again: what it said may be of an older text. */
+  /** Applies the quick fix with a title. The server is queried again, because its last answer may belong to an older text. */
   async mend(problem: Problem, title: string): Promise<void> {
     const path = this.path;
     if (!path) return;
@@ -207,7 +208,7 @@ export class Editor {
     this.changed();
   }
 
-  /** Mends the first problem of the cursor's line that can be mended. */
+  /** Applies the first quick fix in the cursor's line. */
   private mendHere(): boolean {
     const path = this.path ?? "";
     const line = position(this.view.state.doc, this.view.state.selection.main.head).line;
@@ -223,7 +224,7 @@ export class Editor {
     this.changed();
   }
 
-  /** Tells the server what was typed, if it does not know yet. */
+  /** Sends pending edits to the server. */
   private tell(): void {
     if (this.later === undefined || this.path === null) return;
     clearTimeout(this.later);
@@ -249,7 +250,7 @@ export class Editor {
     if (!path) return;
     const tokens = await this.language.semanticTokens(path);
     const doc = this.view.state.doc;
-    // What was typed meanwhile is coloured with the next answer.
+    // Text typed meanwhile is coloured with the next answer.
     if (!tokens || path !== this.path || this.later !== undefined) return;
     const marks = [];
     let [line, column] = [0, 0];

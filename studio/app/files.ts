@@ -1,4 +1,4 @@
-// The files of the folder: models, which are opened, and formulas, which are chosen for checks too.
+// Files of the folder: models can be opened, formulas can also be selected for checks.
 
 import { h } from "../src/dom";
 
@@ -27,7 +27,7 @@ export class FilesPanel {
     this.refresh();
   }
 
-  /** Draws the list again: what is open, changed, in error. */
+  /** Redraws the list: open, changed, and erroneous files. */
   refresh(): void {
     const list = this.element.querySelector("ul");
     if (!list) return;

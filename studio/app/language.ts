@@ -1,4 +1,4 @@
-// The client of the language server: the protocol's messages as functions, for the documents that the editor holds.
+// Client of the language server: protocol messages as functions, for the documents of the editor.
 
 import { tellLanguage } from "./server";
 
@@ -18,7 +18,7 @@ export interface Problem {
   message: string;
 }
 
-/** What mends a problem, in the words of the server. */
+/** A quick fix of the server. */
 export interface Fix {
   title: string;
   diagnostics: Problem[];
@@ -39,7 +39,7 @@ interface Legend {
   capabilities: { semanticTokensProvider?: { legend: { tokenTypes: string[] } } };
 }
 
-/** Whether the server reads such files; others are texts without problems. */
+/** True if the server reads such files; others are plain text. */
 const isRead = (path: string) => /\.(mcrl2|spec|mcf|cub|asm|cat|pbes|litmus)$/.test(path);
 
 const ROOT = "file:///studio/";
@@ -47,19 +47,19 @@ const uriOf = (path: string) => ROOT + path.split("/").map(encodeURIComponent).j
 const pathOf = (uri: string) => decodeURIComponent(uri.replace(ROOT, ""));
 
 export class Language {
-  /** Types of coloured tokens by their numbers. */
+  /** Types of coloured tokens, by number. */
   colours: string[] = [];
   private next = 1;
   private readonly waiting = new Map<number, (result: unknown) => void>();
   private readonly versions = new Map<string, number>();
-  /** Messages go out one after the other. */
+  /** Messages are sent one after the other. */
   private last: Promise<unknown> = Promise.resolve();
   private ready = false;
 
-  /** `shown`: who is told of the problems of a file. */
+  /** `shown`: callback for the problems of a file. */
   constructor(private readonly shown: (path: string, problems: Problem[]) => void) {}
 
-  /** Begins anew with the documents that are open: the server is another one after its connection was lost. */
+  /** Restarts with the open documents: after a lost connection the server is a new one. */
   async begin(documents: () => [string, string][]): Promise<void> {
     this.ready = false;
     this.waiting.forEach((answer) => answer(null));
@@ -82,7 +82,7 @@ export class Language {
     }
   }
 
-  /** What is opened before the server is there is opened when it is. */
+  /** Documents opened before the server is ready are opened when it is. */
   open(path: string, text: string): void {
     if (!this.ready || !isRead(path)) return;
     if (this.versions.has(path)) return this.change(path, text);
@@ -119,7 +119,7 @@ export class Language {
     return this.at("textDocument/formatting", path, { options: {} });
   }
 
-  /** What mends the problems of a part. */
+  /** Returns the quick fixes for a range. */
   async fixes(path: string, range: Range): Promise<Fix[]> {
     return (await this.at<Fix[]>("textDocument/codeAction", path, { range, context: { diagnostics: [] } })) ?? [];
   }
@@ -133,7 +133,7 @@ export class Language {
     return this.request(method, { ...params, textDocument: { uri: uriOf(path) } }) as Promise<T | null>;
   }
 
-  /** `first`: the request that begins. Others have no answer before it. */
+  /** `first`: true for the initial request; others wait for its answer. */
   private request(method: string, params: object, first = false): Promise<unknown> {
     if (!this.ready && !first) return Promise.resolve(null);
     const id = this.next++;
@@ -148,7 +148,7 @@ export class Language {
   }
 
   private send(message: object): void {
-    // A server that is gone is told of by the stream of events.
+    // The event stream reports a lost server.
     this.last = this.last.then(() => tellLanguage(message)).catch(() => undefined);
   }
 }

@@ -1,34 +1,35 @@
-// Where the states of a picture stand: a level for each number of steps from the initial state, from top to bottom.
+// Layout of a state-space picture: a level for each distance from the initial state, from top to
+// bottom.
 //
-// Within a level states stand beside those that lead to them (the median of their places above), or together with those that have the same value of what
-// they are grouped by. A level of many states has several lines, so many that the whole picture is about as high as wide: its order runs down the lines,
-// so that neighbours stay neighbours.
+// Within a level, states are close to their predecessors (the median of their positions above), or
+// grouped by a common value. A level with many states has several lines, so that the whole picture
+// is about as high as wide: the order runs down the lines, so that neighbours stay neighbours.
 
 import type { System } from "./server";
 
 const [LEAST_GAP, MOST_GAP, ROW] = [26, 130, 64];
-/** Levels are further apart where they are long, so that the whole picture is no line. */
+/** Long levels have a larger distance, so that the picture does not become a line. */
 const MOST_ROW = 600;
-/** A level is this wide, if its states are not so many that they would touch. */
+/** Width of a level with few states. */
 const WIDTH = 620;
-/** Width by height of the place of a picture, about. */
+/** Approximate aspect ratio of the picture. */
 const SHAPE = 1.4;
 
 export interface Drawn {
   system: System;
   x: Float64Array;
   y: Float64Array;
-  /** How far states of a line are apart. */
+  /** Distance of states in a line. */
   gap: number;
-  /** Edges out of each state, as numbers of edges. */
+  /** Outgoing edges of each state, by index. */
   out: number[][];
-  /** The edge by which a state is first met; -1 for the initial one. */
+  /** The edge that first reaches a state; -1 for the initial one. */
   first: Int32Array;
   /** The states of each level, in their order. */
   rows: number[][];
 }
 
-/** How many states a line holds: the number with which the picture is largest where it is shown. */
+/** Returns the number of states in a line that makes the picture as large as possible. */
 function lineLength(rows: number[][]): number {
   const widest = Math.max(1, ...rows.map((r) => r.length));
   let [best, largest] = [widest, 0];
@@ -37,13 +38,13 @@ function lineLength(rows: number[][]): number {
     if (parts > 1 && most < 24) break;
     const lines = rows.reduce((sum, row) => sum + Math.ceil(row.length / most) - 1, 0);
     const size = Math.min(SHAPE / (most * LEAST_GAP), 1 / (rows.length * ROW + lines * LEAST_GAP));
-    // Lines have to be worth it: fewer are easier to follow.
+    // Fewer lines are easier to follow: prefer them unless the gain is large.
     if (size > largest * 1.1) [best, largest] = [most, size];
   }
   return best;
 }
 
-/** Places for all states. `group`: for each state what it is to stand together with. */
+/** Computes the position of all states. `group`: the group of each state. */
 export function layout(system: System, group: number[] | null): Drawn {
   const n = system.levels.length;
   const out: number[][] = Array.from({ length: n }, () => []);

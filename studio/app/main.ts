@@ -1,5 +1,5 @@
-// The page of this machine: files left, an editor in the middle, right results, a walk and a picture of the system. What is run is the command line, and
-// what is shown is its JSON; the page computes no verdict.
+// The page on this machine: files on the left, an editor in the middle, results, a simulator and a
+// picture on the right. It runs the command line and displays its JSON; it computes no verdict.
 
 import { h } from "../src/dom";
 import { listenToKeys } from "../src/shown";
@@ -13,7 +13,7 @@ import { splitter } from "./split";
 import { SystemPanel } from "./system";
 import { WalkPanel } from "./walk";
 
-/** States of a picture at first; and when more are wanted, or those of a system whose quotient is drawn. */
+/** Initial number of states of a picture; and the limit for more states, or for systems before reduction. */
 const STATES = [2_000, 20_000];
 
 class Studio {
@@ -39,11 +39,11 @@ class Studio {
   private readonly problems = h("ul", { class: "problems", "aria-label": "Problems" });
   private readonly model = h("select", { "aria-label": "Model" });
   private readonly parameters = h("input", { type: "text", class: "parameters", placeholder: "n=3 m=true", "aria-label": "Parameters", title: "Parameters with their values; for a sweep ranges: n=1..=5" });
-  private readonly formula = h("input", { type: "text", class: "formula", placeholder: "[true*]<true>true", "aria-label": "Formula", title: "A formula to check besides those that are chosen on the left" });
+  private readonly formula = h("input", { type: "text", class: "formula", placeholder: "[true*]<true>true", "aria-label": "Formula", title: "A formula to check in addition to those selected on the left" });
   private readonly engine = h("select", { "aria-label": "Engine" }, ...["explicit", "symbolic", "auto"].map((e) => h("option", { value: e }, e)));
   private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"]].map(([value, text]) => h("option", { value }, text)));
   private readonly tabs = new Map<string, { button: HTMLButtonElement; panel: HTMLElement }>();
-  /** What the picture is of, and what the walk is of. */
+  /** Title of the picture, and of the simulator. */
   private drawnOf = "";
   private walkOf = "";
 
@@ -69,8 +69,8 @@ class Studio {
       h("label", {}, "Model ", this.model),
       h("label", {}, "Parameters ", this.parameters),
       h("label", { class: "grows" }, "Formula ", this.formula),
-      act("Check", () => this.check(), "Check the chosen formulas, and the one beside", true),
-      act("Explore", () => this.explore(), "Count the states, or look for one"),
+      act("Check", () => this.check(), "Check the selected formulas, and the one in the field", true),
+      act("Explore", () => this.explore(), "Count the states, or search for one"),
       this.seek,
       act("Sweep", () => this.sweep(), "Run over ranges of the parameters: n=1..=5"),
       this.engine,
@@ -115,7 +115,7 @@ class Studio {
       },
       run: (run) => this.runs.update(run),
       language: (message) => this.language.hear(message),
-      lost: (why) => this.failed(why ?? "The connection to the server is lost. The page goes on when it is there again."),
+      lost: (why) => this.failed(why ?? "The connection to the server is lost. The page reconnects when it is available again."),
     });
     listenToKeys(() => (this.runs.viewer ? [this.runs.viewer] : []));
     document.addEventListener("keydown", (e) => {
@@ -128,7 +128,7 @@ class Studio {
     addEventListener("beforeunload", (e) => this.editor.unsaved().length > 0 && e.preventDefault());
   }
 
-  /** Arrow keys go from tab to tab, as they do in tabs. */
+  /** Arrow keys switch between tabs. */
   private tabKey(e: KeyboardEvent): void {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
     const names = [...this.tabs.keys()];
@@ -170,7 +170,7 @@ class Studio {
     await this.open(name);
   }
 
-  /** Saves all texts; runs read the files. */
+  /** Saves all texts, because runs read the files. */
   private async save(): Promise<void> {
     for (const [path, text, before] of this.editor.unsaved()) {
       await server.write(path, text, before);
@@ -202,7 +202,7 @@ class Studio {
     return out;
   }
 
-  /** The engine, where it is not the one that runs by default. */
+  /** Returns the engine, unless it is the default. */
   private how(): object {
     return this.engine.value === "explicit" ? {} : { engine: this.engine.value };
   }
@@ -219,7 +219,7 @@ class Studio {
     if (this.model.value.endsWith(".litmus")) return this.run({ kind: "litmus" });
     const texts = this.formula.value.trim() === "" ? [] : [this.formula.value];
     const formulas = [...this.files.chosen].sort();
-    if (texts.length + formulas.length === 0) throw new Error("No formula is chosen: mark some on the left, or write one beside.");
+    if (texts.length + formulas.length === 0) throw new Error("No formula is selected: select some on the left, or enter one.");
     await this.run({ kind: "check", formulas, texts, defines: this.defines(), ...this.how() });
   }
 
@@ -243,10 +243,10 @@ class Studio {
   private async walkAlong(model: string, parameters: Record<string, string>, steps: Step[]): Promise<void> {
     await this.startWalk(model, parameters);
     const taken = await this.walk.replay(steps);
-    if (taken < steps.length) throw new Error(`The model has no step ${taken + 1} as the run has it: the file has changed since.`);
+    if (taken < steps.length) throw new Error(`The model has no step ${taken + 1} of this run: the file has changed.`);
   }
 
-  /** Draws the system of the walk that is under way; `anew`: of the model as it is now. */
+  /** Draws the system of the current simulator; `anew`: of the current model. */
   private async draw(anew = false, more = false): Promise<void> {
     if (anew || this.walk.walk === null) await this.startWalk();
     const walk = this.walk.walk?.walk;

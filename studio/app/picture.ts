@@ -1,29 +1,31 @@
-// Paints a transition system on a canvas: what is in sight, as much of it as can be told apart at its scale.
+// Painter of transition systems on a canvas: the visible part, with the detail that its scale
+// allows.
 //
-// Edges, then states, then names. States of a colour are one path, so that twenty thousand take a tenth of a second. Names stand where no other does; those of
-// the path come first, and one that finds no place is left out. Edges between the same two states have one name.
+// Edges first, then states, then names. States of a colour are one path, so that twenty thousand
+// take a tenth of a second. Names do not overlap; names of the path have priority, and names
+// without space are left out. Edges between the same two states have one name.
 
 import type { Drawn } from "./layout";
 
 export const RADIUS = 6;
 export const COLOURS = 8;
-/** Names are written from this scale on; those of the path from the other. */
+/** Minimum scale for names; the second for names of the path. */
 const [READABLE, PATH_READABLE] = [0.9, 0.4];
-/** A state smaller than this has no outline of its own: its colour is all that is seen. */
+/** States smaller than this have no outline. */
 const SMALL = 3;
-/** Edges in sight up to which they have heads; from then on they get paler. */
+/** Maximum number of visible edges with heads; more edges are paler. */
 const FEW = 800;
-/** Names that an edge shows of all that lead the same way. */
+/** Number of names shown for edges between the same states. */
 const NAMES = 3;
 
-/** What is marked. */
+/** Highlighted elements. */
 export interface Marks {
   selected: number;
   /** Edges from the initial state to the selected one. */
   path: number[];
   found: number[];
   cut: Set<number>;
-  /** Of each state the colour's number; -1: none. Without: all are alike. */
+  /** Colour number of each state; -1: none. Undefined: all states look the same. */
   group: number[] | null;
 }
 
@@ -35,14 +37,14 @@ export interface Place {
 
 type Box = [left: number, top: number, right: number, bottom: number];
 
-/** The way of an edge: a line, or a curve by one point beside it. */
+/** The line of an edge: straight, or a curve with one control point. */
 interface Way {
   from: [number, number];
   beside: [number, number] | null;
   to: [number, number];
 }
 
-/** A point of a way, and the direction in which it goes there. */
+/** A point of a line with its direction. */
 function along(way: Way, t: number): [x: number, y: number, dx: number, dy: number] {
   const [[x, y], [u, v]] = [way.from, way.to];
   const [a, b] = way.beside ?? [(x + u) / 2, (y + v) / 2];
@@ -51,7 +53,7 @@ function along(way: Way, t: number): [x: number, y: number, dx: number, dy: numb
   return [of(x, a, u), of(y, b, v), slope(x, a, u), slope(y, b, v)];
 }
 
-/** The radius of a state at a scale: states of a line do not touch. */
+/** Returns the radius of a state at a scale: states of a line do not touch. */
 export function radiusAt(d: Drawn, scale: number): number {
   return Math.max(0.8, Math.min(RADIUS * Math.max(scale, 0.3), 0.42 * d.gap * scale));
 }
@@ -115,7 +117,7 @@ export class Painter {
   private way(e: number): Way {
     const [from, , to] = this.d.system.edges[e] ?? [0, 0, 0];
     const [[x, y], [u, v]] = [this.at(from), this.at(to)];
-    // Steps back and along a level are bent, so that they do not lie on others.
+    // Edges back and within a level are curved, so that they do not cover others.
     const straight = v > y + 1;
     return { from: [x, y], beside: straight ? null : [(x + u) / 2 + (y - v) * 0.25 + 14 * this.place.scale, (y + v) / 2 - 20 * this.place.scale], to: [u, v] };
   }
@@ -130,7 +132,7 @@ export class Painter {
     else this.pen.lineTo(...way.to);
   }
 
-  /** Draws where an edge ends. */
+  /** Draws the head of an edge. */
   private head(e: number): void {
     const [from, , to] = this.d.system.edges[e] ?? [0, 0, 0];
     if (from === to) return;
@@ -201,7 +203,7 @@ export class Painter {
       if (!small) ring(states, radius, "--ground", 1.5);
     }
     ring(ends, small ? radius + 0.8 : radius, "--bad", small ? 1 : 1.5);
-    // What was found is a ring where there is room, else larger than the others.
+    // Search results are rings if there is space, otherwise larger states.
     if (small) {
       shape(found, Math.max(1.6, radius + 0.4));
       pen.fillStyle = this.colour("--found-state");
@@ -229,10 +231,10 @@ export class Painter {
     for (const edges of [...groups.filter(isOn), ...groups.filter((g) => !isOn(g))]) this.name(edges, taken);
   }
 
-  /** Writes the names of edges between the same states where there is room. */
+  /** Draws the names of edges between the same states where there is space. */
   private name(edges: number[], taken: Box[]): void {
     const { system } = this.d;
-    // The one that is on the path comes first.
+    // The edge of the path has priority.
     const order = [...edges].sort((a, b) => Number(this.onPath.has(b)) - Number(this.onPath.has(a)));
     const all = [...new Set(order.map((e) => system.labels[system.edges[e]?.[1] ?? 0] ?? ""))];
     const text = all.slice(0, NAMES).join(", ") + (all.length > NAMES ? ` +${all.length - NAMES}` : "");

@@ -1,4 +1,5 @@
-// Runs: what is under way with its progress and a button that ends it, and the result of the one that is selected, shown as reports show it.
+// Runs: active runs with progress and a stop button, and the result of the selected run, displayed
+// as in reports.
 
 import { bytes, count, h, plural, seconds, verdict } from "../src/dom";
 import type { Run } from "../src/run";
@@ -11,7 +12,7 @@ interface Refusal {
   error?: { message: string; place: { file: string; line: number; column: number; text: string } | null; notes: string[] };
 }
 
-/** A run's place in the list. It stays the same element as long as the run is there: what is drawn anew cannot be clicked. */
+/** List element of a run. It remains the same element, because redrawn elements cannot be clicked. */
 interface Row {
   element: HTMLElement;
   name: HTMLButtonElement;
@@ -26,18 +27,18 @@ const isOver = (run: RunState) => run.state === "over" || run.state === "stopped
 
 export class RunsPanel {
   readonly element = h("div", { class: "runs" });
-  /** The viewer of the result that is shown. */
+  /** The viewer of the displayed result. */
   viewer: Viewer | null = null;
   private readonly runs = new Map<number, RunState>();
   private readonly list = h("ul", { class: "run-list", "aria-label": "Runs" });
   private readonly place = h("div", { class: "result-place", "aria-live": "polite" });
   private readonly rows = new Map<number, Row>();
-  private readonly nothing = h("li", { class: "quiet" }, "Nothing was run yet. Open a model, choose formulas on the left, and press Check.");
+  private readonly nothing = h("li", { class: "quiet" }, "No runs yet. Open a model, select formulas on the left, and press Check.");
   private selected = -1;
-  /** What is shown of the selected run, so that it is drawn again only when there is more. */
+  /** The displayed state of the selected run; it is redrawn only after changes. */
   private shown = "";
 
-  /** `walk`: who steps along a counterexample; `goto`: who shows a place in a file. */
+  /** `walk`: callback to step along a counterexample; `goto`: callback to show a place in a file. */
   constructor(
     private readonly walk: (model: string, parameters: Record<string, string>, steps: Step[]) => void,
     private readonly goto: (file: string, line: number, column: number, length: number) => void,
@@ -54,7 +55,7 @@ export class RunsPanel {
     this.follow();
   }
 
-  /** What the server tells by an event and by an answer may come in any order. */
+  /** Updates of the server by event and by answer may arrive in any order. */
   update(run: RunState): void {
     if ((this.runs.get(run.id)?.version ?? -1) > run.version) return;
     this.runs.set(run.id, run);
@@ -70,7 +71,7 @@ export class RunsPanel {
     this.follow();
   }
 
-  /** Brings the list up to date. The newest run stands first. */
+  /** Updates the list. The newest run is first. */
   private drawList(): void {
     for (const [id, row] of this.rows) {
       if (this.runs.has(id)) continue;
@@ -99,7 +100,7 @@ export class RunsPanel {
     return { element: h("li", {}, name, " ", answer, bar, said, end, took), name, bar, said, stop: end, answer, seconds: took };
   }
 
-  /** Writes what holds now into a run's row. */
+  /** Updates a run's row. */
   private refresh(row: Row, run: RunState): void {
     const over = isOver(run);
     row.element.classList.toggle("is-selected", run.id === this.selected);
@@ -129,14 +130,14 @@ export class RunsPanel {
     return run.code === 3 ? verdict("unknown", "not complete") : h("span", { class: "quiet" }, "done");
   }
 
-  /** Fetches and shows what the selected run has. */
+  /** Fetches and displays the selected run. */
   private follow(): void {
     const run = this.runs.get(this.selected);
     if (!run) {
       this.place.replaceChildren();
       return;
     }
-    // The rows of a sweep come while it runs; other results at the end.
+    // The rows of a sweep arrive during the run; other results at the end.
     const now = `${run.id} ${run.has_result} ${isOver(run)} ${run.rows} ${run.verdicts.length}`;
     if (now === this.shown) return;
     this.shown = now;
@@ -147,7 +148,7 @@ export class RunsPanel {
     void result(run.id).then((whole) => whole.id === this.selected && this.draw(whole), this.failed);
   }
 
-  /** What a run said that has no result, or none yet: verdicts as they come; and of one that ended without, how far it was. */
+  /** Output of a run without a result: verdicts so far; for an ended run, its progress. */
   private soFar(run: RunState): HTMLElement[] {
     const parts: HTMLElement[] = [h("p", { class: "quiet" }, run.command)];
     if (run.verdicts.length > 0) {
@@ -175,13 +176,13 @@ export class RunsPanel {
     const viewer = new Viewer(() => all);
     this.viewer = viewer;
     const shown = section({ kind: run.kind, file: null, value } as unknown as Shown, viewer, all);
-    const save = h("button", { type: "button", title: "One file, for a colleague: it opens in any browser, without a network", click: () => void this.save(run).catch(this.failed) }, "Save as a page");
+    const save = h("button", { type: "button", title: "One self-contained file that opens in any browser, without a network", click: () => void this.save(run).catch(this.failed) }, "Save as a page");
     const walks = h("p", { class: "walks" }, save, ...(run.kind === "check" ? this.walks(value as unknown as Check) : []));
     const messages = run.said.length > 0 ? h("details", { class: "messages" }, h("summary", {}, plural(run.said.length, "message")), h("pre", {}, run.said.join("\n"))) : null;
     this.place.replaceChildren(...[walks, shown, messages].filter((e) => e !== null));
   }
 
-  /** Buttons that step along the evidence of formulas in the walk. */
+  /** Buttons to step along the evidence of formulas in the simulator. */
   private walks(check: Check): HTMLElement[] {
     const linear = check.results.filter((r) => r.evidence.length > 0 && r.linear !== false && r.evidence_left_out !== undefined && r.evidence_left_out === 0);
     const parameters = check.parameters ?? {};
@@ -190,7 +191,7 @@ export class RunsPanel {
     return linear.map(button);
   }
 
-  /** Hands the browser the result as a file. */
+  /** Downloads the result as a file. */
   private async save(run: RunState): Promise<void> {
     const address = URL.createObjectURL(new Blob([await report(run.id)], { type: "text/html" }));
     const name = run.model.replace(/^.*\//, "").replace(/\.\w+$/, "");

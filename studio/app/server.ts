@@ -1,4 +1,5 @@
-// What the page asks its server, and what the server tells it. All addresses are relative: the token stands in the page's own.
+// Requests to the server, and its events. All addresses are relative, because the page's address
+// contains the token.
 
 import type { Step } from "../src/types";
 
@@ -7,7 +8,7 @@ export interface RunState {
   kind: "check" | "explore" | "sweep" | "litmus";
   model: string;
   command: string;
-  /** How often it changed: the one with the higher number is newer. */
+  /** Number of changes: the higher number is newer. */
   version: number;
   state: "running" | "stopping" | "stopped" | "over";
   seconds: number;
@@ -17,12 +18,12 @@ export interface RunState {
   code: number | null;
   failed: string | null;
   has_result: boolean;
-  /** Rows that a sweep has so far. */
+  /** Completed rows of a sweep. */
   rows: number;
   result?: unknown;
 }
 
-/** A state of a model: its values in the order of the parameters, and its steps. `from` and `to` of a step are numbers of states. */
+/** A state of a model: its values in the order of the parameters, and its steps. `from` and `to` of a step are state numbers. */
 export interface ModelState {
   state: number;
   values: (string | null)[];
@@ -37,10 +38,10 @@ export interface Hello {
   first: ModelState;
 }
 
-/** A transition system: edges are source, label, target; of a quotient there are no numbers of states and no values. */
+/** A transition system: edges are source, label, target; a quotient has no state numbers and no values. */
 export interface System {
   complete: boolean;
-  /** States with steps to states that are not drawn. */
+  /** States with steps to states outside the picture. */
   cut: number[];
   initial: number;
   labels: string[];
@@ -52,7 +53,7 @@ export interface System {
   error?: string;
 }
 
-/** This page, among several that are open. */
+/** Name of this page among all open pages. */
 const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
 
 async function answered<T>(response: Promise<Response>): Promise<T> {
@@ -79,12 +80,12 @@ function post<T>(path: string, values: Record<string, string | number>, body: un
 
 export const files = () => get<{ name: string | null; files: string[]; all: boolean }>("files");
 export const read = async (path: string) => (await get<{ text: string }>("file", { path })).text;
-/** `before`: the text that the file must still have; none: it must not be there. */
+/** `before`: the text that the file must still have; undefined: it must not exist. */
 export const write = (path: string, text: string, before: string | null) => post<object>("file", { path }, { text, before });
 export const start = (wish: object) => post<RunState>("run", {}, wish);
 export const stop = (id: number) => post<RunState>("stop", { id }, {});
 export const result = (id: number) => get<RunState>("run", { id });
-/** A run's result as one file that can be sent. */
+/** A run's result as one self-contained file. */
 export const report = async (id: number) => (await get<{ text: string }>("report", { id })).text;
 export const walk = (model: string, defines: Record<string, string>) => post<Hello>("walk", {}, { kind: "simulate", model, defines });
 export const ask = async <T>(walk: number, request: object) => {
@@ -99,7 +100,7 @@ export interface Listener {
   hello: (runs: RunState[]) => void;
   run: (run: RunState) => void;
   language: (message: { id?: number; method?: string; params?: unknown; result?: unknown }) => void;
-  /** `why`, where it does not come back. */
+  /** `why`: reason if the connection is lost for good. */
   lost: (why?: string) => void;
 }
 

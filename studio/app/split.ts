@@ -1,11 +1,11 @@
-// The bar between two columns: it is dragged, or moved by arrow keys, to give one of them more room.
+// Splitter between two columns; dragged, or moved by arrow keys.
 
 import { h } from "../src/dom";
 
-/** Of the whole width, in percent: the least and the most that is left of the bar, where it is at first, and a step of a key. */
+/** Percentages of the width: minimum and maximum to the left of the splitter, initial value, and step of a key. */
 const [LEAST, MOST, FIRST, STEP] = [25, 80, 55, 4];
 
-/** A bar in a row of columns whose style knows `--split`: what is left of it, in percent. */
+/** A splitter in a row of columns that uses the style `--split`: the part to its left, in percent. */
 export function splitter(columns: () => HTMLElement, label: string): HTMLElement {
   const bar = h("div", { class: "splitter", role: "separator", tabindex: 0, "aria-orientation": "vertical", "aria-label": label, "aria-valuemin": LEAST, "aria-valuemax": MOST, "aria-valuenow": FIRST, title: `${label}; a double click puts it back` });
   const place = (percent: number) => {

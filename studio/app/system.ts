@@ -1,15 +1,17 @@
-// A transition system as a picture: a level for each number of steps from the initial state, drawn on a canvas so that thousands of states stay usable.
+// Picture of a transition system: a level for each distance from the initial state, on a canvas, so
+// that thousands of states remain usable.
 //
-// `layout` says where states stand, `picture` paints them. The picture is moved and scaled. What is selected is told in words beside, with a shortest path to it.
+// `layout` computes positions, `picture` paints. The picture can be moved and scaled. The selected
+// state is described in text, with a shortest path to it.
 
 import { count, h, plural } from "../src/dom";
 import { layout, type Drawn } from "./layout";
 import { COLOURS, Painter, radiusAt } from "./picture";
 import type { Hello, System } from "./server";
 
-/** Colours in the legend at most, and actions of a path that are written out. */
+/** Maximum number of colours in the legend, and of listed actions of a path. */
 const [MOST_NAMES, MOST_ACTIONS] = [24, 60];
-/** What the values of several parameters stand for that have no meaning there. */
+/** Text for a group of parameters without meaning in a state. */
 const NONE = "·";
 
 type Column = NonNullable<System["values"]>[string];
@@ -30,7 +32,7 @@ function together(columns: Column[]): Column {
   return { texts, at };
 }
 
-/** What states can be grouped by: each parameter, and of components with several their states. */
+/** Grouping criteria: each parameter, and the state of each component with several parameters. */
 function columns(system: System, about: Hello | null): Map<string, Column> {
   const values = system.values ?? {};
   const out = new Map<string, Column>();
@@ -42,7 +44,7 @@ function columns(system: System, about: Hello | null): Map<string, Column> {
   return out;
 }
 
-/** Actions in words: those that follow themselves are counted. */
+/** Lists actions; repeated ones are counted. */
 function actions(list: string[]): string {
   const parts: string[] = [];
   for (let i = 0; i < list.length; ) {
@@ -59,7 +61,7 @@ export class SystemPanel {
   readonly element = h("div", { class: "system" });
   private drawn: Drawn | null = null;
   private columns = new Map<string, Column>();
-  /** What the picture is of. */
+  /** The displayed system. */
   private title = "";
   private scale = 1;
   private left = 0;
@@ -79,7 +81,7 @@ export class SystemPanel {
   private readonly hits = h("output", { class: "hits", "aria-live": "polite" });
   private group: number[] | null = null;
 
-  /** `wanted`: who draws another quotient; `walk`: who goes to a state by these steps. */
+  /** `wanted`: callback to draw another quotient; `walk`: callback to go to a state by these steps. */
   constructor(
     private readonly wanted: (reduce: string | null, more: boolean) => void,
     private readonly walk: (way: { action: string; to: number }[]) => void,
@@ -98,7 +100,7 @@ export class SystemPanel {
     return this.modulo.value === "no quotient" ? null : this.modulo.value;
   }
 
-  /** Shows a system. `title`: of what; `about`: the model, whose components states can be grouped by; `more`: whether more of it can be drawn. */
+  /** Shows a system. `title`: its description; `about`: the model, for grouping by components; `more`: true if more states can be drawn. */
   show(system: System, title: string, about: Hello | null, more: boolean): void {
     this.selected = -1;
     this.more = more;
@@ -116,10 +118,10 @@ export class SystemPanel {
     this.fit();
     this.tell();
     const n = system.levels.length;
-    this.canvas.setAttribute("aria-label", `${title}: ${plural(n, "state")}, ${plural(system.edges.length, "transition")}. Arrow keys go along transitions and levels.`);
+    this.canvas.setAttribute("aria-label", `${title}: ${plural(n, "state")}, ${plural(system.edges.length, "transition")}. Arrow keys follow transitions and levels.`);
   }
 
-  /** Shows why there is no picture: one of another model would be taken for it. */
+  /** Shows the reason for a missing picture; the picture of another model would be misleading. */
   clear(title: string, why: string): void {
     this.drawn = null;
     this.canvas.hidden = true;
@@ -197,7 +199,7 @@ export class SystemPanel {
     });
   }
 
-  /** Selects the state beside the one that is selected, in its level. */
+  /** Selects the neighbour of the selected state in its level. */
   private beside(by: number): void {
     const row = this.drawn?.rows[this.drawn.system.levels[this.selected] ?? -1] ?? [];
     const next = row[row.indexOf(this.selected) + by];

@@ -1,10 +1,10 @@
-// A model step by step: the present state, the steps that it has, and all ways that were gone, as a tree whose branches are kept.
+// Step-by-step simulator: the current state, its enabled steps, and all visited paths as a tree.
 
 import { h, plural } from "../src/dom";
 import type { Step } from "../src/types";
 import { ask, leave, walk, type Hello, type ModelState } from "./server";
 
-/** A place in the tree: a state, and the step that led to it. */
+/** A node of the tree: a state, and the step to it. */
 interface Place {
   state: ModelState;
   step: Step | null;
@@ -14,7 +14,7 @@ interface Place {
 }
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
-/** What a step did: its action, and what it changed. */
+/** A step's action and changes. */
 const did = (a: Step, b: Step) => a.action === b.action && same(a.changed, b.changed) && same(a.meaning, b.meaning) && same(a.hidden, b.hidden);
 
 export function stepTitle(step: Step): string {
@@ -27,7 +27,7 @@ export class WalkPanel {
   private here: Place | null = null;
   private root: Place | null = null;
   private query = "";
-  /** Answers come in the order of the questions. */
+  /** Answers arrive in the order of the requests. */
   private busy: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly failed: (why: unknown) => void) {
@@ -41,7 +41,7 @@ export class WalkPanel {
     });
   }
 
-  /** The walk that is under way: its number, for who asks for more of the same model. */
+  /** Number of the current simulator, for further requests about the same model. */
   get walk(): Hello | null {
     return this.hello;
   }
@@ -58,7 +58,7 @@ export class WalkPanel {
     return hello;
   }
 
-  /** Goes along the steps of a run from the initial state. How many of them the model has. */
+  /** Replays the steps of a run from the initial state. Returns the number of steps that the model has. */
   async replay(steps: Step[]): Promise<number> {
     this.here = this.root;
     for (const [i, step] of steps.entries()) {
@@ -70,7 +70,7 @@ export class WalkPanel {
     return steps.length;
   }
 
-  /** Goes to a state by steps that are known: labels and states from the initial one. */
+  /** Goes to a state by known labels and states from the initial one. */
   async along(way: { action: string; to: number }[]): Promise<void> {
     this.here = this.root;
     for (const { action, to } of way) {
@@ -110,7 +110,7 @@ export class WalkPanel {
     this.draw();
   }
 
-  /** The values of a place, by component; those that its step changed are marked, with what they were. */
+  /** The values of a node, by component; changed ones are marked, with the old value. */
   private values(place: Place, hello: Hello): HTMLElement {
     const rows: HTMLElement[] = [];
     let component = -1;
@@ -130,7 +130,7 @@ export class WalkPanel {
 
   private tree(): HTMLElement {
     const lines: HTMLElement[] = [];
-    // The first way stays in its column; branches off it are set in.
+    // The first path stays in its column; branches are indented.
     const follow = (start: Place, indent: number) => {
       for (let place: Place | undefined = start; place; ) {
         const at: Place = place;
@@ -143,7 +143,7 @@ export class WalkPanel {
       }
     };
     if (this.root) follow(this.root, 0);
-    return h("ol", { class: "ways", "aria-label": "Ways gone" }, ...lines);
+    return h("ol", { class: "ways", "aria-label": "History" }, ...lines);
   }
 
   private draw(): void {
@@ -183,7 +183,7 @@ export class WalkPanel {
       h("h3", { class: "here", "aria-live": "polite" }, title),
       n === 0 ? h("p", { class: "end" }, "A deadlock: there is no step.") : h("p", { class: "quiet" }, `${plural(n, "step")} enabled`),
       steps,
-      h("div", { class: "beside" }, h("div", {}, h("h4", {}, "State"), this.values(here, hello)), h("div", {}, h("h4", {}, "Ways gone"), this.tree())),
+      h("div", { class: "beside" }, h("div", {}, h("h4", {}, "State"), this.values(here, hello)), h("div", {}, h("h4", {}, "History"), this.tree())),
     );
     this.element.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }

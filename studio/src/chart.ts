@@ -1,36 +1,38 @@
-// A message sequence chart that draws only the rows in sight: a lane a component, a row an event, time running down.
+// Message sequence chart with virtual rows: only visible rows are drawn. A lane for each component,
+// a row for each event, time from top to bottom.
 //
-// Rows are of one height, so that the place of each is known without drawing it; ten thousand steps cost what forty do. To assistive technology
-// the chart is a list of steps of which one is selected; all rows of a step after the first are part of it. For print a stretch of rows is drawn in full.
+// All rows have the same height, so that positions are known without drawing; ten thousand steps
+// cost as much as forty. For assistive technology the chart is a list of steps with one selected;
+// further rows of a step are part of it. For print, a range of rows is drawn in full.
 
 import { font, fresh, h, s, widest } from "./dom";
 import type { Event, Run } from "./run";
 
 const ROW = 40;
-/** Where the lines of arrows run in a row. */
+/** Vertical position of arrow lines in a row. */
 const LINE = 28;
 const GUTTER = 64;
 const LABEL = font(13, 600);
 const NARROWEST = 104;
-/** What a lane's head has around its text: gaps, padding, borders. */
+/** Space around the text of a lane's head: gaps, padding, borders. */
 const AROUND = 26;
 const BEYOND = 150;
-/** Rows drawn above and below those in sight. */
+/** Rows drawn above and below the visible ones. */
 const MORE = 12;
-/** How wide a chart is on paper. */
+/** Width of a chart on paper. */
 const PAPER = 690;
-/** Most rows on paper. */
+/** Maximum number of rows on paper. */
 const MOST_PRINTED = 600;
 
 const HEADS = [LABEL, font(11)];
 
-/** A component's name, and what its arguments are. */
+/** Splits a component's name from its arguments. */
 function nameParts(name: string): string[] {
   const open = name.indexOf("(");
   return open > 0 && name.endsWith(")") ? [name.slice(0, open), name.slice(open + 1, -1)] : [name];
 }
 
-/** A text without its middle, where it is too wide: names differ at their ends. */
+/** Cuts the middle of a text that is too wide, because names differ at their ends. */
 function cut(text: string, width: number, face: string): string {
   let out = text;
   for (let left = text.length - 1; left > 4 && widest([out], face) > width; left--) {
@@ -40,9 +42,9 @@ function cut(text: string, width: number, face: string): string {
 }
 
 export interface View {
-  /** Lanes in their order, those that are shown. */
+  /** Visible lanes in their order. */
   lanes: number[];
-  /** Whether hidden events are shown. */
+  /** True if hidden events are shown. */
   hidden: boolean;
 }
 
@@ -55,7 +57,7 @@ export class Chart {
   private readonly note = h("p", { class: "print-note", hidden: true });
   private readonly id = fresh("row");
   private events: Event[] = [];
-  /** By step, the first of its rows or the next one's. */
+  /** First row of each step, or of the next step with rows. */
   private rowOf: Int32Array = new Int32Array(0);
   private x: number[] = [];
   private width = 0;
@@ -64,7 +66,7 @@ export class Chart {
   private marked = new Set<number>();
   private drawn = new Map<number, HTMLElement>();
   private waiting = false;
-  /** What stands on paper in place of the part that scrolls, and what is said below it. */
+  /** Replacement of the scrolling part on paper, and the note below it. */
   private paper: HTMLElement | null = null;
   private end: Node | null = null;
 
@@ -81,7 +83,7 @@ export class Chart {
       const row = (e.target as Element).closest<HTMLElement>("[data-step]");
       if (row) this.select(Number(row.dataset["step"]) + 1);
     });
-    // On paper the chart is another, and this one has no size.
+    // The chart on paper is separate; this one has no size.
     new ResizeObserver(() => this.paper === null && this.layout()).observe(this.scroller);
   }
 
@@ -100,7 +102,7 @@ export class Chart {
     this.reveal();
   }
 
-  /** Selects what is shown after so many steps, and brings it into sight. */
+  /** Selects the state after a number of steps and scrolls to it. */
   at(after: number): void {
     this.selected = after;
     this.reveal();
@@ -119,17 +121,17 @@ export class Chart {
 
   private layout(available = this.scroller.clientWidth): void {
     const { lanes } = this.view;
-    // On a sheet that is hidden there is no room to reckon with; when it is shown it is laid out.
+    // A hidden sheet has no size; the layout happens when it is shown.
     if (available === 0) this.x = [];
     if (lanes.length === 0 || available === 0) return;
-    // On a narrow screen names are cut, so that more lanes are in sight.
+    // On a narrow screen, names are cut so that more lanes are visible.
     const narrow = available < 560;
     const most = narrow ? 96 : 230;
     const least = narrow ? 72 : NARROWEST;
     const heads = lanes.map((l) => Math.max(least, Math.min(most, Math.max(...nameParts(this.run.lanes[l] ?? "").map((part, i) => widest([part], HEADS[i] ?? LABEL))) + AROUND + 1)));
     const beyond = narrow ? 60 : Math.max(60, Math.min(BEYOND, available - GUTTER - lanes.length * least));
     const room = available - GUTTER - beyond;
-    // Lanes share the room: they get wider up to what is easy to follow, and narrower as long as names can be told apart.
+    // Lanes divide the width: wide enough to follow, and no narrower than readable names.
     const all = heads.reduce((a, b) => a + b, 0);
     const wanted = heads.map((w) => Math.max(least, Math.min(w, (w * room) / all)));
     const factor = Math.max(1, Math.min(1.7, room / wanted.reduce((a, b) => a + b, 0)));
@@ -163,16 +165,16 @@ export class Chart {
     return cell;
   }
 
-  /** What stands below the last row. */
+  /** Returns the elements below the last row. */
   private endings(): HTMLElement[] {
     const { backTo, steps, linear, ending } = this.run;
     const out: HTMLElement[] = [];
     if (backTo !== null && linear) {
       const again = h("button", { type: "button" }, backTo === 0 ? "the start" : `after step ${backTo}`);
       again.addEventListener("click", () => this.select(backTo));
-      out.push(h("p", {}, "↺ From here the run goes on again from ", again, "."));
+      out.push(h("p", {}, "↺ From here the run repeats from ", again, "."));
     } else if (linear && steps.length > 0) {
-      out.push(h("p", {}, ending ? "The run ends in a state without steps." : "The run ends here."));
+      out.push(h("p", {}, ending ? "The run ends in a state without outgoing transitions." : "The run ends here."));
     }
     if (this.run.leftOut > 0) out.push(h("p", {}, `${this.run.leftOut} more steps are not in this result.`));
     return out;
@@ -193,7 +195,7 @@ export class Chart {
     this.draw();
   }
 
-  /** Draws the rows in sight that are not drawn yet, and removes the others. */
+  /** Draws the visible rows, and removes the others. */
   private draw(): void {
     if (this.x.length === 0) return;
     const top = this.scroller.scrollTop;
@@ -248,7 +250,7 @@ export class Chart {
     return row;
   }
 
-  /** The places of an event's lanes, those that are shown. */
+  /** Positions of an event's visible lanes. */
   private places(event: Event): { at: number[]; to: number | null } {
     const place = (lane: number) => this.x[this.view.lanes.indexOf(lane)];
     const at = event.lanes.map(place).filter((x): x is number => x !== undefined);
@@ -281,7 +283,7 @@ export class Chart {
     const low = Math.min(...at);
     const away = event.lanes.filter((l) => !this.view.lanes.includes(l)).map((l) => this.run.lanes[l]);
     const label = h("span", { class: "label", title: event.text }, event.text, away.length > 0 && h("i", {}, ` with ${away.join(", ")}`));
-    // A text that is too long for the room to the right of its lane begins further left.
+    // A text that does not fit to the right of its lane begins further left.
     const room = this.width - low - 16;
     const wide = event.text.length * 9 < room ? 0 : widest([label.textContent ?? ""], LABEL) + 8;
     const left = Math.max(GUTTER, Math.min(low + 8, this.width - wide - 8));
@@ -300,7 +302,7 @@ export class Chart {
     const room = clientHeight - this.head.offsetHeight;
     if (top < scrollTop + ROW) this.scroller.scrollTop = Math.max(0, top - 2 * ROW);
     else if (top + 3 * ROW > scrollTop + room) this.scroller.scrollTop = top + 3 * ROW - room;
-    // So do its lanes, where not all fit beside each other.
+    // Print only some of the lanes if they do not fit.
     const event = this.events[this.rowOf[this.selected - 1] ?? 0];
     const { at } = event ? this.places(event) : { at: [] };
     if (at.length === 0) return;
@@ -318,7 +320,7 @@ export class Chart {
     this.element.dispatchEvent(new CustomEvent("go", { detail: by }));
   }
 
-  /** Draws for paper: a stretch of rows around the selected one, as wide as a page. */
+  /** Draws for paper: a range of rows around the selected one, as wide as a page. */
   print(on: boolean): void {
     this.element.classList.toggle("printing", on);
     this.paper?.remove();
@@ -335,11 +337,11 @@ export class Chart {
     const last = Math.min(this.events.length, first + MOST_PRINTED);
     this.drawn.forEach((row) => row.remove());
     this.drawn.clear();
-    // A table's head stands on each sheet of paper.
+    // A table head is repeated on each sheet of paper.
     const line = (inside: Node) => h("tr", {}, h("td", {}, inside));
     const rows = Array.from({ length: last - first }, (_, i) => line(this.row(first + i)));
     this.paper = h("table", { class: "paper" }, h("thead", {}, line(this.head.cloneNode(true))), h("tbody", {}, ...rows));
-    // What is said of the end belongs below the last step.
+    // The note about the end is below the last step.
     const end = last === this.events.length ? this.tail.cloneNode(true) : null;
     this.element.prepend(this.paper, ...(end ? [end] : []));
     this.end = end;

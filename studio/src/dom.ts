@@ -1,4 +1,5 @@
-// Elements from data. Texts are set as texts, never as markup: what a model is called cannot become a tag.
+// Construction of elements. Texts are set as texts, never as markup: the name of a model cannot
+// become a tag.
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | EventListener>;
@@ -29,46 +30,46 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attr
   return element;
 }
 
-/** A number with its thousands apart. */
+/** Formats a number with thousands separators. */
 export function count(n: number | string | null | undefined): string {
   return n === null || n === undefined ? "" : String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
-/** A time for people. */
+/** Formats a time. */
 export function seconds(n: number | undefined): string {
   if (n === undefined) return "";
   if (n >= 100) return `${count(Math.round(n))} s`;
   return n >= 0.0995 ? `${Number(n.toPrecision(3))} s` : `${Number((n * 1000).toPrecision(2))} ms`;
 }
 
-/** A size of memory for people. */
+/** Formats a size of memory. */
 export function bytes(n: number | undefined): string {
   if (n === undefined) return "";
   const mb = n / (1 << 20);
   return mb >= 1024 ? `${(mb / 1024).toFixed(1)} GiB` : `${mb.toFixed(0)} MiB`;
 }
 
-/** A count with its noun. */
+/** Formats a count with its noun. */
 export function plural(n: number, noun: string): string {
   return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
 
 const MARKS: Record<string, string> = { true: "✔", false: "✘", unknown: "?" };
 
-/** A verdict as a word with a mark: colour is never the only sign. */
+/** A verdict as a word with a mark, so that colour is never the only sign. */
 export function verdict(word: string | null | undefined, text = word): HTMLElement {
   if (!word) return h("span");
   return h("span", { class: `verdict verdict-${word}` }, h("span", { "aria-hidden": "true" }, MARKS[word] ?? ""), " ", text ?? word);
 }
 
-/** A list of terms and what they are. Empty ones are left out. */
+/** A list of terms with descriptions. Empty ones are left out. */
 export function facts(list: [string, Child][]): HTMLElement {
   const shown = list.filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
   return h("dl", { class: "facts" }, ...shown.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
 }
 
 let next = 0;
-/** An id that no other element has. */
+/** Returns a new unique id. */
 export function fresh(prefix: string): string {
   next += 1;
   return `${prefix}-${next}`;
@@ -82,7 +83,7 @@ export function command(text: string): HTMLElement {
       button.textContent = word;
       setTimeout(() => (button.textContent = "Copy"), 1500);
     };
-    // A page opened as a file may have no clipboard: the text is then selected.
+    // A page opened as a file may have no clipboard: select the text instead.
     const select = () => {
       getSelection()?.selectAllChildren(code);
       done("Selected");
@@ -100,7 +101,7 @@ export function font(size: number, weight = 400): string {
   return `${weight} ${size}px ${family}`;
 }
 
-/** The widest that texts get in a font, in pixels. */
+/** Returns the width of the widest text in a font, in pixels. */
 const pen = document.createElement("canvas").getContext("2d");
 export function widest(texts: string[], font: string): number {
   if (!pen) return Math.max(0, ...texts.map((t) => t.length * 7));

@@ -1,4 +1,4 @@
-// Formulas on a model: the table of verdicts, and of the selected one its text, remarks and run.
+// Formulas of a model: the table of verdicts, and for the selected one its text, notes and run.
 
 import { count, facts, h, plural, seconds, verdict } from "./dom";
 import { graphView } from "./graph";
@@ -18,15 +18,15 @@ const REASONS: Record<string, string> = {
   "max-memory": "stopped by the limit on memory",
   timeout: "stopped by the limit on time",
   interrupted: "interrupted",
-  error: "the formula is refused",
+  error: "the formula is rejected",
 };
 
-/** A path's last part; a formula that was given as text stays whole. */
+/** Returns the last part of a path; a formula text is returned in full. */
 export function baseName(path: string): string {
   return /[\s()[\]<>]/.test(path) ? path : (path.split(/[\\/]/).pop() ?? path);
 }
 
-/** The comment that a formula begins with, and how many lines that takes. */
+/** Returns the first comment of a formula, and its number of lines. */
 function comment(text: string): { said: string; lines: number } {
   const said: string[] = [];
   let lines = 0;
@@ -36,12 +36,12 @@ function comment(text: string): { said: string; lines: number } {
     else if (line.trim() !== "") break;
     lines += 1;
   }
-  // A line goes on with the next, unless that is empty, indented or an item of a list.
+  // A line continues in the next one, unless that is empty, indented or a list item.
   const joined = said.join("\n").trim().replace(/([^\n])\n(?![\n\s*-])/g, "$1 ");
   return { said: joined, lines: said.length > 0 ? lines : 0 };
 }
 
-/** A text with numbered lines; its comments are set apart. */
+/** A text with numbered lines and marked comments. */
 export function code(text: string, first: number, marked: Map<number, string> = new Map()): HTMLElement {
   const lines = text.split("\n").map((line, i) => {
     const at = line.indexOf("%");
@@ -52,7 +52,7 @@ export function code(text: string, first: number, marked: Map<number, string> = 
   return h("pre", { class: "code", tabindex: 0 }, ...lines);
 }
 
-/** A text whose parts between backticks are code. */
+/** A text with code between backticks. */
 function quoted(text: string): (Node | string)[] {
   return text.split("`").map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
 }
@@ -76,7 +76,8 @@ function runOf(result: CheckResult): Run | null {
     {
       verdict: result.verdict,
       kind,
-      // Older results do not say whether the evidence is one path: it is if each state is followed by the next.
+      // Older results do not state if the evidence is one path: it is if each state is followed by
+      // the next.
       linear: result.linear ?? result.evidence.every((s, i, all) => i === 0 || s.from === all[i - 1]?.to || (s.at_once ?? false)),
       back_to: result.back_to ?? null,
       components: result.components ?? [],
@@ -106,12 +107,12 @@ function about(result: CheckResult): HTMLElement {
   );
   if (result.error) parts.push(...refusal(result.error));
   if (result.vacuous.length > 0) {
-    const items = result.vacuous.map((v) => h("li", { class: "warning" }, h("strong", {}, "Warning: "), "no transition ever fitted ", h("code", {}, v.text), ` (line ${v.line}), so nothing was tested there.`));
+    const items = result.vacuous.map((v) => h("li", { class: "warning" }, h("strong", {}, "Warning: "), "no transition ever matched ", h("code", {}, v.text), ` (line ${v.line}), so this part was not tested.`));
     parts.push(h("ul", { class: "notes" }, ...items));
   }
   parts.push(notes(result.notes ?? []));
   if (result.text) {
-    const marked = new Map(result.vacuous.map((v) => [v.line, "No transition ever fitted this modality."]));
+    const marked = new Map(result.vacuous.map((v) => [v.line, "No transition ever matched this modality."]));
     const all = result.text.split("\n");
     const blank = all.slice(lines).findIndex((l) => l.trim() !== "");
     const skip = lines + Math.max(0, blank);
@@ -120,7 +121,7 @@ function about(result: CheckResult): HTMLElement {
   return h("div", { class: "about" }, ...parts.filter((p): p is Node => p !== null));
 }
 
-/** Why something was refused: its place, the message, and what would have been right. */
+/** Describes an error: its place, the message, and the notes. */
 export function refusal({ message, place, notes: more }: Refusal): HTMLElement[] {
   const where = place ? `${place.file}:${place.line}:${place.column}: ` : "";
   return [h("p", { class: "error" }, where, message), ...more.map((n) => h("p", { class: "quiet" }, n))];
@@ -138,7 +139,7 @@ export function checkView(check: Check, viewer: Viewer, runs: Run[]): HTMLElemen
         detail.append(viewer.element);
         viewer.show(run);
         if (result.execution) detail.append(graphView(result.execution));
-      } else if (result.verdict !== "unknown") detail.append(h("p", { class: "quiet" }, "This verdict has no run that shows it."));
+      } else if (result.verdict !== "unknown") detail.append(h("p", { class: "quiet" }, "This verdict has no evidence."));
     };
     const said = comment(result.text ?? "").said.split(/\n\s*\n/)[0] ?? "";
     return {
@@ -146,7 +147,7 @@ export function checkView(check: Check, viewer: Viewer, runs: Run[]): HTMLElemen
       open,
     };
   });
-  const list = table("Verdicts", ["Formula", "Verdict", "It says", "Run", "States", "Equations", "Time"], lines, [3, 4, 5, 6]);
+  const list = table("Verdicts", ["Formula", "Verdict", "Comment", "Run", "States", "Equations", "Time"], lines, [3, 4, 5, 6]);
   const first = check.results.findIndex((r) => r.verdict === "false" && r.evidence.length > 0);
   const out = h("div", {}, notes(check.warnings ?? []), list.element, detail);
   queueMicrotask(() => check.results.length > 0 && list.select(Math.max(0, first)));

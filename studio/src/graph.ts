@@ -1,5 +1,6 @@
-// Executions as graphs: memory operations in a column a thread, arrows for program order (po), reads-from (rf), coherence (co), from-read (fr), and
-// whatever else a memory model names. Relations can be hidden; what forbids an execution is red. All of it stands below as text as well.
+// Execution graphs: memory operations in a column for each thread, arrows for program order (po),
+// reads-from (rf), coherence (co), from-read (fr), and other relations of a memory model. Relations
+// can be hidden; the reason for a violation is red. A text version follows.
 
 import { font, fresh, h, s, widest } from "./dom";
 import type { Graph } from "./types";
@@ -18,19 +19,19 @@ interface Box {
 
 type Point = [number, number];
 
-/** What an event says: its name and operation. */
+/** Returns the name and operation of an event. */
 function caption(graph: Graph, at: number): string {
   const event = graph.events[at];
   return event ? `${event.name}: ${event.text}` : "";
 }
 
-/** What stands below that: its instruction or step, and that it reads what no event wrote. */
+/** Returns the second line: its instruction or step, and a mark for reads of the initial value. */
 function below(graph: Graph, at: number): string {
   const event = graph.events[at];
   return [event?.code, event?.reads_initial && "initial value"].filter(Boolean).join(", ");
 }
 
-/** The class that colours a relation. */
+/** Returns the class for the colour of a relation. */
 function kind(relation: string): string {
   const base = ["po", "rf", "co", "fr"].find((name) => relation === name || relation === `${name}e` || relation === `${name}i`);
   return base ?? "other";
@@ -67,7 +68,7 @@ function layout(graph: Graph): { boxes: Box[]; width: number; height: number; co
   return { boxes, columns, width: Math.max(x - GAP + 70, start + 30), height: top + Math.max(1, ...rows) * ROW - (ROW - BOX_HEIGHT) + 34 };
 }
 
-/** Where an arrow runs, and the middle of its label. `lane`: how many others share its pair of columns. */
+/** Returns the line of an arrow, and the centre of its label. `lane`: number of arrows between the same columns. */
 function route(from: Box, to: Box, lane: number): { path: string; label: Point; tangent: Point } {
   const [fx, fy] = [from.x + from.width / 2, from.y + BOX_HEIGHT / 2];
   const [tx, ty] = [to.x + to.width / 2, to.y + BOX_HEIGHT / 2];
@@ -77,7 +78,7 @@ function route(from: Box, to: Box, lane: number): { path: string; label: Point; 
       const [a, b] = [from.y + BOX_HEIGHT, to.y];
       return { path: `M${fx} ${a}L${tx} ${b}`, label: [fx + 16, (a + b) / 2 + 4], tangent: [0, 1] };
     }
-    // Within a column, further apart: around the right side.
+    // Within a column at a distance: around the right side.
     const x = Math.max(from.x + from.width, to.x + to.width);
     const control: Point = [x + 46 + 26 * lane, (fy + ty) / 2];
     const [a, b]: [Point, Point] = [[from.x + from.width, fy], [to.x + to.width, ty]];
@@ -88,7 +89,7 @@ function route(from: Box, to: Box, lane: number): { path: string; label: Point; 
   const a: Point = [right ? from.x + from.width : from.x, fy + shift];
   const b: Point = [right ? to.x : to.x + to.width, ty + shift];
   const control: Point = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2 - 14 + 30 * lane];
-  // Labels of arrows that cross stand apart.
+  // Labels of crossing arrows do not overlap.
   return { path: `M${a}Q${control} ${b}`, label: between(a, control, b, 0.26), tangent: [b[0] - control[0], b[1] - control[1]] };
 }
 

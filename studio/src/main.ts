@@ -1,4 +1,4 @@
-// The page of results: the JSON that stands in it -> what people look at. It shows what the JSON says and computes no verdict.
+// The page of results: it displays the embedded JSON and computes no verdict.
 
 import { command, h } from "./dom";
 import type { Run } from "./run";

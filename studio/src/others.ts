@@ -1,4 +1,5 @@
-// Results other than verdicts of formulas: explorations, litmus tests, conformance, evidence by itself.
+// Results other than verdicts of formulas: explorations, litmus tests, conformance, separate
+// evidence.
 
 import { bytes, count, facts, h, plural, seconds, verdict } from "./dom";
 import { baseName, code, notes, refusal } from "./formula";
@@ -27,7 +28,7 @@ export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTML
       ["Rounds", count(explore.rounds)],
       ["Engine", explore.reason ?? explore.engine],
       ["Reduced", reduced && `${count(reduced.states)} states, ${count(reduced.transitions)} transitions (${reduced.equivalence})`],
-      ["Clean ends", explore.clean_ends && count(explore.clean_ends)],
+      ["Terminations", explore.clean_ends && count(explore.clean_ends)],
       ["Time", seconds(explore.seconds)],
       ["Memory", bytes(explore.peak_memory_bytes)],
       ["Stopped", explore.stop === "complete" ? "" : explore.stop],
@@ -36,13 +37,13 @@ export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTML
   );
   if (!explore.ways) return out;
   if (explore.ways.length === 0) {
-    const seen = explore.stop === "complete" ? "all states were seen" : `so far, stopped by ${explore.stop}`;
-    out.append(h("p", {}, `No way to ${what}: ${seen}.`));
+    const seen = explore.stop === "complete" ? "all states searched" : `so far, stopped by ${explore.stop}`;
+    out.append(h("p", {}, `No path to ${what}: ${seen}.`));
     return out;
   }
   const detail = h("div", {});
   const lines = explore.ways.map((way, i) => {
-    const run = new Run(`way ${i + 1} to ${what}`, way.kind, way);
+    const run = new Run(`path ${i + 1} to ${what}`, way.kind, way);
     runs.push(run);
     const open = () => {
       detail.replaceChildren(viewer.element);
@@ -50,9 +51,9 @@ export function exploreView(explore: Explore, viewer: Viewer, runs: Run[]): HTML
       if (way.execution) detail.append(graphView(way.execution));
     };
     const loop = way.back_to === null ? "" : `a loop from after step ${way.back_to}`;
-    return { cells: [`Way ${i + 1}`, plural(way.steps.length, "step"), way.steps.at(-1)?.action ?? "", loop], open };
+    return { cells: [`Path ${i + 1}`, plural(way.steps.length, "step"), way.steps.at(-1)?.action ?? "", loop], open };
   });
-  const ways = table(`Ways to ${what}`, ["Way", "Length", "Last action", "Ends in"], lines, [1]);
+  const ways = table(`Paths to ${what}`, ["Path", "Length", "Last action", "Ends in"], lines, [1]);
   out.append(ways.element, detail);
   queueMicrotask(() => ways.select(0));
   return out;
@@ -66,7 +67,7 @@ export function evidenceView(evidence: Evidence, file: string | null, viewer: Vi
   return h("div", {}, evidence.verdict && h("p", {}, `${evidence.formula ?? ""} `, verdict(evidence.verdict)), viewer.element);
 }
 
-/** Outcomes as a table: a column a register or cell. */
+/** Outcomes as a table with a column for each register or cell. */
 function outcomes(states: Record<string, string>[]): HTMLElement {
   const names = [...new Set(states.flatMap((state) => Object.keys(state)))];
   const rows = states.map((state) => h("tr", {}, ...names.map((n) => h("td", {}, state[n] ?? ""))));
@@ -79,10 +80,10 @@ function test(one: LitmusTest): HTMLElement {
     facts([
       ["File", one.file],
       ["Condition", one.condition && h("code", {}, one.condition)],
-      ["Observed", one.observation && `${one.observation}: the condition is met by ${plural(Number(one.positive), "outcome")}, not by ${one.negative}`],
+      ["Observed", one.observation && `${one.observation}: the condition holds in ${plural(Number(one.positive), "outcome")}, not in ${one.negative}`],
       ["Flags", one.flags && list(one.flags)],
       ["Stopped", one.stop === "complete" ? "" : one.stop],
-      ["Not asked", one.not_asked],
+      ["Not run", one.not_asked],
       ["Forbidden but shown", one.forbidden_but_shown && list(one.forbidden_but_shown)],
       ["Allowed, not shown", one.allowed_not_shown && list(one.allowed_not_shown)],
       ["Shown", one.shown && list(one.shown)],
@@ -101,8 +102,8 @@ export function litmusView(litmus: Litmus): HTMLElement {
   const all = litmus.tests ?? [];
   const word = (t: LitmusTest) => {
     if (t.error) return verdict("unknown", "refused");
-    if (t.not_asked) return verdict("unknown", "not asked");
-    if (t.forbidden_but_shown) return t.forbidden_but_shown.length > 0 ? "shows what is forbidden" : "as allowed";
+    if (t.not_asked) return verdict("unknown", "not run");
+    if (t.forbidden_but_shown) return t.forbidden_but_shown.length > 0 ? "shows forbidden outcomes" : "as allowed";
     return verdict(t.verdict, t.herd ?? t.verdict);
   };
   const lines = all.map((t) => {
@@ -131,7 +132,7 @@ function answer(word: Verdict): HTMLElement {
   return verdict(word, { true: "conforms", false: "does not conform", unknown: "unknown" }[word]);
 }
 
-/** What the names of a test are on the machine: a row for each processor, address and value. */
+/** Maps the names of a test to the machine: a row for each processor, address and value. */
 function namesTable(names: NonNullable<Conformance["names"]>): HTMLElement {
   const line = (kind: string, m: Meaning) => ({ cells: [kind, h("code", {}, m.test), h("code", {}, m.machine)] });
   const addresses = names.addresses.flatMap((a) => [line("address", a), ...a.values.map((v) => line(`value at ${a.test}`, v))]);
@@ -148,7 +149,7 @@ function conformance(one: Conformance, viewer: Viewer, run: Run | null): HTMLEle
       ["Shows", one.test && h("code", {}, one.test)],
       ["Forbidden by", one.axiom],
       ["Cycle", cycle.length > 0 && h("span", {}, ...cycle, closed)],
-      ["Confirmed", one.confirmed && (one.confirmed.litmus ? "forbidden by the litmus route too, and replayed on the machine" : "replayed on the machine")],
+      ["Confirmed", one.confirmed && (one.confirmed.litmus ? "forbidden as a litmus test too, and replayed on the machine" : "replayed on the machine")],
     ]),
     one.names && namesTable(one.names),
     one.execution && graphView(one.execution),
@@ -174,7 +175,7 @@ export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTML
   queueMicrotask(() => conform.models.length > 0 && models.select(Math.max(0, first)));
   const lengths = (conform.programs_by_length ?? []).slice(1).map((n, i) => `${count(n)} of ${i + 1}`);
   const programs = `${count(conform.programs)} judged${lengths.length > 0 ? ` (by number of operations: ${lengths.join(", ")})` : ""}`;
-  const upTo = conform.complete_to === null ? "" : `complete up to ${plural(conform.complete_to, "operation")} of each processor`;
+  const upTo = conform.complete_to === null ? "" : `complete up to ${plural(conform.complete_to, "operation")} per processor`;
   return h(
     "div",
     {},
@@ -184,7 +185,7 @@ export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTML
       ["Searched", upTo],
       ["Machine", `${count(conform.states)} states, ${count(conform.transitions)} transitions, ${count(conform.reduced_states)} states after reduction`],
       ["Programs", programs],
-      ["Never end", conform.endless_programs ? `${count(conform.endless_programs)} that begin: not judged` : ""],
+      ["Never end", conform.endless_programs ? `${count(conform.endless_programs)} that begin and never end: not judged` : ""],
       ["Lines without a label", (conform.unmatched_lines ?? []).join("; ")],
       ["Idle processors", (conform.idle_processors ?? []).join(", ")],
       ["Histories", count(conform.histories)],

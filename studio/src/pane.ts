@@ -1,14 +1,14 @@
-// One run on a page: slider, chart and state, with one position among the steps that are shown.
+// One run on a page: slider, chart and state, with a common position.
 
 import { count, h, plural } from "./dom";
 import { Chart, type View } from "./chart";
 import type { Run } from "./run";
 import { StatePanel } from "./state";
 
-/** Steps whose changes are printed, at most. */
+/** Maximum number of steps with printed changes. */
 const MOST_CHANGES = 200;
 
-/** What each step of a path changes, as a table; none if it is no path, long, or changes nothing. */
+/** A table with the changes of each step of a path; none if it branches, is long, or changes nothing. */
 function changes(run: Run): HTMLElement | null {
   if (!run.linear || run.steps.length > MOST_CHANGES) return null;
   const rows: HTMLElement[] = [];
@@ -17,7 +17,7 @@ function changes(run: Run): HTMLElement | null {
     const after = run.values(at + 1);
     const parts = run.parameters.flatMap((p, i) => {
       const [old, value] = [before[i] ?? null, after[i] ?? null];
-      // That a value means nothing any more is no news on paper.
+      // On paper, it does not matter that a value loses its meaning.
       if (old === value || value === null) return [];
       const name = run.lanes.length > 1 && p.component !== "" && !p.name.endsWith(` of ${p.component}`) ? `${p.component}: ${p.name}` : p.name;
       return [h("li", {}, `${name}: `, old !== null && h("del", {}, old), old !== null && " ", h("ins", {}, value))];
@@ -40,7 +40,7 @@ export class Pane {
   private readonly slider = h("input", { type: "range", min: 0, step: 1, value: 0 });
   private readonly place = h("output", {});
   private changes: HTMLElement | null = null;
-  /** Numbers of steps that can be stood at. */
+  /** Possible positions, as numbers of steps. */
   private stops: number[] = [];
 
   constructor(
@@ -75,7 +75,7 @@ export class Pane {
     this.go(this.after);
   }
 
-  /** Moves by so many steps of those shown. */
+  /** Moves by a number of visible steps. */
   by(steps: number): void {
     const at = this.near(this.after) + steps;
     this.go(this.stops[Math.max(0, Math.min(this.stops.length - 1, at))] ?? 0);
@@ -96,7 +96,7 @@ export class Pane {
     this.chart.mark(steps);
   }
 
-  /** On paper nothing can be selected: below the state stands what each step changes. */
+  /** Paper has no selection: print the changes of each step below the state. */
   print(on: boolean): void {
     this.chart.print(on);
     this.changes?.remove();
@@ -104,7 +104,7 @@ export class Pane {
     if (this.changes) this.element.append(this.changes);
   }
 
-  /** The stop at a number of steps, or the first after it. */
+  /** Returns the position at a number of steps, or the next one. */
   private near(after: number): number {
     let [low, high] = [0, this.stops.length - 1];
     while (low < high) {

@@ -1,7 +1,8 @@
-// Sweeps as plots and a table: a figure over a parameter, a curve for each job.
+// Plots and table of a sweep: a figure over a parameter, a curve for each job.
 //
-// As in the plots that `sweep` writes: a full dot is a value, a diamond the cost of the verdict false, a cross where a limit ended a run. The
-// ordinate is logarithmic unless that is switched off. Each curve has its name at its end, so that no one has to tell colours apart.
+// As in the plots of `sweep`: a full dot is a value, a diamond the cost of the verdict false, a
+// cross a run that a limit ended. The vertical axis is logarithmic unless switched off. Each curve
+// has its name at its end, so that no reader depends on colours.
 
 import { bytes, count, font, fresh, h, s, seconds, verdict, widest } from "./dom";
 import { baseName } from "./formula";
@@ -12,7 +13,7 @@ interface Measure {
   name: string;
   value: (row: Row) => number | null;
   show: (n: number) => string;
-  /** What the ordinate's round values are multiples of. */
+  /** Factors of round axis values. */
   unit: number;
 }
 
@@ -27,7 +28,7 @@ const MEASURES: Measure[] = [
 ];
 
 const [HEIGHT, LEFT, BOTTOM, TOP] = [380, 78, 46, 18];
-/** A picture is as wide as its place, within these. */
+/** Limits on the width of a picture. */
 const [NARROWEST, WIDEST] = [440, 980];
 const COLOURS = 8;
 
@@ -37,7 +38,7 @@ interface Point {
   row: Row;
 }
 
-/** The name of a row's curve: its job and all parameters but the one on the abscissa. */
+/** Returns the name of a row's curve: its job and all parameters except the horizontal one. */
 function curve(row: Row, abscissa: string, several: boolean): string {
   const others = Object.entries(row.parameters).filter(([name]) => name !== abscissa);
   const given = others.map(([name, value]) => `${name}=${value}`).join(" ");
@@ -45,7 +46,7 @@ function curve(row: Row, abscissa: string, several: boolean): string {
   return [baseName(row.job), given].filter(Boolean).join(" ") + confluence;
 }
 
-/** Round values for the ordinate: around all values, few enough to be told apart. */
+/** Returns round axis values around all values, few enough to be readable. */
 function ticks(low: number, high: number, logarithmic: boolean): number[] {
   if (logarithmic) {
     const [from, to] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
@@ -53,7 +54,7 @@ function ticks(low: number, high: number, logarithmic: boolean): number[] {
       const all = Array.from({ length: to - from + 1 }, (_, i) => [1, 2, 5].map((m) => m * 10 ** (from + i))).flat();
       const first = all.findLastIndex((n) => n <= low);
       const last = all.findIndex((n) => n >= high);
-      // One value alone stands in the middle.
+      // A single value is in the middle.
       return all.slice(Math.max(0, first === last ? first - 1 : first), (first === last ? last + 1 : last) + 1);
     }
     const each = Math.max(1, Math.ceil((to - from) / 7));
@@ -121,7 +122,7 @@ function picture(rows: Row[], abscissa: string, measure: Measure, logarithmic: b
     }
     ends.push({ name, y: py(points.at(-1)?.y ?? yLow), colour });
   });
-  // Names keep apart, in the order of their curves.
+  // Names do not overlap, in the order of their curves.
   ends.sort((a, b) => a.y - b.y);
   let least = TOP;
   for (const end of ends) least = (end.y = Math.max(end.y, least)) + 17;
@@ -157,7 +158,7 @@ export function sweepView(sweep: Sweep): HTMLElement {
     return { cells: [baseName(r.job), ...order.map((o) => r.parameters[o] ?? ""), answer, count(r.states), count(r.transitions), count(r.equations), seconds(r.seconds), bytes(r.peak_memory_bytes)] };
   });
   const listed = table("Rows", columns, lines, [...order.map((_, i) => i + 1), n + 2, n + 3, n + 4, n + 5, n + 6]).element;
-  // Over nothing nothing is drawn.
+  // Without values nothing is drawn.
   if (order.length === 0 || known.length === 0) return h("div", {}, listed);
   draw();
   new ResizeObserver(() => {

@@ -1,14 +1,15 @@
-// A run: steps of evidence -> lanes, what happens in each row of a chart, and the values after each step.
+// A run: steps of evidence become lanes, events for each chart row, and the values after each step.
 //
-// Values come from the initial ones and what each step changes; every 256th state of a path is stored, so that a state costs at most 256 steps. Where
-// evidence branches, a state's values come along the first path that leads to it.
+// Values are computed from the initial ones and the changes of each step; every 256th state of a
+// path is cached, so that a state costs at most 256 steps. If evidence branches, a state's values
+// come from the first path to it.
 
 import type { Ending, Evidence, Parameter, Step } from "./types";
 
-/** An event of a row: part of a step. */
+/** An event of a row: a part of a step. */
 export interface Event {
   step: number;
-  /** Whether it is the first of its step. */
+  /** True for the first event of its step. */
   first: boolean;
   lanes: number[];
   /** The lane that an arrow points to. */
@@ -23,7 +24,7 @@ const EVERY = 256;
 
 export class Run {
   readonly lanes: string[];
-  /** Lanes that take part in an event. */
+  /** Participating lanes of an event. */
   readonly used: boolean[];
   readonly events: Event[] = [];
   readonly parameters: Parameter[];
@@ -33,7 +34,7 @@ export class Run {
   readonly ending: Ending | undefined;
   private readonly index = new Map<string, number>();
   private readonly stored: Values[] = [];
-  /** The step before each, where the evidence branches; -1 before the first. */
+  /** The step before each step of branching evidence; -1 before the first. */
   private readonly before: Int32Array | null;
   private texts: string[] | null = null;
 
@@ -76,12 +77,12 @@ export class Run {
     });
   }
 
-  /** Whether nothing of a step is visible to an observer. */
+  /** True if a step is invisible to an observer. */
   isHidden(step: number): boolean {
     return this.steps[step]?.action === "tau";
   }
 
-  /** The values after so many steps; of evidence that branches, after that step. */
+  /** Returns the values after a number of steps; for branching evidence, after that step. */
   values(after: number): Values {
     if (this.before) {
       const path: number[] = [];
@@ -102,12 +103,12 @@ export class Run {
     return values;
   }
 
-  /** The step before one, as a number of steps: 0 is the initial state. */
+  /** Returns the step before a step, as a number of steps: 0 is the initial state. */
   previous(after: number): number {
     return this.before ? (this.before[after - 1] ?? -1) + 1 : Math.max(0, after - 1);
   }
 
-  /** Steps that begin where one ends, where the evidence branches. */
+  /** Returns the steps that follow a step of branching evidence. */
   following(after: number): number[] {
     if (!this.before) return [];
     const out: number[] = [];
@@ -130,7 +131,7 @@ export class Run {
     }
   }
 
-  /** The steps in which a text occurs: in actions, components, or new values. */
+  /** Returns the steps that contain a text: in actions, components, or new values. */
   find(text: string): number[] {
     this.texts ??= this.steps.map(searchable);
     const wanted = text.toLowerCase();
@@ -139,7 +140,7 @@ export class Run {
     return out;
   }
 
-  /** A step in words. */
+  /** Describes a step. */
   say(at: number): string {
     const step = this.steps[at];
     if (!step) return "the initial state";
@@ -155,7 +156,7 @@ function searchable(step: Step): string {
   return [step.action, ...parts, ...changes].join("\n").toLowerCase();
 }
 
-/** The parameters, or what steps say of them where the evidence does not list them. */
+/** Returns the parameters, or infers them from the steps if the evidence does not list them. */
 function parameters(evidence: Evidence): Parameter[] {
   if (evidence.parameters.length > 0) return evidence.parameters;
   const names = new Set<string>();
@@ -165,10 +166,10 @@ function parameters(evidence: Evidence): Parameter[] {
   return [...names].map((name) => ({ name, component: "", initial: null }));
 }
 
-/** For each step of evidence that branches the one by which its first state was first reached. */
+/** Returns for each step of branching evidence the step that first reached its source. */
 function predecessors(steps: Step[]): Int32Array {
   const before = new Int32Array(steps.length).fill(-1);
-  // Steps taken at once follow the one above; those that lead nowhere from the start come before all others.
+  // Steps with priority follow the one above; steps without a predecessor come first.
   let prefix = -1;
   while (steps[prefix + 1]?.at_once && steps[prefix + 1]?.from === 0 && steps[prefix + 1]?.to === 0) {
     before[prefix + 1] = prefix;
@@ -197,7 +198,7 @@ function predecessors(steps: Step[]): Int32Array {
   return before;
 }
 
-/** After how many steps two runs first differ in what they do; null if one begins with all of the other. */
+/** Returns the number of steps after which two runs first differ; null if one is a prefix of the other. */
 export function difference(a: Run, b: Run): number | null {
   const most = Math.min(a.steps.length, b.steps.length);
   for (let at = 0; at < most; at++) {

@@ -1,4 +1,4 @@
-// A result as a section of a page, whichever page: what stands above it, its view, and the keys of its runs.
+// Section of a page for a result: head, view, and keys of its runs.
 
 import { command, facts, h } from "./dom";
 import { checkView } from "./formula";
@@ -34,10 +34,10 @@ function view(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
   }
 }
 
-/** What stands above a result: of which model, by which command. */
+/** Returns the head of a result: model and command. */
 function head(shown: Shown): HTMLElement[] {
   const { model } = shown.value;
-  // Of evidence these are the parameters of the linear process.
+  // For evidence, these are the parameters of the linear process.
   const given = "parameters" in shown.value && !Array.isArray(shown.value.parameters) ? shown.value.parameters : undefined;
   const parameters = Object.entries(given ?? {}).map(([name, value]) => `${name} = ${value}`);
   const made = "command" in shown.value ? shown.value.command : undefined;
@@ -51,19 +51,19 @@ function head(shown: Shown): HTMLElement[] {
   ];
 }
 
-/** A result with what stands above it. `runs`: all runs of the page, to which its own are added. */
+/** A result with its head. `runs`: all runs of the page; its own are appended. */
 export function section(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
   return h("section", { class: "result" }, ...head(shown), view(shown, viewer, runs));
 }
 
-/** Hands the keys of the page to the viewer in sight. */
+/** Forwards key presses to the visible viewer. */
 export function listenToKeys(viewers: () => Viewer[]): void {
   const current = () => viewers().find((v) => v.element.isConnected && v.element.getBoundingClientRect().bottom > 0) ?? viewers()[0];
   document.addEventListener("keydown", (e) => {
     const target = e.target as HTMLElement;
     if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.isContentEditable) return;
     const viewer = current();
-    // Not one on a sheet that is hidden.
+    // Ignore viewers on a hidden sheet.
     if (!viewer || viewer.element.getClientRects().length === 0) return;
     const actions: Record<string, () => void> = {
       ArrowLeft: () => viewer.by(-1),

@@ -1,4 +1,4 @@
-// The values of all parameters after a step, by component, with what changed.
+// Values of all parameters after a step, by component, with marked changes.
 
 import { h } from "./dom";
 import type { Run } from "./run";
@@ -22,7 +22,7 @@ export class StatePanel {
     this.element = h("div", { class: "state" }, this.heading, h("label", { class: "screen" }, only, " Only what changed"), this.body);
   }
 
-  /** Shows the state after so many steps, beside that after so many others. */
+  /** Shows the state after a number of steps, and the changes from another number. */
   show(after: number, before: number): void {
     this.shown = [after, before];
     const step = this.run.steps[after - 1];
@@ -57,13 +57,13 @@ export class StatePanel {
     return h("tr", { class: changed ? "is-changed" : null }, h("th", { scope: "row" }, name), cell);
   }
 
-  /** What a step was made of, if that is more than its action. */
+  /** Returns the actions of a step, if there are more than the visible one. */
   private behind(after: number): HTMLElement | null {
     const parts = this.run.steps[after - 1]?.parts ?? [];
     const told = parts.filter((p) => p.hidden || p.from.length > 0);
     if (told.length === 0) return null;
     const items = told.map((p) => {
-      const from = p.from.map((f) => `${f.component || "model"} does ${f.action}`).join(", ");
+      const from = p.from.map((f) => `${f.component || "model"} performs ${f.action}`).join(", ");
       return h("li", {}, h("code", {}, p.action), p.hidden && h("span", { class: "tag" }, "hidden"), from && h("span", { class: "quiet" }, ` ${from}`));
     });
     return h("ul", { class: "behind", "aria-label": "Actions behind this step" }, ...items);
@@ -78,13 +78,13 @@ export class StatePanel {
       return button;
     });
     const more = next.length > 30 ? ` and ${next.length - 30} more` : "";
-    return h("p", { class: "goes-on" }, "The evidence goes on with ", ...buttons.flatMap((b) => [b, " "]), more);
+    return h("p", { class: "goes-on" }, "The evidence continues with ", ...buttons.flatMap((b) => [b, " "]), more);
   }
 
   private ending(): HTMLElement | null {
     const ending = this.run.ending;
     if (!ending) return null;
-    const what = { terminated: "The system has terminated.", finished: "The system has finished: all others are at rest.", hang: "The system hangs." };
+    const what = { terminated: "The system has terminated.", finished: "The system has finished: all other components are idle.", hang: "The system is in a deadlock." };
     const components = ending.components.map((c) => {
       const offers = c.offers.map((o) => h("li", {}, "offers ", h("code", {}, o.action), o.why_not.length > 0 && h("span", { class: "quiet" }, `: ${o.why_not.join("; ")}`)));
       const falses = c.conditions_false.map((f) => h("li", {}, "condition false: ", h("code", {}, f.action)));

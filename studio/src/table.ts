@@ -1,4 +1,4 @@
-// Tables of results: one row can be selected, by pointer or keyboard, to be shown below.
+// Tables of results with one selectable row, by pointer or keyboard.
 
 import { h } from "./dom";
 
@@ -6,13 +6,13 @@ type Cell = Node | string | number | null;
 
 export interface Line {
   cells: Cell[];
-  /** What is shown when the line is selected; none: it cannot be. */
+  /** Returns the details of a selected line; without it the line cannot be selected. */
   open?: () => void;
 }
 
 const isEmpty = (cell: Cell | undefined) => (cell instanceof Node ? cell.textContent === "" : (cell ?? "") === "");
 
-/** A table; the first column is the heading of a line. `numbers`: columns of numbers. A column in which no line says anything is left out. */
+/** A table; the first column is the heading of a line. `numbers`: columns of numbers. Empty columns are left out. */
 export function table(caption: string, columns: string[], lines: Line[], numbers: number[] = []): { element: HTMLElement; select: (at: number) => void } {
   const shown = columns.map((_, i) => i === 0 || lines.length === 0 || lines.some((line) => !isEmpty(line.cells[i])));
   const rows: HTMLElement[] = [];

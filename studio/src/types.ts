@@ -1,10 +1,11 @@
-// The results that a page shows, as docs/schema describes them. The program that wrote the page has validated them.
+// The results of a page, as described in docs/schema. The program that wrote the page has validated
+// them.
 
-/** A number that may be too large for a browser to be exact. */
+/** A number that may be too large for an exact number in a browser. */
 export type Count = number | string;
 export type Verdict = "true" | "false" | "unknown";
 
-/** Why something was refused, and where. */
+/** An error with its place. */
 export interface Refusal {
   message: string;
   place: { file: string; line: number; column: number; text: string } | null;

@@ -1,10 +1,10 @@
-// Runs side by side: one, or two to compare, with the tools that both share: hidden steps, lanes, search.
+// Viewer of runs: one run, or two to compare, with common tools: hidden steps, lanes, search.
 
 import { fresh, h, plural } from "./dom";
 import { Pane } from "./pane";
 import { difference, type Run } from "./run";
 
-/** What other parts of the page may show here. */
+/** Interface for other parts of the page. */
 export class Viewer {
   readonly element = h("section", { class: "viewer", "aria-label": "Run" });
   private panes: Pane[] = [];
@@ -36,7 +36,7 @@ export class Viewer {
       h("label", { class: "compare" }, "Compare with ", this.other),
     );
     this.element.append(bar, this.compared, this.row);
-    // The menu of lanes closes as menus do.
+    // The menu of lanes closes like other menus.
     document.addEventListener("click", (e) => !e.composedPath().includes(this.lanes) && this.lanes.removeAttribute("open"));
     this.lanes.addEventListener("keydown", (e) => {
       if (e.key !== "Escape") return;
@@ -117,7 +117,7 @@ export class Viewer {
 
   private verdictOfComparison(first: Pane, second: Pane): HTMLElement {
     const [a, b] = [first.run, second.run];
-    if (!a.linear || !b.linear) return h("span", {}, "Runs that branch are shown beside each other, not compared.");
+    if (!a.linear || !b.linear) return h("span", {}, "Branching runs are shown side by side, but not compared.");
     const at = difference(a, b);
     if (at === null && a.steps.length === b.steps.length) return h("span", {}, `The same actions in all ${plural(a.steps.length, "step")}.`);
     const after = at ?? Math.min(a.steps.length, b.steps.length);
@@ -129,7 +129,7 @@ export class Viewer {
     return h("span", {}, after === 0 ? "They differ from " : `The same actions up to step ${after}; they differ from `, go, " on.");
   }
 
-  /** The lanes of a pane's run in the order that was chosen for the first one's, by name. */
+  /** Returns the lanes of a pane's run in the order chosen for the first run, by name. */
   private lanesOf(run: Run): number[] {
     const first = this.panes[0]?.run;
     if (!first) return [];
@@ -186,7 +186,7 @@ export class Viewer {
     this.lanes.replaceChildren(h("summary", {}, `Lanes ${shown} of ${this.order.length}`), h("ul", {}, ...items));
     this.lanes.open = open;
     if (!focus) return;
-    // The list is new: the focus goes back to where it was, or beside a button that cannot be used any more.
+    // The list is new: restore the focus, or move it next to a disabled button.
     const item = this.lanes.querySelector(`[data-lane="${focus[0]}"]`);
     (item?.querySelector<HTMLElement>(`${focus[1]}:not(:disabled)`) ?? item?.querySelector<HTMLElement>("button:not(:disabled)"))?.focus();
   }

@@ -196,7 +196,7 @@ async function shapes() {
   run("check", "dead.mcrl2", "-f", "nu X. (<true*.e>true && [a(0)||b(1)]X)", "-f", "mu X. [!e]X", "--evidence", "shapes.html");
   const { page, errors, context } = await open(browser, at("shapes.html"));
   equal("columns without comments", await page.locator(".results thead th").allInnerTexts(), ["Formula", "Verdict", "Run", "States", "Equations", "Time"]);
-  equal("a loop", await page.locator(".chart-tail").innerText(), "↺ From here the run goes on again from the start.");
+  equal("a loop", await page.locator(".chart-tail").innerText(), "↺ From here the run repeats from the start.");
   await page.locator(".results .open").first().click();
   equal("states of evidence that branches", await page.locator(".row .number").allInnerTexts(), ["0 → 1", "1 → 2", "1 → 0", "2 → 3"]);
   const old = () => page.locator(".state .is-changed del").allInnerTexts().then((t) => t.at(-1));

@@ -1,4 +1,4 @@
-// The files that a browser has before its user writes any. What stands here is put in by `web.mjs`, from the tutorial and the ARCx model.
+// Initial files in a browser. `web.mjs` inserts them from the tutorial and the ARCx model.
 
 declare const FILES: [name: string, text: string][];
 

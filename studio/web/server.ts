@@ -1,19 +1,20 @@
-// What a server does elsewhere, done in the browser: files in the browser's own storage, runs and walks as workers with an instance of the module each, and one
-// that is the language server. The page above does not know the difference. Nothing leaves the browser.
+// Server functions in the browser: files in the browser's own storage, runs and simulators as
+// workers with an instance of the module each, and one language server. The page uses the same
+// interface. No data leaves the browser.
 
 import type * as Served from "../app/server";
 import type { Hello, Listener, RunState } from "../app/server";
 import { EXAMPLES } from "./examples";
 import type { End, File, News, Order } from "./protocol";
 
-/** How long a run may take; the module looks at its clock. */
+/** Time limit of a run; the module checks its clock. */
 const TIMEOUT = "600s";
 const KEY = "mu-check files";
-/** Lines of messages that a run keeps. */
+/** Number of message lines that a run stores. */
 const MOST_LINES = 200;
-/** How long a run that is stopped may take to say what it has. */
+/** Time for a stopped run to print its partial result. */
 const GRACE = 3_000;
-/** The folder of a sweep's tables, and the table that has its rows. */
+/** The folder of a sweep's tables, and the file with its rows. */
 const [SWEEP, ROWS] = ["sweep", "sweep/sweep.json"];
 
 // Files.
@@ -23,7 +24,7 @@ function load(): Map<string, string> {
     const kept = localStorage.getItem(KEY);
     if (kept !== null) return new Map(Object.entries(JSON.parse(kept) as Record<string, string>));
   } catch {
-    // Storage that is off, or holds something else: the examples are there all the same.
+    // Storage may be disabled, or contain other data: then the examples are used.
   }
   return new Map(EXAMPLES);
 }
@@ -43,21 +44,21 @@ export async function read(path: string): Promise<string> {
 }
 
 export async function write(path: string, text: string, before: string | null): Promise<object> {
-  if (before === null && texts.has(path)) throw new Error(`\`${path}\` is there already`);
+  if (before === null && texts.has(path)) throw new Error(`\`${path}\` already exists`);
   if (!/^[\w .-]+(\/[\w .-]+)*\.(mcrl2|spec|mcf|cub|asm|litmus|cat|pbes|md|txt)$/.test(path)) throw new Error(`\`${path}\`: expected a name such as model.mcrl2 or safety.mcf`);
   texts.set(path, text);
   order(language(), { files: [[path, text]] });
   try {
     localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(texts)));
   } catch {
-    throw new Error("this browser keeps no files: the text is there until the page is closed");
+    throw new Error("this browser does not store files: the text is lost when the page is closed");
   }
   return {};
 }
 
 // Workers.
 
-/** The module, compiled once. A server that does not know its type is no hindrance. */
+/** The module, compiled once. A server may send any content type. */
 let compiled: Promise<WebAssembly.Module> | null = null;
 function module(): Promise<WebAssembly.Module> {
   compiled ??= fetch("mu-check.wasm").then(async (answer) => {
@@ -69,7 +70,7 @@ function module(): Promise<WebAssembly.Module> {
 
 interface Crew {
   worker: Worker;
-  /** Orders wait for the one that begins. */
+  /** Orders wait for the initial one. */
   begun: Promise<void>;
 }
 
@@ -92,15 +93,15 @@ function order(crew: Crew, order: Order): void {
 
 const listeners: Listener[] = [];
 const runs = new Map<number, { run: RunState; crew: Crew | null; begin: number; end: Wanted; clock: number }>();
-/** The rows that sweeps have, by their models: a sweep that was stopped goes on. */
+/** The rows of sweeps, by model, so that a stopped sweep resumes. */
 const rows = new Map<string, string>();
 
-/** A run's end, when the page wants it. */
+/** The stop signal of a run. */
 class Wanted {
   readonly end: End;
 
   constructor() {
-    // Memory is shared only where the host asks browsers to keep other sites away from the page.
+    // Memory is shared only if the host requests isolation from other sites.
     this.end = crossOriginIsolated ? new Int32Array(new SharedArrayBuffer(4)) : URL.createObjectURL(new Blob(["go on"]));
   }
 
@@ -122,7 +123,7 @@ interface Wish {
   sought?: string;
 }
 
-/** A wish of the page as words of the command line: what the program needs here, and what a user would type. */
+/** Converts a request to command-line words: those for this module, and the equivalent command of a user. */
 function words(kind: string, wish: Wish, own: string[]): { words: string[]; command: string } {
   const defines = Object.entries(wish.defines ?? {}).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
   const engine = wish.engine === undefined ? [] : ["--engine", wish.engine];
@@ -177,7 +178,7 @@ export async function start(wish: object): Promise<RunState> {
   return { ...run };
 }
 
-/** A result as the program prints it: whether it is one. */
+/** Checks if a printed text is a result. */
 function keep(run: RunState, text: string): boolean {
   try {
     const result = JSON.parse(text) as Record<string, unknown>;
@@ -191,7 +192,7 @@ function keep(run: RunState, text: string): boolean {
   }
 }
 
-/** A run is over: its worker ends. */
+/** Ends the worker of a run. */
 function finish(id: number, change: (run: RunState) => void): void {
   const known = runs.get(id);
   if (!known?.crew) return;
@@ -206,7 +207,7 @@ function finish(id: number, change: (run: RunState) => void): void {
   });
 }
 
-/** A line of standard error: progress, or a message. */
+/** Handles a line of standard error: progress, or a message. */
 function listen(run: RunState, line: string): void {
   if (line.startsWith('{"progress":')) {
     const { progress } = JSON.parse(line) as { progress: RunState["progress"] & { verdict?: string; formula?: string } };
@@ -217,7 +218,7 @@ function listen(run: RunState, line: string): void {
   }
 }
 
-/** Asks a run to end with what it has. One that does not hear it is ended with what it has said. */
+/** Requests the end of a run. A run that does not react is ended with its output so far. */
 export async function stop(id: number): Promise<RunState> {
   const known = runs.get(id);
   if (!known) throw new Error(`there is no run ${id}`);
@@ -235,7 +236,7 @@ export async function result(id: number): Promise<RunState> {
   return known.run;
 }
 
-/** A run's result as one file: `report`, in an instance of its own. */
+/** A run's result as one file: `report`, in a separate instance. */
 export async function report(id: number): Promise<string> {
   const { run } = runs.get(id) ?? {};
   if (!run?.has_result) throw new Error(`run ${id} has no result`);
@@ -259,7 +260,7 @@ export async function report(id: number): Promise<string> {
 
 interface Walk {
   crew: Crew;
-  /** Who waits for answers, in order. */
+  /** Pending requests, in order. */
   asked: { good: (answer: string) => void; bad: (why: Error) => void }[];
 }
 
@@ -292,7 +293,7 @@ export async function walk(model: string, defines: Record<string, string>): Prom
 
 export async function ask<T>(id: number, request: object): Promise<T> {
   const own = walks.get(id);
-  if (!own) throw new Error("this walk has ended; start another");
+  if (!own) throw new Error("this simulator has ended; start another");
   order(own.crew, { ask: JSON.stringify(request) });
   const said = JSON.parse(await answer(own)) as T & { error?: string };
   if (said.error) throw new Error(said.error);
@@ -319,13 +320,13 @@ function language(): Crew {
   return speaking;
 }
 
-/** Begins with a language server of its own, again if the last one was lost. */
+/** Starts a language server, again if the last one was lost. */
 let begun = 0;
 function begin(): void {
   speaking?.worker.terminate();
   speaking = null;
   begun += 1;
-  // One that is lost over and over is done without.
+  // A server that is lost repeatedly is not restarted.
   if (begun < 5) listeners.forEach((l) => l.hello([...runs.values()].map((r) => ({ ...r.run }))));
 }
 
@@ -334,13 +335,13 @@ export async function tellLanguage(message: object): Promise<object> {
   return {};
 }
 
-/** Begins when the module is there. */
+/** Starts when the module is loaded. */
 function attend(listener: Listener): void {
   listeners.push(listener);
   void module().then(begin, (e: unknown) => listener.lost(e instanceof Error ? e.message : String(e)));
 }
 export { attend as listen };
 
-/** All that the page asks of a server is here. */
+/** The interface of a server. */
 const same: typeof Served = { files, read, write, start, stop, result, report, walk, ask, leave, tellLanguage, listen: attend };
 void same;

@@ -1,5 +1,6 @@
-// A worker: one instance of the module, which is for it what a process is elsewhere. Texts go in and out as bytes in the instance's memory. A command that starts
-// processes elsewhere (`sweep`) has an instance for each here, one after the other.
+// Worker: one instance of the module, which replaces a process. Texts are passed as bytes in the
+// instance's memory. A command that starts processes elsewhere (`sweep`) runs an instance for each
+// here, one after the other.
 
 import type { End, File, News, Order } from "./protocol";
 
@@ -19,10 +20,10 @@ interface Exports {
 const scope = self as unknown as { postMessage(news: News): void; onmessage: ((e: MessageEvent<Order>) => void) | null };
 const tell = (news: News) => scope.postMessage(news);
 
-/** Milliseconds between looks at whether a run is to end, where a look takes a request. */
+/** Milliseconds between checks of the stop signal, if a check needs a request. */
 const LOOK = 100;
 
-/** Whether a thing of the page is still at its address. */
+/** True if an object of the page still exists at its address. */
 function isThere(address: string): boolean {
   try {
     const request = new XMLHttpRequest();
@@ -34,13 +35,13 @@ function isThere(address: string): boolean {
   }
 }
 
-/** Whether the run is to end: once it is, it stays so. */
+/** True if the run is to end; it stays true. */
 class Ending {
   private asked = false;
   private last = 0;
   private readonly end: End | undefined;
 
-  /** An address that cannot even be read at first says nothing later: the page ends the worker then. */
+  /** An address that is unreadable from the start is ignored: the page then ends the worker. */
   constructor(end?: End) {
     this.end = typeof end === "string" && !isThere(end) ? undefined : end;
   }
@@ -55,7 +56,7 @@ class Ending {
   }
 }
 
-/** Who hears what an instance says. */
+/** Receivers of an instance's output. */
 interface Ear {
   hear(stream: number, bytes: Uint8Array<ArrayBuffer>): void;
   wrote(name: string, bytes: Uint8Array<ArrayBuffer>): void;
@@ -66,7 +67,7 @@ class Instance {
 
   constructor(
     private readonly module: WebAssembly.Module,
-    /** What is there, and what was written since. */
+    /** Existing files, and written ones. */
     private readonly files: Map<string, Uint8Array<ArrayBuffer>>,
     private readonly ending: Ending,
     private readonly ear: Ear,
@@ -91,7 +92,7 @@ class Instance {
     this.ear.wrote(name, bytes);
   }
 
-  /** An instance for another command, which has these files, to its end: its exit code, or -1 if it was lost. What it wrote is this one's too. */
+  /** Runs another command in a new instance with these files. Returns its exit code, or -1 if it was lost. Its written files are added to this one's. */
   private start(words: string[]): number {
     const said: Uint8Array[][] = [[], []];
     const ear: Ear = {
@@ -167,13 +168,13 @@ function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** Tells the page what the worker's own instance says, and keeps its standard output until the page wants it whole. */
+/** Sends the output of the worker's own instance to the page, and collects its standard output. */
 class Page implements Ear {
   private readonly decoders = [1, 2].map(() => new TextDecoder());
   private printed = "";
-  /** The last line of standard error, as far as it came. */
+  /** The last line of standard error, possibly incomplete. */
   private line = "";
-  /** All of standard error, for who asks why. */
+  /** All of standard error. */
   private said = "";
 
   hear(stream: number, bytes: Uint8Array<ArrayBuffer>): void {
@@ -198,7 +199,7 @@ class Page implements Ear {
     tell({ over: code, printed: this.printed });
   }
 
-  /** What a call for a walk answered. */
+  /** The answer of a simulator call. */
   answered(code: number): void {
     const answer = code === 0 ? this.printed : this.said;
     this.printed = this.said = "";
@@ -209,7 +210,7 @@ class Page implements Ear {
 const bytesOf = (content: string | Uint8Array<ArrayBuffer>) => (typeof content === "string" ? new TextEncoder().encode(content) : content);
 const page = new Page();
 let instance: Instance | null = null;
-/** Messages to the language server that wait: those that came while it was at one. */
+/** Pending messages to the language server. */
 let waiting: string[] = [];
 
 function speak(): void {
@@ -229,13 +230,13 @@ function obey(order: Order): void {
   if ("ask" in order) return page.answered(instance?.ask(order.ask) ?? 2);
   if ("files" in order) return order.files.forEach(([name, content]) => instance?.put(name, content === null ? null : bytesOf(content)));
   waiting.push(order.message);
-  // Whatever came meanwhile is heard first, so that problems are looked for once.
+  // Handle all pending messages first, so that problems are computed once.
   if (waiting.length === 1) setTimeout(() => guarded(speak), 0);
 }
 
-/** Why an instance ended, which is no answer of it. */
+/** Describes the reason for the end of an instance. */
 function lost(e: unknown): string {
-  const why = e instanceof RangeError ? "it nests too deep for a browser's stack" : "it ran out of memory, or is at fault";
+  const why = e instanceof RangeError ? "it nests too deep for a browser's stack" : "it ran out of memory, or has a fault";
   return `the instance ended: ${why} (${e instanceof Error ? e.message : String(e)})`;
 }
 

@@ -1,4 +1,5 @@
-// The extension: starts the language server, runs its commands in a terminal, and shows pictures of evidence beside the text.
+// The extension: starts the language server, runs its commands in a terminal, and shows pictures of
+// evidence next to the text.
 
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
@@ -6,7 +7,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
 
-/** A command line that a code lens names. */
+/** A command line of a code lens. */
 interface Run {
   arguments: string[];
   folder?: string;
@@ -14,7 +15,7 @@ interface Run {
 
 let client: LanguageClient | undefined;
 let lastPicture: vscode.Uri | undefined;
-/** The open views, by the file of their picture. */
+/** The open views, by their picture file. */
 const views = new Map<string, vscode.WebviewPanel>();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
@@ -37,8 +38,8 @@ export async function deactivate(): Promise<void> {
 }
 
 /**
- * The command that the settings name. An editor started from a desktop often has another path than a shell has: a bare name that is in no folder of it is
- * looked for where `cargo install` puts programs.
+ * Returns the command in the settings. An editor started from a desktop often has another path than
+ * a shell: a bare name that is not found there is searched in the folder of `cargo install`.
  */
 function program(): string {
   const command = vscode.workspace.getConfiguration("mu-check").get<string>("path", "mu-check");
@@ -68,7 +69,7 @@ async function start(): Promise<void> {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const message = `\`${command} lsp\` does not start: ${reason}. The setting mu-check.path says where mu-check is.`;
-    // With a button the message stays until it is answered; the client's own does not say what to do.
+    // With a button the message stays visible; the client's own message suggests no solution.
     void vscode.window.showErrorMessage(message, OPEN_SETTING).then((chosen) => {
       if (chosen === OPEN_SETTING) {
         void vscode.commands.executeCommand("workbench.action.openSettings", "mu-check.path");
@@ -94,7 +95,7 @@ async function run(context: vscode.ExtensionContext, what?: Run): Promise<void> 
   if (!what || !Array.isArray(what.arguments)) {
     return;
   }
-  // A command reads files: what is on the screen must be in them.
+  // Commands read files: save all texts first.
   await vscode.workspace.saveAll(false);
   const picture = what.arguments[what.arguments.indexOf("--evidence") + 1];
   if (what.arguments.includes("--evidence") && picture) {
@@ -113,7 +114,7 @@ async function run(context: vscode.ExtensionContext, what?: Run): Promise<void> 
   }
 }
 
-/** Shows the last picture, or one that the user picks, in a view beside the text; it follows the file. */
+/** Shows the last picture, or one selected by the user, in a view next to the text; it follows the file. */
 async function showEvidence(context: vscode.ExtensionContext): Promise<void> {
   const picked = lastPicture ?? (await vscode.window.showOpenDialog({ filters: { Pictures: ["svg"] } }))?.[0];
   if (!picked) {

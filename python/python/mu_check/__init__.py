@@ -29,7 +29,7 @@ def _options(threads, engine, symmetry, max_states, max_memory, timeout, partial
 
 
 def _text(value):
-    """A parameter's value as the parameter layer writes it."""
+    """Formats a parameter value for the parameter layer."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -48,7 +48,7 @@ class Model:
 
     @classmethod
     def from_text(cls, text, /, *, name="model", **parameters):
-        """The model of a text; `name` stands in messages."""
+        """Loads the model of a text; `name` is used in messages."""
         model = cls.__new__(cls)
         model._model = _mu_check.text_model(name, text, {n: _text(v) for n, v in parameters.items()})
         model.name = name
@@ -56,7 +56,7 @@ class Model:
 
     @property
     def parameters(self):
-        """Names and values of the parameters, as texts."""
+        """Returns names and values of the parameters, as texts."""
         return self._model.parameters
 
     def explore(
@@ -131,7 +131,7 @@ def sweep(path, formulas=(), *, explore=True, limits=None, progress=None, **para
 
 
 def _job(formula):
-    """What a row calls a job."""
+    """Returns the name of a job in a row."""
     if formula is None:
         return "explore"
     return Path(formula).stem if str(formula).endswith(".mcf") else str(formula)

@@ -13,8 +13,8 @@ _EVERY = 0.2
 
 
 def _notebook():
-    """What displays in a notebook, if this runs in one."""
-    # Who runs in a notebook has IPython already.
+    """Returns the display function of a notebook, if this runs in one."""
+    # IPython is already loaded in a notebook.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):
@@ -27,7 +27,7 @@ def _notebook():
 
 
 class Told:
-    """A line that says how far something is."""
+    """A progress line."""
 
     def __init__(self):
         self._show = _notebook()
@@ -36,7 +36,7 @@ class Told:
         self._text = ""
 
     def tell(self, text, share=None, *, now=False):
-        """Says it; `share` is how much is done, from 0 to 1, if that is known. Pages are not updated more often than one sees."""
+        """Shows progress; `share` is the completed part, from 0 to 1, if known. Notebooks are updated at a visible rate only."""
         self._text = text
         if self._show is None:
             bar = "" if share is None else f"{share:4.0%}  "
@@ -49,7 +49,7 @@ class Told:
             self._handle = self._show(f"<div>{bar} <span>{html.escape(text)}</span></div>", self._handle)
 
     def end(self):
-        """Leaves the last words in a notebook, and nothing in a terminal."""
+        """Leaves the last text in a notebook, and nothing in a terminal."""
         if self._show is None:
             if self._text:
                 sys.stderr.write("\r\033[K")
@@ -59,7 +59,7 @@ class Told:
 
 
 def watch(progress, *, max_states=None, timeout=None):
-    """What is called while a search runs, and what is called at its end."""
+    """Returns the progress callback of a search, and the callback for its end."""
     if progress is not True:
         return (progress or None), lambda: None
     told = Told()
@@ -73,7 +73,7 @@ def watch(progress, *, max_states=None, timeout=None):
 
 
 def rows(progress, total):
-    """What is called before each row of a sweep with its number and what it is of, and what is called at the end."""
+    """Returns the callback for each row of a sweep, with its number and description, and the callback for the end."""
     if progress is True:
         told = Told()
         return lambda done, of: told.tell(f"{done} of {total} rows: {of}" if of else f"{done} rows", done / total, now=True), told.end
