@@ -4,9 +4,9 @@
 //! Input: a text with the sections `shared_data`, `thread_data`, `thread_code`, `unsafe_prop` and
 //! `init_code`, and the number of threads. Output: an [`X86Program`]. The name `N` is the number of
 //! threads. A variable of `thread_data` has an element for each thread: `[x]` is that of the
-//! executing thread, `[x + $next]` that of the next thread round robin, `[x + $1]` that of thread
-//! 1. A counter (`! as counter`) may be used only in `mov`, `inc`, `dec` and `cmp`. Registers are
-//! initially zero.
+//! executing thread, `[x + $next]` that of the next thread round robin, and `[x + $1]` that of the
+//! thread with number 1. A counter (`! as counter`) may be used only in `mov`, `inc`, `dec` and
+//! `cmp`. Registers are initially zero.
 //!
 //! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, as a disjunction;
 //! several `thread_code` sections, one for each thread in order and the last one for all further
