@@ -102,7 +102,7 @@ fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
         init P(0, none);";
     let warnings = [
         "the value `lambda x: Nat. x + 1` cannot be stored in a file, so no checkpoint is written",
-        "of sort S may hold functions",
+        "of sort S may contain functions",
     ];
     for (at, (text, warning)) in [from_the_start, later].into_iter().zip(warnings).enumerate() {
         let model = folder.path().join(format!("functions{at}.mcrl2"));

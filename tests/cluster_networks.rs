@@ -318,7 +318,7 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
         "{stderr}"
     );
     for (words, message) in [
-        ("simulate a.mcrl2", "`simulate` is not done by several processes"),
+        ("simulate a.mcrl2", "`simulate` cannot be distributed"),
         ("explore a.mcrl2 --processes 2", "`--processes` after `--`"),
         ("explore a.mcrl2 --secret=x", "`--secret=x` after `--`"),
         ("explore a.mcrl2 --no-such", "after `--`: unexpected argument '--no-such'"),

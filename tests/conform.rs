@@ -656,7 +656,7 @@ fn a_machine_that_waits_for_a_program_gets_one() {
         refused.code == 2
             && refused
                 .stderr
-                .contains("is a program: `conform` asks what a machine does with every program"),
+                .contains("is a program, but `conform` checks a machine with every program"),
         "{}",
         refused.stderr
     );
@@ -792,7 +792,7 @@ fn program_lines_say_what_the_most_general_program_does() {
             "program load issue(p, \"ld(w)\");",
             "argument 1 of `ld` has sort V, where A is expected",
         ),
-        (&of_numbers, lines, "the processors, each of which gets a program, are not known"),
+        (&of_numbers, lines, "the processors are unknown"),
         (
             &FETCHES.replace(
                 "init System;",

@@ -500,13 +500,13 @@ const WRONG: [Wrong; 37] = [
         "initial: another sort",
         |d| !d.is_numeric(),
         |d, l| l[0] = format!("initial §{};", d.style().names[1][0]),
-        "is no value of the sort Data",
+        "is not a value of the sort Data",
     ),
     (
         "initial: no expression",
         always,
         |_, l| l[0] = "initial §\"((\";".into(),
-        "is no value of the sort",
+        "is not a value of the sort",
     ),
     (
         "initial: missing",
@@ -674,7 +674,7 @@ const WRONG: [Wrong; 37] = [
         |d, l| {
             l.push(format!("program store do_st({});", letters(d, &["p", "a", "§\"wrong(v)\""])))
         },
-        "is no expression of the sort",
+        "is not an expression of the sort",
     ),
     (
         "used: outside of the sort",

@@ -239,13 +239,13 @@ fn a_system() {
             .replace("At[p] = Idle)", "At[self] = Idle)")
     );
     for (mark, new, message) in [
-        ("q. (At", "p", "would mean something else"),
+        ("q. (At", "p", "would change the meaning"),
         ("Idle |", "Busy", "would have an error"),
         ("At[p]", "at", "would have an error"),
         ("At[p]", "Turn : bool weak var At", "would"),
         ("go (", "unsafe", "would have an error"),
-        ("proc] :", "process", "keeps its name"),
-        ("Turn = p", "True", "a name that the language gives"),
+        ("proc] :", "process", "cannot be renamed"),
+        ("Turn = p", "True", "is part of the language"),
         ("= p", "x", "there is no name here"),
     ] {
         let found = requests.rename(mark, new);
@@ -322,14 +322,14 @@ fn a_memory_model() {
         "hidden later, and not used then"
     );
     assert!(
-        requests.rename("step =", "reach").is_err_and(|m| m.contains("would mean something else"))
+        requests.rename("step =", "reach").is_err_and(|m| m.contains("would change the meaning"))
     );
     let mut requests = PlaceRequests { client: &mut client, path: &path, text: MODEL };
     for (mark, new, message) in [
-        ("reach =", "rf", "a name that the language gives"),
-        ("reach =", "step", "would mean something else"),
-        ("x, y", "y", "would mean something else"),
-        ("po |", "order2", "keeps its name"),
+        ("reach =", "rf", "is part of the language"),
+        ("reach =", "step", "would change the meaning"),
+        ("x, y", "y", "would change the meaning"),
+        ("po |", "order2", "cannot be renamed"),
         ("reach =", "a b", "would"),
         ("reach =", "let", "would have an error"),
     ] {
@@ -454,7 +454,7 @@ fn an_equation_system() {
     assert_eq!(requests.renamed("Y(d)", "Other"), EQUATIONS.replace('Y', "Other"));
     for (mark, new, message) in [
         ("n < 3", "d", "would"),
-        ("m < n", "n", "would mean something else"),
+        ("m < n", "n", "would change the meaning"),
         ("n(d) ==", "d", "would"),
         ("Y(d)", "X", "would have an error"),
         ("Y(d)", "val", "would have an error"),
@@ -519,7 +519,7 @@ fn an_x86_program() {
     assert_eq!(requests.renamed("a] = crit", "one"), PROGRAM.replace("$a", "$one"));
     for (mark, new, message) in [
         ("al, 1", "bl", "a register of the architecture"),
-        ("next]", "other", "keeps its name"),
+        ("next]", "other", "cannot be renamed"),
         ("again:", "crit", "would"),
         ("flag dd", "mine", "would have an error"),
         ("flag dd", "eax", "would have an error"),

@@ -871,7 +871,7 @@ fn renaming_keeps_the_linear_process() {
         ("observe: CoreID", "nop", "`nop` is in use already"),
         ("observe: CoreID", "sum", "`sum` is not a name"),
         ("observe: CoreID", "1a", "`1a` is not a name"),
-        ("c_data_${i}", "d", "the parameter layer puts this name together"),
+        ("c_data_${i}", "d", "the parameter layer builds this name"),
         ("Int2Nat(n - 1)", "x", "is not declared in these files"),
     ] {
         let answer = client.at(

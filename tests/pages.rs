@@ -274,7 +274,7 @@ fn reports_are_made_of_results() {
             "report error.json --out x.html",
             "error.json: it contains no result, because the command failed: cannot read",
         ),
-        ("report info.json --out x.html", "info.json: this is no result"),
+        ("report info.json --out x.html", "info.json: not a result"),
         ("report chain.mcrl2 --out x.html", "chain.mcrl2: this is not JSON"),
         ("report check.json --out x.pdf", "expected a name that ends in .html"),
         ("report missing.json --out x.html", "missing.json"),

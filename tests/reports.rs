@@ -51,7 +51,7 @@ fn wanted_answers() {
     let report = std::fs::read_to_string(folder.path().join("out.xml")).unwrap();
     assert!(
         report.contains("tests=\"2\" failures=\"1\" errors=\"0\"")
-            && report.contains("wanted Never, found Sometimes"),
+            && report.contains("expected Never, found Sometimes"),
         "{report}"
     );
     // Under sequential consistency store buffering is not seen: the same wishes are met, but for

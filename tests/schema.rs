@@ -271,10 +271,10 @@ fn the_validator_refuses() {
         (r#"{"n": -1}"#, "/n: "),
         (r#"{"n": 1.5}"#, "/n: "),
         (r#"{"n": "12"}"#, "/n: "),
-        (r#"{"n": 1, "more": 1}"#, "/more: nothing"),
+        (r#"{"n": 1, "more": 1}"#, "/more: no value is allowed"),
         (r#"{"n": 1, "word": "b"}"#, "/word: "),
         (r#"{"n": 1, "pairs": [["x"]]}"#, "/pairs/0: too few"),
-        (r#"{"n": 1, "pairs": [["x", 1, 2]]}"#, "/pairs/0/2: nothing"),
+        (r#"{"n": 1, "pairs": [["x", 1, 2]]}"#, "/pairs/0/2: no value is allowed"),
         (r#"{"n": 1, "pairs": [["x", "y"]]}"#, "/pairs/0/1: "),
         (r#"{"n": 1, "map": {"k": false}}"#, "/map/k: "),
     ] {

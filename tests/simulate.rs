@@ -243,7 +243,7 @@ fn what_cannot_be_done_is_refused_with_its_place() {
         ("back x\n", "<standard input>:1:1: error:", "not a number of steps"),
         ("state xyz\n", "<standard input>:1:1: error:", "no parameter or component has `xyz`"),
         ("save t.pdf\n", "<standard input>:1:1: error:", "`t.pdf`"),
-        ("load broken.json\n", "broken.json:2:13: error:", "this is not JSON"),
+        ("load broken.json\n", "broken.json:2:13: error:", "not JSON"),
         (
             "load other.json\n",
             "<standard input>:1:1: error:",

@@ -170,7 +170,7 @@ fn only_the_page_itself_is_answered() {
         let refused =
             studio.post_with("api/run", &headers, r#"{"kind":"explore","model":"chain.mcrl2"}"#);
         assert_eq!(refused.0, 403, "{origin}");
-        assert!(refused.2.contains("another origin"), "{}", refused.2);
+        assert!(refused.2.contains("are not allowed"), "{}", refused.2);
     }
     assert_eq!(
         studio.post_with("api/run", &format!("{own}Content-Type: application/json\r\n"), "{}").0,
@@ -401,12 +401,7 @@ fn runs_have_limits_and_can_be_stopped() {
     assert_eq!(first.0, 200, "{}", first.2);
     let id = first.json()["id"].as_u64().unwrap();
     let second = studio.post("api/run", &explore);
-    assert!(
-        second.0 == 429 && second.2.contains("1 runs are under way"),
-        "{} {}",
-        second.0,
-        second.2
-    );
+    assert!(second.0 == 429 && second.2.contains("1 runs are active"), "{} {}", second.0, second.2);
     // Progress comes while it runs.
     let begin = Instant::now();
     while studio.get(&format!("api/run?id={id}")).json()["progress"]["states"]
@@ -615,12 +610,7 @@ fn walks_step_and_draw() {
         (&cut["complete"], &cut["cut"], &cut["edges"]),
         (&json!(false), &json!([1, 2]), &json!([[0, 1, 1], [0, 2, 2]]))
     );
-    assert!(
-        ask(json!({ "state": 10_000 })).json()["error"]
-            .as_str()
-            .unwrap()
-            .contains("no state 10000")
-    );
+    assert!(ask(json!({ "state": 10_000 })).json()["error"].as_str().unwrap().contains("10000"));
     assert!(ask(json!("nonsense")).json()["error"].is_string());
     // Not more walks than runs: the oldest makes room.
     let _ = (start("chain.mcrl2"), start("endless.mcrl2"));
@@ -703,7 +693,7 @@ fn the_language_server_answers_the_page() {
     tell(open("x.mcf", "% model: ../secret.mcf\n[true]false"));
     let shown = event("language", &|m| m["params"]["uri"] == "file:///studio/x.mcf");
     assert!(
-        shown["params"]["diagnostics"][0]["message"].as_str().unwrap().contains("is not there"),
+        shown["params"]["diagnostics"][0]["message"].as_str().unwrap().contains("does not exist"),
         "{shown}"
     );
     let refused =

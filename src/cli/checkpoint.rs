@@ -292,7 +292,7 @@ pub(super) fn replace(
     Ok(path)
 }
 
-/// Note for users whose arguments differ from the first run.
+/// Note for users if their arguments differ from those of the first run.
 const SAME_ARGUMENTS_NOTE: &str =
     "use the same model, formulas, -D values and --confluence as in the run that wrote it";
 

@@ -731,7 +731,7 @@ fn start(
     for me in 1..count {
         addresses.push(format!("127.0.0.1:{}", children.port(me, &session.budget)?));
     }
-    children.tell(&format!("{} {}\n", secret.text(), addresses.join(" ")));
+    children.send_line(&format!("{} {}\n", secret.text(), addresses.join(" ")));
     Ok((Party { me: 0, addresses, listener, secret, identity }, children))
 }
 
@@ -804,7 +804,7 @@ impl Children {
     }
 
     /// Sends a line to all processes.
-    fn tell(&mut self, line: &str) {
+    fn send_line(&mut self, line: &str) {
         for other in &mut self.0 {
             // A process that has ended is noticed when it does not connect.
             let _ = other.input.as_mut().map(|i| i.write_all(line.as_bytes()));

@@ -42,7 +42,7 @@ impl Named {
         })
     }
     /// Returns the text of a file that the model may include.
-    pub(super) fn beside(folder: Option<&Path>, name: &str) -> Option<String> {
+    pub(super) fn included_file(folder: Option<&Path>, name: &str) -> Option<String> {
         folder
             .and_then(|f| mu_base::files::read_text(&f.join(name)).ok())
             .or_else(|| models::file(name))
@@ -102,8 +102,8 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     }
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let beside = |name: &str| Named::beside(Some(&folder), name);
-    let (model, dialect) = Dialect::compile(&mut session.sources, word, &text, &beside)?;
+    let included = |name: &str| Named::included_file(Some(&folder), name);
+    let (model, dialect) = Dialect::compile(&mut session.sources, word, &text, &included)?;
     let name = super::find_path::stem(path);
     Ok(Named { name, model, dialect, text, folder: Some(folder) })
 }

@@ -546,7 +546,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_tell_apart() {
+    fn fingerprints_distinguish() {
         // The published value of the empty string is the offset basis; the length adds eight zero
         // bytes here.
         assert_eq!(fingerprint(&[]), "6c62272e07bb014262b821756295c58d");

@@ -8,10 +8,11 @@
 //! cases that are true.
 //!
 //! For formulas with least fixed points, a proof that all runs terminate helps: see
-//! [`mu_regions::measure`], and [`mu_regions::termination`] for any number of components. A parameter that
-//! is the size of a sort ([`mu_regions::constant_counts`]) gets a value that represents all values, and
-//! constants that the formula does not distinguish are merged ([`mu_regions::sizes`]). If there are
-//! components for each constant, the distinguished ones are tracked ([`mu_regions::thread_modular`]).
+//! [`mu_regions::measure`], and [`mu_regions::termination`] for any number of components. A
+//! parameter that is the size of a sort ([`mu_regions::constant_counts`]) gets a value that
+//! represents all values, and constants that the formula does not distinguish are merged
+//! ([`mu_regions::sizes`]). If there are components for each constant, the distinguished ones are
+//! tracked ([`mu_regions::thread_modular`]).
 
 use super::args::{CheckArgs, Counting};
 use super::check::{prints_lines, publish, report_rejection, with_text, write_junit_of};

@@ -1,5 +1,5 @@
-//! Message sequence chart of a path: [`PrintedEvidence`] to SVG. A lane for each parallel component, time
-//! from top to bottom, an arrow for each communication.
+//! Message sequence chart of a path: [`PrintedEvidence`] to SVG. A lane for each parallel
+//! component, time from top to bottom, an arrow for each communication.
 //!
 //! After ITU-T Z.120, without frames: an action of one component is a dot on its lane, an action of
 //! two components an arrow between their lanes, an action of more components a line through them.

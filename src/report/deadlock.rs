@@ -30,7 +30,7 @@ pub struct Component {
     pub line: Option<usize>,
     /// Its offers, with lines and obstacles.
     pub offers: Vec<(String, Option<usize>, Vec<String>)>,
-    /// Actions whose conditions are false, with their lines.
+    /// Actions with false conditions, with their lines.
     pub closed: Vec<(String, Option<usize>)>,
 }
 

@@ -1,5 +1,5 @@
-//! Tree drawing of branching evidence: [`PrintedEvidence`] to SVG, one row per step. If several steps leave a
-//! state, they follow below it, indented.
+//! Tree drawing of branching evidence: [`PrintedEvidence`] to SVG, one row per step. If several
+//! steps leave a state, they follow below it, indented.
 //!
 //! Rows follow the tree of shortest paths from the initial state. A step to a state in another row
 //! ends with its number. Numbers in the margin are state numbers, as in `.aut` and `.dot` files.

@@ -1,5 +1,5 @@
-//! Drawing of an execution judged by a model: [`DecidingExecution`] to SVG or Graphviz. A column for each
-//! thread, a box for each event, the reason for a violation in red.
+//! Drawing of an execution judged by a model: [`DecidingExecution`] to SVG or Graphviz. A column
+//! for each thread, a box for each event, the reason for a violation in red.
 //!
 //! Program order runs straight down. Arrows between columns are arcs; arrows within a column bend
 //! to its side, longer ones further out. Steps of the cycle that an axiom forbids are red and have

@@ -240,11 +240,14 @@ mod tests {
             object
         };
         for (value, why) in [
-            (json!([]), "this is no result; expected what `check`"),
-            (json!({ "winner": "even" }), "no result that a page shows"),
+            (json!([]), "not a result; expected the output of `check`"),
+            (json!({ "winner": "even" }), "not a result that a page can show"),
             (json!({ "error": { "message": "no such file" } }), "the command failed: no such file"),
             (with("schema_version", json!(1)), "version 1; this program shows version 2"),
-            (with("surprise", json!(1)), "docs/schema/check.json: /surprise: nothing may be here"),
+            (
+                with("surprise", json!(1)),
+                "docs/schema/check.json: /surprise: no value is allowed here",
+            ),
             (with("results", json!([{ "verdict": 3 }])), "/results/0"),
         ] {
             let error = read(&value).unwrap_err();

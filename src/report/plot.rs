@@ -16,7 +16,7 @@ pub enum Mark {
     Full,
     /// A reference value.
     Hollow,
-    /// A measured value of a run whose formula does not hold.
+    /// A measured value of a run with a false formula.
     False,
     /// The value at which a limit ended the run: the answer is unknown.
     Stopped,

@@ -400,7 +400,7 @@ fn of_others() -> Vec<Row> {
         elsewhere(
             "robustness against both models",
             &["option fences"],
-            &[("src/safety/tests/robust.rs", "the_monitor_tells_the_truth_on_random_programs")],
+            &[("src/safety/tests/robust.rs", "the_monitor_is_right_on_random_programs")],
         ),
         elsewhere(
             "conform against litmus",

@@ -89,8 +89,8 @@ impl Judges {
             Some(at) => at,
             None => {
                 let against = &self.against;
-                let beside = |name: &str| Named::beside(against.folder.as_deref(), name);
-                let judge = Judge::compile(sources, arch, &against.name, &against.text, &beside)?;
+                let included = |name: &str| Named::included_file(against.folder.as_deref(), name);
+                let judge = Judge::compile(sources, arch, &against.name, &against.text, &included)?;
                 self.made.push((arch, judge));
                 self.made.len() - 1
             }

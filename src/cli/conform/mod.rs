@@ -422,8 +422,8 @@ fn judge(
     let mut sources = mu_base::SourceMap::new();
     let source = sources.add("the smallest test", litmus);
     let arch = mu_litmus::file::architecture(source, litmus)?;
-    let beside = |name: &str| Named::beside(text.folder.as_deref(), name);
-    let judge = mu_litmus::Judge::compile(&mut sources, arch, &against.name, &text.text, &beside)?;
+    let included = |name: &str| Named::included_file(text.folder.as_deref(), name);
+    let judge = mu_litmus::Judge::compile(&mut sources, arch, &against.name, &text.text, &included)?;
     let test = mu_litmus::parse(source, litmus, mu_litmus::file::Options { pairs: judge.pairs })?;
     Ok((judge, test))
 }

@@ -9,7 +9,6 @@
 //!
 //! The component is added inside the `comm` that contains its actions. Stores of the initial value
 //! are left out, because a load could not distinguish them from no store.
-//! of the initial value is left out, as a load cannot tell it from no store.
 
 use mu_axioms::Kind;
 use mu_base::{Diagnostic, SourceMap, Stage};

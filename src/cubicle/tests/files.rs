@@ -76,13 +76,13 @@ init (p) { X = A && P[p] = A && W = 0 }
 ";
 
 #[test]
-fn faults_are_told_with_their_places() {
+fn errors_have_places() {
     // The text after the head, the line and column of the fault (the head has six lines), and part
     // of the message.
     let faults = [
         ("unsafe (p) { P[p] = 3 }", 7, 21, "`3` is of type `int`, expected `t`"),
-        ("unsafe (p) { P[q] = A }", 7, 16, "`q` is no process"),
-        ("unsafe (p) { P = A }", 7, 14, "`P` has one index and is used with no index"),
+        ("unsafe (p) { P[q] = A }", 7, 16, "`q` is not a process"),
+        ("unsafe (p) { P = A }", 7, 14, "`P` has one index, but is used with no index"),
         ("unsafe (p) { Q[p] = A }", 7, 14, "`Q` is not declared"),
         ("unsafe (p) { P[p] < A }", 7, 14, "have no order"),
         ("unsafe (p) { P[p] }", 7, 14, "expected a formula"),
@@ -106,10 +106,10 @@ fn faults_are_told_with_their_places() {
         ),
         ("transition t (p) { X := A Y := B }", 7, 27, "found `Y`, expected `;`"),
         ("transition t ([p]) requires { not fence() } { }", 7, 35, "cannot be negated"),
-        ("type t = C", 7, 6, "there is a type `t` already"),
-        ("type u = C | A", 7, 14, "constructor `A` already"),
+        ("type t = C", 7, 6, "the type `t` is declared twice"),
+        ("type u = C | A", 7, 14, "the constructor `A` is declared already"),
         ("var X : int", 7, 5, "`X` is declared twice"),
-        ("var Z : nat", 7, 9, "`nat` is no type"),
+        ("var Z : nat", 7, 9, "`nat` is not a type"),
         ("array Z[int] : t", 7, 9, "cannot be an index"),
         (
             "predicate p (x) { q(x) } predicate q (x) { p(x) } unsafe (x) { p(x) }",
@@ -150,7 +150,7 @@ fn faults_are_told_with_their_places() {
 fn deep_formulas_are_refused_and_long_ones_are_read() {
     let deep = format!("{HEAD}unsafe () {{ {}X = A{} }}", "(".repeat(100_000), ")".repeat(100_000));
     let fault = parse(SourceId(0), &deep).map(|_| ()).expect_err("deep");
-    assert!(fault.message.contains("nest 500 levels"), "{}", fault.message);
+    assert!(fault.message.contains("nested more than 500 levels deep"), "{}", fault.message);
     let long = format!("{HEAD}unsafe () {{ X = A{} }}", " && X <> B".repeat(50_000));
     let system =
         parse(SourceId(0), &long).and_then(|t| check(&t)).unwrap_or_else(|d| panic!("{}", d));

@@ -64,7 +64,7 @@ fn read(text: &str) -> Result<Question<Place>, Diagnostic> {
 }
 
 #[test]
-fn what_is_asked_is_read_printed_and_read_again() {
+fn questions_are_read_printed_and_read_again() {
     for (text, printed) in [
         ("exists (1:r=2 /\\ 0:r=1)", "1:r=2 /\\ 0:r=1"),
         ("exists 0:r=1 /\\ (0:s=2 \\/ [x]=100)", "0:r=1 /\\ (0:s=2 \\/ [x]=v100)"),

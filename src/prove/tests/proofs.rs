@@ -411,7 +411,7 @@ transition set () requires { Start = True } { Bad := True }
 }
 
 #[test]
-fn a_case_is_split_on_a_fact_whose_symbols_the_cube_does_not_mention() {
+fn a_case_is_split_on_a_fact_with_symbols_outside_the_cube() {
     // Before `lower`, `Flag` and `Sent` of `q` are open: one cube of the invariant has them
     // different, another one equal.
     let system = system(

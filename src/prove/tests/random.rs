@@ -164,7 +164,7 @@ fn generated(seed: u64, memory: Memory) -> File {
 }
 
 #[test]
-fn invariants_whose_cubes_share_few_symbols_are_verified() {
+fn invariants_of_cubes_with_few_common_symbols_are_verified() {
     // The verifier splits cases on facts about symbols that a cube does not mention: two of one
     // fact, or two facts.
     let mut counts = Counts::default();

@@ -189,7 +189,7 @@ fn compare_text(text: &str, place: &str, fences: bool) -> bool {
 }
 
 #[test]
-fn the_monitor_tells_the_truth_on_random_programs() {
+fn the_monitor_is_right_on_random_programs() {
     (0..150).for_each(|seed| {
         _ = compare(seed, Shape { threads: 2, instructions: 4, rich: seed % 2 == 0 }, seed % 3 == 0)
     });
@@ -374,7 +374,7 @@ fn the_first_example_of_the_paper() {
 /// sequential consistency. A program that is robust and safe in this sense is safe under total
 /// store order.
 #[test]
-fn assertions_beside_the_monitor() {
+fn assertions_with_the_monitor() {
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/x86")).unwrap();
     let (budget, mut safe, mut unsafe_there) = (Budget::default(), 0, 0);
     for file in

@@ -201,7 +201,7 @@ fn wrong_programs_are_refused_with_their_place() {
         (property("eip[$t] = m"), "no thread has a label `m`"),
         (property("eax[t] = 1"), "expected a thread"),
         (property("x = 1 x = 2"), "expected `&&`"),
-        (property("eax[$a] = eax[$b] && ebx[$c] = 1"), "3 different threads"),
+        (property("eax[$a] = eax[$b] && ebx[$c] = 1"), "3 distinct threads"),
         (
             format!("{}begin init_code\nmov eax, 1\nend init_code\n", code("nop")),
             "before the threads start",

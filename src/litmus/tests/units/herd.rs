@@ -2,7 +2,7 @@
 //! outcomes.
 //!
 //! `HERD7=…/herd7 HERD7_LIBDIR=…/libdir SEEDS=0..1000 cargo test --release -p mu-check-litmus --
-//! --ignored --nocapture beside_herd`
+//! --ignored --nocapture outcomes_are_those_of_herd`
 
 use super::{answer, judge, outcomes};
 use mu_litmus::code::Arch;
@@ -122,7 +122,7 @@ fn compare(
 
 #[test]
 #[ignore = "needs herd7: HERD7 and HERD7_LIBDIR name it"]
-fn beside_herd() {
+fn outcomes_are_those_of_herd() {
     let (Ok(herd), Ok(libdir)) = (std::env::var("HERD7"), std::env::var("HERD7_LIBDIR")) else {
         eprintln!("nothing compared: HERD7 and HERD7_LIBDIR do not name herd7 and its models");
         return;

@@ -121,7 +121,7 @@ fn machine_and_axioms_agree_on_words() {
         let text = test(seed);
         if let Err(d) = mu_program::litmus::parse(SourceId(0), &text) {
             // The machines access a variable as a whole.
-            assert!(d.message.contains("several sizes"), "seed {seed}: {d}\n{text}");
+            assert!(d.message.contains("different sizes"), "seed {seed}: {d}\n{text}");
             mixed_sizes += 1;
             continue;
         }

@@ -170,7 +170,7 @@ fn what_is_refused_is_named() {
 }
 
 #[test]
-fn runs_that_end_are_told_from_those_that_do_not() {
+fn runs_that_end_are_distinguished() {
     let round = "map N: Nat; act a, b: Nat;
         proc P(n: Nat) = (n < N) -> a(n) . P(n + 1) + (n == N) -> b(n) . P(0); init P(0);";
     let again = "map N: Nat; act a, b: Nat;
