@@ -52,10 +52,10 @@ enum Read {
 fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     match parametric::parse(source, text) {
         Ok(program) => Ok(Read::Program(program)),
-        Err(report_untranslatable)
+        Err(error)
             if (1..=nasm::MAX_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) =>
         {
-            Ok(Read::Unknown(report_untranslatable))
+            Ok(Read::Unknown(error))
         }
         Err(error) => Err(error),
     }
@@ -136,18 +136,17 @@ pub(super) fn prove(
         let outcome = search(session, args, &translate.system, work)?;
         let again = translate.translation.bounded && !is_stopped(session);
         let limit = limit(&translate, &outcome);
-        let report_untranslatable =
-            limit.is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+        let is_open = limit.is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
         last = Some((translate, outcome));
-        if !(report_untranslatable && again) {
+        if !(is_open && again) {
             break;
         }
     }
     let (translate, mut outcome) =
         last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
-    let report_untranslatable =
+    let is_open =
         limit(&translate, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
-    if report_untranslatable
+    if is_open
         && !instances
         && !is_stopped(session)
         && let Some((small, found)) = instance(session, args, source, &text)?
@@ -314,8 +313,8 @@ fn report(
     let seconds = session.budget.elapsed().as_secs_f64();
     let reason = reason(session, translate, outcome);
     if let Some(reason) = reason {
-        let report_untranslatable = Diagnostic::new(Stage::Unsupported, reason);
-        return unknown(session, args, &report_untranslatable);
+        let open_error = Diagnostic::new(Stage::Unsupported, reason);
+        return unknown(session, args, &open_error);
     }
     save(session, args, &translate.system, outcome)?;
     match session.common.format {

@@ -423,7 +423,8 @@ fn judge(
     let source = sources.add("the smallest test", litmus);
     let arch = mu_litmus::file::architecture(source, litmus)?;
     let included = |name: &str| Named::included_file(text.folder.as_deref(), name);
-    let judge = mu_litmus::Judge::compile(&mut sources, arch, &against.name, &text.text, &included)?;
+    let judge =
+        mu_litmus::Judge::compile(&mut sources, arch, &against.name, &text.text, &included)?;
     let test = mu_litmus::parse(source, litmus, mu_litmus::file::Options { pairs: judge.pairs })?;
     Ok((judge, test))
 }
