@@ -245,7 +245,7 @@ fn a_system() {
         ("At[p]", "Turn : bool weak var At", "would"),
         ("go (", "unsafe", "would have an error"),
         ("proc] :", "process", "cannot be renamed"),
-        ("Turn = p", "True", "is part of the language"),
+        ("Turn = p", "True", "is a built-in name of the language"),
         ("= p", "x", "there is no name here"),
     ] {
         let found = requests.rename(mark, new);
@@ -326,7 +326,7 @@ fn a_memory_model() {
     );
     let mut requests = PlaceRequests { client: &mut client, path: &path, text: MODEL };
     for (mark, new, message) in [
-        ("reach =", "rf", "is part of the language"),
+        ("reach =", "rf", "is a built-in name of the language"),
         ("reach =", "step", "would change the meaning"),
         ("x, y", "y", "would change the meaning"),
         ("po |", "order2", "cannot be renamed"),
