@@ -680,7 +680,7 @@ fn run(cases: u64, seconds: u64) {
     // The rules recurse over terms, which grow with the stack of an infinite process: a large
     // stack.
     let worker = move || {
-        let (start, mut told) = (Instant::now(), Instant::now());
+        let (start, mut last_report) = (Instant::now(), Instant::now());
         let mut tally = Tally::default();
         let mut seed = first.unwrap_or(0);
         loop {
@@ -695,8 +695,8 @@ fn run(cases: u64, seconds: u64) {
             if tally.formulas >= cases || start.elapsed() > limit {
                 break;
             }
-            if told.elapsed() > Duration::from_secs(30) {
-                told = Instant::now();
+            if last_report.elapsed() > Duration::from_secs(30) {
+                last_report = Instant::now();
                 println!("{} formulas, seed {seed}, {} MB", tally.formulas, resident_bytes() >> 20);
             }
         }

@@ -196,13 +196,13 @@ fn parameters_that_are_only_added_to_agree_with_their_instances() {
                 "{sign} X(w: Int = 1, n: Nat = 0). {before} ((val(n == 6) && {end}) || (val(n < 6) && (({factor}{first}) {with} {second})))"
             )
         };
-        let (plain, asked) = (formula(""), formula("val(w < 0 || w >= 0) &&"));
+        let (plain, with_condition) = (formula(""), formula("val(w < 0 || w >= 0) &&"));
         assert_eq!(
             value(&model, &system, &plain),
-            value(&model, &system, &asked),
+            value(&model, &system, &with_condition),
             "seed {seed}: {plain}"
         );
-        smaller += usize::from(equations(&plain) < equations(&asked));
+        smaller += usize::from(equations(&plain) < equations(&with_condition));
     }
     assert!(smaller > 20, "{smaller}");
 }

@@ -245,19 +245,23 @@ fn machines_break_the_models_that_are_not_weaker() {
             outcome.stderr
         );
         assert_eq!(outcome.json["executions"], shown.len(), "{machine}");
-        for (known, told) in KNOWN.iter().zip(outcome.json["models"].as_array().unwrap()) {
+        for (known, model_result) in KNOWN.iter().zip(outcome.json["models"].as_array().unwrap()) {
             let weaker = allowed(known.name, &shown);
             let expected = shown.difference(&weaker).min_by_key(|h| (h.len(), (*h).clone()));
             let test = expected.map(History::text);
             assert_eq!(
-                (told["name"].as_str(), told["test"].as_str()),
+                (model_result["name"].as_str(), model_result["test"].as_str()),
                 (Some(known.name), test.as_deref()),
                 "{machine}"
             );
-            assert_eq!(told["verdict"], if test.is_some() { "false" } else { "true" });
+            assert_eq!(model_result["verdict"], if test.is_some() { "false" } else { "true" });
             if test.is_some() {
-                assert_eq!(told["confirmed"]["replay"], true);
-                assert_eq!(told["confirmed"]["litmus"], true, "{machine}, {}: {told}", known.name);
+                assert_eq!(model_result["confirmed"]["replay"], true);
+                assert_eq!(
+                    model_result["confirmed"]["litmus"], true,
+                    "{machine}, {}: {model_result}",
+                    known.name
+                );
             }
         }
     }
@@ -312,11 +316,11 @@ fn arcx_shows_store_buffering_and_what_is_written_says_so() {
         "--against",
         "tso",
     ]);
-    let told = &table.json["models"][0];
-    assert_eq!((table.code, told["test"].as_str()), (1, Some("W x 1; R x 0")));
+    let model_result = &table.json["models"][0];
+    assert_eq!((table.code, model_result["test"].as_str()), (1, Some("W x 1; R x 0")));
     // What the cores observe in the run: its own store is known to the core that then loads
     // something older.
-    let labels = told["run"]
+    let labels = model_result["run"]
         .as_array()
         .unwrap()
         .iter()
@@ -332,9 +336,13 @@ fn arcx_shows_store_buffering_and_what_is_written_says_so() {
             of("of")
         )
     };
-    let texts: Vec<String> = told["observed"].as_array().unwrap().iter().map(text).collect();
+    let texts: Vec<String> =
+        model_result["observed"].as_array().unwrap().iter().map(text).collect();
     assert_eq!(texts, labels.collect::<Vec<_>>());
-    assert_eq!(told["observed"][0]["processor"], told["observed"][0]["of"], "{told}");
+    assert_eq!(
+        model_result["observed"][0]["processor"], model_result["observed"][0]["of"],
+        "{model_result}"
+    );
 }
 
 /// Message passing and store buffering on ARCx, with one command of the memory and with two, and on
@@ -893,14 +901,17 @@ fn a_suite_finds_each_seeded_fault() {
             std::fs::read_to_string(package(&format!("specs/machines/{machine}.faults"))).unwrap();
         let list = Fault::parse(mu_check::base::SourceId(0), &text).unwrap();
         assert_eq!(list.len(), faults.len());
-        for (fault, told) in list.iter().zip(faults) {
+        for (fault, model_result) in list.iter().zip(faults) {
             assert!(
-                told["confirmed"]["replay"] == true && told["confirmed"]["litmus"] == true,
-                "{told}"
+                model_result["confirmed"]["replay"] == true
+                    && model_result["confirmed"]["litmus"] == true,
+                "{model_result}"
             );
             assert!(
-                readme
-                    .contains(&format!("| {} | {} | {machine}-0", fault.name, told["operations"])),
+                readme.contains(&format!(
+                    "| {} | {} | {machine}-0",
+                    fault.name, model_result["operations"]
+                )),
                 "{readme}"
             );
             let faulty = folder.path().join("faulty.spec").display().to_string();
@@ -1082,11 +1093,15 @@ fn faults_of_arcx_are_found() {
         ["-D", "max_operation_id=1", "-D", "byte_size=1", "--against", "tso", "--fault", &few];
     let outcome = mu_check(&[&["conform", &spec, "--interface", &interface][..], &small].concat());
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    for ((name, operations, test), told) in
+    for ((name, operations, test), model_result) in
         expected.iter().zip(outcome.json["faults"].as_array().unwrap())
     {
         assert_eq!(
-            (told["name"].as_str(), &told["operations"], told["test"].as_str()),
+            (
+                model_result["name"].as_str(),
+                &model_result["operations"],
+                model_result["test"].as_str()
+            ),
             (Some(*name), &Value::from(*operations), Some(*test))
         );
     }

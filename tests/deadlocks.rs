@@ -332,9 +332,9 @@ fn internal_names_are_not_shown() {
     let model = "sort S = struct x | y; act a, b: S; proc P = sum s: S. a(s) . b(s) . P; init P;";
     let (_folder, path) = scratch(model);
     let output = run(&["explore", &path, "--action", "b", "-v", "--full-states"]);
-    let told = text(&output);
-    assert!(!told.contains("unused_") && !told.contains("s1"), "{told}");
-    expect(&told, &["a(x)", "before b"]);
+    let text_output = text(&output);
+    assert!(!text_output.contains("unused_") && !text_output.contains("s1"), "{text_output}");
+    expect(&text_output, &["a(x)", "before b"]);
     let output = run(&["explore", &path, "--action", "b", "--format", "json"]);
     assert!(!text(&output).contains("unused_"), "{}", text(&output));
 }

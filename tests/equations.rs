@@ -71,9 +71,9 @@ fn systems_have_the_values_of_their_formulas() {
             Ok(outcome) if outcome.stop == Stop::Complete => {}
             _ => continue,
         }
-        let asked = formula(&mut tape, Kind::Any);
+        let formula_text = formula(&mut tape, Kind::Any);
         let typed = check_formula(
-            &syntax::parse_formula(SourceId(0), &asked).unwrap(),
+            &syntax::parse_formula(SourceId(0), &formula_text).unwrap(),
             &process.data,
             &process.actions,
         )
@@ -86,12 +86,12 @@ fn systems_have_the_values_of_their_formulas() {
         let found = match solved(&system, seed as usize) {
             Ok(Some(found)) => found,
             Ok(None) => continue,
-            Err(e) => panic!("seed {seed}: {e:?}\n{asked}\n{system}"),
+            Err(e) => panic!("seed {seed}: {e:?}\n{formula_text}\n{system}"),
         };
         assert_eq!(
             found,
             answer.verdict == Verdict::True,
-            "seed {seed}\n{asked}\n{text}\n{system}"
+            "seed {seed}\n{formula_text}\n{text}\n{system}"
         );
         compared += 1;
         truths += u64::from(found);

@@ -122,10 +122,10 @@ fn steps_say_what_was_hidden_and_who_did_it() {
     let file = folder.path().join("why.json");
     let json = evidence_of(folder.path(), "load_passes_buffer", "2.selfobserving", &file);
     let steps = json["results"][0]["evidence"].as_array().unwrap();
-    let told: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    assert_eq!(told["steps"].as_array().unwrap(), steps);
+    let file_json: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(file_json["steps"].as_array().unwrap(), steps);
     assert_eq!(
-        (&told["kind"], &told["linear"], &told["back_to"]),
+        (&file_json["kind"], &file_json["linear"], &file_json["back_to"]),
         (&"counterexample".into(), &true.into(), &Value::Null)
     );
     let step = |hidden: &str| {
@@ -174,7 +174,7 @@ fn steps_say_what_was_hidden_and_who_did_it() {
         "{last}"
     );
     // Each parameter has a name of its own.
-    let mut names: Vec<&str> = told["parameters"]
+    let mut names: Vec<&str> = file_json["parameters"]
         .as_array()
         .unwrap()
         .iter()

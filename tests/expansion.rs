@@ -54,14 +54,14 @@ fn compare(
     let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
     let process = linearise::linearise(&spec, &linearise::Options::default())
         .unwrap_or_else(|d| fail(&d.message));
-    let told =
+    let expanded =
         system(&Compiled::new(process, &Confluence::None).unwrap_or_else(|d| fail(&d.message)));
     let own = system(&ProgramModel::new(machine(), None));
-    if !equivalent(&own, &told, Equivalence::Strong, 1) {
+    if !equivalent(&own, &expanded, Equivalence::Strong, 1) {
         fail(&format!(
             "not bisimilar:\nthe machine\n{}the specification\n{}",
             labels(&own),
-            labels(&told)
+            labels(&expanded)
         ));
     }
     own.state_count()

@@ -773,10 +773,10 @@ fn verdicts(model: &Path, tests: &[PathBuf]) -> Vec<String> {
     let folder = model.parent().unwrap();
     let name = model.file_name().unwrap().to_string_lossy().into_owned();
     let mut sources = mu_check::base::SourceMap::new();
-    let beside = |name: &str| {
+    let sibling = |name: &str| {
         std::fs::read_to_string(folder.join(name)).ok().or_else(|| axioms::models::file(name))
     };
-    let compiled = axioms::models::Dialect::compile(&mut sources, &name, &text, &beside);
+    let compiled = axioms::models::Dialect::compile(&mut sources, &name, &text, &sibling);
     let Ok((compiled, _)) = compiled else { return vec!["refused".into()] };
     let mut out: Vec<String> = compiled.axioms().map(String::from).collect();
     out.push(format!("{:?}", compiled.size()));
@@ -789,12 +789,13 @@ fn verdicts(model: &Path, tests: &[PathBuf]) -> Vec<String> {
             .arg(path)
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned()
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
         // Of an error the message, without the place, which moves.
-        let error = told.split(": error: ").nth(1).and_then(|e| e.lines().next()).map(String::from);
+        let error =
+            printed.split(": error: ").nth(1).and_then(|e| e.lines().next()).map(String::from);
         let lines =
-            || told.lines().filter(|l| !l.starts_with("Time")).collect::<Vec<_>>().join("\n");
+            || printed.lines().filter(|l| !l.starts_with("Time")).collect::<Vec<_>>().join("\n");
         out.push(error.unwrap_or_else(lines));
     }
     out

@@ -236,10 +236,10 @@ fn the_run_of_an_unsafe_system_is_drawn_and_is_one_of_its_model() {
             let text = std::fs::read_to_string(&drawn).unwrap();
             assert!(text.contains("unsafe"), "{name}, {form}: {text}");
         }
-        let told: serde_json::Value =
+        let reported: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(path("why.json")).unwrap()).unwrap();
-        let steps = told["steps"].as_array().unwrap();
-        assert!(steps.len() > 3, "{name}: {told}");
+        let steps = reported["steps"].as_array().unwrap();
+        assert!(steps.len() > 3, "{name}: {reported}");
     }
     // Cells that `init` leaves open get the values that the run needs.
     let open = "type t = A | B\nvar N : int\nvar T : t\narray P[proc] : t\ninit (p) { P[p] = A }\nunsafe (p q) { P[p] = B && P[q] = B && T = B && N = 3 }\n\
@@ -291,9 +291,9 @@ fn large_systems_are_proved_or_refused_by_name() {
     ] {
         std::fs::write(&path, large(transitions, branches, processes)).unwrap();
         let proved = mu_check(&["prove", &path, "--model", "sc", "--timeout", "1m"]);
-        let told = proved.json["why"].as_str().unwrap_or_default();
+        let reported = proved.json["why"].as_str().unwrap_or_default();
         assert_eq!(
-            (proved.code, told),
+            (proved.code, reported),
             (code, why),
             "{transitions} transitions, {branches} branches, {processes} processes: {}",
             proved.json

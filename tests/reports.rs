@@ -45,9 +45,9 @@ fn wanted_answers() {
     let wrong =
         run(folder.path(), &["litmus", "tests", "--expected", "wrong.txt", "--junit", "out.xml"]);
     assert_eq!(wrong.status.code(), Some(1));
-    let told = text(&wrong.stdout);
+    let text_output = text(&wrong.stdout);
     let ending = "\nas expected  1 of 2\ndiffers      SB: expected Never, found Sometimes (Ok)  (tests/SB.litmus)\nno such test 1: MP\n";
-    assert!(told.ends_with(ending), "{told}");
+    assert!(text_output.ends_with(ending), "{text_output}");
     let report = std::fs::read_to_string(folder.path().join("out.xml")).unwrap();
     assert!(
         report.contains("tests=\"2\" failures=\"1\" errors=\"0\"")
@@ -224,14 +224,14 @@ fn formulas_from_everywhere() {
     // The results in JSON have the order of the command line.
     let output = run(folder.path(), &["check", "m.mcrl2", "all.mcf", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let told: Vec<String> = value["results"]
+    let text_output: Vec<String> = value["results"]
         .as_array()
         .unwrap()
         .iter()
         .map(|r| format!("{} {}", r["formula"], r["verdict"]))
         .collect();
     assert_eq!(
-        told,
+        text_output,
         [
             "\"all.mcf#alternating\" \"true\"",
             "\"all.mcf#wrong\" \"unknown\"",

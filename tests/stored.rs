@@ -207,20 +207,23 @@ fn random_systems_answer_as_their_models() {
         let labels = DeclaredLabels::new(&read.table.texts, declared.data, declared.actions)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
         let saved = LtsModel::new(Arc::new(read));
-        let asked = formula(&mut tape, Kind::Any);
-        let tree = syntax::parse_formula(SourceId(0), &asked).unwrap();
+        let formula_text = formula(&mut tape, Kind::Any);
+        let tree = syntax::parse_formula(SourceId(0), &formula_text).unwrap();
         let on_model =
             check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
         let on_saved = check_formula(&tree, labels.data(), labels.actions())
-            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{asked}"));
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{formula_text}"));
         let Ok(expected) =
             check(&model, &model, &on_model, Options::new(&options), &Budget::default())
         else {
             continue;
         };
         let found = check(&saved, &labels, &on_saved, Options::new(&options), &Budget::default())
-            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{asked}\n{text}"));
-        assert_eq!(found.verdict, expected.verdict, "seed {seed}\n{asked}\n{text}\n{brought}");
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{formula_text}\n{text}"));
+        assert_eq!(
+            found.verdict, expected.verdict,
+            "seed {seed}\n{formula_text}\n{text}\n{brought}"
+        );
         compared += 1;
         truths += u64::from(found.verdict == Verdict::True);
     }

@@ -670,18 +670,18 @@ fn the_language_server_answers_the_page() {
         }
     };
     assert_eq!(event("hello", &|_| true)["language"], true);
-    let tell =
+    let send_message =
         |message: Value| assert_eq!(studio.post("api/language?page=pageone1", &message).0, 200);
-    tell(
+    send_message(
         json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "rootUri": "file:///studio", "capabilities": {} } }),
     );
     assert!(event("language", &|m| m["id"] == 1)["result"]["capabilities"].is_object());
-    tell(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
+    send_message(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
     let open = |name: &str, text: &str| {
         json!({ "jsonrpc": "2.0", "method": "textDocument/didOpen", "params":
             { "textDocument": { "uri": format!("file:///studio/{name}"), "languageId": "mcrl2", "version": 1, "text": text } } })
     };
-    tell(open("chain.mcrl2", &CHAIN.replace("give(n) . First", "give(m) . First")));
+    send_message(open("chain.mcrl2", &CHAIN.replace("give(n) . First", "give(m) . First")));
     let shown = event("language", &|m| m["method"] == "textDocument/publishDiagnostics");
     let problem = &shown["params"]["diagnostics"][0];
     assert!(
@@ -690,7 +690,7 @@ fn the_language_server_answers_the_page() {
         "{shown}"
     );
     // A formula's model is read from the folder, and from nowhere else.
-    tell(open("x.mcf", "% model: ../secret.mcf\n[true]false"));
+    send_message(open("x.mcf", "% model: ../secret.mcf\n[true]false"));
     let shown = event("language", &|m| m["params"]["uri"] == "file:///studio/x.mcf");
     assert!(
         shown["params"]["diagnostics"][0]["message"].as_str().unwrap().contains("does not exist"),

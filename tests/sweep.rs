@@ -177,12 +177,12 @@ fn changed_inputs_are_run_again() {
     assert!(first.iter().all(|row| wider.contains(row)));
     // Fewer values: the tables have those only, and nothing is lost.
     let (_, narrow, _) = f.sweep("-D n=2,3");
-    let asked: Vec<Value> = wider
+    let requested_rows: Vec<Value> = wider
         .iter()
         .filter(|r| ["2", "3"].contains(&r["parameters"]["n"].as_str().unwrap()))
         .cloned()
         .collect();
-    assert_eq!(narrow, asked);
+    assert_eq!(narrow, requested_rows);
     let kept = serde_json::from_str::<Value>(&f.read("sweep.json")).unwrap()["kept"]
         .as_array()
         .unwrap()
@@ -257,7 +257,7 @@ fn a_time_limit_is_for_each_row() {
     let start = Instant::now();
     let (code, rows, stderr) = f.sweep("-D n=0..=2 --timeout 1s");
     let seconds = start.elapsed().as_secs_f64();
-    let told: Vec<String> = rows
+    let row_words: Vec<String> = rows
         .iter()
         .map(|r| format!("{} {} {} {}", r["job"], r["parameters"]["n"], r["stop"], r["verdict"]))
         .collect();
@@ -267,7 +267,7 @@ fn a_time_limit_is_for_each_row() {
         r#""few" "0" "complete" "true""#,
         r#""few" "1" "timeout" "unknown""#,
     ];
-    assert_eq!((code, told), (3, wanted.map(String::from).to_vec()), "{stderr}");
+    assert_eq!((code, row_words), (3, wanted.map(String::from).to_vec()), "{stderr}");
     assert!((2.0..12.0).contains(&seconds), "{seconds} s for two rows of a second each");
 }
 

@@ -297,8 +297,13 @@ fn formulas_are_checked_side_by_side() {
             alone.stderr
         );
         for threads in ["2", "7"] {
-            let beside = checked(threads, engine, &names);
-            assert_eq!((beside.code, summary(&beside)), (1, summary(&alone)), "{}", beside.stderr);
+            let with_threads = checked(threads, engine, &names);
+            assert_eq!(
+                (with_threads.code, summary(&with_threads)),
+                (1, summary(&alone)),
+                "{}",
+                with_threads.stderr
+            );
         }
     }
     let played = checked("2", "symbolic", &[&names[..], &[game.display().to_string()]].concat());

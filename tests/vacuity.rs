@@ -100,8 +100,8 @@ fn seeded_faults_produce_warnings() {
             model = model.replace("Semaphore)));", "Semaphore))));");
         }
         let (_, _, stderr) = check(&model, EXCLUSION);
-        let told = stderr.lines().any(|l| l.contains("warning") && l.contains(what));
-        assert!(told && stderr.contains(why), "{to}: {stderr}");
+        let found_warnings = stderr.lines().any(|l| l.contains("warning") && l.contains(what));
+        assert!(found_warnings && stderr.contains(why), "{to}: {stderr}");
     }
 }
 
@@ -316,7 +316,7 @@ init P([4, 2]);
             ["explore", &path, "--max-states", "200", "--threads", threads, "--format", "json"];
         let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap();
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let told: Vec<(u64, String)> = (json["warnings"].as_array().unwrap().iter())
+        let found_warnings: Vec<(u64, String)> = (json["warnings"].as_array().unwrap().iter())
             .filter(|w| w["text"].as_str().unwrap().contains("label"))
             .map(|w| (w["line"].as_u64().unwrap(), w["text"].as_str().unwrap().to_string()))
             .collect();
@@ -326,8 +326,8 @@ init P([4, 2]);
             (7, "c([1, f(0)])", "`f(0)`"),
             (9, "b(D0)", "`D0`"),
         ];
-        assert_eq!(told.len(), expected.len(), "{told:?}");
-        for ((line, text), (at, label, term)) in told.iter().zip(expected) {
+        assert_eq!(found_warnings.len(), expected.len(), "{found_warnings:?}");
+        for ((line, text), (at, label, term)) in found_warnings.iter().zip(expected) {
             assert!(*line == at && text.contains(label) && text.contains(term), "{line}: {text}");
         }
     }

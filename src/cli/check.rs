@@ -374,7 +374,7 @@ impl Checking<'_> {
                                 verdict,
                                 equations,
                                 route: Route::Game,
-                                telling: false,
+                                informative: false,
                                 ..stopped(Stop::Complete, "explicit")
                             },
                             Some(why),
@@ -652,9 +652,9 @@ fn check_concurrently<F: Sync>(
     // Read lock: concurrent checks. Write lock: a check that runs alone.
     let process_group = RwLock::new(());
     let work = |formula: &F| {
-        let beside = process_group.read();
+        let connection_reader = process_group.read();
         let found = one(formula, false);
-        drop(beside);
+        drop(connection_reader);
         match found {
             Ok(found) if found.answer.verdict == Verdict::Unknown(Stop::Memory) => {
                 let _alone = process_group.write();
@@ -748,7 +748,7 @@ pub(super) fn report_formula(
         eprintln!("{}", note.text(&session.sources));
     }
     let story = match &answer.evidence {
-        Some(evidence) if answer.telling || args.evidence.is_some() => {
+        Some(evidence) if answer.informative || args.evidence.is_some() => {
             let picture = args.evidence.as_deref().map(Picture::of).transpose()?;
             let most = match session.common.format {
                 _ if matches!(picture, Some(Picture::Json | Picture::Chart)) => usize::MAX,
@@ -898,7 +898,7 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
         equations: 0,
         states: 0,
         evidence: None,
-        telling: true,
+        informative: true,
         never_met: Vec::new(),
         symmetries: 1,
         reduced: None,

@@ -23,7 +23,7 @@ impl SetStrategy {
 pub(super) fn capabilities_of_explore(args: &ExploreArgs) -> Vec<Capability> {
     let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
     let kept = args.out.is_some() || args.reduce.is_some();
-    let asked = [
+    let requested = [
         (kept, Capability::TransitionSystem),
         (args.checkpoints.is_requested(), Capability::Checkpoint),
         (args.spill.is_some(), Capability::Spill),
@@ -33,16 +33,16 @@ pub(super) fn capabilities_of_explore(args: &ExploreArgs) -> Vec<Capability> {
         (args.confluence != "none", Capability::Priority),
         (FileKind::of(&args.model).is_lts(), Capability::Stored),
     ];
-    asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
+    requested.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
 /// Returns the capabilities that the options of `check` need, beyond a verdict.
 pub(super) fn capabilities_of_check(args: &CheckArgs) -> Vec<Capability> {
-    let asked = [
+    let requested = [
         (args.checkpoints.is_requested(), Capability::Checkpoint),
         (args.confluence != "none", Capability::Priority),
     ];
-    asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
+    requested.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
 /// Rejects options that the chosen engine does not support.

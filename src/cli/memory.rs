@@ -131,11 +131,11 @@ fn operation_box(operation: &Operation, run: &Run) -> OperationBox {
         None => format!("from step {} on", begin + 1),
     };
     if operation.sources.len() > 1 {
-        let told =
+        let source_text =
             |s: &Option<usize>| s.map_or_else(|| "the start".to_string(), memory_graph::name);
         code.push_str(&format!(
             ", from {}",
-            operation.sources.iter().map(told).collect::<Vec<_>>().join(" or ")
+            operation.sources.iter().map(source_text).collect::<Vec<_>>().join(" or ")
         ));
     }
     let thread = run.processors.iter().position(|p| *p == operation.processor).unwrap_or(0);

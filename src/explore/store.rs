@@ -275,8 +275,8 @@ impl Store {
         self.place_leaves();
     }
 
-    /// Returns the needs of the fields in the current tree, if they can be satisfied and no inner
-    /// node has so many values that another tree would save much.
+    /// Returns the needs of the fields in the current tree. `None` if they cannot be satisfied, or
+    /// if an inner node has a number of values with which another tree would save much.
     fn needs(&self) -> Option<Vec<(Child, u32, f64)>> {
         let states = self.table.len();
         let good = self.nodes.iter().all(|n| n.table.len() as u64 * NODE_SHARE <= states);

@@ -29,12 +29,12 @@ pub trait Files {
     /// Lists a folder; the flag is true for folders.
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
     /// Reads a text with the reader of another front end; `None` if there is no reader, see
-    /// `foreign`. `beside` returns the text of a file in the same folder.
+    /// `foreign`. `sibling` returns the text of a file in the same folder.
     fn foreign(
         &self,
         _path: &Path,
         _text: &str,
-        _beside: &dyn Fn(&str) -> Option<String>,
+        _sibling: &dyn Fn(&str) -> Option<String>,
     ) -> Option<Read> {
         None
     }

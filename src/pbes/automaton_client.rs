@@ -122,8 +122,8 @@ impl<Q: AutomatonAccess> Steps for CachedAutomaton<Q> {
         if missing.is_empty() {
             return Ok(());
         }
-        let asked = missing.iter().map(|m| m.1).collect();
-        let answers = self.questions.steps(asked, label)?;
+        let requested = missing.iter().map(|m| m.1).collect();
+        let answers = self.questions.steps(requested, label)?;
         if self.answers.len() > MAX_ANSWERS {
             self.answers.clear();
         }

@@ -81,7 +81,7 @@ pub struct Options<'a> {
     /// Compute evidence.
     pub evidence: bool,
     /// Also compute evidence that only shows that a conjunction or a modality `[..]` holds
-    /// everywhere, see [`Answer::telling`]: it is as large as the model.
+    /// everywhere, see [`Answer::informative`]: it is as large as the model.
     pub witnesses: bool,
     /// Always take the game route.
     pub force_game: bool,
@@ -108,9 +108,9 @@ pub struct Options<'a> {
 const SMALL_GAME: usize = 1 << 16;
 
 impl<'a> Options<'a> {
-    /// True if evidence for `value` is wanted; `telling` as in [`Answer::telling`].
-    pub(super) fn wants_evidence(&self, telling: bool, value: bool) -> bool {
-        self.evidence && (self.witnesses || telling || !value)
+    /// True if evidence for `value` is wanted; `informative` as in [`Answer::informative`].
+    pub(super) fn wants_evidence(&self, informative: bool, value: bool) -> bool {
+        self.evidence && (self.witnesses || informative || !value)
     }
 
     /// Returns the default options: evidence, route by shape, default solver.
@@ -145,7 +145,7 @@ pub struct Answer {
     pub evidence: Option<Evidence>,
     /// True if evidence should be shown by default: the verdict is false, or
     /// [`TypedFormula::asks_for_witness`].
-    pub telling: bool,
+    pub informative: bool,
     /// Order of the largest symmetry group used; at most 1: none.
     pub symmetries: usize,
     /// The quotient on which the game was solved, if any.
@@ -195,7 +195,7 @@ pub fn check(
         }
         Plan::Tasks(all, tasks) => (all, tasks),
     };
-    answer.telling = formula.asks_for_witness();
+    answer.informative = formula.asks_for_witness();
     let mut run = CheckRun { model, labels, source, automaton, options, budget, answer };
     let mut stopped = None;
     let mut value = all;
@@ -221,7 +221,7 @@ pub fn check(
         // Evidence for one operand does not show the whole.
         answer.evidence = None;
     }
-    answer.telling |= answer.verdict == Verdict::False;
+    answer.informative |= answer.verdict == Verdict::False;
     answer.never_met = automaton.never_met();
     answer.equations += automaton.more_equations();
     Ok(answer)
@@ -236,7 +236,7 @@ impl Answer {
             equations: 0,
             states: 1,
             evidence: None,
-            telling: true,
+            informative: true,
             symmetries: 1,
             reduced: None,
             priority: Priority::None,

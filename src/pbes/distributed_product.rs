@@ -178,9 +178,9 @@ pub(super) fn search(
     let once = |task: Task<'_>, automaton: &mut Automaton| {
         let mut tau_sensitive = None;
         let search = |symmetries: Option<&mut Symmetries>| {
-            let (outcome, figures, tells) =
+            let (outcome, figures, distinguishes_tau) =
                 search_with(task, peers, &mut *automaton, shape, roots, symmetries)?;
-            tau_sensitive = tells;
+            tau_sensitive = distinguishes_tau;
             Ok((outcome, figures))
         };
         let (found, dropped) = with_verified_symmetries(task.model, task.explore, search)?;

@@ -683,7 +683,7 @@ fn search_with(
     oracle.group = symmetries;
     // Symmetries take precedence; the search reports this.
     oracle.reduced &= symmetries.is_none();
-    let (questions, asked) = channel();
+    let (questions, requests) = channel();
     let locals = oracle.has_locals();
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
     let (sets, confluent_priority) = (&sets, task.explore.confluent.iter().any(|c| *c));
@@ -719,7 +719,7 @@ fn search_with(
                 let search = scope.spawn(move || search.run(questions, None));
                 // A panic must not leave the search threads waiting: dropping the receiver wakes
                 // them.
-                let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
+                let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(requests)));
                 let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
                 served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
             });

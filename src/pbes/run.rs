@@ -180,7 +180,7 @@ impl CheckRun<'_> {
             product::Outcome::Stopped(stop) => Ok(Some(Err(stop))),
             product::Outcome::Cycle => Ok(None),
             product::Outcome::Verdict(value) => {
-                if options.wants_evidence(self.answer.telling, value) && value != task.all {
+                if options.wants_evidence(self.answer.informative, value) && value != task.all {
                     let (source, automaton, roots) =
                         (&mut self.source, &mut self.automaton, &task.roots[..]);
                     let shortest = match options.peers {
@@ -271,7 +271,7 @@ impl CheckRun<'_> {
         match outcome {
             instantiate::Outcome::Stopped(stop) => Ok(Err(stop)),
             instantiate::Outcome::Verdict(value) => {
-                if options.wants_evidence(self.answer.telling, value) {
+                if options.wants_evidence(self.answer.informative, value) {
                     let builder = game_evidence(&instance, value, &self.source);
                     self.answer.evidence = Some(finish(builder, value, &self.source)?);
                 }
@@ -316,7 +316,7 @@ impl CheckRun<'_> {
             return Ok(Some(match outcome {
                 instantiate::Outcome::Stopped(stop) => Err(stop),
                 instantiate::Outcome::Verdict(value) => {
-                    if options.wants_evidence(self.answer.telling, value) {
+                    if options.wants_evidence(self.answer.informative, value) {
                         let builder = whole.evidence(
                             &quotient,
                             &instance,

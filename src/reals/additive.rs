@@ -281,8 +281,8 @@ pub(crate) fn settle(equations: &mut Equations, growth: &SlopeData, width: usize
     for node in 0..n as NodeId {
         fits(equations, &mut slopes, node).then_some(())?;
     }
-    for (node, whose, more) in &growth.added {
-        let slope = slopes.of[*whose as usize];
+    for (node, owner, more) in &growth.added {
+        let slope = slopes.of[*owner as usize];
         let mut value = BigRational::zero();
         if slope != UNKNOWN {
             slopes.all[slope as usize].iter().zip(more).for_each(|(s, k)| value += s * k);

@@ -84,15 +84,15 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
     let mut upper: Option<Vec<Real>> = None;
     let (mut offsets, mut targets) = (vec![0u64], Vec::new());
     // Number of remaining uses of each value: unused ones are freed, since fractions may be long.
-    let mut asked = vec![0u32; n];
+    let mut pending = vec![0u32; n];
     for node in 0..n {
         equations.each_argument(node as u32, |a| {
             targets.push(a);
-            asked[a as usize] += 1;
+            pending[a as usize] += 1;
         });
         offsets.push(targets.len() as u64);
     }
-    asked[0] += 1;
+    pending[0] += 1;
     let graph = RemainingGraph { equations, offsets, targets, within: &[] };
     let order = components(&graph);
     for (i, component) in order.iter().enumerate() {
@@ -115,7 +115,7 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
         }
         for node in component {
             equations.each_argument(*node, |a| {
-                let left = &mut asked[a as usize];
+                let left = &mut pending[a as usize];
                 *left -= 1;
                 if *left == 0 {
                     lower[a as usize] = Real::Minus;

@@ -338,7 +338,7 @@ fn events<'a>(
 /// Returns the new values of lists, sets and bags that a step changed, with the lanes of their
 /// components.
 fn values(story: &PrintedEvidence, step: &PrintedStep, short: &ShortNames) -> Vec<(usize, String)> {
-    let told = |(slot, value): &(u32, String)| {
+    let value_text = |(slot, value): &(u32, String)| {
         let parameter = &story.parameters[*slot as usize];
         let text = format!("{} = {}", parameter.name, short.text(value));
         let cut: String = text.chars().take(MOST_OF_VALUE).collect();
@@ -347,7 +347,7 @@ fn values(story: &PrintedEvidence, step: &PrintedStep, short: &ShortNames) -> Ve
             .starts_with(['[', '{'])
             .then(|| (parameter.component as usize, format!("{cut}{more}")))
     };
-    step.changed.iter().filter_map(told).collect()
+    step.changed.iter().filter_map(value_text).collect()
 }
 
 fn event<'a>(

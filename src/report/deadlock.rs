@@ -60,7 +60,7 @@ pub fn place_of(sources: &SourceMap, operator: Span, name: &str) -> Span {
 /// Explains a state without outgoing transitions.
 pub fn explain(standing: &DeadlockReport, sources: &SourceMap) -> Ending {
     let names: Vec<&str> = standing.components.iter().map(|c| c.name.as_str()).collect();
-    let told = |c: &ComponentReport| {
+    let printed_component = |c: &ComponentReport| {
         let offers: Vec<_> = (c.offers.iter())
             .map(|o| {
                 (
@@ -80,7 +80,10 @@ pub fn explain(standing: &DeadlockReport, sources: &SourceMap) -> Ending {
             .find_map(|p| line(sources, p));
         Component { name: c.name.clone(), posture: c.posture, line: first, offers, closed }
     };
-    Ending { end: standing.end, components: standing.components.iter().map(told).collect() }
+    Ending {
+        end: standing.end,
+        components: standing.components.iter().map(printed_component).collect(),
+    }
 }
 
 fn list(names: &[String], or: &str) -> String {

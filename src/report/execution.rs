@@ -419,9 +419,9 @@ fn label(arrows: &mut [Arrow]) {
             _ => &[0.3, 0.4, 0.25, 0.6, 0.7, 0.5, 0.75, 0.2],
         };
         // Short straight arrows have their labels next to them.
-        let beside = if arrow.edge == Edge::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
+        let offset = if arrow.edge == Edge::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
         let points: Vec<Point> =
-            shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + beside, p.1)).collect();
+            shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + offset, p.1)).collect();
         arrow.label = points.iter().copied().find(|&p| free(p)).unwrap_or(points[0]);
         taken.push(arrow.label);
     }

@@ -155,11 +155,11 @@ pub fn story(
         if linear.is_some() { evidence.steps.len() } else { evidence.steps.len().min(most) };
     let mut steps = Vec::new();
     let mut worker = model.worker();
-    let mut tell = |from: u32,
-                    to: u32,
-                    before: &mut Vec<u32>,
-                    taken: &Taken,
-                    at_once: bool|
+    let mut add_step = |from: u32,
+                        to: u32,
+                        before: &mut Vec<u32>,
+                        taken: &Taken,
+                        at_once: bool|
      -> Result<(), Diagnostic> {
         let mut step = printed_step_of(worker.as_mut(), model, before, taken, full)?;
         (step.from, step.to, step.at_once) = (from, to, at_once);
@@ -169,7 +169,7 @@ pub fn story(
     };
     let mut at = model.initial();
     for taken in &evidence.before {
-        tell(0, 0, &mut at, taken, true)?;
+        add_step(0, 0, &mut at, taken, true)?;
     }
     // Number of model steps before each step of the evidence on the path.
     let mut starts = Vec::new();
@@ -181,7 +181,7 @@ pub fn story(
         let mut before = evidence.states[step.from as usize].clone();
         starts.push(count);
         for (n, taken) in step.taken.iter().enumerate() {
-            tell(step.from, step.to, &mut before, taken, n > 0)?;
+            add_step(step.from, step.to, &mut before, taken, n > 0)?;
             count += 1;
         }
     }

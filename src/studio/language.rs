@@ -35,9 +35,9 @@ impl mu_lsp::Files for Inside {
         &self,
         path: &Path,
         text: &str,
-        beside: &dyn Fn(&str) -> Option<String>,
+        sibling: &dyn Fn(&str) -> Option<String>,
     ) -> Option<mu_lsp::Read> {
-        (self.reader)(path, text, beside)
+        (self.reader)(path, text, sibling)
     }
 }
 

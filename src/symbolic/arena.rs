@@ -256,7 +256,7 @@ impl<'a, 'm> Arena<'a, 'm> {
         for &to in here.iter() {
             self.add(i, to, MoveKind::Here { able: None });
         }
-        // MoveKind target: the classes that lead there along a step, and those that lead there if they
+        // By target: the classes that lead there along a step, and those that lead there if they
         // leave.
         let mut targets: [BTreeMap<u32, BTreeSet<usize>>; 2] = Default::default();
         let mut deciding = BTreeSet::new();

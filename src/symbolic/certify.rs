@@ -178,22 +178,22 @@ impl Arena<'_, '_> {
             into[self.moves[l.by].to].push(*l);
         }
         // Candidates for removal, by place: initially all.
-        let mut asked = rest.clone();
+        let mut frontier = rest.clone();
         let mut gone = self.nothing();
         let mut queue: BTreeSet<usize> = (0..count).collect();
         while let Some(place) = queue.pop_first() {
             if self.search.halted() {
                 return;
             }
-            let mut dead = self.search.manager.intersect(asked[place], rest[place]);
-            asked[place] = Ldd::EMPTY;
+            let mut dead = self.search.manager.intersect(frontier[place], rest[place]);
+            frontier[place] = Ldd::EMPTY;
             for l in &out[place] {
                 if dead.is_empty() {
                     break;
                 }
                 let alive = self.left_before(*l, rest[self.moves[l.by].to], dead);
                 dead = self.search.manager.minus(dead, alive);
-                self.tidy(&[rest, &asked, &gone], &[dead]);
+                self.tidy(&[rest, &frontier, &gone], &[dead]);
             }
             if !dead.is_empty() {
                 rest[place] = self.search.manager.minus(rest[place], dead);
@@ -202,10 +202,10 @@ impl Arena<'_, '_> {
                     let from = self.moves[l.by].from;
                     let near = self.left_before(*l, dead, rest[from]);
                     if !near.is_empty() {
-                        asked[from] = self.search.manager.union(asked[from], near);
+                        frontier[from] = self.search.manager.union(frontier[from], near);
                         queue.insert(from);
                     }
-                    self.tidy(&[rest, &asked, &gone], &[]);
+                    self.tidy(&[rest, &frontier, &gone], &[]);
                 }
             }
         }

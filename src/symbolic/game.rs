@@ -1,8 +1,8 @@
 //! Symbolic solution of a game on a model: search, solution, verification, and evidence.
 //!
 //! Input -> output: a [`Model`] and [`Rules`], with the obligations that start the game ->
-//! [`GameOutcome`]: the winner, counts, and on request, if it is small enough, the part of the game that
-//! the winner's strategy reaches.
+//! [`GameOutcome`]: the winner, counts, and on request, if it is small enough, the part of the game
+//! that the winner's strategy reaches.
 //!
 //! The winner's region and choices are verified (`certify.rs`) before anything is returned; a flaw
 //! is an internal error.

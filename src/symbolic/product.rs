@@ -2,8 +2,8 @@
 //! and if one is decided.
 //!
 //! Input -> output: a [`Model`] and an [`Observer`] (such as a formula: obligations are its states
-//! with their data) -> [`ProductOutcome`]: the number of pairs of state and obligation, or a run that
-//! decides an obligation.
+//! with their data) -> [`ProductOutcome`]: the number of pairs of state and obligation, or a run
+//! that decides an obligation.
 //!
 //! First the model alone is searched by saturation, which completes the relations. Then each
 //! obligation has its own set of states. The steps that preserve it form a saturation context

@@ -286,7 +286,7 @@ pub fn quantities(
             result["verdict"].as_str().filter(|v| *v != "unknown" && result["error"].is_null());
         verdict.map(|v| format!("{v} {}", result["value"]))
     };
-    let asked = |model: &str, options: &str| {
+    let verdicts_of = |model: &str, options: &str| {
         let run =
             folder.run(&format!("check {model} {files}{options} --max-states 500 --timeout 10"));
         if run.code == 4 || run.code < 0 {
@@ -295,20 +295,20 @@ pub fn quantities(
             Ok(run)
         }
     };
-    let main = asked("m.mcrl2", "--threads 1")?;
+    let main = verdicts_of("m.mcrl2", "--threads 1")?;
     if main.code == 2 && main.json["results"].is_null() {
         tally.open("refused", 1);
         return Ok(());
     }
     let threads = ["2", "7"][(seed % 2) as usize];
-    let mut others = vec![("threads", asked("m.mcrl2", &format!("--threads {threads}"))?)];
+    let mut others = vec![("threads", verdicts_of("m.mcrl2", &format!("--threads {threads}"))?)];
     let reduced =
         folder.run("reduce m.mcrl2 -e probabilistic -o q.aut --max-states 500 --timeout 10");
     if reduced.code == 4 {
         return Err(said(format!("exit 4 of reduce: {}", reduced.stderr)));
     }
     if reduced.code == 0 {
-        others.push(("quotient", asked("q.aut", "--threads 1")?));
+        others.push(("quotient", verdicts_of("q.aut", "--threads 1")?));
     }
     for (what, other) in &others {
         for i in 0..texts.len() {

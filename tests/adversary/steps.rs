@@ -35,7 +35,7 @@ fn stopped_and_resumed(
     // A formula that is given twice has two searches.
     let twice = usize::from(main.seed.is_multiple_of(2) && !main.formulas.is_empty());
     let files = format!("{}{}", ["", "f0.mcf "][twice], main.files());
-    let asked = |run: &Run| {
+    let verdicts_of = |run: &Run| {
         let mut answers = run.answers(main.formulas.len() + twice)?;
         if twice == 1 && answers.remove(0) != answers[0] && run.code != 3 {
             return Err(format!("a formula that is given twice has two answers: {}", run.json));
@@ -44,13 +44,13 @@ fn stopped_and_resumed(
     };
     let stopped = folder
         .run(&format!("check m.mcrl2 {files}--checkpoint kept2 --max-states {limit} {first}"));
-    let before = asked(&stopped).map_err(|e| format!("check --checkpoint: {e}"))?;
+    let before = verdicts_of(&stopped).map_err(|e| format!("check --checkpoint: {e}"))?;
     if stopped.code == 3
         && folder.path().join("kept2").read_dir().is_ok_and(|mut d| d.next().is_some())
     {
         let resumed =
             folder.run(&format!("check m.mcrl2 {files}--resume kept2 --timeout 20 {second}"));
-        found.answers = asked(&resumed).map_err(|e| format!("check --resume: {e}"))?;
+        found.answers = verdicts_of(&resumed).map_err(|e| format!("check --resume: {e}"))?;
     } else {
         found.answers = before;
     }

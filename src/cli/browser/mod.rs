@@ -75,9 +75,9 @@ impl Files for PageFiles {
         &self,
         path: &Path,
         text: &str,
-        beside: &dyn Fn(&str) -> Option<String>,
+        sibling: &dyn Fn(&str) -> Option<String>,
     ) -> Option<Read> {
-        readers::read(path, text, beside)
+        readers::read(path, text, sibling)
     }
 }
 

@@ -164,9 +164,9 @@ mod tests {
     fn lists_and_logs() {
         let list = Expected::read("# memory of x86\nSB Allowed\nMP   never # a comment\n\nR Ok\n")
             .unwrap();
-        let told: Vec<(&str, &str)> =
+        let words_by_name: Vec<(&str, &str)> =
             list.by_name.iter().map(|(n, w)| (n.as_str(), w.word())).collect();
-        assert_eq!(told, [("MP", "Never"), ("R", "Ok"), ("SB", "Allowed")]);
+        assert_eq!(words_by_name, [("MP", "Never"), ("R", "Ok"), ("SB", "Allowed")]);
         let log = Expected::read(
             "Test SB Allowed\nStates 1\n0:EAX=0; 1:EAX=0;\nOk\nCondition exists (0:EAX=0)\nObservation SB Sometimes 1 3\nHash=1\n",
         )

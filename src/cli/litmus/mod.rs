@@ -209,11 +209,11 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     if let Some(path) = &args.junit {
         write_text(path, &table.junit())?;
     }
-    let mut told: Vec<&str> = Vec::new();
+    let mut shown_errors: Vec<&str> = Vec::new();
     for refused in results.iter().filter_map(|r| r.as_ref().err()) {
         // A model that does not compile is reported once.
-        if !told.contains(&refused.text.as_str()) {
-            told.push(&refused.text);
+        if !shown_errors.contains(&refused.text.as_str()) {
+            shown_errors.push(&refused.text);
             eprint!("{}", refused.text);
         }
     }

@@ -252,9 +252,9 @@ impl<'m> Interpreter<'m> {
 
     /// Returns the possible steps of the current state.
     pub fn moves(&self) -> Result<Vec<PrintedStep>, Diagnostic> {
-        let tell =
+        let move_text =
             |m: &Move| printed_step(self.walk.model(), self.walk.state(), &trace::taken(m), false);
-        self.walk.moves().iter().map(tell).collect()
+        self.walk.moves().iter().map(move_text).collect()
     }
 
     /// Returns the steps of the path.

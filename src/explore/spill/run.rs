@@ -393,15 +393,15 @@ mod tests {
             assert_eq!(back, hashes.iter().copied().collect::<Vec<_>>(), "seed {seed}");
             assert_eq!(run.len(), hashes.len() as u64);
             let near = hashes.iter().flat_map(|h| [h.saturating_sub(1), *h, h + 1]);
-            let asked: Vec<u64> = some(&mut random, 500, bits)
+            let queried: Vec<u64> = some(&mut random, 500, bits)
                 .into_iter()
                 .chain(near)
                 .collect::<BTreeSet<_>>()
                 .into_iter()
                 .collect();
-            let mut found = vec![false; asked.len()];
-            run.mark(&asked, &mut found).unwrap();
-            for (hash, found) in asked.iter().zip(found) {
+            let mut found = vec![false; queried.len()];
+            run.mark(&queried, &mut found).unwrap();
+            for (hash, found) in queried.iter().zip(found) {
                 assert_eq!(found, hashes.contains(hash), "seed {seed}: {hash}");
             }
         }
@@ -432,8 +432,8 @@ mod tests {
             let mut byte = [0];
             run.file.read_exact_at(&mut byte, at).unwrap();
             run.file.write_all_at(&[byte[0] ^ 4], at).unwrap();
-            let asked: Vec<u64> = hashes.iter().copied().collect();
-            let error = run.mark(&asked, &mut vec![false; asked.len()]).unwrap_err();
+            let queried: Vec<u64> = hashes.iter().copied().collect();
+            let error = run.mark(&queried, &mut vec![false; queried.len()]).unwrap_err();
             assert!(error.to_string().contains("checksum of a page"), "byte {at}: {error}");
             run.file.write_all_at(&byte, at).unwrap();
         }

@@ -273,7 +273,7 @@ fn prover_verifier_and_machine_give_systems_of_the_whole_grammar_one_meaning() {
 }
 
 #[test]
-#[ignore = "minutes: MU_CHECK_RUNS systems, 1,000 unless told, each under both memory models"]
+#[ignore = "minutes: MU_CHECK_RUNS systems, 1,000 by default, each under both memory models"]
 fn thousands_of_systems_of_the_grammar_have_one_meaning() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let first = number("MU_CHECK_FIRST").unwrap_or(0);

@@ -195,7 +195,7 @@ fn invariants_of_shared_stages_are_verified() {
 }
 
 #[test]
-#[ignore = "minutes: MU_CHECK_RUNS systems, 1,000 unless told, each under both memory models"]
+#[ignore = "minutes: MU_CHECK_RUNS systems, 1,000 by default, each under both memory models"]
 fn thousands_of_random_systems_agree_with_the_machine_and_a_peer() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let first = number("MU_CHECK_FIRST").unwrap_or(0);
