@@ -93,12 +93,11 @@ fn arrows(drawn: &DecidingExecution) -> Vec<Arrow> {
     }
     for (name, pairs) in &drawn.relations {
         for &(from, to) in pairs {
-            let told = list.iter().any(|a| {
-                (a.from, a.to) == (from, to) && (a.name.contains(name.as_str()) || a.name == *name)
-            });
+            let is_drawn =
+                list.iter().any(|a| (a.from, a.to) == (from, to) && a.name.contains(name.as_str()));
             // Arrows that follow from an initial write being first are left out.
             let initial = drawn.events[from].thread.is_none() && name == "co";
-            if !told && !initial {
+            if !is_drawn && !initial {
                 list.push(Arrow { from, to, name: name.clone(), forbids: false });
             }
         }
@@ -149,7 +148,7 @@ pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
             json!({ "from": place(a.from)?, "to": place(a.to)?, "relation": a.name, "forbids": a.forbids }),
         )
     };
-    let told = |(name, pairs): &(String, Vec<(usize, usize)>)| {
+    let relation_json = |(name, pairs): &(String, Vec<(usize, usize)>)| {
         let pairs: Vec<_> =
             pairs.iter().filter_map(|(a, b)| Some([place(*a)?, place(*b)?])).collect();
         json!({ "name": name, "pairs": pairs })
@@ -159,7 +158,7 @@ pub fn json(drawn: &DecidingExecution, title: &str) -> Value {
         "threads": (0..threads).map(|t| format!("P{t}")).collect::<Vec<_>>(),
         "events": events.iter().enumerate().map(one).collect::<Vec<_>>(),
         "edges": arrows.iter().filter_map(edge).collect::<Vec<_>>(),
-        "relations": drawn.undrawn_relations.iter().map(told).collect::<Vec<_>>(),
+        "relations": drawn.undrawn_relations.iter().map(relation_json).collect::<Vec<_>>(),
     })
 }
 
