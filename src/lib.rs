@@ -60,6 +60,9 @@ pub use mu_axioms as axioms;
 /// Litmus tests as candidate executions.
 pub use mu_litmus as litmus;
 
+/// Memory traces judged by memory models.
+pub use mu_traces as traces;
+
 /// Systems of any number of processes.
 pub use mu_cubicle as cubicle;
 

@@ -1,0 +1,18 @@
+//! Memory traces: logs of the loads and stores of real threads, judged by memory models.
+//!
+//! Log -> [`TraceReader`] -> [`Trace`] -> [`decide`] -> [`Verdict`]. A trace has no model: it holds
+//! which thread loaded and stored which value, in program order. [`decide`] finds an order of all
+//! operations that a memory model allows and that explains the values, or the reason why there is
+//! none. Every order is checked by independent code before it is given.
+
+#![warn(missing_docs)]
+
+pub mod decide;
+pub mod model;
+pub mod readers;
+pub mod trace;
+
+pub use decide::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, decide};
+pub use model::Model;
+pub use readers::{ReadOptions, Sink, TraceReader, readers};
+pub use trace::{Fence, Initial, Kind, Mark, Operation, Trace, TraceBuilder};

@@ -1,0 +1,91 @@
+//! Readers of traces: one for each format of logs, in one registry.
+//!
+//! A reader streams: it gives each trace to a [`Sink`] as soon as it is complete, so that a log
+//! with many traces needs the memory of the longest one.
+
+pub mod axe;
+
+use std::io::BufRead;
+
+use mu_base::Diagnostic;
+
+use crate::trace::Trace;
+
+/// Options of readers.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Name of the log, for messages.
+    pub file: String,
+    /// True if lines with errors are reported and skipped; else the first one ends the reading.
+    pub repair: bool,
+}
+
+/// Receiver of traces and of skipped lines.
+pub trait Sink {
+    /// Takes a complete trace. Returns false if the reader has to stop: no error.
+    ///
+    /// # Errors Any; the reader returns it.
+    fn trace(&mut self, trace: Trace) -> Result<bool, Diagnostic>;
+    /// Takes the error of a part of the log that is skipped (only with [`ReadOptions::repair`]).
+    fn skipped(&mut self, error: Diagnostic);
+}
+
+/// Reader of one format.
+pub trait TraceReader: Sync {
+    /// Name of the format, as on the command line.
+    fn name(&self) -> &'static str;
+    /// Description in one sentence.
+    fn summary(&self) -> &'static str;
+    /// Usual endings of file names, without the dot and without `.gz`.
+    fn extensions(&self) -> &'static [&'static str];
+    /// True if a text is in this format, given its first lines (at most 64 KiB, possibly cut in a
+    /// line).
+    fn recognises(&self, start: &str) -> bool;
+    /// Reads all traces of a log.
+    ///
+    /// # Errors The first one of the log, with its line and column, unless `options.repair`; those
+    /// of the sink; a log that cannot be read.
+    fn read(
+        &self,
+        log: &mut dyn BufRead,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Diagnostic>;
+}
+
+/// Returns all readers. The first that recognises a text reads it.
+pub fn readers() -> &'static [&'static dyn TraceReader] {
+    &[&axe::Axe]
+}
+
+/// Returns the reader for a log: by the ending of its name if one reader alone has it, else by its
+/// content.
+pub fn reader_for(file: &str, start: &str) -> Option<&'static dyn TraceReader> {
+    let name = file.strip_suffix(".gz").unwrap_or(file);
+    let by_name = readers().iter().filter(|r| {
+        r.extensions().iter().any(|e| name.strip_suffix(e).is_some_and(|n| n.ends_with('.')))
+    });
+    match by_name.collect::<Vec<_>>()[..] {
+        [one] => Some(*one),
+        _ => readers().iter().find(|r| r.recognises(start)).copied(),
+    }
+}
+
+/// Collector of all traces and errors of a log.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Traces.
+    pub traces: Vec<Trace>,
+    /// Errors of skipped parts.
+    pub skipped: Vec<Diagnostic>,
+}
+
+impl Sink for Collected {
+    fn trace(&mut self, trace: Trace) -> Result<bool, Diagnostic> {
+        self.traces.push(trace);
+        Ok(true)
+    }
+    fn skipped(&mut self, error: Diagnostic) {
+        self.skipped.push(error);
+    }
+}

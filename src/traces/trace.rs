@@ -1,0 +1,745 @@
+//! Traces: operations of threads in program order with the values that they load and store, in
+//! flat columns.
+//!
+//! Readers fill a [`TraceBuilder`] in the order of the log. [`TraceBuilder::finish`] sorts the
+//! operations by thread, and merges accesses to overlapping bytes into one location. An operation
+//! has an index: those of thread 0 come first, in program order. Memory: about 30 bytes an
+//! operation, 16 more if the log has times, 8 more if it has a global order.
+
+use std::ops::Range;
+
+use ahash::AHashMap;
+use mu_base::{Diagnostic, Stage};
+
+/// Pairs of accesses that a fence orders, as a set: the first letter is an access before the fence,
+/// the second one an access behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Fence(u8);
+
+impl Fence {
+    /// Loads before loads.
+    pub const RR: Fence = Fence(1);
+    /// Loads before stores.
+    pub const RW: Fence = Fence(2);
+    /// Stores before loads.
+    pub const WR: Fence = Fence(4);
+    /// Stores before stores.
+    pub const WW: Fence = Fence(8);
+    /// Everything: `sync`, `mfence`, `fence rw,rw`, `dmb sy`.
+    pub const FULL: Fence = Fence(15);
+    /// Loads before everything: `fence r,rw`, `dmb ld`.
+    pub const ACQUIRE: Fence = Fence(3);
+    /// Everything before stores: `fence rw,w`.
+    pub const RELEASE: Fence = Fence(10);
+    /// All but stores before loads: `fence.tso`, `lwsync`.
+    pub const TSO: Fence = Fence(11);
+
+    /// Creates a fence between the accesses with the given letters: `r`, `w`, or both. Other
+    /// letters (`i` and `o` of RISC-V) order nothing here.
+    pub fn between(before: &str, after: &str) -> Fence {
+        let mut bits = 0;
+        for (letter, first, second) in [('r', 1, 2), ('w', 4, 8)] {
+            if before.contains(letter) {
+                bits |= if after.contains('r') { first } else { 0 };
+                bits |= if after.contains('w') { second } else { 0 };
+            }
+        }
+        Fence(bits)
+    }
+    /// True if it orders all pairs of the other one.
+    pub fn includes(self, other: Fence) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// Returns the pairs of both.
+    #[must_use]
+    pub fn union(self, other: Fence) -> Fence {
+        Fence(self.0 | other.0)
+    }
+    /// True if it orders nothing.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// Returns its name: `sync` for a full fence, else as in RISC-V.
+    pub fn name(self) -> String {
+        match self {
+            Fence::FULL => "sync".to_string(),
+            Fence::TSO => "fence.tso".to_string(),
+            _ => {
+                let (r, w) = (self.0 & 3, self.0 >> 2);
+                let before = match (r != 0, w != 0) {
+                    (true, true) => "rw",
+                    (true, false) => "r",
+                    (false, true) => "w",
+                    (false, false) => "none",
+                };
+                let after = ["none", "r", "w", "rw"][usize::from(r | w)];
+                format!("fence {before},{after}")
+            }
+        }
+    }
+}
+
+/// Kind of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// A load.
+    Load,
+    /// A store.
+    Store,
+    /// A load and a store of one location, with no other store between them: a swap, an AMO, a
+    /// successful pair of load-reserved and store-conditional.
+    Update,
+    /// A fence.
+    Fence(Fence),
+}
+
+impl Kind {
+    /// True for a load and an update.
+    pub fn loads(self) -> bool {
+        matches!(self, Kind::Load | Kind::Update)
+    }
+    /// True for a store and an update.
+    pub fn stores(self) -> bool {
+        matches!(self, Kind::Store | Kind::Update)
+    }
+    fn pack(self) -> u8 {
+        match self {
+            Kind::Load => 0,
+            Kind::Store => 1,
+            Kind::Update => 2,
+            Kind::Fence(Fence(bits)) => 16 | bits,
+        }
+    }
+    fn unpack(byte: u8) -> Kind {
+        match byte {
+            0 => Kind::Load,
+            1 => Kind::Store,
+            2 => Kind::Update,
+            bits => Kind::Fence(Fence(bits & 15)),
+        }
+    }
+}
+
+/// Annotations of an access, as a set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Mark(u8);
+
+impl Mark {
+    /// None.
+    pub const PLAIN: Mark = Mark(0);
+    /// An acquire: its load comes before all later accesses of its thread.
+    pub const ACQUIRE: Mark = Mark(1);
+    /// A release: its store comes after all earlier accesses of its thread.
+    pub const RELEASE: Mark = Mark(2);
+    /// An acquire that may overtake an earlier release (`ldapr`).
+    pub const WEAK_ACQUIRE: Mark = Mark(4);
+
+    /// Returns the annotations of both.
+    #[must_use]
+    pub fn union(self, other: Mark) -> Mark {
+        Mark(self.0 | other.0)
+    }
+    /// True if it has all annotations of the other one.
+    pub fn has(self, other: Mark) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// True if it is an acquire of either kind.
+    pub fn acquires(self) -> bool {
+        self.0 & 5 != 0
+    }
+}
+
+/// Optional time in 8 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Time(u64);
+
+impl Time {
+    fn new(time: Option<u64>) -> Time {
+        Time(time.unwrap_or(u64::MAX))
+    }
+    fn get(self) -> Option<u64> {
+        (self.0 != u64::MAX).then_some(self.0)
+    }
+}
+
+/// One operation, as readers create it and as [`Trace::operation`] returns it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operation {
+    /// Kind.
+    pub kind: Kind,
+    /// Annotations.
+    pub mark: Mark,
+    /// Location. For readers: the result of [`TraceBuilder::named`] or [`TraceBuilder::address`];
+    /// 0 for a fence.
+    pub location: u32,
+    /// First accessed byte of the location.
+    pub offset: u16,
+    /// Number of accessed bytes; 0 if the log has no sizes: the whole location.
+    pub size: u8,
+    /// Loaded value; 0 for a store or a fence.
+    pub loaded: u64,
+    /// Stored value; 0 for a load or a fence.
+    pub stored: u64,
+    /// Time at which the operation begins. Below `u64::MAX`.
+    pub begin: Option<u64>,
+    /// Time at which the operation ends. Below `u64::MAX`.
+    pub end: Option<u64>,
+    /// Position of its store among all stores in the order in which memory takes them, if the log
+    /// has it (a time or a number). Below `u64::MAX`.
+    pub commit: Option<u64>,
+    /// Line in the log, from 1.
+    pub line: u32,
+}
+
+impl Operation {
+    fn of(kind: Kind, location: u32, loaded: u64, stored: u64, line: u32) -> Operation {
+        Operation {
+            kind,
+            mark: Mark::PLAIN,
+            location,
+            offset: 0,
+            size: 0,
+            loaded,
+            stored,
+            begin: None,
+            end: None,
+            commit: None,
+            line,
+        }
+    }
+    /// Creates a load.
+    pub fn load(location: u32, value: u64, line: u32) -> Operation {
+        Operation::of(Kind::Load, location, value, 0, line)
+    }
+    /// Creates a store.
+    pub fn store(location: u32, value: u64, line: u32) -> Operation {
+        Operation::of(Kind::Store, location, 0, value, line)
+    }
+    /// Creates an atomic update.
+    pub fn update(location: u32, loaded: u64, stored: u64, line: u32) -> Operation {
+        Operation::of(Kind::Update, location, loaded, stored, line)
+    }
+    /// Creates a fence.
+    pub fn fence(fence: Fence, line: u32) -> Operation {
+        Operation::of(Kind::Fence(fence), 0, 0, 0, line)
+    }
+}
+
+/// Value of a location before all operations.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Initial {
+    /// 0.
+    #[default]
+    Zero,
+    /// Not in the log: one value that all loads of the initial value agree on.
+    Unknown,
+    /// A known value.
+    Value(u64),
+    /// Known bytes, the lowest address first. Only merged locations have them.
+    Bytes(Box<[u8]>),
+}
+
+/// Location: a cell of memory, or bytes that accesses of different sizes share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// Name as in the log.
+    pub name: String,
+    /// Address of its first byte, if the log has addresses.
+    pub address: Option<u64>,
+    /// Number of bytes; 0 if the log has no sizes.
+    pub bytes: u16,
+    /// True if some access covers only a part of it.
+    pub mixed: bool,
+    /// Value before all operations.
+    pub initial: Initial,
+}
+
+/// Required value of a location after all operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Final {
+    /// Location.
+    pub location: u32,
+    /// First byte of the location.
+    pub offset: u16,
+    /// Number of bytes; 0: the whole location.
+    pub size: u8,
+    /// Value.
+    pub value: u64,
+    /// Line in the log, from 1.
+    pub line: u32,
+}
+
+/// Trace: threads with their operations.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trace {
+    /// Name, as a comment before the trace gives it; `None` if there is none.
+    pub name: Option<String>,
+    /// Position in its log, from 1.
+    pub number: u64,
+    /// Name of the log.
+    pub file: String,
+    /// Names of the threads, as in the log.
+    pub threads: Vec<String>,
+    /// Locations.
+    pub locations: Vec<Location>,
+    /// Final values.
+    pub finals: Vec<Final>,
+    starts: Vec<u32>,
+    kinds: Vec<u8>,
+    marks: Vec<Mark>,
+    sizes: Vec<u8>,
+    offsets: Vec<u16>,
+    places: Vec<u32>,
+    loaded: Vec<u64>,
+    stored: Vec<u64>,
+    lines: Vec<u32>,
+    /// Empty if no operation has a time.
+    begins: Vec<Time>,
+    ends: Vec<Time>,
+    /// Empty if no store has a position.
+    commits: Vec<Time>,
+}
+
+impl Trace {
+    /// Returns the number of operations.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+    /// True if it has none.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+    /// Returns the name, or the number if there is none.
+    pub fn title(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.number.to_string())
+    }
+    /// Returns the operations of a thread.
+    pub fn range(&self, thread: usize) -> Range<usize> {
+        self.starts[thread] as usize..self.starts[thread + 1] as usize
+    }
+    /// Returns the thread of an operation. O(log threads).
+    pub fn thread(&self, operation: usize) -> usize {
+        self.starts.partition_point(|s| *s as usize <= operation) - 1
+    }
+    /// Returns an operation.
+    pub fn operation(&self, i: usize) -> Operation {
+        let time = |column: &[Time]| column.get(i).and_then(|t| t.get());
+        Operation {
+            kind: self.kind(i),
+            mark: self.marks[i],
+            location: self.places[i],
+            offset: self.offsets[i],
+            size: self.sizes[i],
+            loaded: self.loaded[i],
+            stored: self.stored[i],
+            begin: time(&self.begins),
+            end: time(&self.ends),
+            commit: time(&self.commits),
+            line: self.lines[i],
+        }
+    }
+    /// Returns the kind of an operation.
+    pub fn kind(&self, i: usize) -> Kind {
+        Kind::unpack(self.kinds[i])
+    }
+    /// Returns the annotations of an operation.
+    pub fn mark(&self, i: usize) -> Mark {
+        self.marks[i]
+    }
+    /// Returns the location of an operation; 0 for a fence.
+    pub fn location(&self, i: usize) -> u32 {
+        self.places[i]
+    }
+    /// Returns the value that an operation loads.
+    pub fn loaded(&self, i: usize) -> u64 {
+        self.loaded[i]
+    }
+    /// Returns the value that an operation stores.
+    pub fn stored(&self, i: usize) -> u64 {
+        self.stored[i]
+    }
+    /// Returns the line of an operation in the log.
+    pub fn line(&self, i: usize) -> u32 {
+        self.lines[i]
+    }
+    /// True if an operation has a time.
+    pub fn has_times(&self) -> bool {
+        !self.begins.is_empty()
+    }
+    /// True if stores have positions in the order of memory.
+    pub fn has_commits(&self) -> bool {
+        !self.commits.is_empty()
+    }
+    /// True if accesses of different sizes share bytes.
+    pub fn has_mixed_sizes(&self) -> bool {
+        self.locations.iter().any(|l| l.mixed)
+    }
+    /// Returns the text of an operation in the form of Axe, without its thread.
+    pub fn text(&self, i: usize) -> String {
+        let o = self.operation(i);
+        let place = || {
+            let name = &self.locations[o.location as usize].name;
+            let part = match (self.locations[o.location as usize].mixed, o.offset, o.size) {
+                (false, ..) => String::new(),
+                (true, offset, size) => format!("+{offset}:{size}"),
+            };
+            format!("M[{name}{part}]")
+        };
+        let text = match o.kind {
+            Kind::Load => format!("{} == {}", place(), o.loaded),
+            Kind::Store => format!("{} := {}", place(), o.stored),
+            Kind::Update => {
+                format!("{{ {0} == {1}; {0} := {2} }}", place(), o.loaded, o.stored)
+            }
+            Kind::Fence(fence) => fence.name(),
+        };
+        let suffix = match (o.mark.acquires(), o.mark.has(Mark::RELEASE)) {
+            (true, true) => " acquire release",
+            (true, false) => " acquire",
+            (false, true) => " release",
+            (false, false) => "",
+        };
+        format!("{text}{suffix}")
+    }
+    /// Returns the trace of some operations, in ascending order, with all threads and locations.
+    /// Final values remain if `finals` is true.
+    #[must_use]
+    pub fn part(&self, operations: &[u32], finals: bool) -> Trace {
+        fn pick<T: Copy>(column: &[T], operations: &[u32]) -> Vec<T> {
+            if column.is_empty() {
+                return Vec::new();
+            }
+            operations.iter().map(|&i| column[i as usize]).collect()
+        }
+        let starts =
+            self.starts.iter().map(|s| operations.partition_point(|o| o < s) as u32).collect();
+        Trace {
+            name: self.name.clone(),
+            number: self.number,
+            file: self.file.clone(),
+            threads: self.threads.clone(),
+            locations: self.locations.clone(),
+            finals: if finals { self.finals.clone() } else { Vec::new() },
+            starts,
+            kinds: pick(&self.kinds, operations),
+            marks: pick(&self.marks, operations),
+            sizes: pick(&self.sizes, operations),
+            offsets: pick(&self.offsets, operations),
+            places: pick(&self.places, operations),
+            loaded: pick(&self.loaded, operations),
+            stored: pick(&self.stored, operations),
+            lines: pick(&self.lines, operations),
+            begins: pick(&self.begins, operations),
+            ends: pick(&self.ends, operations),
+            commits: pick(&self.commits, operations),
+        }
+    }
+}
+
+/// Collector of operations in the order of the log.
+///
+/// An operation that the log completes later (a load with its value in the response) is added
+/// when it is issued and changed by [`TraceBuilder::change`].
+#[derive(Clone, Debug, Default)]
+pub struct TraceBuilder {
+    /// Name of the trace.
+    pub name: Option<String>,
+    /// Position in its log, from 1.
+    pub number: u64,
+    /// Name of the log.
+    pub file: String,
+    /// Value of locations of which nothing is known.
+    pub initial: Initial,
+    thread_names: AHashMap<String, u32>,
+    threads: Vec<String>,
+    names: AHashMap<String, u32>,
+    addresses: AHashMap<u64, u32>,
+    locations: Vec<Location>,
+    finals: Vec<Final>,
+    of: Vec<u32>,
+    operations: Vec<Packed>,
+    times: Vec<[Time; 3]>,
+}
+
+/// Operation in the builder, without times.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    loaded: u64,
+    stored: u64,
+    location: u32,
+    line: u32,
+    kind: u8,
+    mark: Mark,
+    size: u8,
+}
+
+/// Operation of a builder, by the order in which operations were added.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Added(u32);
+
+impl TraceBuilder {
+    /// Creates a builder for trace `number` of a file, with 0 as the initial value.
+    pub fn new(file: &str, number: u64) -> Self {
+        Self { file: file.to_string(), number, ..Self::default() }
+    }
+    /// Returns the thread with a name, and creates it if there is none.
+    pub fn thread(&mut self, name: &str) -> u32 {
+        if let Some(&t) = self.thread_names.get(name) {
+            return t;
+        }
+        let t = self.threads.len() as u32;
+        self.thread_names.insert(name.to_string(), t);
+        self.threads.push(name.to_string());
+        t
+    }
+    /// Returns the location with a name, without an address and without a size.
+    pub fn named(&mut self, name: &str) -> u32 {
+        if let Some(&l) = self.names.get(name) {
+            return l;
+        }
+        let l = self.locations.len() as u32;
+        self.names.insert(name.to_string(), l);
+        self.locations.push(Location {
+            name: name.to_string(),
+            address: None,
+            bytes: 0,
+            mixed: false,
+            initial: self.initial.clone(),
+        });
+        l
+    }
+    /// Returns the location at an address. [`TraceBuilder::finish`] merges locations with accesses
+    /// to common bytes.
+    pub fn address(&mut self, address: u64) -> u32 {
+        if let Some(&l) = self.addresses.get(&address) {
+            return l;
+        }
+        let l = self.locations.len() as u32;
+        self.addresses.insert(address, l);
+        self.locations.push(Location {
+            name: format!("{address:#x}"),
+            address: Some(address),
+            bytes: 0,
+            mixed: false,
+            initial: self.initial.clone(),
+        });
+        l
+    }
+    /// Sets the initial value of a location.
+    pub fn set_initial(&mut self, location: u32, initial: Initial) {
+        self.locations[location as usize].initial = initial;
+    }
+    /// Returns the number of operations.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+    /// True if it has no operation and no final value.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.finals.is_empty()
+    }
+    /// Adds an operation at the end of a thread. Its `offset` is ignored.
+    pub fn push(&mut self, thread: u32, o: Operation) -> Added {
+        let at = self.operations.len();
+        self.of.push(thread);
+        self.operations.push(Packed {
+            loaded: o.loaded,
+            stored: o.stored,
+            location: o.location,
+            line: o.line,
+            kind: o.kind.pack(),
+            mark: o.mark,
+            size: o.size,
+        });
+        let times = [Time::new(o.begin), Time::new(o.end), Time::new(o.commit)];
+        if !self.times.is_empty() || times != [Time::new(None); 3] {
+            self.times.resize(at, [Time::new(None); 3]);
+            self.times.push(times);
+        }
+        Added(at as u32)
+    }
+    /// Changes an operation that was added before.
+    pub fn change(&mut self, added: Added, change: impl FnOnce(&mut Operation)) {
+        let at = added.0 as usize;
+        let p = self.operations[at];
+        let times = self.times.get(at).copied().unwrap_or([Time::new(None); 3]);
+        let mut o = Operation {
+            kind: Kind::unpack(p.kind),
+            mark: p.mark,
+            location: p.location,
+            offset: 0,
+            size: p.size,
+            loaded: p.loaded,
+            stored: p.stored,
+            begin: times[0].get(),
+            end: times[1].get(),
+            commit: times[2].get(),
+            line: p.line,
+        };
+        change(&mut o);
+        self.operations[at] = Packed {
+            loaded: o.loaded,
+            stored: o.stored,
+            location: o.location,
+            line: o.line,
+            kind: o.kind.pack(),
+            mark: o.mark,
+            size: o.size,
+        };
+        let changed = [Time::new(o.begin), Time::new(o.end), Time::new(o.commit)];
+        if changed != times {
+            self.times.resize(self.operations.len(), [Time::new(None); 3]);
+            self.times[at] = changed;
+        }
+    }
+    /// Requires a final value. `size` is 0 if the log has no sizes.
+    pub fn last(&mut self, location: u32, size: u8, value: u64, line: u32) {
+        self.finals.push(Final { location, offset: 0, size, value, line });
+    }
+
+    /// Merges locations with common bytes. Returns the new location and offset of each.
+    ///
+    /// # Errors More than 65,535 bytes form a chain of overlapping accesses.
+    fn merge(&mut self) -> Result<Vec<(u32, u16)>, Diagnostic> {
+        let n = self.locations.len();
+        let mut widest = vec![0u8; n];
+        let mut sizes = vec![0u8; n];
+        let mut several = vec![false; n];
+        let accesses = self.operations.iter().filter(|p| p.kind < 16);
+        let all = accesses
+            .map(|p| (p.location, p.size))
+            .chain(self.finals.iter().map(|f| (f.location, f.size)));
+        for (location, size) in all.filter(|a| a.1 != 0) {
+            let l = location as usize;
+            widest[l] = widest[l].max(size);
+            several[l] |= sizes[l] != 0 && sizes[l] != size;
+            sizes[l] = size;
+        }
+        let mut sorted: Vec<(u64, u32)> =
+            (0..n as u32).filter_map(|l| Some((self.locations[l as usize].address?, l))).collect();
+        sorted.sort_unstable();
+        let mut target: Vec<(u32, u16)> = (0..n as u32).map(|l| (l, 0)).collect();
+        let mut at = 0;
+        while at < sorted.len() {
+            let (first, head) = sorted[at];
+            let mut end = u128::from(first) + u128::from(widest[head as usize]);
+            let mut next = at + 1;
+            while next < sorted.len() && u128::from(sorted[next].0) < end {
+                let (address, l) = sorted[next];
+                end = end.max(u128::from(address) + u128::from(widest[l as usize]));
+                next += 1;
+            }
+            let Ok(bytes) = u16::try_from(end - u128::from(first)) else {
+                let message = format!(
+                    "accesses from {first:#x} on overlap in a chain of more than 65,535 bytes"
+                );
+                return Err(Diagnostic::new(Stage::Unsupported, message));
+            };
+            self.locations[head as usize].bytes = bytes;
+            self.locations[head as usize].mixed = next > at + 1 || several[head as usize];
+            if next > at + 1 {
+                let mut known = Vec::new();
+                for &(address, l) in &sorted[at..next] {
+                    target[l as usize] = (head, (address - first) as u16);
+                    let width = usize::from(widest[l as usize]);
+                    known.push(((address - first) as usize, width, l));
+                }
+                let initial = self.merged_initial(usize::from(bytes), &known);
+                self.locations[head as usize].initial = initial;
+            }
+            at = next;
+        }
+        Ok(target)
+    }
+    /// Returns the initial value of merged locations, given as offset, width, and number.
+    fn merged_initial(&self, bytes: usize, parts: &[(usize, usize, u32)]) -> Initial {
+        let initial = |l: u32| &self.locations[l as usize].initial;
+        if parts.iter().all(|p| *initial(p.2) == Initial::Zero) {
+            return Initial::Zero;
+        }
+        if parts.iter().any(|p| *initial(p.2) == Initial::Unknown) {
+            return Initial::Unknown;
+        }
+        let mut out = vec![0; bytes];
+        for &(offset, width, l) in parts {
+            if let Initial::Value(v) = initial(l) {
+                for (i, byte) in v.to_le_bytes().into_iter().take(width).enumerate() {
+                    out[offset + i] = byte;
+                }
+            }
+        }
+        Initial::Bytes(out.into())
+    }
+    /// Returns the trace.
+    ///
+    /// # Errors More than 2^32 - 2 operations; a chain of overlapping accesses that is too long.
+    pub fn finish(mut self) -> Result<Trace, Diagnostic> {
+        let n = self.operations.len();
+        if n >= u32::MAX as usize - 1 {
+            let message = "a trace has at most 4,294,967,293 operations";
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
+        let target = self.merge()?;
+        let mut renumbered = vec![0; target.len()];
+        let mut locations = Vec::new();
+        for (l, location) in std::mem::take(&mut self.locations).into_iter().enumerate() {
+            if target[l].0 as usize == l {
+                renumbered[l] = locations.len() as u32;
+                locations.push(location);
+            }
+        }
+        let place = |l: u32| {
+            let (head, offset) = target[l as usize];
+            (renumbered[head as usize], offset)
+        };
+        let mut starts = vec![0u32; self.threads.len() + 1];
+        self.of.iter().for_each(|t| starts[*t as usize + 1] += 1);
+        (0..self.threads.len()).for_each(|t| starts[t + 1] += starts[t]);
+        let mut next = starts.clone();
+        let mut order = vec![0u32; n];
+        for (i, t) in std::mem::take(&mut self.of).into_iter().enumerate() {
+            order[next[t as usize] as usize] = i as u32;
+            next[t as usize] += 1;
+        }
+        let column = |of: &dyn Fn(&Packed) -> u64| -> Vec<u64> {
+            order.iter().map(|&i| of(&self.operations[i as usize])).collect()
+        };
+        let (loaded, stored) = (column(&|p| p.loaded), column(&|p| p.stored));
+        let mut trace = Trace {
+            name: self.name,
+            number: self.number,
+            file: self.file,
+            threads: self.threads,
+            starts,
+            loaded,
+            stored,
+            ..Trace::default()
+        };
+        trace.finals = std::mem::take(&mut self.finals);
+        for f in &mut trace.finals {
+            (f.location, f.offset) = place(f.location);
+        }
+        trace.locations = locations;
+        let packed = || order.iter().map(|&i| &self.operations[i as usize]);
+        trace.kinds = packed().map(|p| p.kind).collect();
+        trace.marks = packed().map(|p| p.mark).collect();
+        trace.sizes = packed().map(|p| p.size).collect();
+        trace.lines = packed().map(|p| p.line).collect();
+        let places = |p: &Packed| if p.kind < 16 { place(p.location) } else { (0, 0) };
+        trace.places = packed().map(|p| places(p).0).collect();
+        trace.offsets = packed().map(|p| places(p).1).collect();
+        drop(self.operations);
+        if !self.times.is_empty() {
+            self.times.resize(n, [Time::new(None); 3]);
+            let times = |k: usize| -> Vec<Time> {
+                order.iter().map(|&i| self.times[i as usize][k]).collect()
+            };
+            if self.times.iter().any(|t| t[0].get().or(t[1].get()).is_some()) {
+                (trace.begins, trace.ends) = (times(0), times(1));
+            }
+            if self.times.iter().any(|t| t[2].get().is_some()) {
+                trace.commits = times(2);
+            }
+        }
+        Ok(trace)
+    }
+}
