@@ -66,6 +66,9 @@ pub use mu_traces as traces;
 /// Systems of any number of processes.
 pub use mu_cubicle as cubicle;
 
+/// Protocols in Murphi.
+pub use mu_murphi as murphi;
+
 /// Linear processes as models.
 pub use mu_compile as compile;
 
