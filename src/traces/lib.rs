@@ -10,6 +10,7 @@
 pub mod decide;
 pub mod model;
 pub mod readers;
+pub mod riscv;
 pub mod trace;
 
 pub use decide::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, decide};

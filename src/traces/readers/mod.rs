@@ -4,6 +4,16 @@
 //! with many traces needs the memory of the longest one.
 
 pub mod axe;
+mod fields;
+pub mod gem5;
+mod hart;
+pub mod lines;
+pub mod records;
+pub mod rvfi;
+pub mod spike;
+pub mod tracegen;
+pub mod whisper;
+mod window;
 
 use std::io::BufRead;
 
@@ -55,7 +65,16 @@ pub trait TraceReader: Sync {
 
 /// Returns all readers. The first that recognises a text reads it.
 pub fn readers() -> &'static [&'static dyn TraceReader] {
-    &[&axe::Axe]
+    &[
+        &axe::Axe,
+        &tracegen::TraceGen,
+        &spike::Spike,
+        &whisper::Whisper,
+        &gem5::Gem5,
+        &rvfi::Rvfi,
+        &records::Table,
+        &records::JsonLines,
+    ]
 }
 
 /// Returns the reader for a log: by the ending of its name if one reader alone has it, else by its

@@ -1,0 +1,327 @@
+//! Streaming over the lines of a log, and scanning of one line.
+//!
+//! In: a log as bytes. Out: lines of UTF-8 text with their numbers; a [`LineReader`] turns them into
+//! traces, and [`read_lines`] gives these to a sink. A line with an error ends the reading, or is
+//! reported and skipped ([`ReadOptions::repair`]). Memory: one line and the trace in progress.
+//!
+//! Invariant: an error has the number of its line, the column in characters, and the whole line (at
+//! most [`MAX_SHOWN`] bytes of it).
+
+use super::{ReadOptions, Sink};
+use crate::trace::TraceBuilder;
+use mu_base::{Diagnostic, Stage};
+use std::io::BufRead;
+
+/// Limit on the bytes of a line; a longer one is an error.
+const MAX_LINE: usize = 1 << 20;
+/// Limit on the bytes of a line in an error; the rest is cut off.
+const MAX_SHOWN: usize = 400;
+
+/// A line of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// Name of the log.
+    pub file: &'a str,
+    /// Number, from 1.
+    pub number: u64,
+    /// Text, without the end of the line.
+    pub text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// Creates an error at a byte of the line.
+    pub fn error(&self, at: usize, message: impl Into<String>) -> Diagnostic {
+        let at = self.text.floor_char_boundary(at.min(self.text.len()));
+        let column = self.text[..at].chars().count() + 1;
+        let shown = &self.text[..self.text.floor_char_boundary(MAX_SHOWN.min(self.text.len()))];
+        Diagnostic::in_line(Stage::Syntax, self.number, column, shown, message).in_file(self.file)
+    }
+    /// Begins to scan the line.
+    pub fn scan(self) -> Scanner<'a> {
+        Scanner { line: self, at: 0 }
+    }
+    /// Returns the number of the line for an operation.
+    pub fn index(&self) -> u32 {
+        u32::try_from(self.number).unwrap_or(u32::MAX)
+    }
+}
+
+/// Position in a line.
+#[derive(Clone, Debug)]
+pub struct Scanner<'a> {
+    /// The line.
+    pub line: Line<'a>,
+    /// Byte of the next character.
+    pub at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// Returns the rest of the line.
+    pub fn rest(&self) -> &'a str {
+        &self.line.text[self.at..]
+    }
+    /// Skips spaces and tabs.
+    pub fn skip_spaces(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+    }
+    /// True if only spaces are left.
+    pub fn is_done(&self) -> bool {
+        self.rest().trim_matches([' ', '\t']).is_empty()
+    }
+    /// Skips spaces, and a text if it is next.
+    pub fn take(&mut self, text: &str) -> bool {
+        self.skip_spaces();
+        let found = self.rest().starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+    /// Skips spaces and returns the text up to the next space or one of the characters.
+    pub fn word(&mut self, ends: &[char]) -> Word<'a> {
+        self.skip_spaces();
+        let rest = self.rest();
+        let end = rest.find(|c| c == ' ' || c == '\t' || ends.contains(&c)).unwrap_or(rest.len());
+        let word = Word { text: &rest[..end], at: self.at, line: self.line };
+        self.at += end;
+        word
+    }
+    /// Expects a text after spaces.
+    ///
+    /// # Errors
+    /// Another text, with its place.
+    pub fn expect(&mut self, text: &str) -> Result<(), Diagnostic> {
+        if self.take(text) { Ok(()) } else { Err(self.expected(&format!("`{text}`"))) }
+    }
+    /// Expects the end of the line.
+    ///
+    /// # Errors
+    /// Another text, with its place.
+    pub fn end(&mut self) -> Result<(), Diagnostic> {
+        if self.is_done() { Ok(()) } else { Err(self.expected("the end of the line")) }
+    }
+    /// Creates the error for another text than the expected one.
+    pub fn expected(&mut self, what: &str) -> Diagnostic {
+        self.skip_spaces();
+        let at = self.at;
+        let word = self.clone().word(&[]).text;
+        let found = match word {
+            "" => "the end of the line".to_string(),
+            word => format!("`{}`", shortened(word)),
+        };
+        self.line.error(at, format!("expected {what}, found {found}"))
+    }
+}
+
+/// Returns at most 60 characters of a text.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// A word of a line with its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Its first byte in the line.
+    pub at: usize,
+    line: Line<'a>,
+}
+
+impl<'a> Word<'a> {
+    /// Creates a word from a part of a line.
+    pub fn of(line: Line<'a>, at: usize, text: &'a str) -> Self {
+        Self { text, at, line }
+    }
+    /// Creates an error at the word.
+    pub fn error(&self, message: impl Into<String>) -> Diagnostic {
+        self.line.error(self.at, message)
+    }
+    /// Creates the error for a word that is not what was expected.
+    pub fn expected(&self, what: &str) -> Diagnostic {
+        let found = match self.text {
+            "" => "nothing".to_string(),
+            text => format!("`{}`", shortened(text)),
+        };
+        self.error(format!("expected {what}, found {found}"))
+    }
+    /// Reads a number: decimal, or hexadecimal after `0x`, or binary after `0b`.
+    ///
+    /// # Errors
+    /// The word is no number, or the number needs more than 64 bits.
+    pub fn number(&self, what: &str) -> Result<u64, Diagnostic> {
+        let (digits, radix) = match self.text.get(..2) {
+            Some("0x" | "0X") => (&self.text[2..], 16),
+            Some("0b" | "0B") => (&self.text[2..], 2),
+            _ => (self.text, 10),
+        };
+        self.digits(digits, radix, what)
+    }
+    /// Reads a hexadecimal number, with or without `0x`.
+    ///
+    /// # Errors
+    /// As [`Word::number`].
+    pub fn hexadecimal(&self, what: &str) -> Result<u64, Diagnostic> {
+        let digits =
+            self.text.strip_prefix("0x").or(self.text.strip_prefix("0X")).unwrap_or(self.text);
+        self.digits(digits, 16, what)
+    }
+    fn digits(&self, digits: &str, radix: u32, what: &str) -> Result<u64, Diagnostic> {
+        if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+            return Err(self.expected(what));
+        }
+        u64::from_str_radix(digits, radix).map_err(|_| {
+            self.error(format!("the number `{}` needs more than 64 bits", shortened(self.text)))
+        })
+    }
+}
+
+/// Effect of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The trace continues.
+    More,
+    /// The trace ends with this line.
+    Ends,
+    /// The trace ended before this line, which has to be read again.
+    EndsBefore,
+}
+
+/// State of a reader of lines.
+pub trait LineReader {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// The line is not in the format; its operation is omitted.
+    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic>;
+    /// Ends the trace in progress. Returns errors of operations that are incomplete; these are not
+    /// in the trace.
+    fn complete(&mut self) -> Vec<Diagnostic>;
+    /// Returns the trace in progress, with a fresh one in its place.
+    fn take(&mut self) -> TraceBuilder;
+}
+
+/// Reads a log line by line.
+///
+/// # Errors
+/// The first one of the log unless `options.repair`; those of the sink; a log that cannot be read.
+pub fn read_lines(
+    mut reader: impl LineReader,
+    log: &mut dyn BufRead,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Diagnostic> {
+    let mut bytes = Vec::new();
+    let mut number = 0;
+    loop {
+        let more = match next_line(log, &mut bytes) {
+            Ok(more) => more,
+            Err(error) => {
+                let message = format!("cannot read the log to its end: {error}");
+                let shown = String::new();
+                let error = Diagnostic::in_line(Stage::File, number + 1, 1, shown, message)
+                    .in_file(&options.file)
+                    .note("the file is damaged or cut off");
+                refuse(error, options, sink)?;
+                false
+            }
+        };
+        if !more {
+            break;
+        }
+        number += 1;
+        let text = match text_of(&bytes, number, options) {
+            Ok(text) => text,
+            Err(error) => {
+                refuse(error, options, sink)?;
+                continue;
+            }
+        };
+        let line = Line { file: &options.file, number, text };
+        loop {
+            match reader.line(line) {
+                Ok(Step::More) => {}
+                Ok(step) => {
+                    if !finish(&mut reader, options, sink)? {
+                        return Ok(());
+                    }
+                    if step == Step::EndsBefore {
+                        continue;
+                    }
+                }
+                Err(error) => refuse(error, options, sink)?,
+            }
+            break;
+        }
+    }
+    finish(&mut reader, options, sink).map(|_| ())
+}
+
+/// Gives the trace in progress to the sink. Returns false if the sink needs no more.
+fn finish(
+    reader: &mut impl LineReader,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<bool, Diagnostic> {
+    for error in reader.complete() {
+        refuse(error, options, sink)?;
+    }
+    let builder = reader.take();
+    if builder.is_empty() {
+        return Ok(true);
+    }
+    sink.trace(builder.finish()?)
+}
+
+/// Reports an error, or returns it if lines are not skipped.
+fn refuse(error: Diagnostic, options: &ReadOptions, sink: &mut dyn Sink) -> Result<(), Diagnostic> {
+    if !options.repair {
+        return Err(error);
+    }
+    sink.skipped(error);
+    Ok(())
+}
+
+/// Reads a line with its end; the bytes of a line that is too long are cut off. False at the end.
+fn next_line(log: &mut dyn BufRead, bytes: &mut Vec<u8>) -> std::io::Result<bool> {
+    bytes.clear();
+    let mut any = false;
+    loop {
+        let part = match log.fill_buf() {
+            Ok(part) => part,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        if part.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        let end = part.iter().position(|b| *b == b'\n');
+        let length = end.map_or(part.len(), |e| e + 1);
+        let room = (MAX_LINE + 2).saturating_sub(bytes.len());
+        bytes.extend_from_slice(&part[..length.min(room)]);
+        log.consume(length);
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
+}
+
+/// Returns the text of a line.
+fn text_of<'b>(bytes: &'b [u8], number: u64, options: &ReadOptions) -> Result<&'b str, Diagnostic> {
+    let mut bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    if number == 1 {
+        bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    }
+    if bytes.len() > MAX_LINE {
+        let shown = String::from_utf8_lossy(&bytes[..MAX_SHOWN]).into_owned();
+        let message = format!("a line of a log has at most {MAX_LINE} bytes");
+        return Err(
+            Diagnostic::in_line(Stage::Syntax, number, 1, shown, message).in_file(&options.file)
+        );
+    }
+    std::str::from_utf8(bytes)
+        .or_else(|_| mu_base::files::decode(bytes.to_vec(), &options.file, number).map(|_| ""))
+}

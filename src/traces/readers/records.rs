@@ -1,0 +1,524 @@
+//! Readers of tables with named columns and of JSON lines with the same keys: the formats for logs
+//! of one's own.
+//!
+//! ```text
+//! thread,operation,address,value        {"thread": 0, "operation": "store", "address": "x", "value": 1}
+//! 0,store,x,1                           {"thread": 0, "operation": "fence", "fence": "w,r"}
+//! 1,load,x,1                            {"thread": 1, "operation": "load", "address": "x", "value": 1}
+//! ```
+//!
+//! [`COLUMNS`] lists the columns. A line `check`, a record with the operation `check`, or another
+//! value of the column `trace` ends a trace. A comment (`#`) before a trace is its name. Lines of a
+//! thread stand in program order. An unknown column is an error, because its omission might change
+//! the answer. Memory: the trace.
+
+use super::fields::{self, Field};
+use super::lines::{Line, LineReader, Step, Word, read_lines};
+use super::{ReadOptions, Sink, TraceReader};
+use crate::trace::{Fence, Initial, Kind, Mark, Operation, TraceBuilder};
+use mu_base::Diagnostic;
+use std::io::BufRead;
+
+/// Tables with a head.
+pub struct Table;
+
+/// JSON lines.
+pub struct JsonLines;
+
+/// A column: its name, its other names, its content.
+type Column = (&'static str, &'static [&'static str], &'static str);
+
+/// The columns, or keys.
+pub const COLUMNS: &[Column] = &[
+    ("thread", &["hart", "core", "cpu", "processor", "tid"], "thread: any name"),
+    ("operation", &["op"], "load, store, update, fence, initial, final, or check"),
+    ("address", &["addr", "location"], "address: a number, or any name of a location"),
+    ("value", &["data", "loaded"], "loaded or stored value; of an update, the loaded value"),
+    ("stored", &["new"], "value that an update stores"),
+    ("size", &["bytes"], "number of bytes: 1, 2, 4, or 8"),
+    ("begin", &["start"], "time at which the operation begins"),
+    ("end", &["finish"], "time at which the operation ends"),
+    ("commit", &[], "position of a store in the order of memory"),
+    ("fence", &["fence_kind"], "kind of a fence: full, `r,rw`, `rw-w`, tso, mfence, dmb ish, …"),
+    ("acquire", &["aq"], "true for an acquire, weak for `ldapr`"),
+    ("release", &["rl"], "true for a release"),
+    ("atomic", &[], "true for a load and the store after it that are one update"),
+    ("trace", &["test"], "name of the trace; a new value begins a trace"),
+    ("comment", &["pc", "instruction", "time"], "not read"),
+];
+
+const THREAD: usize = 0;
+const OPERATION: usize = 1;
+const ADDRESS: usize = 2;
+const VALUE: usize = 3;
+const STORED: usize = 4;
+const SIZE: usize = 5;
+const BEGIN: usize = 6;
+const END: usize = 7;
+const COMMIT: usize = 8;
+const FENCE: usize = 9;
+const ACQUIRE: usize = 10;
+const RELEASE: usize = 11;
+const ATOMIC: usize = 12;
+const TRACE: usize = 13;
+
+/// Returns the number of a column.
+fn column(name: &str) -> Option<usize> {
+    let name = name.trim().to_lowercase();
+    COLUMNS.iter().position(|c| c.0 == name || c.1.contains(&name.as_str()))
+}
+
+/// True if names are those of columns, with a thread and an operation.
+fn has_head<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+    let columns: Vec<Option<usize>> = names.map(column).collect();
+    columns.contains(&Some(THREAD)) && columns.contains(&Some(OPERATION))
+}
+
+/// Returns the first line of a text that is neither empty nor a comment.
+fn first_line(start: &str) -> &str {
+    let start = start.strip_prefix('\u{feff}').unwrap_or(start);
+    start.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("")
+}
+
+impl TraceReader for Table {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+    fn summary(&self) -> &'static str {
+        "table with a head: `thread,operation,address,value` and more columns"
+    }
+    fn extensions(&self) -> &'static [&'static str] {
+        &["csv", "tsv"]
+    }
+    fn recognises(&self, start: &str) -> bool {
+        let head = first_line(start);
+        has_head(head.split(fields::separator(head)).map(|n| n.trim().trim_matches('"')))
+    }
+    fn read(
+        &self,
+        log: &mut dyn BufRead,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Diagnostic> {
+        read_lines(Reader::new(&options.file, Form::Table(None)), log, options, sink)
+    }
+}
+
+impl TraceReader for JsonLines {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+    fn summary(&self) -> &'static str {
+        "JSON lines: `{\"thread\": 0, \"operation\": \"load\", \"address\": 8, \"value\": 1}`"
+    }
+    fn extensions(&self) -> &'static [&'static str] {
+        &["jsonl", "ndjson"]
+    }
+    fn recognises(&self, start: &str) -> bool {
+        let line = first_line(start);
+        line.starts_with('{') && has_head(line.split('"').skip(1).step_by(2))
+    }
+    fn read(
+        &self,
+        log: &mut dyn BufRead,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Diagnostic> {
+        read_lines(Reader::new(&options.file, Form::Json), log, options, sink)
+    }
+}
+
+/// Form of the lines.
+#[derive(Debug)]
+enum Form {
+    Json,
+    /// The separator and the columns, once the head is read.
+    Table(Option<(char, Vec<usize>)>),
+}
+
+/// Load of an update whose store follows.
+#[derive(Debug)]
+struct AtomicLoad {
+    thread: u32,
+    load: Operation,
+    line: (u64, String),
+}
+
+#[derive(Debug)]
+struct Reader {
+    form: Form,
+    file: String,
+    number: u64,
+    builder: TraceBuilder,
+    /// Name in the column `trace`.
+    current: Option<String>,
+    atomic: Vec<AtomicLoad>,
+}
+
+/// The values of a record, by column; absent ones are empty.
+struct Record<'a> {
+    line: Line<'a>,
+    values: [Option<Word<'a>>; COLUMNS.len()],
+}
+
+impl<'a> Record<'a> {
+    fn get(&self, column: usize) -> Option<Word<'a>> {
+        self.values[column].filter(|w| !w.text.is_empty())
+    }
+    fn need(&self, column: usize, of: &str) -> Result<Word<'a>, Diagnostic> {
+        self.get(column).ok_or_else(|| {
+            let at = self.values[column].map_or(0, |w| w.at);
+            let (name, _, about) = COLUMNS[column];
+            self.line.error(at, format!("a {of} needs a value in `{name}` ({about})"))
+        })
+    }
+    fn number(&self, column: usize) -> Result<Option<u64>, Diagnostic> {
+        self.get(column)
+            .map(|w| w.number(&format!("a number in `{}`", COLUMNS[column].0)))
+            .transpose()
+    }
+    fn flag(&self, column: usize) -> Result<bool, Diagnostic> {
+        let Some(word) = self.get(column) else { return Ok(false) };
+        match word.text.to_lowercase().as_str() {
+            "true" | "1" | "yes" | "x" => Ok(true),
+            "false" | "0" | "no" | "-" => Ok(false),
+            _ => Err(word.expected(&format!("`true` or `false` in `{}`", COLUMNS[column].0))),
+        }
+    }
+    /// Rejects values in columns that the operation does not have.
+    fn expect_absent(&self, columns: &[usize], of: &str) -> Result<(), Diagnostic> {
+        for column in columns {
+            if let Some(word) = self.get(*column)
+                && !["false", "0", "no", "-"].contains(&word.text.to_lowercase().as_str())
+            {
+                let name = COLUMNS[*column].0;
+                return Err(word.error(format!("a {of} has no value in `{name}`")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reader {
+    fn new(file: &str, form: Form) -> Self {
+        Self {
+            form,
+            file: file.to_string(),
+            number: 1,
+            builder: TraceBuilder::new(file, 1),
+            current: None,
+            atomic: Vec::new(),
+        }
+    }
+    /// Reads the head of a table, or returns the record of a line; `None` for the head.
+    fn record<'a>(&mut self, line: Line<'a>) -> Result<Option<Record<'a>>, Diagnostic> {
+        let mut values = [None; COLUMNS.len()];
+        match &mut self.form {
+            Form::Json => {
+                for (key, value) in fields::object(line)? {
+                    set(&mut values, known(&key)?, (key, value))?;
+                }
+            }
+            Form::Table(Some((separator, columns))) => {
+                let words = fields::row(line, *separator)?;
+                if words.len() != columns.len() {
+                    let message = format!(
+                        "the head has {} columns, this row has {} fields",
+                        columns.len(),
+                        words.len()
+                    );
+                    let at = words.get(columns.len()).map_or(line.text.len(), |w| w.at);
+                    return Err(line.error(at, message));
+                }
+                for (column, word) in columns.iter().zip(words) {
+                    values[*column] = Some(word);
+                }
+            }
+            Form::Table(head) => {
+                let separator = fields::separator(line.text);
+                let words = fields::row(line, separator)?;
+                let mut columns = Vec::new();
+                for word in &words {
+                    let number = known(word)?;
+                    if columns.contains(&number) && COLUMNS[number].0 != "comment" {
+                        let name = COLUMNS[number].0;
+                        return Err(word.error(format!("the column `{name}` occurs twice")));
+                    }
+                    columns.push(number);
+                }
+                for needed in [THREAD, OPERATION] {
+                    if !columns.contains(&needed) {
+                        let name = COLUMNS[needed].0;
+                        return Err(line.error(0, format!("the head has no column `{name}`")));
+                    }
+                }
+                *head = Some((separator, columns));
+                return Ok(None);
+            }
+        }
+        Ok(Some(Record { line, values }))
+    }
+    fn operation(&mut self, record: &Record<'_>) -> Result<Step, Diagnostic> {
+        let word = record.need(OPERATION, "record")?;
+        let name = word.text.to_lowercase();
+        match name.as_str() {
+            "load" | "read" | "ld" | "r" => self.access(record, Kind::Load, "load"),
+            "store" | "write" | "st" | "w" => self.access(record, Kind::Store, "store"),
+            "update" | "rmw" | "amo" | "swap" => self.access(record, Kind::Update, "update"),
+            "fence" | "sync" | "barrier" => self.fence(record),
+            "initial" | "init" => self.value(record, "initial value"),
+            "final" => self.value(record, "final value"),
+            "check" => return Ok(Step::Ends),
+            _ => return Err(word.expected(COLUMNS[OPERATION].2)),
+        }?;
+        Ok(Step::More)
+    }
+    /// Returns the location of a record.
+    fn location(&mut self, record: &Record<'_>, of: &str) -> Result<u32, Diagnostic> {
+        let word = record.need(ADDRESS, of)?;
+        if word.text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(self.builder.address(word.number("an address or a name")?));
+        }
+        Ok(self.builder.named(word.text))
+    }
+    fn size(&self, record: &Record<'_>) -> Result<u8, Diagnostic> {
+        let Some(word) = record.get(SIZE) else { return Ok(0) };
+        match word.text {
+            "1" | "2" | "4" | "8" => Ok(word.text.as_bytes()[0] - b'0'),
+            _ => Err(word.expected("a size of 1, 2, 4, or 8 bytes")),
+        }
+    }
+    fn access(&mut self, record: &Record<'_>, kind: Kind, of: &str) -> Result<(), Diagnostic> {
+        record.expect_absent(&[FENCE], of)?;
+        let size = self.size(record)?;
+        let value = |column: usize| -> Result<u64, Diagnostic> {
+            let word = record.need(column, of)?;
+            let value = word.number("a value")?;
+            if size != 0 && size < 8 && value >> (8 * size) != 0 {
+                let bytes = if size == 1 { "1 byte".to_string() } else { format!("{size} bytes") };
+                return Err(
+                    word.error(format!("the value `{}` needs more than {bytes}", word.text))
+                );
+            }
+            Ok(value)
+        };
+        let (loaded, stored) = match kind {
+            Kind::Load => (value(VALUE)?, 0),
+            Kind::Store => (0, value(VALUE)?),
+            _ => (value(VALUE)?, value(STORED)?),
+        };
+        if kind != Kind::Update {
+            record.expect_absent(&[STORED], of)?;
+        }
+        let mut mark = Mark::PLAIN;
+        if record.get(ACQUIRE).is_some_and(|w| w.text.eq_ignore_ascii_case("weak")) {
+            mark = mark.union(Mark::WEAK_ACQUIRE);
+        } else if record.flag(ACQUIRE)? {
+            mark = mark.union(Mark::ACQUIRE);
+        }
+        if record.flag(RELEASE)? {
+            mark = mark.union(Mark::RELEASE);
+        }
+        let begin = record.number(BEGIN)?;
+        let end = record.number(END)?;
+        let commit = record.number(COMMIT)?;
+        for column in [BEGIN, END, COMMIT] {
+            if record.number(column)? == Some(u64::MAX) {
+                let word = record.need(column, of)?;
+                return Err(word.error("a time is below 2^64 - 1"));
+            }
+        }
+        if kind == Kind::Load && commit.is_some() {
+            let word = record.need(COMMIT, of)?;
+            return Err(word.error("only stores and updates have a value in `commit`"));
+        }
+        let atomic = record.flag(ATOMIC)?;
+        let location = self.location(record, of)?;
+        let thread = self.builder.thread(record.need(THREAD, of)?.text);
+        let line = record.line;
+        let operation = Operation {
+            kind,
+            mark,
+            location,
+            offset: 0,
+            size,
+            loaded,
+            stored,
+            begin,
+            end,
+            commit,
+            line: line.index(),
+        };
+        let before = self.atomic.iter().position(|a| a.thread == thread);
+        match (before, atomic, kind) {
+            (Some(at), true, Kind::Store)
+                if self.atomic[at].load.location == location
+                    && self.atomic[at].load.size == size =>
+            {
+                let load = self.atomic.remove(at).load;
+                let update = Operation {
+                    kind: Kind::Update,
+                    mark: load.mark.union(mark),
+                    stored,
+                    end: end.or(load.end),
+                    commit,
+                    ..load
+                };
+                self.builder.push(thread, update);
+            }
+            (Some(at), ..) => {
+                let first = self.atomic.remove(at);
+                self.builder.push(thread, first.load);
+                self.builder.push(thread, operation);
+                return Err(line.error(
+                    0,
+                    format!(
+                        "expected the atomic store that completes the atomic load of line {}",
+                        first.line.0
+                    ),
+                ));
+            }
+            (None, true, Kind::Load) => {
+                let line = (line.number, line.text.to_string());
+                self.atomic.push(AtomicLoad { thread, load: operation, line });
+            }
+            (None, true, Kind::Store) => {
+                let message =
+                    "an atomic store needs an atomic load of its address and size before it";
+                return Err(line.error(0, message));
+            }
+            _ => {
+                self.builder.push(thread, operation);
+            }
+        }
+        Ok(())
+    }
+    fn fence(&mut self, record: &Record<'_>) -> Result<(), Diagnostic> {
+        record.expect_absent(
+            &[ADDRESS, VALUE, STORED, SIZE, COMMIT, ACQUIRE, RELEASE, ATOMIC],
+            "fence",
+        )?;
+        let fence = match record.get(FENCE) {
+            None => Fence::FULL,
+            Some(word) => fence_named(word.text).ok_or_else(|| {
+                word.expected("a kind of fence: full, `r,rw`, `rw-w`, tso, mfence, sfence, lfence, sync, lwsync, dmb ish, dmb ishld, or dmb ishst")
+            })?,
+        };
+        let (begin, end) = (record.number(BEGIN)?, record.number(END)?);
+        let thread = self.builder.thread(record.need(THREAD, "fence")?.text);
+        let line = record.line.index();
+        if !fence.is_empty() {
+            self.builder.push(thread, Operation { begin, end, ..Operation::fence(fence, line) });
+        }
+        Ok(())
+    }
+    fn value(&mut self, record: &Record<'_>, of: &str) -> Result<(), Diagnostic> {
+        record.expect_absent(&[STORED, BEGIN, END, COMMIT, FENCE, ACQUIRE, RELEASE, ATOMIC], of)?;
+        let word = record.need(VALUE, of)?;
+        let size = self.size(record)?;
+        if of == "initial value" && word.text == "?" {
+            let location = self.location(record, of)?;
+            self.builder.set_initial(location, Initial::Unknown);
+            return Ok(());
+        }
+        let value = word.number("a value")?;
+        let location = self.location(record, of)?;
+        if of == "final value" {
+            self.builder.last(location, size, value, record.line.index());
+        } else {
+            self.builder.set_initial(location, Initial::Value(value));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the number of a column, by its name in the log.
+fn known(name: &Word<'_>) -> Result<usize, Diagnostic> {
+    column(name.text).ok_or_else(|| {
+        let all: Vec<&str> = COLUMNS.iter().map(|c| c.0).collect();
+        name.error(format!("there is no column `{}`", name.text))
+            .note(format!("columns: {}", all.join(", ")))
+    })
+}
+
+/// Sets the value of a column, once.
+fn set<'a>(
+    values: &mut [Option<Word<'a>>; COLUMNS.len()],
+    column: usize,
+    (key, value): Field<'a>,
+) -> Result<(), Diagnostic> {
+    if values[column].is_some() && COLUMNS[column].0 != "comment" {
+        return Err(key.error(format!("the column `{}` occurs twice", COLUMNS[column].0)));
+    }
+    values[column] = Some(value);
+    Ok(())
+}
+
+/// Returns the fence with a name of RISC-V, x86, AArch64, POWER, or its general name.
+pub fn fence_named(name: &str) -> Option<Fence> {
+    let name = name.trim().to_lowercase();
+    Some(match name.as_str() {
+        "full" | "sync" | "hwsync" | "mfence" | "dmb" | "dmb sy" | "dmb ish" | "dsb sy"
+        | "dsb ish" | "seq_cst" | "true" => Fence::FULL,
+        "tso" | "fence.tso" | "lwsync" => Fence::TSO,
+        "acquire" | "dmb ld" | "dmb ishld" => Fence::ACQUIRE,
+        "release" => Fence::RELEASE,
+        "lfence" => Fence::RR,
+        "sfence" | "dmb st" | "dmb ishst" | "eieio" => Fence::WW,
+        _ => {
+            let pair = name.strip_prefix("fence").unwrap_or(&name).trim();
+            let (before, after) = pair.split_once([',', '-', '.'])?;
+            let (before, after) = (before.trim(), after.trim());
+            let is_set = |s: &str| !s.is_empty() && s.chars().all(|c| "iorw".contains(c));
+            if !is_set(before) || !is_set(after) {
+                return None;
+            }
+            Fence::between(before, after)
+        }
+    })
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: Line<'_>) -> Result<Step, Diagnostic> {
+        let text = line.text.trim();
+        if text.is_empty() {
+            return Ok(Step::More);
+        }
+        if let Some(name) = text.strip_prefix('#') {
+            let name = name.trim();
+            if self.builder.is_empty() && !name.is_empty() {
+                self.builder.name = Some(name.to_string());
+            }
+            return Ok(Step::More);
+        }
+        if text == "check" {
+            return Ok(Step::Ends);
+        }
+        let Some(record) = self.record(line)? else { return Ok(Step::More) };
+        if let Some(name) = record.get(TRACE)
+            && self.current.as_deref() != Some(name.text)
+        {
+            self.current = Some(name.text.to_string());
+            if !self.builder.is_empty() || !self.atomic.is_empty() {
+                return Ok(Step::EndsBefore);
+            }
+            self.builder.name = Some(name.text.to_string());
+        }
+        self.operation(&record)
+    }
+    fn complete(&mut self) -> Vec<Diagnostic> {
+        let mut errors = Vec::new();
+        for AtomicLoad { thread, load, line } in std::mem::take(&mut self.atomic) {
+            self.builder.push(thread, load);
+            let line = Line { file: &self.file, number: line.0, text: &line.1 };
+            errors.push(line.error(0, "no atomic store completes this atomic load"));
+        }
+        errors
+    }
+    fn take(&mut self) -> TraceBuilder {
+        self.number += 1;
+        let mut fresh = TraceBuilder::new(&self.file, self.number);
+        fresh.name.clone_from(&self.current);
+        std::mem::replace(&mut self.builder, fresh)
+    }
+}

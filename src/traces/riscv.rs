@@ -1,0 +1,229 @@
+//! Decoder of the RISC-V instructions that access or order memory.
+//!
+//! In: one instruction word of RV32 or RV64 with the extensions I, M, A, F, D, C, and those of Zabha,
+//! Zacas, Zalasr, and Zcb. Out: the kind of access, its size in bytes, and its ordering bits; other
+//! instructions give `None`. The encodings are those of the unprivileged manual (20240411), chapters
+//! 2, 4, 13, 27, and 34. Constant time per word.
+//!
+//! Invariant: an instruction that accesses memory in a form that the decoder does not know, such as
+//! a vector load, is an error and never `None`.
+
+/// One access to memory, or one fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryInstruction {
+    /// A load of `size` bytes into a register.
+    Load {
+        /// Bytes of the access.
+        size: u8,
+        /// Target register.
+        target: Register,
+        /// True if the instruction has the bit `aq`.
+        acquire: bool,
+    },
+    /// A store of `size` bytes.
+    Store {
+        /// Bytes of the access.
+        size: u8,
+        /// True if the instruction has the bit `rl`.
+        release: bool,
+    },
+    /// A load that sets a reservation.
+    LoadReserved {
+        /// Bytes of the access.
+        size: u8,
+        /// Target register.
+        target: Register,
+        /// The ordering bits.
+        order: Order,
+    },
+    /// A store that succeeds only under a reservation; its register receives 0 on success.
+    StoreConditional {
+        /// Bytes of the access.
+        size: u8,
+        /// Register of the result.
+        target: Register,
+        /// The ordering bits.
+        order: Order,
+    },
+    /// A load and a store in one step.
+    Update {
+        /// The operation between load and store.
+        operation: Update,
+        /// Bytes of the access.
+        size: u8,
+        /// Register that receives the loaded value.
+        target: Register,
+        /// Register of the operand.
+        operand: u8,
+        /// The ordering bits.
+        order: Order,
+    },
+    /// A fence between accesses.
+    Fence {
+        /// Accesses before the fence that it orders.
+        before: Accesses,
+        /// Accesses after the fence that it orders.
+        after: Accesses,
+        /// True for `fence.tso`, which does not order stores before loads.
+        tso: bool,
+    },
+}
+
+/// A register of the integer or of the floating-point file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// `x0` to `x31`.
+    Integer(u8),
+    /// `f0` to `f31`.
+    Float(u8),
+}
+
+/// The bits `aq` and `rl`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// The bit `aq`.
+    pub acquire: bool,
+    /// The bit `rl`.
+    pub release: bool,
+}
+
+/// Accesses to main memory that a fence orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// True if loads are ordered.
+    pub loads: bool,
+    /// True if stores are ordered.
+    pub stores: bool,
+}
+
+/// Operation of an atomic memory operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Stores the operand.
+    Swap,
+    /// Stores the sum.
+    Add,
+    /// Stores the exclusive disjunction.
+    Xor,
+    /// Stores the conjunction, the disjunction, a minimum, a maximum, or the operand of a
+    /// comparison: the loaded value does not follow from the stored one.
+    Other,
+}
+
+/// An access to memory in a form that the decoder does not know: its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownAccess(pub &'static str);
+
+/// Decodes an instruction word. `bits`: the width of integer registers, 32 or 64. `None` if the
+/// instruction neither accesses nor orders memory.
+///
+/// # Errors
+/// The instruction accesses memory in a form that is not supported.
+pub fn decode(word: u32, bits: u8) -> Result<Option<MemoryInstruction>, UnknownAccess> {
+    match word & 3 {
+        3 => full(word),
+        _ => Ok(compressed(word as u16, bits)),
+    }
+}
+
+fn field(word: u32, low: u32, width: u32) -> u32 {
+    (word >> low) & ((1 << width) - 1)
+}
+
+/// Decodes an instruction of 32 bits.
+fn full(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
+    let function = field(word, 12, 3);
+    let register = field(word, 7, 5) as u8;
+    Ok(match word & 0x7f {
+        0x03 => match function {
+            7 => None,
+            _ => Some(load(1 << (function & 3), Register::Integer(register))),
+        },
+        0x07 => match function {
+            1..=3 => Some(load(1 << function, Register::Float(register))),
+            4 => return Err(UnknownAccess("a load of 16 bytes")),
+            _ => return Err(UnknownAccess("a vector load")),
+        },
+        0x23 => (function < 4).then(|| store(1 << function)),
+        0x27 => match function {
+            1..=3 => Some(store(1 << function)),
+            4 => return Err(UnknownAccess("a store of 16 bytes")),
+            _ => return Err(UnknownAccess("a vector store")),
+        },
+        0x0f if function == 0 => Some(MemoryInstruction::Fence {
+            before: accesses(field(word, 24, 4)),
+            after: accesses(field(word, 20, 4)),
+            tso: field(word, 28, 4) == 8,
+        }),
+        0x2f => atomic(word)?,
+        _ => None,
+    })
+}
+
+/// Returns the accesses to main memory of the bits `iorw`.
+fn accesses(bits: u32) -> Accesses {
+    Accesses { loads: bits & 2 != 0, stores: bits & 1 != 0 }
+}
+
+fn load(size: u8, target: Register) -> MemoryInstruction {
+    MemoryInstruction::Load { size, target, acquire: false }
+}
+
+fn store(size: u8) -> MemoryInstruction {
+    MemoryInstruction::Store { size, release: false }
+}
+
+/// Decodes an instruction of the major opcode `AMO`.
+fn atomic(word: u32) -> Result<Option<MemoryInstruction>, UnknownAccess> {
+    let size = match field(word, 12, 3) {
+        width @ 0..=3 => 1u8 << width,
+        4 => return Err(UnknownAccess("an atomic access of 16 bytes")),
+        _ => return Ok(None),
+    };
+    let order = Order { acquire: field(word, 26, 1) == 1, release: field(word, 25, 1) == 1 };
+    let target = Register::Integer(field(word, 7, 5) as u8);
+    let operand = field(word, 20, 5) as u8;
+    let update = |operation| MemoryInstruction::Update { operation, size, target, operand, order };
+    Ok(Some(match field(word, 27, 5) {
+        0b00010 => MemoryInstruction::LoadReserved { size, target, order },
+        0b00011 => MemoryInstruction::StoreConditional { size, target, order },
+        0b00001 => update(Update::Swap),
+        0b00000 => update(Update::Add),
+        0b00100 => update(Update::Xor),
+        0b00101 | 0b01000 | 0b01100 | 0b10000 | 0b10100 | 0b11000 | 0b11100 => {
+            update(Update::Other)
+        }
+        0b00110 => MemoryInstruction::Load { size, target, acquire: true },
+        0b00111 => MemoryInstruction::Store { size, release: true },
+        _ => return Err(UnknownAccess("an unknown atomic access")),
+    }))
+}
+
+/// Decodes a compressed instruction.
+fn compressed(word: u16, bits: u8) -> Option<MemoryInstruction> {
+    let word = u32::from(word);
+    let wide = bits == 64;
+    let short = field(word, 2, 3) as u8 + 8;
+    let long = field(word, 7, 5) as u8;
+    match (word & 3, field(word, 13, 3)) {
+        (0, 1) => Some(load(8, Register::Float(short))),
+        (0, 2) => Some(load(4, Register::Integer(short))),
+        (0, 3) if wide => Some(load(8, Register::Integer(short))),
+        (0, 3) => Some(load(4, Register::Float(short))),
+        (0, 4) => match field(word, 10, 3) {
+            0 => Some(load(1, Register::Integer(short))),
+            1 => Some(load(2, Register::Integer(short))),
+            2 => Some(store(1)),
+            3 => Some(store(2)),
+            _ => None,
+        },
+        (0, 5) | (2, 5) => Some(store(8)),
+        (0, 6) | (2, 6) => Some(store(4)),
+        (0, 7) | (2, 7) => Some(store(if wide { 8 } else { 4 })),
+        (2, 1) => Some(load(8, Register::Float(long))),
+        (2, 2) => Some(load(4, Register::Integer(long))),
+        (2, 3) if wide => Some(load(8, Register::Integer(long))),
+        (2, 3) => Some(load(4, Register::Float(long))),
+        _ => None,
+    }
+}
