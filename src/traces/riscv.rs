@@ -1,9 +1,9 @@
 //! Decoder of the RISC-V instructions that access or order memory.
 //!
-//! In: one instruction word of RV32 or RV64 with the extensions I, M, A, F, D, C, and those of Zabha,
-//! Zacas, Zalasr, and Zcb. Out: the kind of access, its size in bytes, and its ordering bits; other
-//! instructions give `None`. The encodings are those of the unprivileged manual (20240411), chapters
-//! 2, 4, 13, 27, and 34. Constant time per word.
+//! In: one instruction word of RV32 or RV64 with the extensions I, M, A, F, D, C, and those of
+//! Zabha, Zacas, Zalasr, and Zcb. Out: the kind of access, its size in bytes, and its ordering
+//! bits; other instructions give `None`. The encodings are those of the unprivileged manual
+//! (20240411), chapters 2, 4, 13, 27, and 34. Constant time per word.
 //!
 //! Invariant: an instruction that accesses memory in a form that the decoder does not know, such as
 //! a vector load, is an error and never `None`.

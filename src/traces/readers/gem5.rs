@@ -1,4 +1,5 @@
-//! Reader of gem5's traces of executed instructions (`--debug-flags=Exec`), where they carry values.
+//! Reader of gem5's traces of executed instructions (`--debug-flags=Exec`), where they carry
+//! values.
 //!
 //! ```text
 //! 1000: system.cpu0: A0 T0 : 0x80000010 @main+8 : sd a0, 0(a1) : MemWrite :  D=0x0000000000000001 A=0x80002000
@@ -8,9 +9,9 @@
 //! `D` is the value and `A` the address; the processor is the thread. The sizes of RISC-V accesses
 //! follow from the mnemonic; accesses of other architectures have no size, so those to one address
 //! should have one size. Fences, acquires, and releases are known by their mnemonics; the micro-ops
-//! `ldstl` and `stul` of x86 are one update. gem5 does not print what an atomic memory operation or a
-//! store-conditional stores: these are rejected. Lines without an access are skipped. Initial values
-//! are not in the log.
+//! `ldstl` and `stul` of x86 are one update. gem5 does not print what an atomic memory operation or
+//! a store-conditional stores: these are rejected. Lines without an access are skipped. Initial
+//! values are not in the log.
 
 use super::lines::{Line, LineReader, Step, Word, read_lines};
 use super::records::fence_named;

@@ -1,4 +1,4 @@
-//! State of a RISC-V hart whose retired instructions a log lists with their accesses: pairs of
+//! State of a RISC-V hart, built from its retired instructions with their accesses: pairs of
 //! load-reserved and store-conditional, annotations, fences.
 //!
 //! In: decoded instructions in program order with addresses and values. Out: operations. A

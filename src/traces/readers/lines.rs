@@ -1,8 +1,8 @@
 //! Streaming over the lines of a log, and scanning of one line.
 //!
-//! In: a log as bytes. Out: lines of UTF-8 text with their numbers; a [`LineReader`] turns them into
-//! traces, and [`read_lines`] gives these to a sink. A line with an error ends the reading, or is
-//! reported and skipped ([`ReadOptions::repair`]). Memory: one line and the trace in progress.
+//! In: a log as bytes. Out: lines of UTF-8 text with their numbers; a [`LineReader`] turns them
+//! into traces, and [`read_lines`] gives these to a sink. A line with an error ends the reading, or
+//! is reported and skipped ([`ReadOptions::repair`]). Memory: one line and the trace in progress.
 //!
 //! Invariant: an error has the number of its line, the column in characters, and the whole line (at
 //! most [`MAX_SHOWN`] bytes of it).

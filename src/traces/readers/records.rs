@@ -136,7 +136,7 @@ enum Form {
     Table(Option<(char, Vec<usize>)>),
 }
 
-/// Load of an update whose store follows.
+/// Load of an update; its store follows.
 #[derive(Debug)]
 struct AtomicLoad {
     thread: u32,

@@ -13,8 +13,8 @@
 //! has steps with tags, instructions without one are speculative and omitted. The time of `mbwrite`
 //! is the position of its stores in the order of memory. A tag with one load and one store of the
 //! same bytes is an update. The log has no instructions: fences, annotations, and pairs of
-//! load-reserved and store-conditional are not in it, so the answer *allowed* holds for the accesses
-//! alone. Initial values are not in the log. Memory: all accesses.
+//! load-reserved and store-conditional are not in it, so the answer *allowed* holds for the
+//! accesses alone. Initial values are not in the log. Memory: all accesses.
 
 use super::lines::{Line, LineReader, Scanner, Step, Word, read_lines};
 use super::spike::fresh;

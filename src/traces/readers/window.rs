@@ -2,8 +2,8 @@
 //! place in program order.
 //!
 //! In: places in program order, then their operations in any order. Out: operations in program
-//! order, to a [`TraceBuilder`]. Memory: the operations from the oldest incomplete one on. Amortised
-//! constant time per operation.
+//! order, to a [`TraceBuilder`]. Memory: the operations from the oldest incomplete one on.
+//! Amortised constant time per operation.
 
 use crate::trace::{Operation, TraceBuilder};
 use std::collections::VecDeque;
