@@ -6,6 +6,31 @@
 //! scope.
 #![warn(missing_docs)]
 
+pub mod ast;
+pub mod check;
+mod foreign;
+pub mod lexer;
+pub mod parse;
 pub mod typed;
 
+pub use check::{Settings, check};
+pub use parse::parse;
 pub use typed::Model;
+
+use mu_base::naming::Naming;
+use mu_base::{Diagnostic, SourceId};
+
+/// Reads a model: parses and checks its text.
+///
+/// # Errors
+///
+/// The first error of the text.
+pub fn read(source: SourceId, text: &str, settings: &Settings) -> Result<Model, Diagnostic> {
+    check(&parse(source, text)?, text, settings)
+}
+
+/// Resolves the names of a text for editors, as far as it is free of errors.
+pub fn names(source: SourceId, text: &str) -> Naming {
+    let (file, _) = parse::parse_all(source, text);
+    check::check_all(&file, text, &Settings::default()).naming
+}

@@ -809,6 +809,9 @@ pub struct Rule {
     pub span: Span,
     /// Place of the whole rule.
     pub whole: Span,
+    /// Priority (CMurphi): of the enabled rules in a state, only those with the lowest number can
+    /// happen. 0 if there is none.
+    pub priority: i64,
     /// Surrounding blocks, outermost first.
     pub bindings: Vec<Binding>,
     /// Condition; `None` is true.
@@ -870,7 +873,7 @@ pub struct Model {
     pub functions: Vec<Function>,
     /// Claims in statements, in order.
     pub claims: Vec<ClaimStatement>,
-    /// Start states, in order, at least one.
+    /// Start states, in order. A model without one has no state.
     pub starts: Vec<StartState>,
     /// Rules, in order.
     pub rules: Vec<Rule>,
