@@ -115,11 +115,14 @@ pub use mu_cluster as cluster;
 /// Parameters without a value.
 pub use mu_regions as regions;
 
-/// The language server.
-pub use mu_lsp as lsp;
-
 /// Results as text, JSON, tables and pictures.
 pub use mu_report as report;
+
+/// Readers of all languages of models, behind one registry.
+pub use mu_frontends as frontends;
+
+/// The language server.
+pub use mu_lsp as lsp;
 
 /// The interface for programs.
 pub use mu_library as library;

@@ -25,7 +25,6 @@ use super::print;
 use super::progress::Bar;
 use super::properties::{self, FormulaText};
 use super::quantity;
-use super::systems;
 use mu_base::host::{Instant, real_path};
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
 use mu_engines::{Options, Subject, Task};
@@ -400,7 +399,7 @@ impl Checking<'_> {
         bar.finish();
         let mut answer = answer;
         if session.buffers_were_cut() {
-            let verdict = systems::verdict_for_all_steps(answer.verdict.clone(), formula);
+            let verdict = answer.verdict.clone().for_all_transitions(formula);
             if verdict != answer.verdict {
                 // The evidence justifies only the verdict on a part of the transitions.
                 answer = Answer { verdict, evidence: None, ..answer };

@@ -15,11 +15,10 @@ use super::args::cluster::DistributedArgs;
 use super::args::{CheckArgs, EngineRef, ExploreArgs};
 use super::counts::{Processes, Report};
 use super::engines;
-use super::files::FileKind;
 use super::find_path::{DistributedPath, EndCounter, EndCounts};
 use super::folder_lock::Locks;
 pub(super) use super::hosts::run as across;
-use super::load::Loaded;
+use super::load::{Loaded, properties};
 use super::output;
 use super::pipeline::{self, Session, end_with_input, read_text};
 use super::progress::{Bar, grouped};
@@ -133,7 +132,7 @@ pub(super) fn expect_checkable(
     let unsupported = [
         (any, "`any` as a value of a parameter"),
         (args.game.is_some(), "`--game`"),
-        (FileKind::of(&args.model).is_lts(), Capability::Stored.words()),
+        (properties(&args.model).stored, Capability::Stored.words()),
         (args.formulas.iter().any(|f| f.as_os_str() == "-"), "a formula on standard input"),
     ];
     match unsupported

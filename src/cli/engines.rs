@@ -1,7 +1,7 @@
 //! Capabilities that options need from engines, and logs of searches.
 
 use super::args::{CheckArgs, EngineRef, ExploreArgs, SetStrategy};
-use super::files::FileKind;
+use super::load::properties;
 use super::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
 use mu_engines::Capability;
@@ -31,7 +31,7 @@ pub(super) fn capabilities_of_explore(args: &ExploreArgs) -> Vec<Capability> {
         // Labels are changed in the transition system.
         (relabelled && !kept, Capability::TransitionSystem),
         (args.confluence != "none", Capability::Priority),
-        (FileKind::of(&args.model).is_lts(), Capability::Stored),
+        (properties(&args.model).stored, Capability::Stored),
     ];
     requested.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }

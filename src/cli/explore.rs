@@ -9,7 +9,7 @@ use super::engines;
 use super::files::{expect_lts_name, expect_writable, write_lts};
 use super::find_path;
 use super::folder_lock::Locks;
-use super::load::Loaded;
+use super::load::{Loaded, typed_labels};
 use super::memory;
 use super::notes;
 use super::output;
@@ -128,7 +128,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     let mut deadlock_path = None;
     let mut typed = None;
     let (mut report, lts) = if let Some(lts) = loaded.stored.take() {
-        typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));
+        typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
         drop(loaded);
         let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
@@ -171,7 +171,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             hangs.then(|| find_path::shortest_deadlock(session, args, model)).transpose()?;
         let lts = counted.lts.take();
         if lts.is_some() && counted.stop == Stop::Complete {
-            typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));
+            typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
         }
         (Report { ends, warnings, symmetries, ..Report::of(counted, args) }, lts)
     };

@@ -1,16 +1,19 @@
-//! File kinds by file name, reading of transition systems and games, and atomic writing.
+//! Formats of output files by name, reading of games, exploration to transition systems, and atomic
+//! writing.
 //!
 //! Invariant: a file is written under a temporary name in the same folder and then renamed, so that
 //! a partial file never has the final name.
 //!
 
-use super::load::Loaded;
+use super::load::{Loaded, typed_labels};
 use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use mu_base::host::fs::File;
-use mu_base::{Diagnostic, SourceId, Stage, Stop};
-use mu_formula::equations;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_formula::equations::Unrolled;
+use mu_frontends::Input;
+use mu_frontends::equation_systems::Equations;
 use mu_game::{Game, bes, moves, pg};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
@@ -21,7 +24,8 @@ use mu_process::typecheck::check_specification;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Content of a file, by its name.
+/// Format of a file that is written, or of a game that is read, by its name. The registry of
+/// `frontends` decides the reader of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FileKind {
     Aut,
@@ -39,11 +43,7 @@ pub(super) enum FileKind {
     Pbes,
     /// A linear process in mCRL2's binary format.
     Lps,
-    /// An x86 program or a litmus test.
-    Program,
-    /// A system of any number of processes.
-    System,
-    /// Any other name: a specification.
+    /// Any other name.
     Other,
 }
 
@@ -62,8 +62,6 @@ impl FileKind {
             () if ends(".pg") || ends(".gm") => FileKind::Pg,
             () if ends(".bes") => FileKind::Bes,
             () if ends(".pbes") || ends(".pbes.txt") => FileKind::Pbes,
-            () if ends(".asm") || ends(".litmus") => FileKind::Program,
-            () if ends(".cub") => FileKind::System,
             () => FileKind::Other,
         }
     }
@@ -72,9 +70,6 @@ impl FileKind {
             self,
             FileKind::Aut | FileKind::AutGz | FileKind::Binary | FileKind::Mcrl2 | FileKind::Fsm
         )
-    }
-    pub(super) fn is_game(self) -> bool {
-        matches!(self, FileKind::Pg | FileKind::Bes | FileKind::Pbes)
     }
 }
 
@@ -136,95 +131,6 @@ pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// Declarations in a file: a specification without behaviour, or the reason why there is no text
-/// for it. `None` if the format has no declarations.
-pub(super) type FileDeclarations = Option<Result<String, Diagnostic>>;
-
-/// Reads a transition system, and the declarations in the file if any.
-pub(super) fn read_lts(path: &Path) -> Result<(Lts, FileDeclarations), Diagnostic> {
-    output::begin_stage("reading a transition system");
-    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    match FileKind::of(path) {
-        FileKind::Binary => binary::read(file).map(|lts| (lts, None)),
-        FileKind::Mcrl2 => {
-            mcrl2::read_with_declarations(file).map(|(lts, brought)| (lts, Some(brought)))
-        }
-        FileKind::Fsm => fsm::read(file).map(|lts| (lts, None)),
-        _ => aut::read(file, &aut::AutOptions::default()).map(|lts| (lts, None)),
-    }
-    .map_err(|d| in_file(d, path))
-}
-
-/// Returns the name and text of a specification or an equation system. A file in mCRL2's binary
-/// format is printed as mCRL2.
-pub(super) fn model_text(
-    session: &mut Session,
-    path: &Path,
-) -> Result<(String, String), Diagnostic> {
-    let form = FileKind::of(path);
-    if !matches!(form, FileKind::Lps | FileKind::Pbes) || !is_binary(path)? {
-        return Ok((path.display().to_string(), session.read(path)?));
-    }
-    output::begin_stage("reading terms");
-    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    let text = if form == FileKind::Lps {
-        mcrl2::read_process(file)
-    } else {
-        mcrl2::read_equations(file).map(|read| read.text)
-    };
-    Ok((as_mcrl2(path), text.map_err(|d| in_file(d, path))?))
-}
-
-fn as_mcrl2(path: &Path) -> String {
-    format!("{} as mCRL2", path.display())
-}
-
-/// An equation system that can be read repeatedly, because its quantifiers may have to be unrolled.
-pub(super) struct Equations {
-    source: SourceId,
-    text: String,
-    /// Term positions, if the file was in mCRL2's binary format.
-    outlined: Option<mcrl2::Outlined>,
-}
-
-impl Equations {
-    /// Opens a file.
-    pub(super) fn open(session: &mut Session, path: &Path) -> Result<Self, Diagnostic> {
-        if !is_binary(path)? {
-            let expanded = session.expand(path)?;
-            return Ok(Self { source: expanded.source, text: expanded.text, outlined: None });
-        }
-        output::begin_stage("reading terms");
-        let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-        let outlined = mcrl2::read_equations(file).map_err(|d| in_file(d, path))?;
-        let expanded = session.expand_text(&as_mcrl2(path), &outlined.text)?;
-        // Positions are not valid in a text that expansion has changed.
-        let outlined = (expanded.text == outlined.text).then_some(outlined);
-        Ok(Self { source: expanded.source, text: expanded.text, outlined })
-    }
-    /// Reads the system with some quantifiers unrolled.
-    pub(super) fn read(
-        &self,
-        unrolled: &equations::Unrolled,
-    ) -> Result<equations::System, Diagnostic> {
-        match &self.outlined {
-            Some(outlined) => equations::read_outlined(self.source, outlined, unrolled),
-            None => equations::read_unrolled(self.source, &self.text, unrolled),
-        }
-    }
-}
-
-/// True if a file begins with the magic number of mCRL2's binary formats.
-fn is_binary(path: &Path) -> Result<bool, Diagnostic> {
-    use std::io::Read;
-    let mut start = Vec::new();
-    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    file.take(mcrl2::MAGIC.len() as u64)
-        .read_to_end(&mut start)
-        .map_err(|e| file_error("cannot read", path, &e))?;
-    Ok(start == mcrl2::MAGIC)
-}
-
 /// Reads a `.pg` or `.bes` file; a `.pbes` file is instantiated.
 pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     output::begin_stage("reading a game");
@@ -241,7 +147,8 @@ pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diag
 
 /// Returns the game of an equation system with data, by exploring its instances.
 fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
-    let system = Equations::open(session, path)?.read(&equations::Unrolled::default())?;
+    let equations = session.reading(|loading| Equations::open(&Input::file(path), loading))?;
+    let system = equations.read(&Unrolled::default())?;
     let process = session
         .linearise(&check_specification(&system.specification)?, &linearise::Options::default())?;
     let model = session.compile(process, "none")?;
@@ -305,7 +212,8 @@ pub(super) fn relabelled_system(
     out: Option<&Path>,
     relabel: &Relabel,
 ) -> Result<Result<(Lts, Option<Typed>), Stop>, Diagnostic> {
-    let found = system_and(session, path, |loaded| out.and_then(|out| loaded.typed(out, relabel)))?;
+    let found =
+        system_and(session, path, |loaded| out.and_then(|out| typed_labels(loaded, out, relabel)))?;
     found
         .map(|(lts, typed)| relabel.apply([lts]).map(|[lts]| (lts, typed)))
         .map_or_else(|stop| Ok(Err(stop)), |system| system.map(Ok))

@@ -9,8 +9,8 @@
 //! `Terminate` or have an action of `--terminal`.
 
 use super::args::{ExploreArgs, Format, GoalArgs};
-use super::files::{FileKind, expect_writable, write, write_lts, write_text};
-use super::load::Loaded;
+use super::files::{expect_writable, write, write_lts, write_text};
+use super::load::{Loaded, properties, typed_labels};
 use super::memory;
 use super::picture::Picture;
 use super::pipeline::{Session, file_error};
@@ -431,7 +431,7 @@ fn save(
         );
         let drawn = PathDrawing {
             model: &*loaded.model,
-            typed: loaded.typed(path, &Relabel::default()),
+            typed: typed_labels(loaded, path, &Relabel::default()),
             evidence,
             story,
         };
@@ -590,7 +590,7 @@ fn text(
     }
     let deadlocked =
         |story: &PrintedEvidence| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
-    if FileKind::of(&args.model) == FileKind::Program
+    if properties(&args.model).program
         && stories.iter().any(|t| deadlocked(&t.1))
         && !session.common.quiet
     {

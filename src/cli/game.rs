@@ -1,7 +1,7 @@
 //! Equation systems and games (`pbes`, `solve`).
 
 use super::args::{Format, PbesArgs, SolveArgs};
-use super::files::{Equations, FileKind, read_game, write, write_text};
+use super::files::{FileKind, read_game, write, write_text};
 use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
@@ -11,6 +11,8 @@ use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typecheck::check_formula;
+use mu_frontends::Input;
+use mu_frontends::equation_systems::Equations;
 use mu_game::{Game, Player, Solution, pg, verify};
 use mu_lts::{behaviour, mcrl2};
 use mu_pbes::print;
@@ -93,7 +95,7 @@ fn typed_predicate(
 /// Builds the part of the game of an equation system with data that decides it. Unbounded
 /// quantifiers over numbers become equations that enumerate the numbers.
 fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
-    let equations = Equations::open(session, path)?;
+    let equations = session.reading(|loading| Equations::open(&Input::file(path), loading))?;
     let mut unrolled = Unrolled::default();
     let mut first_error = None;
     loop {

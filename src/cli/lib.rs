@@ -71,7 +71,6 @@ mod proof_samples;
 mod properties;
 mod prove;
 mod quantity;
-mod readers;
 mod refuted;
 mod robust;
 mod sampled;

@@ -1,10 +1,9 @@
 //! Language server on standard input and output (`lsp`).
 
 use super::pipeline::read_text;
-use super::readers;
 use lsp_server::Connection;
 use mu_base::{Diagnostic, Stage};
-use mu_lsp::{Files, Read};
+use mu_lsp::Files;
 use std::path::{Path, PathBuf};
 
 /// Files on disk.
@@ -20,14 +19,6 @@ impl Files for Disk {
             entries.filter_map(|e| Some((e.path(), e.file_type().ok()?.is_dir()))).collect();
         found.sort();
         found
-    }
-    fn foreign(
-        &self,
-        path: &Path,
-        text: &str,
-        sibling: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<Read> {
-        readers::read(path, text, sibling)
     }
 }
 

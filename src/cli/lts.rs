@@ -6,6 +6,7 @@ use super::files::{
     FileKind, expect_lts_name, read_game, relabelled_system, transition_system, write, write_lts,
     write_text,
 };
+use super::load::properties;
 use super::output;
 use super::pipeline::Session;
 use super::print;
@@ -117,7 +118,7 @@ fn draw(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Resul
 }
 
 pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnostic> {
-    if FileKind::of(&args.input).is_game() {
+    if properties(&args.input).game {
         let game = match read_game(session, &args.input) {
             Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
             game => game?,
@@ -133,7 +134,7 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
     let i = info(&lts);
     // The specification was read for the transition system; read its parameters again for their
     // texts.
-    let params = if FileKind::of(&args.input) == FileKind::Other {
+    let params = if properties(&args.input).mcrl2 {
         session.expand(&args.input)?.params
     } else {
         Vec::new()
@@ -226,7 +227,7 @@ fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
 }
 
 pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, Diagnostic> {
-    if FileKind::of(&args.input).is_game() {
+    if properties(&args.input).game {
         if FileKind::of(&args.output) != FileKind::Pg {
             let message = format!("`{}`: a game can only be written as .pg", args.output.display());
             return Err(Diagnostic::new(Stage::Usage, message));

@@ -6,8 +6,7 @@
 //! exists, the run has none of its actions, or there are too many operations.
 
 use super::conform::sorts::{Sorts, Typed};
-use super::files::FileKind;
-use super::load::Loaded;
+use super::load::{Loaded, properties};
 use super::pipeline::{Session, read_text};
 use mu_axioms::Kind;
 use mu_axioms::models::Mark;
@@ -51,12 +50,12 @@ pub(super) fn expect_actions(
     named: bool,
     loaded: &Loaded,
 ) -> Result<(), Diagnostic> {
-    if FileKind::of(path) == FileKind::Program {
+    if properties(path).program {
         return Ok(());
     }
     let Some(mut interface) = session.interface.take() else { return Ok(()) };
     let some = interface.labels().any(|l| loaded.actions.iter().any(|a| a.name == l.action));
-    if !(FileKind::of(path).is_lts() && some) {
+    if !(properties(path).stored && some) {
         let typed =
             Typed { data: &loaded.data, actions: &loaded.actions, declared: loaded.declared };
         match Sorts::check(&mut interface, typed) {
@@ -75,7 +74,7 @@ pub(super) fn operations(
     model: &Path,
     story: &PrintedEvidence,
 ) -> Option<Value> {
-    if FileKind::of(model) == FileKind::Program {
+    if properties(model).program {
         let buffered = session.reading.memory.model.model().name() != mu_program::memory::SC.name();
         return memory_graph::graph(story, buffered);
     }

@@ -546,22 +546,26 @@ pub(super) fn report_growth(session: &Session, model: &dyn Model, values: &[u64]
         info.name,
         grouped(*most)
     );
-    print_notes(session, &[Note { place: Span::default(), warning: true, text }])
+    print_notes(
+        &session.sources,
+        session.common.quiet,
+        &[Note { place: Span::default(), warning: true, text }],
+    )
 }
 
-/// Prints notes and returns them as JSON.
-fn print_notes(session: &Session, notes: &[Note]) -> Vec<Value> {
-    for note in notes.iter().filter(|_| !session.common.quiet) {
-        eprintln!("{}", note.text(&session.sources));
+/// Prints notes, unless the run is quiet, and returns them as JSON.
+fn print_notes(sources: &SourceMap, quiet: bool, notes: &[Note]) -> Vec<Value> {
+    for note in notes.iter().filter(|_| !quiet) {
+        eprintln!("{}", note.text(sources));
     }
-    notes.iter().map(|n| n.json(&session.sources)).collect()
+    notes.iter().map(|n| n.json(sources)).collect()
 }
 
 /// Prints warnings about the text of a model, and returns them as JSON.
-pub(super) fn warn(session: &Session, warnings: &[(Span, String)]) -> Vec<Value> {
+pub(super) fn warn(sources: &SourceMap, quiet: bool, warnings: &[(Span, String)]) -> Vec<Value> {
     let note =
         |(place, text): &(Span, String)| Note { place: *place, warning: true, text: text.clone() };
-    print_notes(session, &warnings.iter().map(note).collect::<Vec<_>>())
+    print_notes(sources, quiet, &warnings.iter().map(note).collect::<Vec<_>>())
 }
 
 /// Reports dead parts of a model and reached labels without values: prints them and returns them as
@@ -569,5 +573,10 @@ pub(super) fn warn(session: &Session, warnings: &[(Span, String)]) -> Vec<Value>
 pub(super) fn report_flaws(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
     let mut all = dead(model, &session.sources)?;
     all.extend(valueless(model));
-    Ok(session.warnings.iter().cloned().chain(print_notes(session, &all)).collect())
+    Ok(session
+        .warnings
+        .iter()
+        .cloned()
+        .chain(print_notes(&session.sources, session.common.quiet, &all))
+        .collect())
 }

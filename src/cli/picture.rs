@@ -3,7 +3,7 @@
 use super::args::CheckArgs;
 use super::files::{FileKind, unknown_evidence_extension, write, write_lts, write_text};
 use super::find_path::file_name;
-use super::load::Loaded;
+use super::load::{Loaded, typed_labels};
 use super::pipeline::{Session, file_error};
 use super::properties::{self, FormulaText};
 use mu_base::Diagnostic;
@@ -40,7 +40,7 @@ pub(super) fn write_evidence(
             })?;
         }
         Picture::Lts => {
-            let typed = subject.typed(&path, &Relabel::default());
+            let typed = typed_labels(subject, &path, &Relabel::default());
             write_lts(&evidence.lts(&*subject.model).0, typed.as_ref(), &path)?;
         }
         // One page shows all formulas; it is written when all are checked.

@@ -1,14 +1,15 @@
 //! Pipeline from files to models; each stage logs a line under `-v`.
 
 use super::args::{Common, ReadArgs, Reduction};
-use super::files::FileKind;
+use super::load::Printed;
 use super::output;
 pub(super) use mu_base::files::{file_error, read_source, read_text};
-use mu_base::host::{self, Instant};
+use mu_base::host;
 use mu_base::limits::{available_memory, peak_resident_bytes};
-use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stage};
+use mu_base::{Budget, Diagnostic, Limits, SourceId, SourceMap};
 use mu_compile::{Compiled, Confluence};
 use mu_explore::{ReductionSavings, RejectedSymmetry};
+use mu_frontends::Input;
 use mu_model::Model;
 use mu_pbes::Order;
 use mu_process::linear::LinearProcess;
@@ -28,14 +29,8 @@ pub struct Session {
     pub budget: Budget,
     /// Options for reading files of some front ends.
     pub reading: ReadArgs,
-    /// Systems of any number of processes that were read as models.
-    pub systems: Vec<std::sync::Arc<mu_cubicle::model::SystemModel<'static>>>,
-    /// Machine of the last program, if its store buffers are bounded.
-    pub machine: Option<mu_program::machine::Machine>,
-    /// True if a store buffer of a program's machine is full in some state.
-    pub buffer_was_full: bool,
-    /// Termination conditions of the threads of the last program: parameter and condition.
-    pub terminations: Vec<(String, String)>,
+    /// The bounded store buffers of the models that were read.
+    pub buffers: Vec<std::sync::Arc<dyn mu_frontends::StoreBuffers>>,
     /// Memory operations among the labels, for execution graphs of paths.
     pub interface: Option<mu_conform::interface::Interface>,
     /// Warnings about the text of the model, for JSON; they are already printed.
@@ -93,10 +88,7 @@ impl Session {
             sources: SourceMap::new(),
             budget,
             reading,
-            systems: Vec::new(),
-            machine: None,
-            buffer_was_full: false,
-            terminations: Vec::new(),
+            buffers: Vec::new(),
             interface: None,
             warnings: Vec::new(),
         }
@@ -132,53 +124,13 @@ impl Session {
 
     /// Reads a specification file and expands its parameters. Returns plain mCRL2 text.
     pub fn expand(&mut self, path: &Path) -> Result<template::Expanded, Diagnostic> {
-        let form = FileKind::of(path);
-        if form.is_lts() || form == FileKind::Dot || matches!(form, FileKind::Pg | FileKind::Bes) {
-            return Err(no_specification(path));
-        }
-        let (name, text) = super::files::model_text(self, path)?;
-        self.expand_text(&name, &text)
-    }
-
-    /// Expands the parameters of a specification text. `name` is for messages.
-    pub fn expand_text(
-        &mut self,
-        name: &str,
-        text: &str,
-    ) -> Result<template::Expanded, Diagnostic> {
-        let mut defines = Vec::new();
-        for d in &self.common.define {
-            match d.split_once('=') {
-                Some((name, value)) if !name.trim().is_empty() => {
-                    defines.push((name.trim().to_string(), value.trim().to_string()))
-                }
-                _ => {
-                    return Err(Diagnostic::new(
-                        Stage::Usage,
-                        format!("`-D {d}` is not of the form NAME=VALUE"),
-                    ));
-                }
-            }
-        }
-        let expanded = template::expand(name, text, &defines, &mut self.sources)?;
-        output::record_parameters(
-            expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())),
-        );
-        Ok(expanded)
+        let input = Input::file(path);
+        self.reading(|loading| mu_frontends::of(&input).expand(&input, loading))
     }
 
     /// Rejects `-D` for a model without parameters.
-    pub fn expect_no_parameters(&self, path: &Path) -> Result<(), Diagnostic> {
-        match self.common.define.first() {
-            Some(d) => Err(Diagnostic::new(
-                Stage::Usage,
-                format!(
-                    "`-D {d}` sets a parameter, but `{}` is not a specification",
-                    path.display()
-                ),
-            )),
-            None => Ok(()),
-        }
+    pub fn expect_no_parameters(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        self.reading(|loading| loading.expect_no_parameters(&Input::file(path)))
     }
 
     /// Reads and linearises a specification.
@@ -197,17 +149,7 @@ impl Session {
         spec: &ProcSpec,
         options: &linearise::Options,
     ) -> Result<LinearProcess, Diagnostic> {
-        let start = Instant::now();
-        output::begin_stage("linearising");
-        let process = linearise::linearise(spec, options)?;
-        self.log(format!(
-            "linear process: {} components, {} parameters, {} summands in {:.3} s",
-            process.components.len(),
-            process.params.len(),
-            process.summands.len(),
-            start.elapsed().as_secs_f64()
-        ));
-        Ok(process)
+        mu_frontends::linearise(spec, options, &Printed::new(&self.common, &self.budget))
     }
 
     /// Compiles a linear process. `confluence`: the value of `--confluence`.
@@ -216,12 +158,7 @@ impl Session {
         process: LinearProcess,
         confluence: &str,
     ) -> Result<Compiled, Diagnostic> {
-        let confluence = match confluence {
-            "none" => Confluence::None,
-            "auto" => Confluence::Auto,
-            names => Confluence::Named(names.split(',').map(|n| n.trim().to_string()).collect()),
-        };
-        self.compile_with(process, &confluence)
+        self.compile_with(process, &super::load::confluence(confluence))
     }
 
     /// Compiles a linear process with the given priority of confluent steps.
@@ -230,24 +167,8 @@ impl Session {
         process: LinearProcess,
         confluence: &Confluence,
     ) -> Result<Compiled, Diagnostic> {
-        let start = Instant::now();
-        output::begin_stage("compiling the linear process");
-        let model = Compiled::with_budget(process, confluence, &self.budget)?;
-        output::begin_stage("searching");
-        let groups = mu_model::Model::groups(&model);
-        let mut confluent: Vec<&str> =
-            groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
-        confluent.sort_unstable();
-        confluent.dedup();
-        self.log(format!(
-            "compiled {} groups in {:.3} s",
-            groups.len(),
-            start.elapsed().as_secs_f64()
-        ));
-        if !confluent.is_empty() {
-            self.log(format!("confluent steps with priority: {}", confluent.join(", ")));
-        }
-        Ok(model)
+        let journal = Printed::new(&self.common, &self.budget);
+        mu_frontends::compile(process, confluence, &self.budget, &journal)
     }
 
     /// Returns the options of an exploration. Steps that have priority by name only, without proof,
@@ -345,20 +266,6 @@ pub(super) fn symmetries(
         object["off"] = why.into();
     }
     object
-}
-
-/// Returns the error for a file that contains no specification.
-pub(super) fn no_specification(path: &Path) -> Diagnostic {
-    let what = match FileKind::of(path) {
-        FileKind::System => "a system of any number of processes",
-        form if form.is_game() => "a game",
-        _ => "a transition system",
-    };
-    Diagnostic::new(
-        Stage::Usage,
-        format!("`{}` is not a specification: by its name it is {what}", path.display()),
-    )
-    .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec")
 }
 
 /// Handles signals: the first requests the end of the run, the second ends it.

@@ -3,24 +3,19 @@
 //! Exit code: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a full buffer).
 
 use super::args::{Format, MemoryName, ProgramArgs, ProofMemory, ProveArgs, ThreadCount};
-use super::files::FileKind;
 use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
-use mu_base::{Diagnostic, Stage, Stop, ends_in};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_frontends::Input;
+use mu_program::Program;
 use mu_program::machine::{Event, Machine};
-use mu_program::nasm::{self, X86Program};
-use mu_program::{Program, litmus};
+use mu_program::nasm::X86Program;
 use mu_safety::reach::{self, Interleaving, InterleavingStep, Reached, Safety};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
-
-/// True if the name of a file is that of an x86 program or a litmus test.
-pub(super) fn is_program(path: &Path) -> bool {
-    FileKind::of(path) == FileKind::Program
-}
 
 /// Reads an x86 program or a litmus test.
 pub(super) fn read_any(
@@ -28,40 +23,7 @@ pub(super) fn read_any(
     path: &Path,
     threads: u32,
 ) -> Result<Program, Diagnostic> {
-    if ends_in(path, "litmus") {
-        let (source, text) = session.read_source(path)?;
-        return Ok(litmus::parse(source, &text)
-            .map_err(|e| with_command_for_architecture(e, &text))?
-            .program);
-    }
-    Ok(read(session, path, threads)?.program)
-}
-
-/// Adds to the error of a litmus test for another architecture the command that can run it.
-pub(super) fn with_command_for_architecture(error: Diagnostic, test: &str) -> Diagnostic {
-    let model = match test.split_whitespace().next() {
-        _ if error.stage != Stage::Unsupported => None,
-        Some("RISCV") => Some("rvwmo"),
-        Some("AArch64" | "AARCH64") => Some("armv8"),
-        Some("C") => Some("rc11"),
-        _ => None,
-    };
-    match model {
-        Some(model) => {
-            error.note(format!("tests of this architecture run under a model in `cat`: `mu-check litmus --model specs/memory/{model}.cat`"))
-        }
-        None => error,
-    }
-}
-
-/// Reads an x86 program.
-pub(super) fn read(
-    session: &mut Session,
-    path: &Path,
-    threads: u32,
-) -> Result<X86Program, Diagnostic> {
-    let (source, text) = session.read_source(path)?;
-    nasm::parse(source, &text, threads as usize)
+    mu_frontends::programs::program(&Input::file(path), threads, &mut session.sources)
 }
 
 /// Reads an x86 program with a section of unsafe states.
@@ -70,7 +32,7 @@ pub(super) fn read_asserted(
     path: &Path,
     threads: u32,
 ) -> Result<X86Program, Diagnostic> {
-    let program = read(session, path, threads)?;
+    let program = mu_frontends::programs::x86(&Input::file(path), threads, &mut session.sources)?;
     if program.unsafe_states.is_empty() {
         let error = Diagnostic::new(
             Stage::Type,

@@ -165,7 +165,7 @@ pub(super) fn read_over(
         return read(text, &subject.data, &subject.actions);
     }
     let (formula, warnings) = check_over_labels(&text.parsed()?, &subject.data, &subject.actions)?;
-    super::notes::warn(session, &warnings);
+    super::notes::warn(&session.sources, session.common.quiet, &warnings);
     Ok(formula)
 }
 

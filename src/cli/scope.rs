@@ -7,12 +7,13 @@
 use super::args::{
     CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, LitmusMethod, ThreadCount,
 };
-use super::files::FileKind;
+use super::load::properties;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use mu_base::{Diagnostic, Stage, ends_in};
 use mu_engines::Engine as _;
 use mu_engines::explicit::Explicit;
+use mu_frontends::Properties;
 use std::path::Path;
 
 /// The ids of the options on a command line.
@@ -109,15 +110,13 @@ fn inputs(command: &Command) -> Vec<&Path> {
 }
 
 fn of_reading(inputs: &[&Path]) -> Vec<Row> {
-    let any = |is: &dyn Fn(FileKind, &Path) -> bool| {
-        inputs.iter().any(|path| is(FileKind::of(path), path))
-    };
+    let any = |is: &dyn Fn(Properties) -> bool| inputs.iter().any(|path| is(properties(path)));
     // A folder of faulty machines may contain models of all kinds.
     let folder = inputs.iter().any(|path| path.is_dir());
-    let buffered = folder || any(&|form, _| matches!(form, FileKind::Program | FileKind::System));
-    let stored = folder || any(&|form, _| form.is_lts());
+    let buffered = folder || any(&|p| p.buffered);
+    let stored = folder || any(&|p| p.stored);
     vec![
-        ("threads_of", folder || any(&|_, path| is_asm(path)), ASM),
+        ("threads_of", folder || inputs.iter().any(|path| is_asm(path)), ASM),
         ("memory_model", buffered, BUFFERED),
         ("buffer", buffered, BUFFERED),
         ("data", stored, "transition systems"),
@@ -131,7 +130,7 @@ fn of_translation(effective: bool, applies_to: &'static str) -> Vec<Row> {
 
 fn of_expand(args: &ExpandArgs) -> Vec<Row> {
     let system = args.to == Language::Cubicle;
-    let program = FileKind::of(&args.file) == FileKind::Program;
+    let program = properties(&args.file).program;
     let fixed = "a number of threads: a system (`--to cubicle`) has any number";
     let mut rows = of_translation(system, "`--to cubicle`");
     rows.push(("threads_of", is_asm(&args.file), ASM));

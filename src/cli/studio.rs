@@ -4,7 +4,6 @@
 use super::args::StudioArgs;
 use super::output;
 use super::pipeline::{Session, file_error};
-use super::readers;
 use mu_base::limits::available_memory;
 use mu_base::{Diagnostic, Stage};
 use mu_studio::{Limits, Settings, Studio};
@@ -28,14 +27,9 @@ pub(super) fn run(session: &Session, args: &StudioArgs) -> Result<u8, Diagnostic
         memory: args.max_memory.unwrap_or(shared),
         threads: args.threads,
     };
-    let studio = Studio::bind(Settings {
-        folder: args.folder.clone(),
-        program,
-        port: args.port,
-        limits,
-        reader: readers::read,
-    })
-    .map_err(|e| file_error("cannot serve", &args.folder, &e))?;
+    let studio =
+        Studio::bind(Settings { folder: args.folder.clone(), program, port: args.port, limits })
+            .map_err(|e| file_error("cannot serve", &args.folder, &e))?;
     output::print(&format!("{}\n", studio.address()))?;
     let failed =
         |e: std::io::Error| Diagnostic::new(Stage::Internal, format!("cannot serve the page: {e}"));

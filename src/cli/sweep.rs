@@ -11,8 +11,9 @@
 
 use super::args::Format;
 use super::args::sweep::{Axis, SweepArgs, axes, combinations};
-use super::files::{FileKind, write_text};
+use super::files::write_text;
 use super::folder_lock::Locks;
+use super::load::properties;
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
 use super::print;
@@ -46,7 +47,7 @@ struct Job {
 type Combination = Vec<(String, String)>;
 
 pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
-    if FileKind::of(&args.model) != FileKind::Other {
+    if !properties(&args.model).mcrl2 {
         let message = format!(
             "`{}` is not a specification, and only specifications have parameters to sweep",
             args.model.display()

@@ -1,16 +1,14 @@
 //! Specifications as other mCRL2 text (`expand` and `linearise`).
 
-use super::args::{ExpandArgs, Format, Language, LineariseArgs};
+use super::args::{ExpandArgs, Format, Language, LineariseArgs, ReadArgs};
 use super::files::{FileKind, write, write_text};
 use super::output;
 use super::pipeline::Session;
 use super::print;
-use super::program::{is_program, read_any};
 use mu_base::{Diagnostic, Stage};
 use mu_lts::mcrl2;
 use mu_process::linearise::Options;
-use mu_program::expansion;
-use mu_program::machine::Machine;
+use mu_syntax::template::Expanded;
 use serde_json::json;
 use std::path::Path;
 
@@ -22,16 +20,12 @@ pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Dia
         print(&file.to_string())?;
         return Ok(0);
     }
-    let (source, text) = if is_program(&args.file) {
-        session.expect_no_parameters(&args.file)?;
-        let program = read_any(session, &args.file, args.threads_of)?;
-        let bound = program.buffer_bound(args.memory.buffer);
-        let text = expansion::mcrl2(&Machine::new(program, args.memory.model.model(), bound, &[]));
-        (session.sources.add(format!("{} as mCRL2", args.file.display()), text.clone()), text)
-    } else {
-        let expanded = session.expand(&args.file)?;
-        (expanded.source, expanded.text)
+    session.reading = ReadArgs {
+        threads_of: args.threads_of,
+        memory: args.memory.clone(),
+        ..ReadArgs::default()
     };
+    let Expanded { source, text, .. } = session.expand(&args.file)?;
     let tree = mu_syntax::parse_specification(source, &text)?;
     mu_process::typecheck::check_specification(&tree)?;
     text_result(session, "specification", text)

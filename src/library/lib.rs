@@ -1,5 +1,5 @@
-//! Library interface: a specification with its parameters becomes a model, which counts its states
-//! and checks formulas.
+//! Library interface: a specification with its parameters, or a file of any registered front end,
+//! becomes a model, which counts its states and checks formulas.
 //!
 //! In: texts and files. Out: values of this module, without internal ids. The stages in between
 //! (parse, type check, linearise, compile, search) are those of the command line; for a single
@@ -14,23 +14,20 @@ mod walk;
 pub use error::{Error, Place};
 pub use walk::{Enabled, Walk};
 
-use mu_base::files::read_text;
 use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage};
-use mu_compile::{Compiled, Confluence};
+use mu_compile::Confluence;
 use mu_engines::{Capability, Engine, Options, Subject, Task};
 use mu_evidence::checker;
 use mu_explore::{Extras, Progress};
 use mu_formula::typecheck::check_formula;
+use mu_frontends::{FrontEnd, Input, Loaded, Loading, Silent};
 use mu_lts::Lts;
-use mu_model::Model as _;
 use mu_pbes::Answer;
-use mu_process::{linearise, typecheck::check_specification};
 use mu_report::chart::chart;
 use mu_report::evidence_tree::branches;
 use mu_report::printed_evidence::{PrintedEvidence, story};
-use mu_syntax::template::{self, Param};
 use num_bigint::BigUint;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -64,83 +61,135 @@ pub enum Priority {
     Named(Vec<String>),
 }
 
-/// A specification text with values for its parameters.
-#[derive(Clone, Debug)]
+/// A specification text, or a model of another language, with values for its parameters.
+#[derive(Clone)]
 pub struct Specification {
-    name: String,
-    text: String,
-    defines: Vec<(String, String)>,
-    priority: Priority,
+    path: PathBuf,
+    /// The text; `None` for a file in a binary format.
+    text: Option<String>,
+    front_end: &'static dyn FrontEnd,
+    defines: Vec<String>,
+    options: mu_frontends::Options,
+}
+
+impl std::fmt::Debug for Specification {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Specification")
+            .field("path", &self.path)
+            .field("language", &self.front_end.language())
+            .field("defines", &self.defines)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Specification {
-    /// Creates a specification from text: mCRL2, with or without a parameter layer. The name is
-    /// used in messages.
+    /// Creates a specification from text. The ending of the name selects the language, as for
+    /// files; any other name is that of mCRL2, with or without a parameter layer. Messages contain
+    /// the name.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            text: text.into(),
-            defines: Vec::new(),
-            priority: Priority::default(),
-        }
+        let (path, text) = (PathBuf::from(name.into()), text.into());
+        let front_end = mu_frontends::of(&Input::text_named(&path, &text));
+        Self::with_front_end(front_end, path, Some(text))
     }
 
-    /// Reads a specification from a file.
+    /// Reads a model from a file of any language that the command line reads.
     ///
     /// # Errors
-    /// The file cannot be read, or is not UTF-8.
+    /// The file cannot be read, or is a text that is not UTF-8.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let text = read_text(path).map_err(|e| Error::new(e, &SourceMap::new()))?;
-        Ok(Self::new(path.display().to_string(), text))
+        let input = Input::file(path);
+        let front_end = mu_frontends::of(&input);
+        let text = front_end.text(&input).map_err(|e| Error::new(e, &SourceMap::new()))?;
+        Ok(Self::with_front_end(front_end, path.to_path_buf(), text))
+    }
+
+    /// Creates a model from text in a language of the program's own.
+    pub fn in_language(
+        front_end: &'static dyn FrontEnd,
+        name: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self::with_front_end(front_end, PathBuf::from(name.into()), Some(text.into()))
+    }
+
+    fn with_front_end(
+        front_end: &'static dyn FrontEnd,
+        path: PathBuf,
+        text: Option<String>,
+    ) -> Self {
+        let options = mu_frontends::Options::default();
+        Self { path, text, front_end, defines: Vec::new(), options }
     }
 
     /// Sets a parameter, as `-D NAME=VALUE` does.
     #[must_use]
     pub fn with(mut self, parameter: impl Into<String>, value: impl ToString) -> Self {
-        self.defines.push((parameter.into(), value.to_string()));
+        self.defines.push(format!("{}={}", parameter.into(), value.to_string()));
         self
     }
 
     /// Selects the hidden steps with priority.
     #[must_use]
-    pub fn priority(self, priority: Priority) -> Self {
-        Self { priority, ..self }
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.options.confluence = match priority {
+            Priority::Proven => Confluence::Auto,
+            Priority::None => Confluence::None,
+            Priority::Named(names) => Confluence::Named(names),
+        };
+        self
     }
 
-    /// Parses, type checks, linearises and compiles the specification.
+    /// Sets options of front ends, as the number of threads of a program, or its memory.
+    #[must_use]
+    pub fn reading(mut self, change: impl FnOnce(&mut mu_frontends::Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Reads the model: for a specification, parses, type checks, linearises and compiles it.
     ///
     /// # Errors
     /// An error in the text or in a parameter, with its place.
     pub fn model(&self) -> Result<Model, Error> {
         let mut sources = SourceMap::new();
-        let build = |sources: &mut SourceMap| {
-            let expanded = template::expand(&self.name, &self.text, &self.defines, sources)?;
-            let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
-            let process =
-                linearise::linearise(&check_specification(&tree)?, &linearise::Options::default())?;
-            if process.is_probabilistic() {
-                let message = "this specification is probabilistic (`dist`), which the library does not support";
-                return Err(Diagnostic::new(Stage::Unsupported, message));
-            }
-            let confluence = match &self.priority {
-                Priority::Proven => Confluence::Auto,
-                Priority::None => Confluence::None,
-                Priority::Named(names) => Confluence::Named(names.clone()),
-            };
-            Ok((expanded.params, Compiled::new(process, &confluence)?))
-        };
-        match build(&mut sources) {
-            Ok((parameters, compiled)) => {
-                let capabilities = if self.priority == Priority::None {
-                    Vec::new()
-                } else {
-                    vec![Capability::Priority]
-                };
-                Ok(Model { compiled: Arc::new(compiled), parameters, sources, capabilities })
+        match self.load(&mut sources) {
+            Ok(loaded) => {
+                let required = [
+                    (!matches!(self.options.confluence, Confluence::None), Capability::Priority),
+                    (loaded.stored.is_some(), Capability::Stored),
+                ];
+                let capabilities = required.into_iter().filter_map(|(is, c)| is.then_some(c));
+                Ok(Model {
+                    capabilities: capabilities.collect(),
+                    loaded: Arc::new(loaded),
+                    sources,
+                })
             }
             Err(diagnostic) => Err(Error::new(diagnostic, &sources)),
         }
+    }
+
+    fn load(&self, sources: &mut SourceMap) -> Result<Loaded, Diagnostic> {
+        let input = match &self.text {
+            Some(text) => Input::text_named(&self.path, text),
+            None => Input::file(&self.path),
+        };
+        let loading = &mut Loading {
+            sources,
+            defines: &self.defines,
+            budget: &Budget::default(),
+            options: &self.options,
+            journal: &Silent,
+        };
+        let loaded = mu_frontends::load_with(self.front_end, &input, loading)?;
+        if loaded.model.is_probabilistic() {
+            let message =
+                "this specification is probabilistic (`dist`), which the library does not support";
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
+        Ok(loaded)
     }
 }
 
@@ -238,7 +287,7 @@ impl Run {
         self.budget.interrupt_flag()
     }
 
-    fn explore(&self, model: &Compiled) -> mu_explore::Options {
+    fn explore(&self, model: &dyn mu_model::Model) -> mu_explore::Options {
         let threads = self
             .threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
@@ -317,11 +366,10 @@ impl Evidence {
     }
 }
 
-/// A compiled model.
+/// A model that is ready to be searched.
 #[derive(Clone)]
 pub struct Model {
-    compiled: Arc<Compiled>,
-    parameters: Vec<Param>,
+    loaded: Arc<Loaded>,
     sources: SourceMap,
     /// Capabilities that an engine needs for correct counts of the model.
     capabilities: Vec<Capability>,
@@ -329,14 +377,14 @@ pub struct Model {
 
 impl std::fmt::Debug for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Model").field("parameters", &self.parameters).finish_non_exhaustive()
+        f.debug_struct("Model").field("parameters", &self.loaded.parameters).finish_non_exhaustive()
     }
 }
 
 impl Model {
     /// Returns names and values of the parameters of its specification.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, String)> {
-        self.parameters.iter().map(|p| (p.name.as_str(), p.value.to_string()))
+        self.loaded.parameters.iter().map(|(name, value)| (name.as_str(), value.clone()))
     }
 
     /// Counts states, transitions and deadlocks.
@@ -345,11 +393,12 @@ impl Model {
     /// A value cannot be evaluated, or an invariant of the program is broken.
     pub fn explore(&self, run: &Run) -> Result<Counts, Error> {
         let counted = self.count_with(run, &[])?;
+        let cut = counted.stop == Stop::Complete && self.buffers_were_cut();
         Ok(Counts {
             states: counted.states,
             transitions: counted.transitions,
             deadlocks: counted.deadlocks,
-            stop: counted.stop,
+            stop: if cut { Stop::Buffer } else { counted.stop },
         })
     }
 
@@ -365,6 +414,12 @@ impl Model {
         })
     }
 
+    /// True if a bound on store buffers cut transitions from the model, so that counts and some
+    /// verdicts are only those of a part of its behaviour.
+    pub fn buffers_were_cut(&self) -> bool {
+        self.loaded.buffers.as_ref().is_some_and(|b| b.were_cut())
+    }
+
     fn count_with(
         &self,
         run: &Run,
@@ -373,10 +428,11 @@ impl Model {
         let capabilities = &[capabilities, &self.capabilities[..]].concat();
         self.expect(run, capabilities)?;
         let watched = WatchedProgress(&run.watcher);
-        let options = Options { progress: &watched, ..Options::new(run.explore(&self.compiled)) };
+        let options =
+            Options { progress: &watched, ..Options::new(run.explore(&*self.loaded.model)) };
         let task = Task { capabilities, options: &options, budget: &run.budget };
         run.engine
-            .count(&*self.compiled, task, Extras::default())
+            .count(&*self.loaded.model, task, Extras::default())
             .map_err(|d| Error::new(d, &self.sources))
     }
 
@@ -407,28 +463,34 @@ impl Model {
         run: &Run,
         sources: &mut SourceMap,
     ) -> Result<Judgement, mu_base::Diagnostic> {
-        let process = self.compiled.process();
+        let Loaded { model, labels, data, actions, .. } = &*self.loaded;
         let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
-        let formula = check_formula(&tree, &process.data, &process.actions)?;
+        let formula = check_formula(&tree, data, actions)?;
         let watched = WatchedProgress(&run.watcher);
         let options = Options {
             witnesses: true,
             progress: &watched,
-            ..Options::new(run.explore(&self.compiled))
+            ..Options::new(run.explore(&*self.loaded.model))
         };
         let task =
             Task { capabilities: &self.capabilities, options: &options, budget: &run.budget };
-        let subject = Subject { model: &*self.compiled, labels: &*self.compiled };
-        let Answer { verdict, states, equations, evidence, .. } =
+        let subject = Subject { model: &**model, labels: &**labels };
+        let Answer { mut verdict, states, equations, mut evidence, .. } =
             run.engine.check(subject, &formula, task)?.answer;
+        if self.buffers_were_cut() {
+            let whole = verdict.clone().for_all_transitions(&formula);
+            // The evidence justifies only the verdict on a part of the transitions.
+            evidence = evidence.filter(|_| whole == verdict);
+            verdict = whole;
+        }
         let evidence = match evidence {
             None => None,
             Some(evidence) => {
-                checker::check(&evidence, &*self.compiled, &*self.compiled, &formula)?;
+                checker::check(&evidence, &**model, &**labels, &formula)?;
                 let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let verdict = if evidence.verdict { "true" } else { "false" };
                 Some(Evidence {
-                    story: story(&evidence, &*self.compiled, false, usize::MAX)?,
+                    story: story(&evidence, &**model, false, usize::MAX)?,
                     title,
                     verdict,
                 })

@@ -1,7 +1,6 @@
 //! Step-by-step simulation: enabled steps, their changes, forward and backward.
 
 use super::{Error, Model};
-use mu_model::Model as _;
 use mu_report::printed_evidence;
 
 /// An enabled step.
@@ -22,7 +21,7 @@ pub struct Walk<'m> {
 
 impl<'m> Walk<'m> {
     pub(super) fn start(model: &'m Model, seed: u64) -> Result<Self, Error> {
-        let walk = mu_explore::walk::Walk::new(&*model.compiled, seed)
+        let walk = mu_explore::walk::Walk::new(&*model.loaded.model, seed)
             .map_err(|d| Error::new(d, &model.sources))?;
         Ok(Self { model, walk })
     }
@@ -30,7 +29,7 @@ impl<'m> Walk<'m> {
     /// Returns the current state: parameters with their values; `None` for parameters without
     /// meaning here.
     pub fn state(&self) -> Vec<(String, Option<String>)> {
-        let model = &*self.model.compiled;
+        let model = &*self.model.loaded.model;
         model
             .slots()
             .iter()
@@ -41,7 +40,7 @@ impl<'m> Walk<'m> {
 
     /// Returns the enabled steps of the current state.
     pub fn enabled(&self) -> Vec<Enabled> {
-        let (model, here) = (&*self.model.compiled, self.walk.state());
+        let (model, here) = (&*self.model.loaded.model, self.walk.state());
         let changed = |after: &[u32]| {
             let slots = model
                 .slots()
@@ -61,7 +60,7 @@ impl<'m> Walk<'m> {
     pub fn taken(&self) -> Vec<String> {
         self.walk.path()[..self.walk.position()]
             .iter()
-            .map(|m| self.model.compiled.label_text(m.label))
+            .map(|m| self.model.loaded.model.label_text(m.label))
             .collect()
     }
 

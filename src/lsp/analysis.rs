@@ -11,7 +11,7 @@
 //! with other values of the parameters ([`Analysis::complete`]). Words that no reading covers refer
 //! to the declarations with their name. Cost: that of the command line, for each reported error.
 
-use crate::foreign::{Lexicon, Thing};
+use crate::foreign::Thing;
 use crate::names::{Declared, Key, Kind, NameOccurrence, Resolver};
 use crate::recovery::{RemovedDeclarations, leave_out};
 use mu_base::host::Instant;
@@ -19,6 +19,7 @@ use mu_base::source::Source;
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 use mu_formula::typecheck::check_formula;
 use mu_formula::typed::TypedFormula;
+use mu_frontends::Lexicon;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
 use mu_syntax::ast::{self, Node, ProcessKind, Section, Specification};
@@ -88,7 +89,7 @@ pub(crate) struct Analysis {
     /// Lexical rules, if they differ from those of specifications.
     pub(crate) lexicon: Option<&'static Lexicon>,
     /// Reserved words of another front end.
-    pub(crate) keywords: Vec<&'static str>,
+    pub(crate) keywords: &'static [&'static str],
     /// Named entities of another front end, including those that an outline hides.
     pub(crate) things: Vec<Thing>,
     pub(crate) parts: Vec<(String, Range<usize>)>,

@@ -1,49 +1,23 @@
 //! Texts of other front ends: systems of any number of processes, x86 programs, litmus tests,
 //! memory models, equation systems.
 //!
-//! Their readers are layers that this layer does not import; the program that starts the server
-//! supplies them ([`crate::Files::foreign`]), so that errors are those of the command line. If a
-//! reader supplies the meaning of names ([`Naming`]), all features of specifications work
-//! (`generic_language`). Otherwise outline and colours are lexical: a [`Lexicon`] defines comments
-//! and the words that declare names. Reserved words come from the reader, or from the lexicon if
-//! the reader knows them only by position. Cost: linear. Invariant: tokens are ascending and do not
-//! overlap.
+//! The registry of [`mu_frontends`] supplies their readers, so that errors are those of the command
+//! line. If a front end supplies the meaning of names ([`mu_base::naming::Naming`]), all features
+//! of specifications work (`generic_language`). Otherwise outline and colours are lexical: a
+//! [`Lexicon`] defines comments, reserved words, and the words that declare names. Cost: linear.
+//! Invariant: tokens are ascending and do not overlap.
 
 use crate::analysis::{Analysis, Declaration, Name};
 use crate::names::{Key, Kind};
 use crate::workspace::normal;
-use mu_base::naming::{Naming, Role};
+use mu_base::naming::Role;
 use mu_base::words::nested_comment;
-use mu_base::{Diagnostic, SourceId, SourceMap, Span, ending};
+use mu_base::{Diagnostic, Span};
+use mu_frontends::{Edited, Lexicon, Meaning};
 use mu_syntax::tokens::{Kind as TokenKind, Token};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
-
-/// Result of reading a text.
-pub struct Read {
-    /// The first error; `None` if the text is valid.
-    pub refused: Option<Diagnostic>,
-    /// The sources of its places.
-    pub sources: SourceMap,
-    /// The reserved words of its language.
-    pub keywords: &'static [&'static str],
-    /// The meaning of its names, if the reader supplies it.
-    pub meaning: Option<Meaning>,
-}
-
-/// Meaning of the names in a text.
-pub struct Meaning {
-    /// The names.
-    pub naming: Naming,
-    /// The sources of its places. The name of an included text is that of a file in the same
-    /// folder.
-    pub sources: SourceMap,
-    /// The text itself.
-    pub source: SourceId,
-    /// Included texts of files in the same folder, by name.
-    pub included: Vec<(String, String)>,
-}
 
 /// A named entity in a text of another front end.
 #[derive(Clone)]
@@ -66,168 +40,69 @@ impl Thing {
     }
 }
 
-/// Lexical rules for a kind of texts.
-pub(crate) struct Lexicon {
-    endings: &'static [&'static str],
-    /// Start of a comment that extends to the end of the line.
-    line: &'static [&'static str],
-    /// True if `(* … *)` is a comment; it may nest.
-    nested: bool,
-    /// Reserved words that the reader does not supply.
-    keywords: &'static [&'static str],
-    /// Words that precede a declared name, with the kind of the declaration.
-    declares: &'static [(&'static str, Kind)],
-    /// Characters of words other than letters, digits and `_`.
-    inside: &'static str,
-    /// True if texts can include others.
-    pub(crate) includes: bool,
+/// Returns the lexical rules of a file, by its name; `None` for mCRL2 and formulas.
+pub(crate) fn lexicon_of(path: &Path) -> Option<&'static Lexicon> {
+    mu_frontends::by_name(path).lexicon()
 }
 
-const LEXICONS: [Lexicon; 5] = [
-    Lexicon {
-        endings: &["cub"],
-        line: &[],
-        nested: true,
-        keywords: &[],
-        declares: &[],
-        inside: "",
-        includes: false,
-    },
-    Lexicon {
-        endings: &["asm"],
-        line: &[";"],
-        nested: false,
-        keywords: &[
-            "begin",
-            "end",
-            "shared_data",
-            "thread_data",
-            "thread_code",
-            "unsafe_prop",
-            "init_code",
-            "dd",
-            "dw",
-            "db",
-            "dq",
-            "as",
-            "counter",
-            "lock",
-            "dword",
-            "word",
-            "byte",
-            "qword",
-            "start_threads",
-        ],
-        declares: &[],
-        inside: ".",
-        includes: false,
-    },
-    Lexicon {
-        endings: &["cat"],
-        line: &["//", "#"],
-        nested: true,
-        keywords: &[],
-        declares: &[],
-        inside: "'-.",
-        includes: true,
-    },
-    Lexicon {
-        endings: &["pbes"],
-        line: &["%"],
-        nested: false,
-        keywords: &[
-            "pbes", "mu", "nu", "init", "val", "forall", "exists", "true", "false", "sort", "cons",
-            "map", "var", "eqn", "glob", "struct", "lambda", "whr", "end", "Bool", "Pos", "Nat",
-            "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "in", "div", "mod",
-        ],
-        declares: &[
-            ("mu", Kind::FixedPoint),
-            ("nu", Kind::FixedPoint),
-            ("sort", Kind::Sort),
-            ("map", Kind::Mapping),
-        ],
-        inside: "'",
-        includes: false,
-    },
-    Lexicon {
-        endings: &["litmus"],
-        line: &["//"],
-        nested: true,
-        keywords: &["exists", "forall", "locations", "filter", "not", "and", "true", "false"],
-        declares: &[],
-        inside: ".",
-        includes: false,
-    },
-];
-
-impl Lexicon {
-    /// Returns the lexicon of a file, by its name.
-    pub(crate) fn of(path: &Path) -> Option<&'static Lexicon> {
-        let ending = ending(path)?;
-        LEXICONS.iter().find(|l| l.endings.contains(&ending.as_str()))
+/// Returns the length of a comment at the start of a text; 0 if there is none.
+fn comment(lexicon: &Lexicon, text: &str) -> usize {
+    if lexicon.line.iter().any(|start| text.starts_with(start)) {
+        return text.find('\n').unwrap_or(text.len());
     }
-
-    /// Returns the length of a comment at the start of a text; 0 if there is none.
-    fn comment(&self, text: &str) -> usize {
-        if self.line.iter().any(|start| text.starts_with(start)) {
-            return text.find('\n').unwrap_or(text.len());
-        }
-        if !self.nested || !text.starts_with("(*") {
-            return 0;
-        }
-        nested_comment(text.as_bytes()).unwrap_or(text.len())
+    if !lexicon.nested || !text.starts_with("(*") {
+        return 0;
     }
+    nested_comment(text.as_bytes()).unwrap_or(text.len())
+}
 
-    /// Splits a text into words, numbers, signs and comments.
-    fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut out = Vec::new();
-        let mut at = 0;
-        while let Some(c) = text[at..].chars().next() {
-            let rest = &text[at..];
-            let run =
-                |fits: &dyn Fn(char) -> bool| rest.find(|c: char| !fits(c)).unwrap_or(rest.len());
-            let comment = self.comment(rest);
-            let (kind, length) = match c {
-                c if c.is_whitespace() => {
-                    at += c.len_utf8();
-                    continue;
-                }
-                _ if comment > 0 => (TokenKind::Comment, comment),
-                '"' => (TokenKind::Text, rest[1..].find('"').map_or(rest.len(), |n| n + 2)),
-                c if c.is_ascii_digit() => (TokenKind::Number, run(&|c| c.is_ascii_alphanumeric())),
-                c if c.is_alphabetic() || c == '_' => {
-                    let length =
-                        run(&|c| c.is_alphanumeric() || c == '_' || self.inside.contains(c));
-                    (TokenKind::Word, rest[..length].trim_end_matches(['-', '.']).len())
-                }
-                c => (TokenKind::Sign, c.len_utf8()),
-            };
-            out.push(Token { kind, range: at..at + length });
-            at += length;
-        }
-        out
+/// Splits a text into words, numbers, signs and comments.
+fn tokens(lexicon: &Lexicon, text: &str) -> Vec<Token> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let run = |fits: &dyn Fn(char) -> bool| rest.find(|c: char| !fits(c)).unwrap_or(rest.len());
+        let comment = comment(lexicon, rest);
+        let (kind, length) = match c {
+            c if c.is_whitespace() => {
+                at += c.len_utf8();
+                continue;
+            }
+            _ if comment > 0 => (TokenKind::Comment, comment),
+            '"' => (TokenKind::Text, rest[1..].find('"').map_or(rest.len(), |n| n + 2)),
+            c if c.is_ascii_digit() => (TokenKind::Number, run(&|c| c.is_ascii_alphanumeric())),
+            c if c.is_alphabetic() || c == '_' => {
+                let length =
+                    run(&|c| c.is_alphanumeric() || c == '_' || lexicon.inside.contains(c));
+                (TokenKind::Word, rest[..length].trim_end_matches(['-', '.']).len())
+            }
+            c => (TokenKind::Sign, c.len_utf8()),
+        };
+        out.push(Token { kind, range: at..at + length });
+        at += length;
     }
+    out
 }
 
 impl Analysis {
-    /// Analyses a text of another front end. `read`: the result of its reader; `None` if there is
-    /// no reader.
+    /// Analyses a text of another front end. `read`: the result of its check.
     pub(crate) fn of_foreign(
         path: &Path,
         text: &str,
         lexicon: &'static Lexicon,
-        read: Option<Read>,
+        read: Option<Edited>,
     ) -> Self {
-        let tokens = lexicon.tokens(text);
+        let tokens = tokens(lexicon, text);
         let mut analysis = Analysis::default();
         (analysis.text, analysis.tokens, analysis.lexicon) =
             (text.to_string(), tokens, Some(lexicon));
-        analysis.keywords = [lexicon.keywords, read.as_ref().map_or(&[], |r| r.keywords)].concat();
+        analysis.keywords = lexicon.keywords;
         match read.as_ref().and_then(|r| r.meaning.as_ref()) {
             Some(meaning) => analysis.add_meaning(path, meaning),
             None => analysis.add_lexical(),
         }
-        if let Some(Read { refused: Some(error), sources, .. }) = read {
+        if let Some(Edited { error: Some(error), sources, .. }) = read {
             let own =
                 |e: &Diagnostic| e.span.is_none_or(|s| sources.get(s.source).original == text);
             let error = if own(&error) {
@@ -384,10 +259,11 @@ impl Analysis {
         let mut found: Vec<(Kind, Token)> = Vec::new();
         for (i, token) in words.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word) {
             let word = token.text(&self.text);
-            if let Some((_, kind)) = lexicon.declares.iter().find(|(w, _)| *w == word) {
+            if let Some((_, role)) = lexicon.declares.iter().find(|(w, _)| *w == word) {
                 let next = words[i + 1..].iter().find(|t| !is_keyword(t));
                 found.extend(
-                    next.filter(|t| t.kind == TokenKind::Word).map(|t| (*kind, (*t).clone())),
+                    next.filter(|t| t.kind == TokenKind::Word)
+                        .map(|t| (Kind::Of(*role), (*t).clone())),
                 );
             }
         }
@@ -419,14 +295,14 @@ impl Analysis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mu_base::SourceMap;
 
     fn outline(name: &str, text: &str) -> (Vec<String>, usize) {
-        let read =
-            Read { refused: None, sources: SourceMap::new(), keywords: &["rec"], meaning: None };
+        let read = Edited { error: None, sources: SourceMap::new(), meaning: None };
         let analysis = Analysis::of_foreign(
             Path::new(name),
             text,
-            Lexicon::of(Path::new(name)).unwrap(),
+            lexicon_of(Path::new(name)).unwrap(),
             Some(read),
         );
         let comments = analysis.tokens.iter().filter(|t| t.kind == TokenKind::Comment).count();

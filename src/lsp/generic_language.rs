@@ -6,7 +6,7 @@
 //! rules, and no language needs its own renaming rules.
 
 use crate::analysis::{Analysis, Name};
-use crate::foreign::{Lexicon, Thing};
+use crate::foreign::{Thing, lexicon_of};
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
@@ -25,7 +25,7 @@ pub(crate) fn files_with(
     key: &Key,
 ) -> Vec<(PathBuf, Rc<Analysis>)> {
     let mut paths = vec![path.to_path_buf()];
-    if let (Key::Placed(file, _), true) = (key, Lexicon::of(path).is_some_and(|l| l.includes)) {
+    if let (Key::Placed(file, _), true) = (key, lexicon_of(path).is_some_and(|l| l.includes)) {
         paths.extend(workspace.like(file));
     }
     paths.sort();

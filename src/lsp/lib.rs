@@ -27,6 +27,5 @@ mod server;
 mod typed;
 mod workspace;
 
-pub use foreign::{Meaning, Read};
 pub use server::{Turns, serve};
 pub use workspace::Files;

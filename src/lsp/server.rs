@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::colours;
 use crate::document::OpenDocument;
 use crate::features::{self, diagnostic};
-use crate::foreign::Lexicon;
+use crate::foreign::lexicon_of;
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::rename;
@@ -348,7 +348,7 @@ impl<'c> Server<'c> {
 
     fn change_formulas(&mut self) {
         let depend = |p: &&PathBuf| {
-            crate::workspace::is_formula(p) || Lexicon::of(p).is_some_and(|l| l.includes)
+            crate::workspace::is_formula(p) || lexicon_of(p).is_some_and(|l| l.includes)
         };
         let depending: Vec<PathBuf> = self.workspace.open.keys().filter(depend).cloned().collect();
         self.changed.extend(depending);

@@ -13,9 +13,10 @@
 
 use crate::analysis::Analysis;
 use crate::document::OpenDocument;
-use crate::foreign::{Lexicon, Read};
+use crate::foreign::lexicon_of;
 use crate::names::Key;
 use mu_base::{ending, ends_in};
+use mu_frontends::{Edited, EditedText, Input};
 use mu_syntax::tokens::{self, Kind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -28,16 +29,6 @@ pub trait Files {
     fn read(&self, path: &Path) -> Option<String>;
     /// Lists a folder; the flag is true for folders.
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
-    /// Reads a text with the reader of another front end; `None` if there is no reader, see
-    /// `foreign`. `sibling` returns the text of a file in the same folder.
-    fn foreign(
-        &self,
-        _path: &Path,
-        _text: &str,
-        _sibling: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<Read> {
-        None
-    }
 }
 
 /// Limit on the files of a workspace; further ones are ignored.
@@ -111,7 +102,7 @@ impl<'f> Workspace<'f> {
         {
             return Some(known.analysis.clone());
         }
-        let foreign = Lexicon::of(path);
+        let foreign = lexicon_of(path);
         let analysis = Rc::new(if let Some(lexicon) = foreign {
             Analysis::of_foreign(path, &text, lexicon, self.read_foreign(path, &text, &[]))
         } else if formula {
@@ -126,19 +117,21 @@ impl<'f> Workspace<'f> {
         Some(analysis)
     }
 
-    /// Reads a text of another front end; other files have their edited text, or the text in
+    /// Checks a text of another front end; other files have their edited text, or the text in
     /// `instead`.
     pub(crate) fn read_foreign(
         &self,
         path: &Path,
         text: &str,
         instead: &[(PathBuf, String)],
-    ) -> Option<Read> {
+    ) -> Option<Edited> {
         let folder = path.parent()?;
-        self.files.foreign(path, text, &|name| {
+        let sibling = |name: &str| {
             let file = normal(&folder.join(name));
             instead.iter().find(|i| i.0 == file).map(|i| i.1.clone()).or_else(|| self.text(&file))
-        })
+        };
+        let front_end = mu_frontends::of(&Input::text_named(path, text));
+        Some(front_end.edited(&EditedText { path, text, sibling: &sibling }))
     }
 
     /// Returns the files of a folder with the same front end as a file in it.
@@ -176,14 +169,14 @@ impl<'f> Workspace<'f> {
     /// True if a document is a formula: by its name, otherwise by its text.
     fn reads_as_formula(&self, path: &Path, text: &str) -> bool {
         is_formula(path)
-            || Lexicon::of(path).is_none()
+            || lexicon_of(path).is_none()
                 && !is_specification(path)
                 && tokens::is_formula(text, &tokens::tokens(text))
     }
 
     /// True if a file exists and is not a formula, so that it may be a model.
     pub(crate) fn is_model(&self, path: &Path) -> bool {
-        Lexicon::of(path).is_none()
+        lexicon_of(path).is_none()
             && self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
     }
 

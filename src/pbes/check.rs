@@ -17,7 +17,7 @@ use super::transitions::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
 use mu_explore::{Peers, Progress, RejectedSymmetry, Silent};
-use mu_formula::typed::TypedFormula;
+use mu_formula::typed::{Modalities, TypedFormula};
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_solve::Solver;
@@ -39,6 +39,18 @@ impl Verdict {
         match self {
             Self::Unknown(stop) => Some(stop),
             Self::True | Self::False => None,
+        }
+    }
+
+    /// Returns the verdict for all transitions, given the verdict for a part of them, because a
+    /// bound on store buffers cut the others: the same if the part is decisive.
+    #[must_use]
+    pub fn for_all_transitions(self, formula: &TypedFormula) -> Self {
+        let Modalities { may, must } = formula.modalities();
+        match self {
+            Self::True if must => Self::Unknown(Stop::Buffer),
+            Self::False if may => Self::Unknown(Stop::Buffer),
+            decided => decided,
         }
     }
 }

@@ -10,9 +10,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Extensions of files that the page shows and may write.
-const TEXTS: [&str; 10] =
-    ["mcrl2", "spec", "mcf", "cub", "asm", "cat", "litmus", "pbes", "md", "txt"];
+/// Endings of files, other than those of models, that the page shows and may write.
+const OTHER_TEXTS: [&str; 3] = [".mcf", ".md", ".txt"];
 /// Limit on the bytes of a file.
 const MOST_BYTES: u64 = 4 << 20;
 /// Limits on the listed files and on the depth of folders.
@@ -94,7 +93,7 @@ impl Folder {
         if !is_text(&path) {
             return refusal(
                 403,
-                format!("`{name}`: expected a name that ends in .{}", TEXTS.join(", .")),
+                format!("`{name}`: expected a name that ends in {}", texts().join(", ")),
             );
         }
         if text.len() as u64 > MOST_BYTES {
@@ -156,8 +155,15 @@ impl Folder {
     }
 }
 
+/// Returns the endings of files that the page shows and may write: those that editors support.
+fn texts() -> Vec<&'static str> {
+    let edited = mu_frontends::registry().iter().filter(|f| f.is_edited());
+    edited.flat_map(|f| f.endings()).copied().chain(OTHER_TEXTS).collect()
+}
+
 fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|e| TEXTS.iter().any(|t| e.eq_ignore_ascii_case(t)))
+    let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+    texts().iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! The page names the folder `file:///studio`. Paths outside do not exist for the server, so that
 //! neither a formula's `% model:` nor a definition leaves the folder.
 
-use crate::Reader;
 use crate::events;
 use crate::folder::Folder;
 use lsp_server::{Connection, Message};
@@ -17,7 +16,6 @@ const ROOT: &str = "/studio";
 
 struct Inside {
     folder: Folder,
-    reader: Reader,
 }
 
 impl mu_lsp::Files for Inside {
@@ -31,14 +29,6 @@ impl mu_lsp::Files for Inside {
         let entries = if inside { self.folder.entries(below) } else { Vec::new() };
         entries.into_iter().map(|(name, is_folder)| (folder.join(name), is_folder)).collect()
     }
-    fn foreign(
-        &self,
-        path: &Path,
-        text: &str,
-        sibling: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<mu_lsp::Read> {
-        (self.reader)(path, text, sibling)
-    }
 }
 
 /// The page's end of a running language server. Dropping it ends the server.
@@ -46,13 +36,9 @@ pub(crate) struct Language(Connection);
 
 impl Language {
     /// Starts a server that sends its messages to the page.
-    pub(crate) fn start(
-        folder: &Folder,
-        reader: Reader,
-        page: Sender<String>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn start(folder: &Folder, page: Sender<String>) -> std::io::Result<Self> {
         let (server, client) = Connection::memory();
-        let files = Inside { folder: Folder::new(folder.root())?, reader };
+        let files = Inside { folder: Folder::new(folder.root())? };
         // A page that disconnects without `exit` is no error.
         std::thread::Builder::new()
             .name("language".into())

@@ -29,7 +29,7 @@ use language::Language;
 use runs::Runs;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -64,13 +64,7 @@ pub struct Settings {
     pub port: u16,
     /// Limits on runs and walks.
     pub limits: Limits,
-    /// The reader of texts of other front ends, for the language server: path, text, and access to
-    /// files in the same folder.
-    pub reader: Reader,
 }
-
-/// Reads a text of another front end; see [`mu_lsp::Files::foreign`].
-pub type Reader = fn(&Path, &str, &dyn Fn(&str) -> Option<String>) -> Option<mu_lsp::Read>;
 
 /// A listening server.
 pub struct Studio {
@@ -87,7 +81,6 @@ struct Shared {
     walks: Walks,
     /// The language servers of the open pages, by the pages' names.
     languages: Mutex<HashMap<String, Language>>,
-    reader: Reader,
     connections: AtomicUsize,
 }
 
@@ -110,7 +103,6 @@ impl Studio {
             runs,
             walks,
             languages: Mutex::default(),
-            reader: settings.reader,
             connections: AtomicUsize::new(0),
         };
         Ok(Self { listener, shared: Arc::new(shared) })

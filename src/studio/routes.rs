@@ -90,7 +90,7 @@ fn listen(shared: &Arc<Shared>, request: &Request, mut stream: TcpStream) {
                 .into(),
         );
     };
-    let language = Language::start(&shared.folder, shared.reader, sender);
+    let language = Language::start(&shared.folder, sender);
     let languages = || shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
     let served = language.map(|language| languages().insert(name.clone(), language)).is_ok();
     let hello = json!({ "runs": shared.runs.list(), "language": served });

@@ -18,7 +18,13 @@ const NO_ROUTE: [(&str, &str); 3] = [
 ];
 
 /// Endings of files that are no input or output of a route here.
-const NO_FORM: [(&str, &str); 2] = [("dot", "a picture"), ("gv", "a picture")];
+const NO_FORM: [(&str, &str); 5] = [
+    ("dot", "a picture"),
+    ("gv", "a picture"),
+    ("mcrl2", "the main path"),
+    ("spec", "the main path"),
+    ("cat", "no model of states"),
+];
 
 /// All values of all lists, as rows name them.
 fn values() -> BTreeSet<String> {
@@ -44,9 +50,14 @@ fn values() -> BTreeSet<String> {
     );
     let forms = std::fs::read_to_string(crate::support::package("src/cli/files.rs"))
         .expect("the forms of files");
-    let endings = forms.split("ends(\".").skip(1).filter_map(|rest| rest.split('"').next());
+    let written = forms.split("ends(\".").skip(1).filter_map(|rest| rest.split('"').next());
+    let registered = mu_check::frontends::registry().iter().flat_map(|f| f.endings());
+    let read = registered.map(|e| e.trim_start_matches('.'));
     found.extend(
-        endings.filter(|e| !NO_FORM.iter().any(|(n, _)| n == e)).map(|e| format!("form .{e}")),
+        written
+            .chain(read)
+            .filter(|e| !NO_FORM.iter().any(|(n, _)| n == e))
+            .map(|e| format!("form .{e}")),
     );
     found
 }

@@ -7,12 +7,11 @@
 
 use super::args::{Cli, Command};
 use super::pipeline::Session;
-use super::readers;
 use super::simulate::requests::States;
 use clap::Parser as _;
 use lsp_server::Message;
 use mu_base::{Diagnostic, Stage, host};
-use mu_lsp::{Files, Read, Turns};
+use mu_lsp::{Files, Turns};
 use mu_model::Model;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,14 +69,6 @@ impl Files for PageFiles {
         entries.sort();
         entries.dedup();
         entries
-    }
-    fn foreign(
-        &self,
-        path: &Path,
-        text: &str,
-        sibling: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<Read> {
-        readers::read(path, text, sibling)
     }
 }
 

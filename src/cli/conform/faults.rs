@@ -11,8 +11,8 @@
 //! them again.
 
 use super::super::args::ConformArgs;
-use super::super::files::{FileKind, write_text};
-use super::super::load::Origin;
+use super::super::files::write_text;
+use super::super::load::{Origin, properties};
 use super::super::pipeline::{Session, file_error};
 use super::super::{find_path, output};
 use super::{
@@ -111,7 +111,7 @@ pub(super) fn read(
     let mut out: Vec<FaultyMachine> = Vec::new();
     for path in &args.fault {
         if ends_in(path, "faults") {
-            if FileKind::of(&args.model) != FileKind::Other {
+            if !properties(&args.model).mcrl2 {
                 let message = format!(
                     "the edits of `{}` need a specification, but `{}` is not one",
                     path.display(),

@@ -16,8 +16,8 @@ mod results;
 
 use self::sorts::{Sorts, Typed};
 use super::args::{ConformArgs, Format};
-use super::files::{FileKind, expect_writable, unknown_evidence_extension, write_text};
-use super::load::{Loaded, Origin};
+use super::files::{expect_writable, unknown_evidence_extension, write_text};
+use super::load::{Loaded, Origin, properties};
 use super::models::{Named, named};
 use super::picture::Picture;
 use super::pipeline::{Session, file_error};
@@ -244,7 +244,7 @@ fn explored(
     let mut interface = interface.clone();
     let mut declared = Vec::new();
     let spec = match origin {
-        Origin::File(path) if FileKind::of(path) == FileKind::Program => {
+        Origin::File(path) if properties(path).program => {
             let message = format!(
                 "`{}` is a program, but `conform` checks a machine with every program",
                 path.display()
@@ -293,14 +293,8 @@ fn explored(
             (whole, Some(searched.model))
         }
         (None, Origin::File(path)) if interface.program.is_empty() => {
-            let form = FileKind::of(path);
-            (
-                session.load(
-                    path,
-                    if form.is_lts() || form == FileKind::System { "none" } else { "auto" },
-                )?,
-                None,
-            )
+            let confluence = if properties(path).specification { "auto" } else { "none" };
+            (session.load(path, confluence)?, None)
         }
         (None, _) => {
             let message = "a program can only be added to a specification";

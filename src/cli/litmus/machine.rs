@@ -2,8 +2,8 @@
 
 use super::{Picture, Route, TestError, TestResult};
 use crate::pipeline::Session;
-use crate::program::with_command_for_architecture;
 use mu_base::{Diagnostic, SourceId, Stop};
+use mu_frontends::programs::with_command_for_architecture;
 use mu_program::memory::MemoryModel;
 use mu_program::{herd, litmus};
 use mu_report::execution;

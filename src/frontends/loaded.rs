@@ -1,0 +1,125 @@
+//! Output of every front end: a model with typed labels, and everything else that is known of it.
+
+use mu_base::Diagnostic;
+use mu_base::ids::LabelId;
+use mu_compile::Compiled;
+use mu_conform::interface::Interface;
+use mu_data::expr::DataSpec;
+use mu_labels::declared::DeclaredLabels;
+use mu_labels::inferred::InferredLabels;
+use mu_labels::{ActionDecl, ActionLabels};
+use mu_lts::Lts;
+use mu_model::Model;
+use mu_model::from_lts::LtsModel;
+use std::sync::Arc;
+
+/// Model with labels that formulas can match.
+///
+/// Terminations are part of the model ([`Model::deadlock_explainer`]).
+pub struct Loaded {
+    /// The model for the engines.
+    pub model: Arc<dyn Model>,
+    /// The labels for matching with formulas. Their arguments are expressions over `data`.
+    pub labels: Arc<dyn ActionLabels>,
+    /// Data types of the labels, which formulas may use.
+    pub data: DataSpec,
+    /// The declared actions.
+    pub actions: Vec<ActionDecl>,
+    /// True if data and actions were declared, false if they were inferred from the texts of
+    /// labels.
+    pub declared: bool,
+    /// Parameters with their values, in the order of their declarations.
+    pub parameters: Vec<(String, String)>,
+    /// The stored transition system, if the file contains one.
+    pub stored: Option<Arc<Lts>>,
+    /// The compiled specification, if the model is one.
+    pub compiled: Option<Arc<Compiled>>,
+    /// The bounded store buffers of the model, if it has any.
+    pub buffers: Option<Arc<dyn StoreBuffers>>,
+    /// The labels that are memory operations, if the front end knows them.
+    pub interface: Option<Interface>,
+}
+
+/// Bounded store buffers of a model.
+pub trait StoreBuffers: Send + Sync {
+    /// True if the bound cut transitions so far: the model then has less behaviour than its
+    /// program.
+    fn were_cut(&self) -> bool;
+}
+
+/// The answer of a search before the model was built.
+impl StoreBuffers for bool {
+    fn were_cut(&self) -> bool {
+        *self
+    }
+}
+
+impl Loaded {
+    /// Creates the output for a model with the given types of its labels.
+    fn new(
+        model: Arc<dyn Model>,
+        labels: Arc<dyn ActionLabels>,
+        data: DataSpec,
+        actions: Vec<ActionDecl>,
+        declared: bool,
+    ) -> Self {
+        Self {
+            model,
+            labels,
+            data,
+            actions,
+            declared,
+            parameters: Vec::new(),
+            stored: None,
+            compiled: None,
+            buffers: None,
+            interface: None,
+        }
+    }
+
+    /// Creates the output for a model that has all its labels from the beginning. The types of
+    /// their arguments are inferred: Boolean values, numbers, and other values.
+    ///
+    /// # Errors
+    /// Those of [`InferredLabels::new`].
+    pub fn inferred(model: Arc<dyn Model>) -> Result<Self, Diagnostic> {
+        let texts: Vec<String> =
+            (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
+        let labels = InferredLabels::new(&texts)?;
+        let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
+        Ok(Self::new(model, Arc::new(labels), data, actions, false))
+    }
+
+    /// Creates the output for a model with labels that declarations type.
+    pub fn declared(model: Arc<dyn Model>, labels: DeclaredLabels) -> Self {
+        let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
+        Self::new(model, Arc::new(labels), data, actions, true)
+    }
+
+    /// Creates the output for a stored transition system. `labels`: its typed labels; `None`: the
+    /// types are inferred.
+    ///
+    /// # Errors
+    /// As [`Loaded::inferred`].
+    pub fn stored(lts: Arc<Lts>, labels: Option<DeclaredLabels>) -> Result<Self, Diagnostic> {
+        let model = Arc::new(LtsModel::new(lts.clone()));
+        let loaded = match labels {
+            Some(labels) => Self::declared(model, labels),
+            None => {
+                let labels = InferredLabels::new(&lts.table.texts)?;
+                let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
+                Self::new(model, Arc::new(labels), data, actions, false)
+            }
+        };
+        Ok(Self { stored: Some(lts), ..loaded })
+    }
+}
+
+impl From<Compiled> for Loaded {
+    fn from(compiled: Compiled) -> Self {
+        let compiled = Arc::new(compiled);
+        let (data, actions) = (compiled.process().data.clone(), compiled.process().actions.clone());
+        let loaded = Self::new(compiled.clone(), compiled.clone(), data, actions, true);
+        Self { compiled: Some(compiled), ..loaded }
+    }
+}

@@ -1,0 +1,143 @@
+//! mCRL2: specifications with or without the parameter layer, and linear processes as text or in
+//! the binary format of the mCRL2 tools.
+//!
+//! Files with any other name than those of the registry are specifications too.
+
+use crate::loading::values;
+use crate::{FrontEnd, Input, Loaded, Loading, Properties};
+use mu_base::{Diagnostic, Stage};
+use mu_lts::mcrl2;
+use mu_process::spec::ProcSpec;
+use mu_process::typecheck::check_specification;
+use mu_syntax::ast;
+use mu_syntax::template::{Expanded, Value};
+
+/// Specifications.
+pub const MCRL2: Mcrl2 = Mcrl2;
+
+/// Linear processes.
+pub const LPS: LinearProcesses = LinearProcesses;
+
+/// Front end of specifications.
+pub struct Mcrl2;
+
+/// Front end of linear processes.
+pub struct LinearProcesses;
+
+impl FrontEnd for Mcrl2 {
+    fn language(&self) -> &'static str {
+        "a specification"
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &[".mcrl2", ".spec"]
+    }
+    fn properties(&self) -> Properties {
+        Properties { specification: true, mcrl2: true, ..Properties::default() }
+    }
+    fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        read(self, input, loading)
+    }
+    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+        loading.expand_text(&input.name(), &input.text()?)
+    }
+    fn syntax_tree(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<Option<ast::Specification>, Diagnostic> {
+        let expanded = self.expand(input, loading)?;
+        parsed(&expanded, loading).map(Some)
+    }
+    fn specification(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ProcSpec, Diagnostic> {
+        typed(self, input, loading).map(|(spec, _)| spec)
+    }
+}
+
+impl FrontEnd for LinearProcesses {
+    fn language(&self) -> &'static str {
+        "a linear process"
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &[".lps"]
+    }
+    fn properties(&self) -> Properties {
+        Properties { specification: true, ..Properties::default() }
+    }
+    fn text(&self, input: &Input<'_>) -> Result<Option<String>, Diagnostic> {
+        if input.begins_with(&mcrl2::MAGIC)? { Ok(None) } else { input.text().map(Some) }
+    }
+    fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        read(self, input, loading)
+    }
+    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+        if !input.begins_with(&mcrl2::MAGIC)? {
+            return MCRL2.expand(input, loading);
+        }
+        loading.journal.begin_stage("reading terms");
+        let text = mcrl2::read_process(input.open()?).map_err(|d| input.located(d))?;
+        loading.expand_text(&as_mcrl2(input), &text)
+    }
+    fn specification(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<ProcSpec, Diagnostic> {
+        typed(self, input, loading).map(|(spec, _)| spec)
+    }
+}
+
+/// Returns the name of the text that another format has as mCRL2.
+pub(crate) fn as_mcrl2(input: &Input<'_>) -> String {
+    format!("{} as mCRL2", input.name())
+}
+
+/// Reads, linearises and compiles a specification.
+fn read(
+    front_end: &dyn FrontEnd,
+    input: &Input<'_>,
+    loading: &mut Loading<'_>,
+) -> Result<Loaded, Diagnostic> {
+    let mut parameters = Vec::new();
+    let spec = loading.timed(input, |loading| {
+        let (spec, values) = typed(front_end, input, loading)?;
+        parameters = values;
+        Ok(spec)
+    })?;
+    Ok(Loaded { parameters, ..Loaded::from(loading.compiled(&spec)?) })
+}
+
+/// Returns the typed specification of a file, and its parameters with their values.
+fn typed(
+    front_end: &dyn FrontEnd,
+    input: &Input<'_>,
+    loading: &mut Loading<'_>,
+) -> Result<(ProcSpec, Vec<(String, String)>), Diagnostic> {
+    let expanded = front_end.expand(input, loading)?;
+    let spec = check_specification(&parsed(&expanded, loading)?)?;
+    Ok((spec, values(&expanded)))
+}
+
+/// Parses an expanded text.
+///
+/// # Errors
+/// A syntax error; a parameter has the value `any`.
+pub fn parsed(
+    expanded: &Expanded,
+    loading: &Loading<'_>,
+) -> Result<ast::Specification, Diagnostic> {
+    for p in &expanded.params {
+        if let Value::Any { .. } = p.value {
+            let text = format!(
+                "`-D {}=any` means every value, which is only supported by `check` with formulas on a specification",
+                p.name
+            );
+            return Err(Diagnostic::new(Stage::Usage, text));
+        }
+        loading.journal.log(&format!("parameter {} = {}", p.name, p.value));
+    }
+    mu_syntax::parse_specification(expanded.source, &expanded.text)
+}

@@ -1,0 +1,115 @@
+//! Files of other kinds, which contain no model: games, pictures of transition systems, and memory
+//! models. Editors support the texts of memory models.
+
+use crate::editing::{Edited, EditedText, Meaning};
+use crate::{FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
+use mu_axioms::cat::Model;
+use mu_axioms::models::Dialect;
+use mu_base::{Diagnostic, SourceMap, Stage};
+use std::cell::RefCell;
+
+/// Parity games and boolean equation systems.
+pub const GAMES: Games = Games;
+
+/// Pictures of transition systems.
+pub const PICTURES: Pictures = Pictures;
+
+/// Memory models in `cat`.
+pub const MEMORY_MODELS: MemoryModels = MemoryModels;
+
+/// Front end of games.
+pub struct Games;
+
+/// Front end of pictures.
+pub struct Pictures;
+
+/// Front end of memory models.
+pub struct MemoryModels;
+
+impl FrontEnd for Games {
+    fn language(&self) -> &'static str {
+        "a game"
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &[".pg", ".gm", ".bes"]
+    }
+    fn properties(&self) -> Properties {
+        Properties { game: true, rejected: true, ..Properties::default() }
+    }
+    fn read(&self, input: &Input<'_>, _loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        Err(no_model(input))
+    }
+}
+
+impl FrontEnd for Pictures {
+    fn language(&self) -> &'static str {
+        "a transition system"
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &[".dot", ".gv"]
+    }
+    fn properties(&self) -> Properties {
+        Properties { rejected: true, ..Properties::default() }
+    }
+    fn read(&self, input: &Input<'_>, _loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        Err(no_model(input))
+    }
+}
+
+impl FrontEnd for MemoryModels {
+    fn language(&self) -> &'static str {
+        "a memory model"
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &[".cat"]
+    }
+    fn properties(&self) -> Properties {
+        Properties { rejected: true, ..Properties::default() }
+    }
+    fn read(&self, input: &Input<'_>, _loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        Err(no_model(input))
+    }
+    fn lexicon(&self) -> Option<&'static Lexicon> {
+        const LEXICON: Lexicon = Lexicon {
+            line: &["//", "#"],
+            nested: true,
+            inside: "'-.",
+            includes: true,
+            keywords: mu_axioms::cat::KEYWORDS,
+            ..Lexicon::PLAIN
+        };
+        Some(&LEXICON)
+    }
+    fn edited(&self, text: &EditedText<'_>) -> Edited {
+        let mut sources = SourceMap::new();
+        let sibling = |name: &str| (text.sibling)(name).or_else(|| mu_axioms::models::file(name));
+        let compiled = Dialect::compile(&mut sources, &text.name(), text.text, &sibling);
+        let meaning = meaning(text, &sibling, compiled.as_ref().ok().map(|c| &c.0));
+        Edited { error: compiled.err(), sources, meaning: Some(meaning) }
+    }
+}
+
+/// Returns the meaning of the names of a memory model. `model`: the model, if it has no error.
+fn meaning(
+    text: &EditedText<'_>,
+    sibling: &dyn Fn(&str) -> Option<String>,
+    model: Option<&Model>,
+) -> Meaning {
+    let mut sources = SourceMap::new();
+    let source = sources.add(text.name(), text.text);
+    let declared = || Dialect::of_head(&mu_axioms::cat::head(text.text)).vocabulary();
+    let vocabulary = model.map_or_else(declared, |m| m.vocabulary().clone());
+    let included = RefCell::new(Vec::new());
+    let resolve = |name: &str| {
+        sibling(name).inspect(|text| included.borrow_mut().push((name.to_string(), text.clone())))
+    };
+    let naming = mu_axioms::cat::names(&mut sources, source, &resolve, &vocabulary, model);
+    Meaning { naming, sources, source, included: included.into_inner() }
+}
+
+/// Returns the error for a file that contains no model.
+fn no_model(input: &Input<'_>) -> Diagnostic {
+    Diagnostic::new(Stage::Usage, format!("`{}` is not a model", input.name())).note(
+        "expected a specification, a program, an equation system with data, or an .aut, .aut.gz, .blts or .lts file",
+    )
+}

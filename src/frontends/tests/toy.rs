@@ -1,0 +1,185 @@
+//! A complete front end for lists of transitions, as a newcomer would write it: one file, three
+//! methods. The library loads, explores, and checks its models, and the registry recognises them.
+
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
+use mu_frontends::{
+    EditedText, FrontEnd, Input, Loaded, Loading, Options, Silent, among, load_with, registry,
+};
+use mu_library::{Run, Specification, Verdict};
+use mu_lts::{Labels, Lts};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Front end of lists of transitions: a line per transition (`0 "a(1)" 1`), from state 0.
+struct Transitions;
+
+impl FrontEnd for Transitions {
+    fn language(&self) -> &'static str {
+        "a list of transitions"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".transitions"]
+    }
+
+    fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        loading.expect_no_parameters(input)?;
+        let (source, text) = input.source(loading.sources)?;
+        let mut table = Labels::default();
+        let (mut edges, mut states, mut start) = (Vec::new(), 1, 0);
+        for line in text.split_inclusive('\n') {
+            let place = Span { source, start, end: start + line.trim_end().len() as u32 };
+            start += line.len() as u32;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let (from, label, to) = transition(line).ok_or_else(|| {
+                let message = "expected a state, a label in quotes, and a state, as in `0 \"a\" 1`";
+                Diagnostic::at(Stage::Syntax, place, message)
+            })?;
+            let known = table.texts.iter().position(|t| t == label);
+            let label = known.unwrap_or_else(|| {
+                table.texts.push(label.to_string());
+                table.texts.len() - 1
+            });
+            states = states.max(from as usize + 1).max(to as usize + 1);
+            edges.push((StateId(from), LabelId::new(label), StateId(to)));
+        }
+        let lts = Lts::from_edges(StateId(0), states, &edges, table);
+        Loaded::stored(Arc::new(lts), None)
+    }
+}
+
+/// Splits a line into source state, label, and target state.
+fn transition(line: &str) -> Option<(u32, &str, u32)> {
+    let (from, rest) = line.split_once('"')?;
+    let (label, to) = rest.split_once('"')?;
+    Some((from.trim().parse().ok()?, label, to.trim().parse().ok()?))
+}
+
+const BUFFER: &str =
+    "0 \"put(1)\" 1\n0 \"put(2)\" 2\n1 \"get(1)\" 0\n2 \"get(2)\" 0\n2 \"lose\" 3\n";
+
+#[test]
+fn models_are_explored_and_checked() {
+    let model = Specification::in_language(&Transitions, "buffer.transitions", BUFFER);
+    let model = model.model().unwrap();
+    let counts = model.explore(&Run::new()).unwrap();
+    assert_eq!((counts.states, counts.deadlocks), (4u32.into(), Some(1u32.into())));
+    // Labels have typed arguments, so formulas quantify over them.
+    let answer = |formula: &str| model.check(formula, &Run::new()).unwrap();
+    let returned = "forall n: Nat. [true* . put(n)]<get(n)>true";
+    assert_eq!(answer(returned).verdict, Verdict::True);
+    let lost = answer("[true* . lose]<true>true");
+    assert_eq!(lost.verdict, Verdict::False);
+    assert_eq!(lost.evidence.unwrap().actions(), ["put(2)", "lose"]);
+}
+
+#[test]
+fn errors_have_places() {
+    let text = "0 \"a\" 1\n1 b 0\n";
+    let error = Specification::in_language(&Transitions, "wrong.transitions", text).model();
+    let error = error.unwrap_err();
+    let place = error.place().unwrap();
+    assert_eq!((place.line, place.column, place.text.as_str()), (2, 1, "1 b 0"));
+    // Options of other languages do not apply.
+    let model = Specification::in_language(&Transitions, "buffer.transitions", BUFFER);
+    let error = model.clone().with("n", 1).model().unwrap_err();
+    assert!(error.message().contains("`-D n=1` sets a parameter"), "{error}");
+    let error = model.priority(mu_library::Priority::Proven).model().unwrap_err();
+    assert!(error.message().contains("is a list of transitions"), "{error}");
+}
+
+#[test]
+fn editors_report_its_errors() {
+    let check = |text: &str| {
+        let path = Path::new("edited.transitions");
+        Transitions.edited(&EditedText { path, text, sibling: &|_| None }).error
+    };
+    assert!(check(BUFFER).is_none());
+    assert!(check("0 a 1").is_some());
+}
+
+/// A front end with the ending of another one, which the content distinguishes.
+struct Commented;
+
+impl FrontEnd for Commented {
+    fn language(&self) -> &'static str {
+        "a list of transitions with a title"
+    }
+    fn endings(&self) -> &'static [&'static str] {
+        &[".transitions"]
+    }
+    fn recognises(&self, beginning: &[u8]) -> bool {
+        beginning.starts_with(b"title")
+    }
+    fn read(&self, _: &Input<'_>, _: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
+        Err(Diagnostic::new(Stage::Unsupported, "titles are not supported"))
+    }
+}
+
+#[test]
+fn names_and_contents_select_the_front_end() {
+    let list: Vec<&'static dyn FrontEnd> = [&Commented as &dyn FrontEnd, &Transitions]
+        .into_iter()
+        .chain(registry().to_vec())
+        .collect();
+    let language =
+        |name: &str, text: &str| among(&list, &Input::text_named(Path::new(name), text)).language();
+    for (name, text, expected) in [
+        ("a.transitions", BUFFER, "a list of transitions"),
+        ("a.transitions", "title", "a list of transitions with a title"),
+        ("A.TRANSITIONS", "", "a list of transitions"),
+        ("a.mcrl2", "", "a specification"),
+        ("model", "", "a specification"),
+        ("a.transitions.txt", "", "a specification"),
+        ("SPIN.ASM", "", "an x86 program"),
+        ("a.aut.gz", "", "a transition system"),
+        ("a.cub", "", "a system of any number of processes"),
+        ("a.pbes.txt", "", "an equation system"),
+        ("a.dot", "", "a transition system"),
+        ("a.pg", "", "a game"),
+    ] {
+        assert_eq!(language(name, text), expected, "{name}");
+    }
+    // The registry alone reads lists of transitions as mCRL2.
+    assert_eq!(mu_frontends::by_name(Path::new("a.transitions")).language(), "a specification");
+}
+
+/// Each registered front end has an ending of its own, in lower case and with a dot.
+#[test]
+fn endings_are_distinct() {
+    let mut seen = Vec::new();
+    for ending in registry().iter().flat_map(|f| f.endings()) {
+        assert!(ending.starts_with('.') && *ending == ending.to_lowercase(), "{ending}");
+        seen.push(*ending);
+    }
+    let count = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), count);
+}
+
+/// A file without a model is rejected with the same message for every command.
+#[test]
+fn files_without_a_model_are_rejected() {
+    let rejected: Vec<_> = registry().iter().filter(|f| f.properties().rejected).collect();
+    assert!(rejected.len() >= 2);
+    for front_end in rejected {
+        let name = format!("a{}", front_end.endings()[0]);
+        let input = Input::text_named(Path::new(&name), "");
+        let (mut sources, budget) = (SourceMap::new(), Budget::default());
+        let mut options = Options::default();
+        options.confluence = mu_compile::Confluence::Auto;
+        let mut loading = Loading {
+            sources: &mut sources,
+            defines: &[],
+            budget: &budget,
+            options: &options,
+            journal: &Silent,
+        };
+        let error = load_with(*front_end, &input, &mut loading).err().unwrap();
+        assert_eq!(error.message, format!("`{name}` is not a model"));
+    }
+}
