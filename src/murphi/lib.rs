@@ -9,6 +9,7 @@
 pub mod ast;
 pub mod check;
 mod foreign;
+pub mod format;
 pub mod lexer;
 pub mod parse;
 pub mod typed;

@@ -167,9 +167,23 @@ impl Checker<'_> {
     /// Declares the parameters. Returns the type of the result, and for each parameter whether it
     /// is passed by reference.
     fn signature_of(&mut self, tree: &ast::Function) -> Result<(Option<TypeId>, Vec<bool>)> {
-        let mut by_reference = Vec::new();
+        // Types come first: a parameter hides a type of its name only in the body.
+        let mut types = Vec::new();
         for part in &tree.parameters {
-            let ty = self.type_of(&part.ty)?;
+            types.push(self.type_of(&part.ty)?);
+        }
+        let result = match &tree.result {
+            Some(ty) => {
+                let id = self.type_of(ty)?;
+                if matches!(self.out.types.kind(id), TypeKind::Multiset { .. }) {
+                    return wrong(ty.span, "a function cannot return a multiset");
+                }
+                Some(id)
+            }
+            None => None,
+        };
+        let mut by_reference = Vec::new();
+        for (part, ty) in tree.parameters.iter().zip(types) {
             for name in &part.names {
                 let (kind, readonly, note) = if part.by_reference {
                     (LocalKind::Reference, None, "a `var` parameter")
@@ -182,16 +196,6 @@ impl Checker<'_> {
                 by_reference.push(part.by_reference);
             }
         }
-        let result = match &tree.result {
-            Some(ty) => {
-                let id = self.type_of(ty)?;
-                if matches!(self.out.types.kind(id), TypeKind::Multiset { .. }) {
-                    return wrong(ty.span, "a function cannot return a multiset");
-                }
-                Some(id)
-            }
-            None => None,
-        };
         Ok((result, by_reference))
     }
 }

@@ -5,6 +5,7 @@
 //! `none`.
 
 use mu_base::{SourceMap, Stage};
+use mu_murphi::format::{format, is_same};
 use mu_murphi::{Settings, read};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,6 +30,16 @@ fn models_are_accepted_or_rejected_as_expected() {
         let mut sources = SourceMap::new();
         let source = sources.add(file.as_str(), text.as_ref());
         let result = read(source, &text, &Settings::default());
+        if result.is_ok() {
+            let formatted = format(&text);
+            assert!(is_same(&text, &formatted), "{file}: the formatter changes a token");
+            assert_eq!(format(&formatted), formatted, "{file}: a second run changes the text");
+            assert!(read(source, &formatted, &Settings::default()).is_ok(), "{file}: formatted");
+            if let Ok(out) = std::env::var("MURPHI_FORMATTED") {
+                std::fs::write(Path::new(&out).join(file.replace('/', "_")), formatted)
+                    .expect("a folder for formatted models");
+            }
+        }
         if let (Err(error), true) = (&result, show) {
             println!("{accepted}: {}", error.render(&sources));
         }
