@@ -122,6 +122,8 @@ struct Open {
     block: Block,
     /// Indentation of the line on which it was opened.
     base: usize,
+    /// Indentation of its contents.
+    inner: usize,
 }
 
 #[derive(Clone)]
@@ -176,7 +178,7 @@ impl Layout {
                 let inner = if self.top() == Some(Block::Switch) { 2 } else { 0 };
                 return self.base() + inner;
             }
-            Some(Key::Begin) => {
+            Some(Key::Begin | Key::Do | Key::Then) => {
                 self.close_implicit(&[Block::Section]);
                 return self.base();
             }
@@ -203,7 +205,7 @@ impl Layout {
     }
     /// Returns the indentation of the contents of the innermost construct.
     fn content(&self) -> usize {
-        self.open.last().map_or(0, |o| o.base + 2)
+        self.open.last().map_or(0, |o| o.inner)
     }
     /// Updates the open constructs behind a token. `line` is the indentation of its line.
     fn advance(&mut self, part: &Part, line: usize, next: Option<&Part>) {
@@ -211,13 +213,19 @@ impl Layout {
         if self.begins_item(part) {
             self.close_implicit(&[Block::Section, Block::Property]);
         }
-        let open = |layout: &mut Layout, block| layout.open.push(Open { block, base: line });
+        let open = |layout: &mut Layout, block| {
+            layout.open.push(Open { block, base: line, inner: line + 2 })
+        };
         match part.tok {
             Some(Tok::Sign(sign)) => self.advance_sign(sign, line),
             Some(Tok::Key(key)) => match key {
                 Key::Ruleset => open(self, Block::Rules),
-                Key::Alias if self.is_at_items() => open(self, Block::Rules),
-                Key::If | Key::For | Key::While | Key::Alias | Key::Forall | Key::Exists => {
+                Key::Alias => {
+                    let rules = self.is_at_items();
+                    open(self, if rules { Block::Rules } else { Block::Body });
+                    self.fresh = true;
+                }
+                Key::If | Key::For | Key::While | Key::Forall | Key::Exists => {
                     open(self, Block::Body)
                 }
                 Key::Record => {
@@ -249,7 +257,7 @@ impl Layout {
                 Key::Case | Key::Else => {
                     self.close_implicit(&[Block::Case]);
                     let base = self.base() + 2;
-                    self.open.push(Open { block: Block::Case, base });
+                    self.open.push(Open { block: Block::Case, base, inner: base + 2 });
                     self.fresh = key == Key::Else;
                 }
                 _ if key.text().starts_with("end") => {
@@ -278,7 +286,9 @@ impl Layout {
     fn advance_sign(&mut self, sign: &str, line: usize) {
         match sign {
             "(" | "[" | "{" => {
-                self.open.push(Open { block: Block::Bracket, base: line });
+                // Parameters and arguments stand further in than statements.
+                let inner = line + if sign == "(" { 4 } else { 2 };
+                self.open.push(Open { block: Block::Bracket, base: line, inner });
                 self.conditionals.push(0);
             }
             ")" | "]" | "}" => {

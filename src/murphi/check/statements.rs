@@ -164,11 +164,20 @@ impl Checker<'_> {
         Ok(self.multiset(set)?.0)
     }
     fn assignment(&mut self, target: &Tree, value: &Tree, span: Span) -> Result<StmtKind> {
-        let target = self.target(target, "assigned to")?;
+        let target = self.target(target, "assigned to");
         if self.is_undefined_word(value) {
-            return Ok(StmtKind::Undefine(target));
+            return target.map(StmtKind::Undefine);
         }
-        let value = self.expr(value)?;
+        let value = self.expr(value);
+        // Both sides are checked, also if one has an error.
+        let (target, value) = match (target, value) {
+            (Ok(target), Ok(value)) => (target, value),
+            (Err(error), value) => {
+                self.settled(value);
+                return Err(error);
+            }
+            (_, Err(error)) => return Err(error),
+        };
         if !self.agree(target.ty, value.ty) {
             let message = format!(
                 "a value of {} is assigned to a variable of {}",

@@ -24,6 +24,13 @@ impl Parser<'_> {
             out.push(Declaration { kind, names, span: from.to(self.last()) });
             self.semicolons();
         }
+        // A name that begins neither a statement nor a rule is a declaration without its colon.
+        let begins = [":=", "(", ".", "["].iter().any(|sign| self.is_sign_at(1, sign));
+        let words = ["assume", "choose", "cover", "liveness", "externfun", "externproc", "pctl"];
+        if self.peek() == Tok::Name && !begins && !words.iter().any(|w| self.is_word(w)) {
+            self.next();
+            return Err(self.unexpected("`:`"));
+        }
         Ok(())
     }
     /// Parses local sections. `closed` requires `begin` behind them.
