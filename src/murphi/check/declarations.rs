@@ -68,6 +68,7 @@ impl Checker<'_> {
             let entry = &mut self.out.types.all[ty.index()];
             if entry.name.is_none() && ty != TypeId::INTEGER {
                 entry.name = Some(name.text.clone());
+                self.name_members(ty);
             }
             self.declare(name, Meaning::Type(ty), Role::Type, declaration.span, "");
             if global {
@@ -75,6 +76,17 @@ impl Checker<'_> {
             }
         }
         Ok(())
+    }
+    /// Describes the members of an enumeration by its name, which comes after them in the checker.
+    fn name_members(&mut self, ty: TypeId) {
+        if let TypeKind::Enum { members, .. } = self.out.types.kind(ty) {
+            for member in members {
+                if let Some(binding) = self.declared.get(&member.span.start) {
+                    let says = format!("{}: {}", member.name, self.out.types.text(ty));
+                    self.naming.bindings[*binding].declaration = says;
+                }
+            }
+        }
     }
     fn variables(
         &mut self,

@@ -1,5 +1,5 @@
-//! What the language has and what it rejects: one small model for each construct and each class of
-//! errors. In rejected models `⟦…⟧` marks the place of the error.
+//! Language of the models: one small model for each construct and each class of errors. In
+//! rejected models `⟦…⟧` marks the place of the error.
 
 use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_murphi::{Model, Settings, read};
