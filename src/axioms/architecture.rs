@@ -2,9 +2,9 @@
 //!
 //! The lists are the names that the herd tools and Dartagnan provide to models. Names of features
 //! that user programs never use (translation tables, instruction fetches, locks) denote the empty
-//! set or relation; tests with such instructions are rejected. Names that front ends do not provide
-//! (events of registers, order inside instructions) are declared missing: a model that depends on
-//! one is rejected.
+//! set or relation; tests with such instructions are rejected. Events of registers and the order
+//! inside instructions are provided for machine code ([`REGISTERS`], [`INSIDE`]). Names that front
+//! ends do not provide are declared missing: a model that depends on one is rejected.
 
 use crate::execution::{Name, SetId, Vocabulary};
 
@@ -24,14 +24,14 @@ pub enum Architecture {
 
 /// Sets that are empty in every execution of every architecture.
 const NEVER: &[&str] = &["NExp", "SPEC", "SPURIOUS", "UB"];
-/// Sets that no front end provides.
-const MISSING: &[&str] = &["B", "Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED"];
+/// Sets of events of registers and branches, which front ends of machine code provide if a model
+/// reads one of them.
+pub const REGISTERS: &[&str] = &["B", "Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED"];
+/// Relations between events of one instruction, and between a write and a read of a register,
+/// provided like [`REGISTERS`].
+pub const INSIDE: &[&str] = &["iico_data", "iico_ctrl", "iico_order", "rf-reg"];
 /// Relations that no front end provides.
 const MISSING_RELATIONS: &[&str] = &[
-    "iico_data",
-    "iico_ctrl",
-    "iico_order",
-    "rf-reg",
     "partial_po",
     "depend",
     "control",
@@ -77,6 +77,7 @@ const AARCH64: &[&str] = &[
     "EX",
     "X",
     "NoRet",
+    "NT",
     "AMO",
     "ISB",
     "DMB.SY",
@@ -105,6 +106,7 @@ const AARCH64: &[&str] = &[
     "DSB.NSHST",
 ];
 const AARCH64_NEVER: &[&str] = &[
+    "S",
     "T",
     "TagCheck",
     "FAULT",
@@ -114,7 +116,12 @@ const AARCH64_NEVER: &[&str] = &[
     "TLBI",
     "TLBIIS",
     "TLBInXS",
+    "TLBIVA",
+    "TagAlloc",
+    "Permission",
+    "UndefinedInstruction",
     "DC.CVAU",
+    "DC.CVAC",
     "IC.IVAU",
     "IC.IALLU",
     "IC.IALLUIS",
@@ -127,11 +134,33 @@ const AARCH64_NEVER: &[&str] = &[
     "PTE",
     "PTEV",
     "PTEINV",
+    "PTEAF0",
     "PTEXS",
+    "D-PTE",
+    "I-PTE",
+    "D-MMU",
+    "I-MMU",
+    "PTEMemAttr",
+    "PTEDevice-GRE",
+    "PTEDevice-nGRE",
+    "PTEDevice-nGnRE",
+    "PTEDevice-nGnRnE",
+    "PTENSH",
+    "PTEISH",
+    "PTEOSH",
+    "PTEiWB",
+    "PTEiWT",
+    "PTEiNC",
+    "PTEoWB",
+    "PTEoWT",
+    "PTEoNC",
+    "PTETaggedNormal",
+    "PTENormal",
     "Instr",
     "Restricted-CMODX",
 ];
-const AARCH64_NEVER_RELATIONS: &[&str] = &["inv-domain", "same-tag-loc", "tag-locs"];
+const AARCH64_NEVER_RELATIONS: &[&str] =
+    &["inv-domain", "inv-field", "same-tag-loc", "tag-locs", "PTEtoPA"];
 /// Relations beyond the names of the herd tools: the data flow inside atomic instructions, and pick
 /// dependencies, which start at the compared value of a compare-and-swap.
 const AARCH64_RELATIONS: &[&str] = &["amo-data", "amo-ctrl", "pick-addr", "pick-data", "pick-ctrl"];
@@ -165,6 +194,8 @@ impl Architecture {
                 v.alias("X", Name::Set(SetId::UPDATES));
                 sets(&mut v, C11_NEVER, Vocabulary::never);
                 sets(&mut v, C11_MISSING, Vocabulary::missing);
+                sets(&mut v, REGISTERS, Vocabulary::missing);
+                relations(&mut v, INSIDE, Vocabulary::missing);
                 relations(&mut v, C11_NEVER_RELATIONS, Vocabulary::never);
             }
         }
@@ -176,7 +207,8 @@ impl Architecture {
 pub(crate) fn plain() -> Vocabulary {
     let mut v = Vocabulary::new();
     sets(&mut v, NEVER, Vocabulary::never);
-    sets(&mut v, MISSING, Vocabulary::missing);
+    sets(&mut v, REGISTERS, |_, _| ());
+    relations(&mut v, INSIDE, |_, _| ());
     relations(&mut v, MISSING_RELATIONS, Vocabulary::missing);
     v
 }

@@ -26,7 +26,7 @@
 //! - `id`, `int`, `ext`, `loc` (`same-loc`): same event, same thread, different threads, same
 //!   location; `int` excludes initial writes, and `ext` has no pair of two of them
 //! - `po`: program order, transitive, from [`Event::thread`] and [`Event::index`]; events of one
-//!   instruction (same index) are not ordered
+//!   instruction (same index) are not ordered, as in the herd tools
 //! - `rf`, `co`, `fr`: the choice; `fr` is `rf⁻¹;co` without the identity, and a read without a
 //!   source is before every write to its location
 //! - `rmw`: `amo ∪ lxsx`, and the pairs that the front end adds
@@ -38,9 +38,14 @@
 //! `amo`, `lxsx`, and the tags.
 //!
 //! A name that never has an event (page tables, locks) is declared by [`Vocabulary::never`] and
-//! denotes the empty set. A name of the herd tools that these front ends do not provide (`Rreg`,
-//! `iico_data`) is declared by [`Vocabulary::missing`]. A model is rejected with the position of
+//! denotes the empty set. A name of the herd tools that these front ends do not provide
+//! (`equiv-spec`) is declared by [`Vocabulary::missing`]. A model is rejected with the position of
 //! such a name if an axiom or flag depends on it. No name is silently empty.
+//!
+//! Models that compute dependencies (`catdep`) read events of registers: `Rreg` and `Wreg`, with
+//! the register as their location; `BCC` and `PRED`, the events of branches and of choices inside
+//! instructions; `ADDR` and `DATA`, the reads of registers for an address and for data. The
+//! relations `iico_data`, `iico_ctrl`, `iico_order` are inside an instruction.
 //!
 //! Tags by architecture (a front end adds them to its vocabulary with [`Vocabulary::set`]):
 //!
@@ -441,6 +446,26 @@ impl Skeleton {
     /// Returns a relation of the vocabulary; `rf`, `co`, `fr` are empty.
     pub fn relation(&self, id: RelationId) -> &Relation {
         &self.relations[id.index()]
+    }
+    /// Removes events from the universe and from the relations that every skeleton has. Only the
+    /// relations that a front end adds afterwards contain them, so that a model that does not
+    /// range over events of registers can still compose relations through them.
+    pub fn hide(&mut self, hidden: &Set) {
+        let mut rest = hidden.clone();
+        rest.complement();
+        self.sets[SetId::ALL.index()].intersect(&rest);
+        for id in [
+            RelationId::ID,
+            RelationId::INT,
+            RelationId::EXT,
+            RelationId::LOC,
+            RelationId::PO,
+            RelationId::SI,
+            RelationId::SM,
+        ] {
+            self.relations[id.index()].restrict_domain(&rest);
+            self.relations[id.index()].restrict_range(&rest);
+        }
     }
     /// Returns a set for modification.
     pub fn set_mut(&mut self, id: SetId) -> &mut Set {

@@ -3,37 +3,52 @@
 //! Input: tokens, an [`Assembler`] for each thread. Output: threads of [`crate::code`]. Jumps lead
 //! to labels of the same thread.
 
-use crate::code::{Arch, Expr, Op, Register, Thread};
+use crate::code::{Arch, Expr, Op, Register, Thread, code_address};
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_outcome::table;
 use std::collections::HashMap;
 
+/// The target of a jump.
+pub enum Target {
+    /// A label.
+    Label(String, Span),
+    /// A number of instructions from the jump.
+    Distance(i64, Span),
+}
+
+/// A reference to an instruction that may follow.
+struct Reference {
+    /// The operation.
+    at: usize,
+    target: Target,
+}
+
 /// Assembler of one thread.
 pub struct Assembler {
     /// The architecture.
     pub arch: Arch,
+    /// The number of the thread.
+    pub number: u32,
     /// The thread so far.
     pub thread: Thread,
     /// True if an atomic read-modify-write becomes two events instead of one.
     pub pairs: bool,
+    /// The instruction at each label.
     labels: HashMap<String, u32>,
-    jumps: Vec<(usize, String, Span)>,
-    /// True if the flags contain the order of two numbers, because a comparison has set them last.
-    /// On AArch64, this is the unsigned order.
-    pub ordered: bool,
+    references: Vec<Reference>,
 }
 
 impl Assembler {
     /// Creates an assembler without code.
-    pub fn new(arch: Arch, pairs: bool) -> Self {
+    pub fn new(arch: Arch, number: u32, pairs: bool) -> Self {
         Self {
             arch,
+            number,
             pairs,
             thread: Thread::default(),
             labels: HashMap::new(),
-            jumps: Vec::new(),
-            ordered: arch != Arch::AArch64,
+            references: Vec::new(),
         }
     }
     /// Adds an operation to the current instruction.
@@ -42,27 +57,50 @@ impl Assembler {
         self.thread.instruction.push(self.thread.texts.len() as u32);
     }
     /// Adds a jump.
-    pub fn jump(&mut self, when: Option<Expr>, label: String, span: Span) {
-        self.jumps.push((self.thread.ops.len(), label, span));
+    pub fn jump(&mut self, when: Option<Expr>, target: Target) {
+        self.references.push(Reference { at: self.thread.ops.len(), target });
         self.push(Op::Branch { when, to: 0 });
+    }
+    /// Adds an assignment of the address of an instruction.
+    pub fn load_address(&mut self, into: Register, target: Target) {
+        self.references.push(Reference { at: self.thread.ops.len(), target });
+        self.push(Op::Let(into, Expr::Const(0)));
+    }
+    /// Returns the address of the next instruction.
+    pub fn next_address(&self) -> u64 {
+        code_address(self.number, self.thread.texts.len() as u32 + 1)
+    }
+    /// Adds lists of operations of the current instruction, one of which is executed.
+    pub fn alternatives(&mut self, lists: Vec<Vec<Op>>) {
+        let mut ends = Vec::new();
+        let last = lists.len().saturating_sub(1);
+        for (i, list) in lists.into_iter().enumerate() {
+            let fork = self.thread.ops.len();
+            if i < last {
+                self.push(Op::Either { to: 0 });
+            }
+            list.into_iter().for_each(|op| self.push(op));
+            if i < last {
+                ends.push(self.thread.ops.len());
+                self.push(Op::Branch { when: None, to: 0 });
+                let next = self.thread.ops.len() as u32;
+                self.thread.ops[fork] = Op::Either { to: next };
+            }
+        }
+        // The operation at the end belongs to the instruction, so that a jump to it stays inside.
+        let end = self.thread.ops.len() as u32;
+        self.push(Op::Fence(0));
+        for at in ends {
+            self.thread.ops[at] = Op::Branch { when: None, to: end };
+        }
     }
     /// Returns the register with a name.
     pub fn register(&mut self, name: &str) -> Register {
         self.thread.register(name)
     }
-    /// Returns the registers that store the operands of a comparison for conditions. Initially the
-    /// operands are unequal, as with flags that are 0.
-    pub fn flags(&mut self) -> (Register, Register) {
-        let known = self.thread.registers.len();
-        let left = self.thread.register("flags.left");
-        if usize::from(left) == known {
-            self.thread.registers[known].1 = 1;
-        }
-        (left, self.thread.register("flags.right"))
-    }
     /// Defines a label at the current position.
     pub fn label(&mut self, name: &str, span: Span) -> Result<(), Diagnostic> {
-        if self.labels.insert(name.to_string(), self.thread.ops.len() as u32).is_some() {
+        if self.labels.insert(name.to_string(), self.thread.texts.len() as u32).is_some() {
             return Err(Diagnostic::at(
                 Stage::Type,
                 span,
@@ -101,18 +139,32 @@ impl Assembler {
     }
     /// Returns the thread, with all jumps resolved.
     pub fn finish(mut self) -> Result<Thread, Diagnostic> {
-        for (at, label, span) in self.jumps {
-            let Some(&place) = self.labels.get(&label) else {
-                return Err(Diagnostic::at(
-                    Stage::Type,
-                    span,
-                    format!("there is no label `{label}` in this thread"),
-                ));
+        for Reference { at, target } in self.references {
+            let place = match target {
+                Target::Label(label, span) => *self.labels.get(&label).ok_or_else(|| {
+                    Diagnostic::at(
+                        Stage::Type,
+                        span,
+                        format!("there is no label `{label}` in this thread"),
+                    )
+                })?,
+                Target::Distance(by, span) => {
+                    let to = i64::from(self.thread.instruction[at]) + by;
+                    let end = self.thread.texts.len() as i64;
+                    u32::try_from(to).ok().filter(|_| to <= end).ok_or_else(|| {
+                        Diagnostic::at(Stage::Type, span, "a jump beyond the code of this thread")
+                    })?
+                }
             };
-            if let Op::Branch { to, .. } = &mut self.thread.ops[at] {
-                *to = place;
+            let operation = self.thread.operation(place);
+            match &mut self.thread.ops[at] {
+                Op::Branch { to, .. } => *to = operation,
+                Op::Let(_, value) => *value = Expr::Const(code_address(self.number, place)),
+                _ => {}
             }
         }
+        self.thread.labels = self.labels.into_iter().collect();
+        self.thread.labels.sort();
         Ok(self.thread)
     }
 }
@@ -140,7 +192,7 @@ pub fn code(
     text: &str,
 ) -> Result<Vec<Assembler>, Diagnostic> {
     let mut threads: Vec<Assembler> =
-        (0..table::columns(cursor)?).map(|_| Assembler::new(arch, pairs)).collect();
+        (0..table::columns(cursor)?).map(|i| Assembler::new(arch, i as u32, pairs)).collect();
     table::rows(cursor, threads.len(), |i, cursor| threads[i].cell(cursor, text))?;
     Ok(threads)
 }

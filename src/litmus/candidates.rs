@@ -14,8 +14,10 @@
 //! Cost: exponential in the number of reads and of unordered writes, as the problem is; sharing and
 //! pruning make it small for typical tests.
 
+use crate::code::Arch;
 use crate::condition::Place;
 use crate::file::Test;
+use crate::inside::Others;
 use crate::judge::Judge;
 use crate::layout::Cell;
 use crate::paths::{EventShape, Runs, Shape, Trace};
@@ -38,6 +40,9 @@ pub struct Found {
     pub flags: BTreeSet<String>,
     /// Number of executions that the model has judged.
     pub judged: u64,
+    /// The instruction, with its thread, at which an allowed execution ends because its address is
+    /// not that of a variable.
+    pub strayed: Option<(u32, u32)>,
 }
 
 /// An execution found by the search, for drawing or explanation.
@@ -222,6 +227,9 @@ struct Joint {
     by_cell: Vec<Vec<usize>>,
     /// For each write, the writes after it independently of the choice of sources.
     forced: Vec<Writes>,
+    /// The instruction, with its thread, at which a path ends because its address is not that of a
+    /// variable.
+    strayed: Option<(u32, u32)>,
 }
 
 struct Search<'a, 'v> {
@@ -289,6 +297,11 @@ impl<'a> Search<'a, '_> {
         session: &mut Session<'a>,
         chosen: &[(usize, &Shape, &[Trace])],
     ) -> Result<(), End> {
+        let strayed = |(t, c): (usize, &(usize, &Shape, &[Trace]))| Some((t as u32, c.1.strayed?));
+        let strayed = chosen.iter().enumerate().find_map(strayed);
+        if strayed.is_some() && (self.visit.is_some() || self.found.strayed.is_some()) {
+            return Ok(());
+        }
         // Find the possible combinations before building a skeleton.
         let masks: Vec<Vec<(u128, u128)>> =
             chosen.iter().zip(&self.masks).map(|(c, shapes)| shapes[c.0].clone()).collect();
@@ -301,7 +314,7 @@ impl<'a> Search<'a, '_> {
         })? {
             return Ok(());
         }
-        let joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>())?;
+        let joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>(), strayed)?;
         let mut run = session.on(&joint.skeleton)?;
         if !run.holds() {
             return Ok(());
@@ -328,7 +341,7 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
     /// Builds the skeleton of a combination of shapes, with derived data.
-    fn joint(&self, shapes: &[&Shape]) -> Result<Joint, End> {
+    fn joint(&self, shapes: &[&Shape], strayed: Option<(u32, u32)>) -> Result<Joint, End> {
         let cells = self.test.layout.cells();
         let mut touched = vec![false; cells.len()];
         shapes
@@ -349,9 +362,12 @@ impl<'a> Search<'a, '_> {
             first.push(events.len());
             for (i, e) in shape.events.iter().enumerate() {
                 let width = e.cell.map_or(0, |c| cells[c as usize].width);
+                // In C each operation has its place in program order; elsewhere the events of an
+                // instruction have one.
+                let index = if self.test.arch == Arch::C { e.index } else { e.instance };
                 events.push(Event {
                     thread: Some(t as u32),
-                    index: e.index,
+                    index,
                     kind: e.kind,
                     location: e.cell,
                     width,
@@ -361,7 +377,16 @@ impl<'a> Search<'a, '_> {
                 origin.push(Ok((t, i)));
             }
         }
+        let mut others = Others::new(events.len());
+        if self.judge.inside {
+            for (t, shape) in shapes.iter().enumerate() {
+                others.add(t as u32, &shape.inside, cells.len(), &mut events, &mut instructions);
+            }
+        }
         let mut skeleton = Skeleton::new(self.judge.model.vocabulary(), events);
+        if self.judge.inside {
+            others.relate(&mut skeleton, self.judge, shapes, &first);
+        }
         for (t, shape) in shapes.iter().enumerate() {
             self.relate(&mut skeleton, shape, first[t]);
         }
@@ -379,10 +404,21 @@ impl<'a> Search<'a, '_> {
             ));
         }
         let number = |e: usize| writes.partition_point(|&w| w < e);
-        let before = |a: usize, b: usize| {
-            events[a].thread.is_some()
-                && events[a].thread == events[b].thread
-                && events[a].index < events[b].index
+        let place = |e: usize| match origin.get(e) {
+            Some(Ok((t, i))) => Some((*t, &shapes[*t].events[*i])),
+            _ => None,
+        };
+        let updates = self.judge.ordered_updates;
+        let before = |a: usize, b: usize| match (place(a), place(b)) {
+            (Some((t, a)), Some((u, b))) => {
+                t == u && a.index < b.index && (updates || a.instance != b.instance)
+            }
+            _ => false,
+        };
+        // An update does not read from its own write.
+        let own = |r: usize, w: usize| match (place(r), place(w)) {
+            (Some((t, r)), Some((u, w))) => t == u && r.instance == w.instance && r.index < w.index,
+            _ => false,
         };
         let same = |a: usize, b: usize| events[a].location == events[b].location;
         let mut forced: Vec<Writes> = vec![0; writes.len()];
@@ -404,9 +440,9 @@ impl<'a> Search<'a, '_> {
                         .filter(|&&w| w != r && same(w, r) && holds(w))
                         .fold(0, |m, &w| m | 1 << number(w))
                 };
-                let sources = writes
-                    .iter()
-                    .filter(|&&w| w != r && same(w, r) && !(self.coherent && before(r, w)));
+                let sources = writes.iter().filter(|&&w| {
+                    w != r && same(w, r) && !own(r, w) && !(self.coherent && before(r, w))
+                });
                 Read {
                     event: r,
                     sources: sources.map(|&w| number(w)).collect(),
@@ -427,7 +463,17 @@ impl<'a> Search<'a, '_> {
             }
         }
         let several = by_cell.iter().filter(|c| c.len() > 1).cloned().collect();
-        Ok(Joint { skeleton, instructions, origin, writes, reads, cells: several, by_cell, forced })
+        Ok(Joint {
+            skeleton,
+            instructions,
+            origin,
+            writes,
+            reads,
+            cells: several,
+            by_cell,
+            forced,
+            strayed,
+        })
     }
     /// Adds the tags and relations of a thread.
     fn relate(&self, skeleton: &mut Skeleton, shape: &Shape, first: usize) {
@@ -438,6 +484,11 @@ impl<'a> Search<'a, '_> {
         };
         // The relations that the model reads, each with the events that are the source of an event.
         type From = fn(&EventShape) -> crate::paths::Events;
+        if let Some(order) = own("iico_order").filter(|id| model.reads_relation(*id)) {
+            for &(a, b) in &shape.order {
+                skeleton.relate(order, first + a as usize, first + b as usize);
+            }
+        }
         let all: [(Option<RelationId>, From); 8] = [
             (Some(RelationId::ADDR), |e| e.address),
             (Some(RelationId::DATA), |e| e.data),
@@ -484,10 +535,10 @@ impl<'a> Search<'a, '_> {
     }
     /// In C, marks initial writes to atomic locations.
     fn tag_locations(&self, skeleton: &mut Skeleton) {
-        if self.test.arch != crate::code::Arch::C {
+        if self.test.arch != Arch::C {
             return;
         }
-        let nal = crate::code::Arch::C.tag("NAL");
+        let nal = Arch::C.tag("NAL");
         let plain = |e: &Event| {
             let cell = &self.test.layout.cells()[e.location.unwrap_or(0) as usize];
             !self.test.layout.variables()[cell.variable as usize].atomic
@@ -535,7 +586,7 @@ impl<'a> Search<'a, '_> {
                 choice.outcome[k] = traces[t as usize].registers[before];
             }
         }
-        if !self.asked_memory && self.is_known(&choice.outcome) {
+        if !self.asked_memory && joint.strayed.is_none() && self.is_known(&choice.outcome) {
             return Ok(());
         }
         self.choose_reads(joint, run, choice, 0, &joint.forced)
@@ -653,6 +704,14 @@ impl<'a> Search<'a, '_> {
         choice: &mut Choice,
     ) -> Result<(), End> {
         self.poll()?;
+        if joint.strayed.is_some() {
+            self.found.judged += 1;
+            if self.found.strayed.is_none() && run.coherence(&choice.rf, &choice.co)? && choice.fine
+            {
+                self.found.strayed = joint.strayed;
+            }
+            return Ok(());
+        }
         if self.asked_memory {
             self.observe(joint, choice)?;
             if self.is_known(&choice.outcome) {

@@ -74,6 +74,7 @@ impl Arch {
                 "EX",
                 "AMO X",
                 "NoRet",
+                "NT",
                 "ISB",
                 "DMB.SY",
                 "DMB.LD",
@@ -161,6 +162,14 @@ pub enum Binary {
     Rem,
     /// Unsigned remainder; 0 if the divisor is 0.
     RemU,
+    /// The upper 64 bits of the product of signed numbers.
+    MulHigh,
+    /// The upper 64 bits of the product of unsigned numbers.
+    MulHighU,
+    /// The flags N, Z, C, V of Arm (bits 3 to 0) after an addition of this many bits.
+    AddFlags(u8),
+    /// The flags of Arm after a subtraction of this many bits.
+    SubFlags(u8),
 }
 
 /// Operators on one value.
@@ -172,10 +181,22 @@ pub enum Unary {
     Neg,
     /// 1 for 0, otherwise 0.
     IsZero,
-    /// Zero extension from this number of bytes.
+    /// Zero extension from this number of bits.
     Zero(u8),
-    /// Sign extension from this number of bytes.
+    /// Sign extension from this number of bits.
     Sign(u8),
+    /// The absolute value of a signed number of this many bits.
+    Abs(u8),
+    /// Bytes reversed in each group of this many bits.
+    ReverseBytes(u8),
+    /// Bits reversed, of this many.
+    ReverseBits(u8),
+    /// Number of leading zeros, of this many bits.
+    LeadingZeros(u8),
+    /// The flags N, Z, C, V of Arm (bits 3 to 0) of a result of this many bits; C and V are 0.
+    Flags(u8),
+    /// True if a condition of Arm, by its code, holds for flags.
+    Holds(u8),
 }
 
 /// A value computed from registers.
@@ -204,6 +225,11 @@ impl Expr {
     /// Builds an operator on two values.
     pub fn binary(op: Binary, a: Expr, b: Expr) -> Self {
         Expr::Binary(op, Box::new(a), Box::new(b))
+    }
+    /// Builds a sum with a constant.
+    #[must_use]
+    pub fn plus(self, offset: u64) -> Self {
+        if offset == 0 { self } else { Expr::binary(Binary::Add, self, Expr::Const(offset)) }
     }
     /// Extends the lowest `bytes` bytes by sign or zero; 8 bytes stay unchanged.
     #[must_use]
@@ -269,7 +295,57 @@ fn apply(op: Unary, a: u64) -> u64 {
         Unary::IsZero => u64::from(a == 0),
         Unary::Zero(bits) => low(a, u32::from(bits)),
         Unary::Sign(bits) => signed(a, u32::from(bits)) as u64,
+        Unary::Abs(bits) => signed(a, u32::from(bits)).unsigned_abs(),
+        Unary::ReverseBytes(bits) => reverse_bytes(a, u32::from(bits)),
+        Unary::ReverseBits(bits) => a.reverse_bits() >> (64 - u32::from(bits)),
+        Unary::LeadingZeros(bits) => {
+            let bits = u32::from(bits);
+            u64::from(low(a, bits).leading_zeros() - (64 - bits))
+        }
+        Unary::Flags(bits) => sign_and_zero(a, u32::from(bits)),
+        Unary::Holds(code) => u64::from(holds(code, a)),
     }
+}
+
+/// Reverses the bytes in each group of `bits` bits.
+fn reverse_bytes(value: u64, bits: u32) -> u64 {
+    match bits {
+        64 => value.swap_bytes(),
+        32 => value.swap_bytes().rotate_left(32),
+        _ => (value & 0x00ff_00ff_00ff_00ff) << 8 | (value >> 8) & 0x00ff_00ff_00ff_00ff,
+    }
+}
+
+/// Returns the flags N and Z of Arm, as bits 3 and 2.
+fn sign_and_zero(result: u64, bits: u32) -> u64 {
+    let result = low(result, bits);
+    (result >> (bits - 1)) << 3 | u64::from(result == 0) << 2
+}
+
+/// Returns the flags of Arm after `a + b + carry` of `bits` bits.
+fn sum_flags(a: u64, b: u64, carry: u64, bits: u32) -> u64 {
+    let (a, b) = (low(a, bits), low(b, bits));
+    let sum = u128::from(a) + u128::from(b) + u128::from(carry);
+    let result = low(sum as u64, bits);
+    let overflow = ((a ^ result) & (b ^ result)) >> (bits - 1) & 1;
+    sign_and_zero(result, bits) | u64::from(sum >> bits != 0) << 1 | overflow
+}
+
+/// Returns whether a condition of Arm holds for the flags N, Z, C, V (bits 3 to 0): table C1-1 of
+/// the Arm manual.
+fn holds(code: u8, flags: u64) -> bool {
+    let (n, z, c, v) = (flags >> 3 & 1, flags >> 2 & 1, flags >> 1 & 1, flags & 1);
+    let positive = match code >> 1 {
+        0 => z == 1,
+        1 => c == 1,
+        2 => n == 1,
+        3 => v == 1,
+        4 => c == 1 && z == 0,
+        5 => n == v,
+        6 => n == v && z == 0,
+        _ => return true,
+    };
+    positive != (code & 1 == 1)
 }
 
 fn combine(op: Binary, a: u64, b: u64) -> u64 {
@@ -310,6 +386,10 @@ fn combine(op: Binary, a: u64, b: u64) -> u64 {
             }
         }
         Binary::RemU => a.checked_rem(b).unwrap_or(0),
+        Binary::MulHigh => ((i128::from(i) * i128::from(j)) >> 64) as u64,
+        Binary::MulHighU => ((u128::from(a) * u128::from(b)) >> 64) as u64,
+        Binary::AddFlags(bits) => sum_flags(a, b, 0, u32::from(bits)),
+        Binary::SubFlags(bits) => sum_flags(a, !b, 1, u32::from(bits)),
     }
 }
 
@@ -352,7 +432,8 @@ pub enum Op {
         width: u8,
         /// The event's tags.
         tags: u64,
-        /// True if a store-conditional may pair with it.
+        /// True if a store-conditional may pair with it. If it is also `joined`, it is the second
+        /// load of an exclusive pair.
         reserve: bool,
         /// True if it belongs to the previous operation and is not ordered with it.
         joined: bool,
@@ -383,8 +464,11 @@ pub enum Op {
         value: Expr,
         /// The event's tags.
         tags: u64,
-        /// True if uses of `status` depend on the write, as on RISC-V; false on Arm.
+        /// True if uses of `status` depend on the write and its address, as on RISC-V; false on
+        /// Arm.
         carries: bool,
+        /// The value of a second write to the next `width` bytes: a store of an exclusive pair.
+        second: Option<Expr>,
     },
     /// Reads memory and, unless `when` is zero, writes it.
     Update {
@@ -418,6 +502,11 @@ pub enum Op {
     },
     /// Drops the path if this is zero.
     Assume(Expr),
+    /// Drops the path if this is zero. The rest of the instruction depends on it by a pick
+    /// dependency.
+    Choose(Expr),
+    /// The accesses of the instruction up to here come before its later ones.
+    Ordered,
     /// Drops and reports the path as undefined behaviour if this is zero.
     Defined(Expr),
     /// Jumps, unless `when` is zero.
@@ -427,6 +516,8 @@ pub enum Op {
         /// The index of an operation.
         to: u32,
     },
+    /// Jumps to the instruction with this address ([`code_address`]).
+    Jump(Expr),
 }
 
 /// A thread.
@@ -438,11 +529,38 @@ pub struct Thread {
     pub instruction: Vec<u32>,
     /// The instructions of the source text.
     pub texts: Vec<(String, Span)>,
-    /// Its registers: name and initial value.
+    /// Its registers: name and initial value. Those with a name that begins with a dot exist
+    /// during one instruction only.
     pub registers: Vec<(String, u64)>,
+    /// The tag of accesses of atomic instructions: a store with it is the second half of an update
+    /// if its instruction has read the same bytes with it. 0 if there is none.
+    pub atomic: u64,
+    /// The labels with their instructions, sorted.
+    pub labels: Vec<(String, u32)>,
+}
+
+/// The first address of code, and the number of bytes of a thread. Addresses differ in their lowest
+/// 32 bits, in which conditions compare registers without a type.
+const CODE: u64 = 0x6000_0000;
+const CODE_OF_THREAD: u64 = 1 << 20;
+
+/// Returns the address of an instruction of a thread.
+pub fn code_address(thread: u32, instruction: u32) -> u64 {
+    CODE + u64::from(thread) * CODE_OF_THREAD + u64::from(instruction) * 4
+}
+
+/// Returns the thread and the instruction with an address of code; `None` for other values.
+pub fn instruction_at(address: u64) -> Option<(u32, u32)> {
+    let offset = address.checked_sub(CODE)?;
+    let (thread, byte) = (offset / CODE_OF_THREAD, offset % CODE_OF_THREAD);
+    (thread < 512 && byte.is_multiple_of(4)).then_some((thread as u32, byte as u32 / 4))
 }
 
 impl Thread {
+    /// Returns the first operation of an instruction; the end of the code for later ones.
+    pub fn operation(&self, instruction: u32) -> u32 {
+        self.instruction.partition_point(|i| *i < instruction) as u32
+    }
     /// Returns the register with a name, creating it if necessary.
     pub fn register(&mut self, name: &str) -> Register {
         if let Some(i) = self.registers.iter().position(|r| r.0 == name) {

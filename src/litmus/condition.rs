@@ -72,6 +72,8 @@ pub trait Registers {
         thread: u32,
         name: &Token<'_>,
     ) -> Result<(Register, Type, String), Diagnostic>;
+    /// Returns the address of a label of a thread.
+    fn label(&mut self, thread: u32, name: &Token<'_>) -> Result<u64, Diagnostic>;
 }
 
 /// Resolver of the names in a condition.
@@ -84,17 +86,34 @@ pub struct Known<'r> {
 
 impl Names for Known<'_> {
     type Observed = Observed;
-    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Observed, Diagnostic> {
-        let ahead = usize::from(matches!(cursor.peek().text, "[" | "*"));
-        let name = cursor.ahead(ahead);
-        if name.kind == Kind::Name {
-            self.layout.variable(name.text);
+    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Vec<Observed>, Diagnostic> {
+        let bracketed = cursor.is("[") || cursor.is("*");
+        let name = cursor.ahead(usize::from(bracketed));
+        if name.kind == Kind::Name && thread_of(cursor).is_none() {
+            let v = self.layout.variable(name.text);
+            let variable = &self.layout.variables()[v as usize];
+            // An array as a whole.
+            if let Some(elements) = variable.elements
+                && cursor.ahead(usize::from(bracketed) + 1).text != "["
+            {
+                let (size, shown) = (variable.element(), variable.declared.unwrap_or(DEFAULT));
+                cursor.eat("[");
+                cursor.eat("*");
+                cursor.take();
+                cursor.eat("]");
+                let element = |i: u32| Observed {
+                    place: Place::Memory(v, i * size),
+                    shown,
+                    text: format!("{}[{i}]", name.text),
+                };
+                return Ok((0..elements).map(element).collect());
+            }
         }
-        self.location(cursor)
+        Ok(vec![self.location(cursor)?])
     }
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Observed, Diagnostic> {
-        if cursor.peek().kind == Kind::Number && cursor.ahead(1).text == ":" {
-            let thread = cursor.number()? as u32;
+        if let Some(thread) = thread_of(cursor) {
+            cursor.take();
             cursor.expect(":")?;
             cursor.eat("%");
             let name = cursor.name("a register")?;
@@ -147,6 +166,9 @@ impl Names for Known<'_> {
         Ok(Observed { place: Place::Memory(v, offset), shown, text })
     }
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
+        if let Some((thread, name)) = init::label(cursor)? {
+            return self.registers.label(thread, &name);
+        }
         let value = init::value(cursor)?;
         match value {
             Value::Address(name, _) if self.layout.find(name.text).is_none() => {
@@ -155,6 +177,18 @@ impl Names for Known<'_> {
             _ => value.resolve(self.layout),
         }
     }
+}
+
+/// Returns the thread of a register, `0:x5` or `P0:x5`; `None` if no register follows.
+fn thread_of(cursor: &Cursor<'_, '_>) -> Option<u32> {
+    let first = cursor.peek();
+    let number = match first.kind {
+        Kind::Number => first.text,
+        Kind::Name => first.text.strip_prefix('P')?,
+        _ => return None,
+    };
+    let thread = number.parse().ok()?;
+    (cursor.ahead(1).text == ":").then_some(thread)
 }
 
 fn no_variable(name: &Token<'_>) -> Diagnostic {

@@ -6,7 +6,7 @@
 use crate::aarch64;
 use crate::asm;
 use crate::c;
-use crate::code::{Arch, Register, Thread};
+use crate::code::{self, Arch, Register, Thread};
 use crate::condition::{Known, Observed, Registers};
 use crate::init::{self, InitialRegister};
 use crate::layout::{DEFAULT, Layout, Type};
@@ -47,6 +47,15 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
     if let Arch::X86 | Arch::X86_64 = header.arch {
         return x86::test(source, text, header.arch);
     }
+    if header.arch == Arch::AArch64 {
+        let variants = header.info.iter().filter(|(key, _)| key.eq_ignore_ascii_case("variant"));
+        for word in variants.flat_map(|(_, list)| list.split([',', ' '])) {
+            if let Some(feature) = aarch64::unsupported_variant(word) {
+                let message = format!("the variant `{word}` of the test is of {feature}");
+                return Err(Diagnostic::new(Stage::Unsupported, message));
+            }
+        }
+    }
     let list = words::tokens(
         source,
         text,
@@ -71,6 +80,7 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
         }
     }
     let mut set: HashMap<(u32, String), Span> = HashMap::new();
+    layout.set_code(code_labels(&threads));
     for r in &initial {
         if let Some((Some(full), _)) = register_of(arch, r.token.text)
             && let Some(first) = set.insert((r.thread, full), r.token.span)
@@ -147,7 +157,12 @@ fn set_register(
         };
     };
     let at = thread.register(&full);
-    if let Some(value) = r.value {
+    let value = match &r.label {
+        Some((of, name)) => Some(label_address(threads, *of, name)?),
+        None => r.value,
+    };
+    let thread = &mut threads[r.thread as usize];
+    if let Some(value) = value {
         let bits = u32::from(width) * 8;
         let value = match locals[r.thread as usize].types.get(&at) {
             Some(ty) if arch == Arch::C => ty.convert(value),
@@ -168,7 +183,32 @@ struct Names<'t> {
     locals: &'t [c::Locals],
 }
 
+/// Returns the addresses of all labels, with their names as printed.
+fn code_labels(threads: &[Thread]) -> Vec<(u64, String)> {
+    let of = |(t, thread): (usize, &Thread)| {
+        let name = |(label, at): &(String, u32)| {
+            (code::code_address(t as u32, *at), format!("label:\"P{t}:{label}\""))
+        };
+        thread.labels.iter().map(name).collect::<Vec<_>>()
+    };
+    threads.iter().enumerate().flat_map(of).collect()
+}
+
+/// Returns the address of a label of a thread.
+fn label_address(threads: &[Thread], thread: u32, name: &Token<'_>) -> Result<u64, Diagnostic> {
+    let code =
+        threads.get(thread as usize).ok_or_else(|| no_thread(name, thread, threads.len()))?;
+    let found = code.labels.iter().find(|l| l.0 == name.text);
+    found.map(|l| code::code_address(thread, l.1)).ok_or_else(|| {
+        let message = format!("there is no label `{}` in P{thread}", name.text);
+        Diagnostic::at(Stage::Type, name.span, message)
+    })
+}
+
 impl Registers for Names<'_> {
+    fn label(&mut self, thread: u32, name: &Token<'_>) -> Result<u64, Diagnostic> {
+        label_address(self.threads, thread, name)
+    }
     fn register(
         &mut self,
         thread: u32,

@@ -20,6 +20,8 @@ pub struct InitialRegister<'a> {
     pub declared: Option<Type>,
     /// Its value, if given.
     pub value: Option<u64>,
+    /// The thread and the label of an address of code.
+    pub label: Option<(u32, Token<'a>)>,
 }
 
 /// Returns the type that words denote: `unsigned int`, `atomic_int`, `uint64_t`; `None` if they are
@@ -176,6 +178,35 @@ impl Value<'_> {
     }
 }
 
+/// Parses the address of a label, `P1:L0` or `label:"P1:L0"`, as a thread and a label; `None` if
+/// there is none.
+pub fn label<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<(u32, Token<'a>)>, Diagnostic> {
+    let thread = |text: &str| text.strip_prefix('P').unwrap_or(text).parse::<u32>().ok();
+    let first = cursor.peek();
+    if first.kind != Kind::Name || cursor.ahead(1).text != ":" {
+        return Ok(None);
+    }
+    if first.text == "label" && cursor.ahead(2).kind == Kind::Text {
+        cursor.take();
+        cursor.take();
+        let whole = cursor.take();
+        let inner = whole.text.trim_matches('"');
+        let Some((of, name)) = inner.split_once(':').and_then(|(p, l)| Some((thread(p)?, l)))
+        else {
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                whole.span,
+                format!("unexpected `{}`: expected a thread and a label: \"P0:L0\"", whole.text),
+            ));
+        };
+        return Ok(Some((of, Token { text: name, ..whole })));
+    }
+    let Some(of) = first.text.strip_prefix('P').and_then(thread) else { return Ok(None) };
+    cursor.take();
+    cursor.take();
+    Ok(Some((of, cursor.name("a label")?)))
+}
+
 /// Parses a value: a number, `x`, `&x`, `x[1]`, `&x[1]`.
 pub fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
     let parenthesis = cursor.eat("(");
@@ -220,14 +251,19 @@ fn item<'a>(
     }
     let declared = match words.as_slice() {
         [] => None,
-        list => Some(type_of(list, arch).ok_or_else(|| {
-            Diagnostic::at(
-                Stage::Unsupported,
-                start.span,
-                format!("the type `{}` is not supported", list.join(" ")),
-            )
-            .note("supported: integers, `_Bool` and pointers")
-        })?),
+        // The type that a pointer refers to does not matter.
+        list => Some(
+            type_of(list, arch)
+                .or_else(|| list.contains(&"*").then(|| type_of(&["*"], arch)).flatten())
+                .ok_or_else(|| {
+                    Diagnostic::at(
+                        Stage::Unsupported,
+                        start.span,
+                        format!("the type `{}` is not supported", list.join(" ")),
+                    )
+                    .note("supported: integers, `_Bool` and pointers")
+                })?,
+        ),
     };
     let ty = declared.map(|d| d.0);
     if cursor.peek().kind == Kind::Number && cursor.ahead(1).text == ":" {
@@ -235,8 +271,12 @@ fn item<'a>(
         cursor.expect(":")?;
         cursor.eat("%");
         let token = cursor.name("a register")?;
-        registers.push(InitialRegister { thread, token, declared: ty, value: None });
+        registers.push(InitialRegister { thread, token, declared: ty, value: None, label: None });
         if cursor.eat("=") {
+            if let Some(label) = label(cursor)? {
+                registers.last_mut().into_iter().for_each(|r| r.label = Some(label));
+                return Ok(());
+            }
             later.push(Pending {
                 target: Target::Register(registers.len() - 1),
                 value: value(cursor)?,

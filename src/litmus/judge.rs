@@ -5,9 +5,10 @@
 //! threads; each thread creates its own sessions.
 
 use crate::code::Arch;
+use mu_axioms::architecture::{INSIDE, REGISTERS};
 use mu_axioms::cat::{Model, Resolver, Session};
 use mu_axioms::{Architecture, Event, Kind, Name, Relation, RelationId, SetId, Skeleton};
-use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_base::{Diagnostic, SourceMap};
 
 /// A model compiled for an architecture.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Judge {
     pub model: Model,
     /// True if the model implies coherence, so that incoherent choices need not be judged.
     pub coherent: bool,
+    /// True if, in addition, the read of an instruction is before its write.
+    pub ordered_updates: bool,
     /// True if a read-modify-write of C must be two events related by `rmw`, because the model
     /// forbids a single event that reads and writes, or does not recognise its atomicity. If `fr`
     /// is `rf^-1;co`, such an event is before itself.
@@ -23,6 +26,11 @@ pub struct Judge {
     /// True if the model reads which events are parts of one access, so that it can judge accesses
     /// of mixed sizes.
     pub mixed_sizes: bool,
+    /// True if the model reads events of registers, branches, or the order inside instructions.
+    pub inside: bool,
+    /// True if the model computes dependencies itself (`catdep`), so that its events include those
+    /// of registers.
+    pub computes_dependencies: bool,
     /// The flags that may differ between executions of one skeleton.
     pub flags: Vec<String>,
     /// The flags of `undefined_unless`: a program that has one may do anything.
@@ -57,14 +65,6 @@ impl Judge {
             Model::compile(sources, name, text, resolver, &vocabulary, &[]).map_err(|d| {
                 d.note(format!("the model is read for a test that is written for {}", arch.name()))
             })?;
-        if model.head().iter().any(|word| word == "catdep") {
-            let message = format!(
-                "`{name}` computes dependencies itself (`catdep`), from events of registers, and tests have none here"
-            );
-            return Err(Diagnostic::new(Stage::Unsupported, message).note(
-                "models that take `addr`, `data` and `ctrl` as given are understood, as `armv8` is, and older versions of this one",
-            ));
-        }
         let set = |name: &str| match vocabulary.find(name) {
             Some(Name::Set(id)) => Some(id),
             _ => None,
@@ -83,8 +83,15 @@ impl Judge {
         let undefined = model.undefined_flags().into_iter().map(str::to_string).collect();
         let mixed_sizes =
             model.reads_relation(RelationId::SI) || model.reads_relation(RelationId::SM);
+        // The order inside instructions is known without events of registers.
+        let needed = REGISTERS.iter().chain(INSIDE).filter(|name| **name != "iico_order");
+        let inside = needed.into_iter().any(|name| model.depends_on(name));
+        let coherence = model.coherence();
         let mut judge = Self {
-            coherent: model.is_coherent(),
+            inside,
+            computes_dependencies: model.head().iter().any(|word| word == "catdep"),
+            coherent: arch == Arch::C && model.is_coherent() || coherence.accesses,
+            ordered_updates: arch == Arch::C || coherence.updates,
             pairs: false,
             mixed_sizes,
             flags,

@@ -133,6 +133,8 @@ pub struct Layout {
     cells: Vec<Cell>,
     /// The first cell of each variable.
     first: Vec<u32>,
+    /// The addresses of labels, with their names.
+    code: Vec<(u64, String)>,
 }
 
 impl Layout {
@@ -177,6 +179,10 @@ impl Layout {
             atomic: false,
             borders: BTreeSet::new(),
         });
+    }
+    /// Sets the addresses of labels, with their names as printed.
+    pub fn set_code(&mut self, code: Vec<(u64, String)>) {
+        self.code = code;
     }
     /// Looks up a variable by name.
     pub fn find(&self, name: &str) -> Option<u32> {
@@ -269,6 +275,9 @@ impl Layout {
     /// Prints the address of a variable as its name, with `[i]` or `+offset`; `None` for other
     /// values.
     pub fn address_text(&self, value: u64) -> Option<String> {
+        if let Some((_, name)) = self.code.iter().find(|c| c.0 == value) {
+            return Some(name.clone());
+        }
         let (v, offset) = self.at(value)?;
         let variable = &self.variables[v];
         let element = u64::from(variable.element());

@@ -3,7 +3,7 @@
 //!
 //! Input: the text of a `.litmus` file in the format of the herd tools ([`mod@file`]). Each thread
 //! is lowered to intermediate code ([`code`]) and executed for all values that its reads may take
-//! ([`paths`]), which gives events, dependencies and final registers. Paths of all threads are
+//! ([`paths`], [`inside`]), which gives events, dependencies and final registers. Paths of all threads are
 //! combined with choices of reads-from and coherence ([`candidates`]); a model of the layer
 //! `axioms` judges each ([`judge`]). Output: a [`report`].
 //!
@@ -21,6 +21,7 @@ pub mod condition;
 pub mod cycles;
 pub mod file;
 pub mod init;
+pub mod inside;
 pub mod judge;
 pub mod layout;
 mod names;

@@ -12,7 +12,8 @@
 //! Dependencies are syntactic. Loops are unrolled up to [`Bounds::loops`] backward jumps; longer
 //! paths are dropped and reported.
 
-use crate::code::{Atomicity, Expr, Flow, Op, Register, Thread};
+use crate::code::{self, Atomicity, Expr, Flow, Op, Register, Thread};
+use crate::inside::{Inside, Node, Port, Recorder, memory};
 use crate::layout::{Found, GRANULE, Layout};
 use crate::speculation;
 use mu_axioms::Kind;
@@ -66,6 +67,12 @@ pub struct Shape {
     pub amo: Vec<(u32, u32)>,
     /// Load-reserves and store-conditionals.
     pub lxsx: Vec<(u32, u32)>,
+    /// Accesses of one instruction that are ordered.
+    pub order: Vec<(u32, u32)>,
+    /// The other events, if the model reads them.
+    pub inside: Inside,
+    /// The instruction at which the path ends because its address is not that of a variable.
+    pub strayed: Option<u32>,
 }
 
 /// The values of the events of a path.
@@ -89,9 +96,22 @@ pub struct Paths {
 /// Bounds of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Largest number of backward jumps on a path.
+    /// Largest number of backward jumps on a path that depend on values read from memory.
     pub loops: u32,
 }
+
+/// Returns the use of the sources of a register that exists during one instruction only; `None` for
+/// other registers.
+fn use_of(register: &str) -> Option<Port> {
+    let name = register.strip_prefix('.')?;
+    Some(if name.starts_with("address") { Port::Address } else { Port::Other })
+}
+
+/// The register of the reserved address, in the record of events of registers.
+const RESERVED: Register = Register::MAX;
+
+/// Limit on the number of all backward jumps of a path; longer paths are dropped.
+const MAX_JUMPS: u32 = 10_000;
 
 /// The result of running all threads.
 #[derive(Clone, Debug, Default)]
@@ -100,9 +120,6 @@ pub struct Runs {
     pub threads: Vec<Paths>,
     /// True if a path was dropped because of the bound on loops.
     pub cut: bool,
-    /// The instruction at which a path was dropped because its address is not that of a variable:
-    /// thread and index.
-    pub strayed: Option<(u32, u32)>,
     /// The instruction at which a path was dropped because its behaviour is undefined.
     pub undefined: Option<(u32, u32)>,
     /// An access beyond a variable: thread, instruction, variable, bytes.
@@ -119,7 +136,7 @@ pub struct Runs {
 impl Runs {
     /// True if paths were dropped for another reason than loops.
     pub fn drops_paths(&self) -> bool {
-        self.long || self.strayed.is_some() || self.undefined.is_some()
+        self.long || self.undefined.is_some()
     }
 }
 
@@ -152,11 +169,10 @@ impl Origins {
     fn new(threads: &[Thread], layout: &Layout) -> Self {
         let mut next = 0;
         let first = threads.iter().map(|t| {
-            let loops = t
-                .ops
-                .iter()
-                .enumerate()
-                .any(|(i, op)| matches!(op, Op::Branch { to, .. } if *to as usize <= i));
+            let loops = t.ops.iter().enumerate().any(|(i, op)| {
+                matches!(op, Op::Branch { to, .. } if *to as usize <= i)
+                    || matches!(op, Op::Jump(_))
+            });
             let start = next;
             next += t.ops.len() as u32;
             (!loops && next <= u128::BITS).then_some(start)
@@ -266,6 +282,7 @@ pub fn run(
     requested: &[Vec<Register>],
     bounds: Bounds,
     take: Reads,
+    inside: bool,
     budget: &Budget,
 ) -> Result<Runs, Stop> {
     layout.cut();
@@ -287,6 +304,8 @@ pub fn run(
                     requested: &requested[t],
                     bounds,
                     take,
+                    inside,
+                    temporary: thread.registers.iter().map(|r| use_of(&r.0)).collect(),
                     budget,
                     runs: &mut runs,
                     shapes: HashMap::new(),
@@ -334,14 +353,23 @@ struct State {
     picks: Vec<Events>,
     control: Events,
     pick_control: Events,
+    /// Sources of the choices inside the current instruction.
+    choice: Events,
+    /// The first event that later accesses of the current instruction follow, and the number of
+    /// these events.
+    ordered: Option<(u32, u32)>,
+    /// The first event of the current instruction.
+    first: u32,
     index: u32,
     /// The current execution of an instruction, and the instruction.
     instance: u32,
     running: Option<u32>,
-    jumps: u32,
+    /// Numbers of backward jumps: those that depend on values of memory, and all.
+    jumps: [u32; 2],
     /// The access with which a store-conditional may pair: first event, number of events, and
     /// address.
     reservation: Option<(u32, u32, u64)>,
+    recorder: Recorder,
     shape: Shape,
     reads: Vec<u64>,
     writes: Vec<u64>,
@@ -355,6 +383,10 @@ struct Runner<'r> {
     requested: &'r [Register],
     bounds: Bounds,
     take: Reads,
+    /// True if events of registers are recorded.
+    inside: bool,
+    /// For each register that exists during one instruction only: the use of its sources.
+    temporary: Vec<Option<Port>>,
     budget: &'r Budget,
     runs: &'r mut Runs,
     shapes: HashMap<Shape, usize>,
@@ -382,11 +414,15 @@ impl Runner<'_> {
             registers,
             control: 0,
             pick_control: 0,
+            choice: 0,
+            ordered: None,
+            first: 0,
             index: 0,
             instance: 0,
             running: None,
-            jumps: 0,
+            jumps: [0, 0],
             reservation: None,
+            recorder: Recorder::new(self.inside),
             shape: Shape::default(),
             reads: Vec::new(),
             writes: Vec::new(),
@@ -426,9 +462,11 @@ impl Runner<'_> {
             let instruction = thread.instruction[here as usize];
             if s.running.replace(instruction) != Some(instruction) {
                 s.instance += 1;
+                (s.choice, s.ordered, s.first) = (0, None, s.shape.events.len() as u32);
+                s.recorder.begin(s.instance, instruction);
             }
             match op {
-                Op::Let(r, e) => s.assign(Some(*r), e, 0, 0),
+                Op::Let(r, e) => self.assign(&mut s, Some(*r), e, 0, 0),
                 Op::Fence(0) => {}
                 Op::Fence(tags) => {
                     s.index += 1;
@@ -441,7 +479,32 @@ impl Runner<'_> {
                     );
                     s.push(event, 0, 0);
                 }
-                Op::Either { to } => todo.push(State { at: *to, running: None, ..s.clone() }),
+                Op::Either { to } => todo.push(State { at: *to, ..s.clone() }),
+                Op::Choose(e) => {
+                    if e.value(&s.registers, 0) == 0 {
+                        return Ok(());
+                    }
+                    s.choice |= sources(e, &s.sources, 0) | sources(e, &s.picks, 0);
+                    let from = self.sources(&mut s, e, Port::Data, 0);
+                    s.recorder.choose(&from);
+                }
+                Op::Ordered => s.ordered = Some((s.first, s.shape.events.len() as u32)),
+                Op::Jump(address) => {
+                    s.control |= sources(address, &s.sources, 0);
+                    s.pick_control |= sources(address, &s.picks, 0);
+                    let from = self.sources(&mut s, address, Port::Other, 0);
+                    s.recorder.branch(&from);
+                    let to = code::instruction_at(address.value(&s.registers, 0));
+                    let Some((thread, to)) = to.filter(|to| to.0 == self.number) else {
+                        self.stray(s, instruction);
+                        return Ok(());
+                    };
+                    debug_assert_eq!(thread, self.number);
+                    if to <= instruction && !self.jumps_back(&mut s, true) {
+                        return Ok(());
+                    }
+                    (s.at, s.running) = (self.thread.operation(to), None);
+                }
                 Op::Assume(e) => {
                     if e.value(&s.registers, 0) == 0 {
                         return Ok(());
@@ -454,40 +517,64 @@ impl Runner<'_> {
                     }
                 }
                 Op::Branch { when, to } => {
-                    let taken = match when {
-                        None => true,
+                    let (taken, depends) = match when {
+                        None => (true, true),
                         Some(e) => {
-                            s.control |= sources(e, &s.sources, 0);
-                            s.pick_control |= sources(e, &s.picks, 0);
-                            e.value(&s.registers, 0) != 0
+                            let own = sources(e, &s.sources, 0);
+                            let picks = sources(e, &s.picks, 0);
+                            s.control |= own;
+                            s.pick_control |= picks;
+                            let from = self.sources(&mut s, e, Port::Other, 0);
+                            s.recorder.branch(&from);
+                            (e.value(&s.registers, 0) != 0, own | picks != 0)
                         }
                     };
                     if taken {
-                        if *to <= here {
-                            s.jumps += 1;
-                            if s.jumps > self.bounds.loops {
-                                self.runs.cut = true;
-                                return Ok(());
-                            }
+                        if *to <= here && !self.jumps_back(&mut s, depends) {
+                            return Ok(());
                         }
+                        // A jump inside an instruction continues its execution.
+                        let inside = when.is_none()
+                            && *to > here
+                            && thread.instruction.get(*to as usize) == Some(&instruction);
                         s.at = *to;
-                        s.running = None;
+                        s.running = if inside { s.running } else { None };
                     }
                 }
                 Op::Store { address, width, value, tags, joined } => {
-                    let Some(access) = self.access(&s, address, *width) else { return Ok(()) };
+                    let access = match self.access(&s, address, *width) {
+                        Ok(access) => access,
+                        Err(strayed) => return Ok(self.stop(s, instruction, strayed)),
+                    };
                     if !joined {
                         s.index += 1;
                     }
-                    let data = Data::of(value, &s);
+                    let mut data = Data::of(value, &s);
+                    let atomic = *tags & thread.atomic != 0;
+                    if atomic {
+                        data.split(&s);
+                    }
+                    let from = self.sources(&mut s, address, Port::Address, 0);
+                    let with = self.sources(&mut s, value, Port::Data, 0);
                     let value = value.value(&s.registers, 0);
-                    self.write(&mut s, &access, value, data, *tags, here);
+                    let written = self.write(&mut s, &access, value, data, *tags, here);
+                    if atomic {
+                        s.pair(thread.atomic, written);
+                    }
+                    let written = memory(written);
+                    s.recorder.data(&from, &written);
+                    s.recorder.data(&with, &written);
+                    s.recorder.write(&written);
                 }
                 Op::Load { into, value, address, width, tags, reserve, joined } => {
-                    let Some(access) = self.access(&s, address, *width) else { return Ok(()) };
+                    let access = match self.access(&s, address, *width) {
+                        Ok(access) => access,
+                        Err(strayed) => return Ok(self.stop(s, instruction, strayed)),
+                    };
                     if !joined {
                         s.index += 1;
                     }
+                    let from = self.sources(&mut s, address, Port::Address, 0);
                     let first = s.shape.events.len() as u32;
                     let event = EventShape::new(
                         Kind::Read,
@@ -497,13 +584,30 @@ impl Runner<'_> {
                         thread.instruction[here as usize],
                     )
                     .at(&access);
-                    if *reserve {
-                        s.reservation = Some((first, access.count, access.address));
+                    let mut one = first;
+                    match &mut s.reservation {
+                        // The loads of an exclusive pair are one access.
+                        Some((start, count, _)) if *reserve && *joined => {
+                            *count += access.count;
+                            one = *start;
+                        }
+                        reservation if *reserve => {
+                            *reservation = Some((first, access.count, access.address));
+                        }
+                        _ => {}
                     }
                     for loaded in self.choices(&s, &access) {
                         let mut next = s.clone();
                         let read = self.read(&mut next, &access, loaded, &event);
-                        next.assign(*into, value, loaded, read);
+                        if one < first {
+                            (first..first + access.count)
+                                .for_each(|e| next.shape.events[e as usize].access = one);
+                        }
+                        next.recorder.data(&from, &memory(read));
+                        if *reserve {
+                            self.note_reservation(&mut next, &from);
+                        }
+                        self.assign(&mut next, *into, value, loaded, read);
                         todo.push(next);
                     }
                     return Ok(());
@@ -529,31 +633,122 @@ impl Runner<'_> {
         here: u32,
         todo: &mut Vec<State>,
     ) -> Option<State> {
-        let Op::StoreConditional { status, address, width, value, tags, carries } = op else {
+        let Op::StoreConditional { status, address, width, value, tags, carries, second } = op
+        else {
             return None;
         };
 
         let reserved = s.reservation.take();
+        let from = self.sources(&mut s, address, Port::Address, 0);
+        // As in the herd tools, the data of a store-conditional are no `DATA`.
+        let with = self.sources(&mut s, value, Port::Other, 0);
+        let then = second.as_ref().map(|v| self.sources(&mut s, v, Port::Other, 0));
+        let held = self.sources(&mut s, &Expr::Register(RESERVED), Port::Other, 0);
         let mut failed = s.clone();
-        failed.assign(*status, &Expr::Const(1), 0, 0);
+        self.end_reservation(&mut failed, &held);
+        self.assign(&mut failed, *status, &Expr::Const(1), 0, 0);
         todo.push(failed);
         let (load, count, at) = reserved?;
-        let access = self.access(&s, address, *width)?;
-        if at != access.address || count != access.count {
+        let access = self.access(&s, address, *width).ok()?;
+        let next = match second {
+            Some(_) => {
+                Some(self.access(&s, &address.clone().plus(u64::from(*width)), *width).ok()?)
+            }
+            None => None,
+        };
+        let whole = access.count + next.as_ref().map_or(0, |n| n.count);
+        if at != access.address || count != whole {
             return None;
         }
         s.index += 1;
-        let data = Data::of(value, &s);
-        let value = value.value(&s.registers, 0);
         let first = s.shape.events.len() as u32;
-        let written = self.write(&mut s, &access, value, data, *tags, here);
+        let mut written = 0;
+        for (access, value, with) in [(Some(&access), Some(value), Some(&with))]
+            .into_iter()
+            .chain([(next.as_ref(), second.as_ref(), then.as_ref())])
+        {
+            let (Some(access), Some(value), Some(with)) = (access, value, with) else { continue };
+            let data = Data::of(value, &s);
+            let value = value.value(&s.registers, 0);
+            let part = self.write(&mut s, access, value, data, *tags, here);
+            let nodes = memory(part);
+            s.recorder.data(&from, &nodes);
+            s.recorder.data(with, &nodes);
+            s.recorder.control(&from, &nodes);
+            s.recorder.control(&held, &nodes);
+            written |= part;
+        }
+        (first..first + whole).for_each(|e| s.shape.events[e as usize].access = first);
         (0..count).for_each(|i| s.shape.lxsx.push((load + i, first + i)));
-        s.assign(*status, &Expr::Const(0), 0, 0);
-        if let Some(r) = status.filter(|_| *carries) {
-            s.sources[r as usize] = written;
-            s.picks[r as usize] = written;
+        self.end_reservation(&mut s, &held);
+        if let Some(r) = status {
+            s.registers[*r as usize] = 0;
+            let sources = if *carries { written | access.sources } else { 0 };
+            let picks = if *carries { written | access.picks } else { 0 };
+            (s.sources[*r as usize], s.picks[*r as usize]) = (sources, picks);
+            let known = |r: Register| self.is_temporary(r);
+            s.recorder.assign_under(
+                *r,
+                if *carries { &from } else { &[] },
+                if *carries { memory(written) } else { Vec::new() },
+                &known,
+            );
         }
         Some(s)
+    }
+    /// Returns the nodes that an expression reads, in the record of events of registers.
+    fn sources(&self, s: &mut State, e: &Expr, port: Port, loaded: Events) -> Vec<Node> {
+        if !self.inside {
+            return Vec::new();
+        }
+        s.recorder.sources(e, port, &memory(loaded), &|r| self.is_temporary(r))
+    }
+    fn is_temporary(&self, r: Register) -> bool {
+        self.temporary.get(usize::from(r)).is_some_and(Option::is_some)
+    }
+    /// Assigns a register.
+    fn assign(
+        &self,
+        s: &mut State,
+        into: Option<Register>,
+        value: &Expr,
+        loaded: u64,
+        source: Events,
+    ) {
+        let port = into.and_then(|r| *self.temporary.get(usize::from(r))?).unwrap_or(Port::Other);
+        let from = self.sources(s, value, port, source);
+        if let Some(r) = into {
+            s.recorder.assign(r, &from, &|r| self.is_temporary(r));
+        }
+        s.assign(into, value, loaded, source);
+    }
+    /// Records that a load has reserved the address that some events compute.
+    fn note_reservation(&self, s: &mut State, from: &[Node]) {
+        s.recorder.assign(RESERVED, from, &|_| false);
+    }
+    /// Records that a store-conditional ends the reservation that it has read.
+    fn end_reservation(&self, s: &mut State, held: &[Node]) {
+        s.recorder.assign_under(RESERVED, &[], held.to_vec(), &|_| false);
+    }
+    /// Counts a jump backwards, which may depend on values of memory. Returns false if the path is
+    /// too long.
+    fn jumps_back(&mut self, s: &mut State, depends: bool) -> bool {
+        s.jumps[1] += 1;
+        s.jumps[0] += u32::from(depends);
+        let within = s.jumps[0] <= self.bounds.loops && s.jumps[1] <= MAX_JUMPS;
+        self.runs.cut |= !within;
+        within
+    }
+    /// Ends a path at an access without cells. If there is no variable at its address, the path is
+    /// stored, so that the model can exclude it.
+    fn stop(&mut self, s: State, instruction: u32, strayed: bool) {
+        if strayed {
+            self.stray(s, instruction);
+        }
+    }
+    fn stray(&mut self, mut s: State, instruction: u32) {
+        s.shape.strayed = Some(instruction);
+        self.end(s);
     }
     fn update(
         &mut self,
@@ -563,7 +758,13 @@ impl Runner<'_> {
         todo: &mut Vec<State>,
     ) -> Result<(), Stop> {
         let Op::Update { address, width, when, atomicity, flow, .. } = op else { return Ok(()) };
-        let Some(access) = self.access(&s, address, *width) else { return Ok(()) };
+        let access = match self.access(&s, address, *width) {
+            Ok(access) => access,
+            Err(strayed) => {
+                let instruction = self.thread.instruction[here as usize];
+                return Ok(self.stop(s, instruction, strayed));
+            }
+        };
         s.index += 1;
         for loaded in self.choices(&s, &access) {
             let writes = when.as_ref().is_none_or(|w| w.value(&s.registers, loaded) != 0);
@@ -602,12 +803,16 @@ impl Runner<'_> {
         access: &Access,
         loaded: u64,
     ) -> State {
-        let Op::Update { into, value, when, read, .. } = op else { return s };
+        let Op::Update { into, value, when, read, address, .. } = op else { return s };
+        let from = self.sources(&mut s, address, Port::Address, 0);
         let first = s.shape.events.len() as u32;
         let event =
             EventShape::new(Kind::Update, None, *read, &s, self.thread.instruction[here as usize])
                 .at(access);
         let source = self.read(&mut s, access, loaded, &event);
+        let with = self.sources(&mut s, value, Port::Data, 0);
+        s.recorder.data(&from, &memory(source));
+        s.recorder.data(&with, &memory(source));
         let data =
             sources(value, &s.sources, 0) | when.as_ref().map_or(0, |w| sources(w, &s.sources, 0));
         let new = value.value(&s.registers, loaded);
@@ -619,7 +824,7 @@ impl Runner<'_> {
             s.writes[at] = self.part(access, i, new);
         }
         if let Some((r, e)) = into {
-            s.assign(Some(*r), e, loaded, source);
+            self.assign(&mut s, Some(*r), e, loaded, source);
         }
         s
     }
@@ -633,15 +838,29 @@ impl Runner<'_> {
         loaded: u64,
         outcome: Outcome,
     ) -> State {
-        let Op::Update { into, value, when, read, write, failed, atomicity, flow, .. } = op else {
+        let Op::Update { into, address, value, when, read, write, failed, atomicity, flow, .. } =
+            op
+        else {
             return s;
         };
+        let from = self.sources(&mut s, address, Port::Address, 0);
         let first = s.shape.events.len() as u32;
         let tags = if outcome == Outcome::Unwritten { *failed } else { *read };
         let event =
             EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize])
                 .at(access);
         let source = self.read(&mut s, access, loaded, &event);
+        let loads = memory(source);
+        s.recorder.data(&from, &loads);
+        // The registers that the value read is compared with.
+        let compared = match when {
+            Some(when) => self.sources(&mut s, when, Port::Data, 0),
+            None => Vec::new(),
+        };
+        if *flow == Flow::Pick {
+            let both: Vec<Node> = compared.iter().chain(&loads).copied().collect();
+            s.recorder.choose(&both);
+        }
         let decides = |of: &[Events]| when.as_ref().map_or(0, |w| sources(w, of, 0));
         let (expected, picked) = (decides(&s.sources), decides(&s.picks));
         if outcome != Outcome::Unwritten {
@@ -658,22 +877,47 @@ impl Runner<'_> {
                 if outcome == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
             s.index += 1;
             let second = s.shape.events.len() as u32;
-            self.write(&mut s, access, new, data, *write, here);
+            let with = if outcome == Outcome::Back {
+                loads.clone()
+            } else {
+                self.sources(&mut s, value, Port::Data, source)
+            };
+            let written = self.write(&mut s, access, new, data, *write, here);
+            let nodes = memory(written);
+            s.recorder.data(&from, &nodes);
+            s.recorder.data(&with, &nodes);
+            s.recorder.write(&nodes);
+            if *flow == Flow::Plain {
+                s.recorder.data(&compared, &nodes);
+                if !from_loaded {
+                    let after = second..second + access.count;
+                    let pairs = (first..first + access.count)
+                        .flat_map(|r| after.clone().map(move |w| (r, w)));
+                    s.shape.order.extend(pairs);
+                }
+            }
             if *atomicity == Atomicity::Pair {
                 (0..access.count).for_each(|i| s.shape.amo.push((first + i, second + i)));
             }
         }
         if let Some((r, e)) = into {
             s.assign(Some(*r), e, loaded, source);
+            let is_temporary = |r: Register| self.is_temporary(r);
             if outcome == Outcome::Expected {
                 s.sources[*r as usize] = expected;
                 s.picks[*r as usize] = picked | source;
+                s.recorder.assign(*r, &compared, &is_temporary);
+            } else {
+                s.recorder.release();
+                s.recorder.assign(*r, &loads, &is_temporary);
             }
         }
+        s.recorder.release();
         s
     }
-    /// Resolves the cells of an access; `None` if the path ends here.
-    fn access(&mut self, s: &State, address: &Expr, width: u8) -> Option<Access> {
+    /// Resolves the cells of an access. An error ends the path: true if there is no variable at
+    /// the address, false if the run is repeated or rejected.
+    fn access(&mut self, s: &State, address: &Expr, width: u8) -> Result<Access, bool> {
         let (sources, picks) = (sources(address, &s.sources, 0), sources(address, &s.picks, 0));
         let address = address.value(&s.registers, 0);
         let place = (self.number, s.running.unwrap_or(0));
@@ -688,19 +932,16 @@ impl Runner<'_> {
                         self.runs.unaligned[1].get_or_insert(place);
                     }
                 }
-                Some(Access { address, sources, picks, first, count })
+                Ok(Access { address, sources, picks, first, count })
             }
             Found::Cut => {
                 self.borders.push((address, width));
-                None
+                Err(false)
             }
-            Found::Stray => {
-                self.runs.strayed.get_or_insert(place);
-                None
-            }
+            Found::Stray => Err(true),
             Found::Beyond(variable) => {
                 self.runs.beyond.get_or_insert((place.0, place.1, variable, width));
-                None
+                Err(false)
             }
         }
     }
@@ -769,7 +1010,7 @@ impl Runner<'_> {
             EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize])
                 .at(access);
         event.data = data.sources;
-        event.pick[1] |= data.picks;
+        event.pick[1] |= data.picks | s.choice & !s.own();
         event.within = data.within;
         let mut all = 0;
         for i in 0..access.count {
@@ -781,7 +1022,8 @@ impl Runner<'_> {
         all
     }
     /// Stores a complete path.
-    fn end(&mut self, s: State) {
+    fn end(&mut self, mut s: State) {
+        s.shape.inside = s.recorder.finish();
         let registers = self.requested.iter().map(|r| s.registers[*r as usize]).collect();
         let trace = Trace { reads: s.reads, writes: s.writes, registers };
         let list = match self.shapes.get(&s.shape) {
@@ -834,6 +1076,13 @@ struct Data {
 }
 
 impl Data {
+    /// Separates the sources in the current instruction from the others.
+    fn split(&mut self, s: &State) {
+        let own = s.own();
+        self.within = [self.sources & own, s.choice & own];
+        self.sources &= !own;
+        self.picks &= !own;
+    }
     fn of(value: &Expr, s: &State) -> Self {
         Self {
             sources: sources(value, &s.sources, 0),
@@ -863,7 +1112,30 @@ impl Outcome {
 }
 
 impl State {
+    /// Returns the events of the current instruction so far.
+    fn own(&self) -> Events {
+        let below = |n: u32| if n >= Events::BITS { Events::MAX } else { (1 << n) - 1 };
+        below(self.shape.events.len() as u32) & !below(self.first)
+    }
+    /// Relates the reads of the current instruction with a tag to the writes of the same cells.
+    fn pair(&mut self, tag: u64, written: Events) {
+        let own = self.own();
+        let events = &self.shape.events;
+        for (w, write) in events.iter().enumerate().filter(|(w, _)| written >> w & 1 == 1) {
+            let reads = events.iter().enumerate().filter(|(r, read)| {
+                own >> r & 1 == 1
+                    && read.kind == Kind::Read
+                    && read.cell == write.cell
+                    && read.tags & tag != 0
+            });
+            self.shape.amo.extend(reads.map(|(r, _)| (r as u32, w as u32)));
+        }
+    }
     fn push(&mut self, event: EventShape, read: u64, write: u64) {
+        let at = self.shape.events.len() as u32;
+        if let Some((first, end)) = self.ordered {
+            self.shape.order.extend((first..end).map(|e| (e, at)));
+        }
         self.shape.events.push(event);
         self.reads.push(read);
         self.writes.push(write);
@@ -874,7 +1146,7 @@ impl State {
             (sources(value, &self.sources, source), sources(value, &self.picks, source));
         self.registers[r as usize] = value.value(&self.registers, loaded);
         self.sources[r as usize] = from;
-        self.picks[r as usize] = picks;
+        self.picks[r as usize] = picks | self.choice;
     }
 }
 

@@ -33,14 +33,20 @@ pub struct Report {
 }
 
 /// Computes the paths of a test.
-fn prepare(test: &mut Test, bounds: Bounds, take: Reads, budget: &Budget) -> Result<Runs, Stop> {
+fn prepare(
+    test: &mut Test,
+    judge: &Judge,
+    bounds: Bounds,
+    take: Reads,
+    budget: &Budget,
+) -> Result<Runs, Stop> {
     let mut requested = vec![Vec::new(); test.threads.len()];
     for o in &test.question.observed {
         if let Place::Register(t, r) = o.place {
             requested[t as usize].push(r);
         }
     }
-    paths::run(&test.threads, &mut test.layout, &requested, bounds, take, budget)
+    paths::run(&test.threads, &mut test.layout, &requested, bounds, take, judge.inside, budget)
 }
 
 /// Rejects accesses that the semantics does not cover: those beyond their variables, and those of
@@ -94,7 +100,7 @@ pub fn run(
     budget: &Budget,
 ) -> Result<Report, Diagnostic> {
     applies(&test, judge)?;
-    let (runs, found, stop) = match prepare(&mut test, bounds, reads(judge), budget) {
+    let (runs, found, stop) = match prepare(&mut test, judge, bounds, reads(judge), budget) {
         Ok(runs) => {
             supported(&test, &runs, judge)?;
             let (found, stop) = candidates::search(&test, &runs, judge, budget)?;
@@ -102,7 +108,8 @@ pub fn run(
         }
         Err(stop) => (Runs::default(), candidates::Found::default(), stop),
     };
-    let complete = stop == Stop::Complete && !runs.cut && !runs.drops_paths();
+    let complete =
+        stop == Stop::Complete && !runs.cut && !runs.drops_paths() && found.strayed.is_none();
     let mut answer = Answer::new(
         &test.name,
         judge.model.name(),
@@ -119,7 +126,7 @@ pub fn run(
         stop,
         unrolled: runs.cut.then_some(bounds.loops),
         long: runs.long,
-        strayed: runs.strayed.map(|place| instruction(&test, place)),
+        strayed: found.strayed.map(|place| instruction(&test, place)),
         undefined: runs.undefined.map(|place| instruction(&test, place)),
     })
 }
@@ -134,7 +141,7 @@ pub fn each(
     visit: candidates::Visit<'_>,
 ) -> Result<(Stop, bool), Diagnostic> {
     applies(test, judge)?;
-    match prepare(test, bounds, Reads::All, budget) {
+    match prepare(test, judge, bounds, Reads::All, budget) {
         Ok(runs) => {
             supported(test, &runs, judge)?;
             let (_, stop) = candidates::search_all(test, &runs, judge, budget, visit)?;
@@ -227,7 +234,7 @@ fn best_of(
     take: Reads,
     budget: &Budget,
 ) -> Result<(Option<DecidingExecution>, Stop), Diagnostic> {
-    let runs = match prepare(test, bounds, take, budget) {
+    let runs = match prepare(test, judge, bounds, take, budget) {
         Ok(runs) => runs,
         Err(stop) => return Ok((None, stop)),
     };

@@ -5,7 +5,7 @@
 //! `.rl`, as in the litmus tests of the memory model. An `amo` is a read and a write, related by
 //! `amo`; `lr` and `sc` are related by `lxsx`. Registers have 64 bits.
 
-use crate::asm::{Assembler, unknown};
+use crate::asm::{Assembler, Target, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
@@ -186,6 +186,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                     value,
                     tags,
                     carries: true,
+                    second: None,
                 });
             }
         }
@@ -354,7 +355,7 @@ fn computation(
             let label = cursor.name("a label")?;
             let when =
                 if swapped { Expr::binary(op, right, left) } else { Expr::binary(op, left, right) };
-            a.jump(Some(when), label.text.to_string(), label.span);
+            a.jump(Some(when), Target::Label(label.text.to_string(), label.span));
         } else if let Some((op, swapped)) = name.strip_suffix('z').and_then(comparison) {
             let left = source(a, cursor)?;
             cursor.expect(",")?;
@@ -362,10 +363,10 @@ fn computation(
             let zero = Expr::Const(0);
             let when =
                 if swapped { Expr::binary(op, zero, left) } else { Expr::binary(op, left, zero) };
-            a.jump(Some(when), label.text.to_string(), label.span);
+            a.jump(Some(when), Target::Label(label.text.to_string(), label.span));
         } else if name == "j" {
             let label = cursor.name("a label")?;
-            a.jump(None, label.text.to_string(), label.span);
+            a.jump(None, Target::Label(label.text.to_string(), label.span));
         } else {
             return Ok(None);
         }

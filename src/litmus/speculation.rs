@@ -9,7 +9,7 @@
 //!
 //! Cost: at most [`MAX_STEPS`] steps. Beyond this limit the constants found so far are returned.
 
-use crate::code::{Expr, Op, Thread, low};
+use crate::code::{self, Expr, Op, Thread, low};
 use crate::layout::{Found, Layout};
 use std::collections::{BTreeSet, HashSet};
 
@@ -32,7 +32,11 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
     let branches = |op: &Op| {
         matches!(
             op,
-            Op::Branch { when: Some(_), .. } | Op::Update { when: Some(_), .. } | Op::Assume(_)
+            Op::Branch { when: Some(_), .. }
+                | Op::Update { when: Some(_), .. }
+                | Op::Assume(_)
+                | Op::Choose(_)
+                | Op::Jump(_)
         )
     };
     if !thread.ops.iter().any(branches) {
@@ -65,8 +69,12 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
             Op::Let(r, e) => registers[*r as usize] = value(e, &registers),
             Op::Load { into, .. } => into.iter().for_each(|r| registers[*r as usize] = None),
             Op::Store { address, width, value, .. } => store(address, *width, value, &registers),
-            Op::StoreConditional { status, address, width, value, .. } => {
+            Op::StoreConditional { status, address, width, value, second, .. } => {
                 store(address, *width, value, &registers);
+                if let Some(second) = second {
+                    let next = address.clone().plus(u64::from(*width));
+                    store(&next, *width, second, &registers);
+                }
                 status.iter().for_each(|r| registers[*r as usize] = None);
             }
             Op::Update { into, address, width, value, .. } => {
@@ -74,13 +82,19 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
                 into.iter().for_each(|(r, _)| registers[*r as usize] = None);
             }
             Op::Either { to } => open.push((*to, registers.clone())),
-            Op::Assume(e) | Op::Defined(e) if value(e, &registers) == Some(0) => next = None,
+            Op::Assume(e) | Op::Choose(e) | Op::Defined(e) if value(e, &registers) == Some(0) => {
+                next = None
+            }
             Op::Branch { when, to } => match when.as_ref().map(|w| value(w, &registers)) {
                 Some(Some(0)) => {}
                 Some(None) => open.push((*to, registers.clone())),
                 _ => next = Some(*to),
             },
-            Op::Fence(_) | Op::Assume(_) | Op::Defined(_) => {}
+            Op::Jump(address) => {
+                let to = value(address, &registers).and_then(code::instruction_at);
+                next = to.map(|(_, instruction)| thread.operation(instruction));
+            }
+            Op::Fence(_) | Op::Assume(_) | Op::Choose(_) | Op::Ordered | Op::Defined(_) => {}
         }
         open.extend(next.map(|next| (next, registers)));
     }

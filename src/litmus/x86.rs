@@ -150,7 +150,7 @@ impl Lowering {
                 self.push(Op::Fence(self.arch.tag(tag)), step);
             }
             Access::Read { address, width } => {
-                let into = self.thread.register("loaded");
+                let into = self.thread.register(".loaded");
                 loaded = Some(into);
                 let load = Op::Load {
                     into: Some(into),
@@ -183,7 +183,7 @@ impl Lowering {
                 }
             }
             Access::Update { address, width, value: stored, when } => {
-                let into = self.thread.register("loaded");
+                let into = self.thread.register(".loaded");
                 loaded = Some(into);
                 let tags = self.arch.tag("X") | self.arch.tag("A");
                 let update = Op::Update {
@@ -217,7 +217,7 @@ impl Lowering {
         }
         let mut moves = Vec::new();
         for (i, (register, e)) in step.assigns.iter().enumerate() {
-            let new = self.thread.register(&format!("new.{i}"));
+            let new = self.thread.register(&format!(".new.{i}"));
             self.push(Op::Let(new, value(e, loaded)), step);
             moves.push((*register, new));
         }

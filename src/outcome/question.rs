@@ -94,9 +94,10 @@ pub trait Names {
     type Observed: Observed;
     /// Parses a location.
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic>;
-    /// Parses a location of a list, which need not be accessed by the test.
-    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic> {
-        self.location(cursor)
+    /// Parses a location of a list, which need not be accessed by the test. An array is all its
+    /// elements.
+    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Vec<Self::Observed>, Diagnostic> {
+        Ok(vec![self.location(cursor)?])
     }
     /// Parses a value: a number, or a name that denotes an address.
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic>;
@@ -311,8 +312,9 @@ impl<N: Names> Reader<'_, N> {
         if cursor.eat_word("locations") {
             cursor.expect("[")?;
             while !cursor.eat("]") {
-                let found = self.names.listed(cursor)?;
-                self.number(found);
+                for found in self.names.listed(cursor)? {
+                    self.number(found);
+                }
                 // Types are for other tools.
                 while cursor.peek().kind == Kind::Name || cursor.is("*") {
                     cursor.take();
@@ -424,9 +426,10 @@ impl<N: Names> Reader<'_, N> {
             return Err(cursor.unexpected("`=`"));
         }
         // On the right, a location is in brackets, starred, or a register; a bare name is an
-        // address.
-        let register =
-            matches!(cursor.peek().kind, Kind::Number | Kind::Name) && cursor.ahead(1).text == ":";
+        // address, and a name with a quoted text is the address of a label.
+        let register = matches!(cursor.peek().kind, Kind::Number | Kind::Name)
+            && cursor.ahead(1).text == ":"
+            && cursor.ahead(2).kind != Kind::Text;
         let prop = if cursor.is("[") || cursor.is("*") || register {
             Prop::Same(left, self.location(cursor)?)
         } else {

@@ -46,9 +46,18 @@ pub(super) fn bind(env: &Env, pattern: &Pattern, value: Value, span: Span) -> Co
     }
 }
 
-/// Collects the free names of an expression in `out`.
-fn free(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || free_node(exp, bound, out));
+/// True if a name has a meaning outside of the expression.
+pub(super) type IsKnown<'k> = &'k dyn Fn(&str) -> bool;
+
+/// Collects the free names of an expression in `out`. Of `try a with b`, these are the names of `a`
+/// if all are known, and those of `b` otherwise.
+pub(super) fn free(
+    exp: &Exp,
+    known: IsKnown<'_>,
+    bound: &mut Vec<String>,
+    out: &mut BTreeSet<String>,
+) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || free_node(exp, known, bound, out));
 }
 fn names_of(pattern: &Pattern) -> Vec<String> {
     match pattern {
@@ -56,13 +65,14 @@ fn names_of(pattern: &Pattern) -> Vec<String> {
         Pattern::Tuple(ns) => ns.iter().flatten().map(|n| n.text.clone()).collect(),
     }
 }
-fn free_node(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
-    let mut under = |names: Vec<String>, e: &Exp, bound: &mut Vec<String>| {
-        let before = bound.len();
-        bound.extend(names);
-        free(e, bound, out);
-        bound.truncate(before);
-    };
+fn free_node(exp: &Exp, known: IsKnown<'_>, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
+    let under =
+        |names: Vec<String>, e: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>| {
+            let before = bound.len();
+            bound.extend(names);
+            free(e, known, bound, out);
+            bound.truncate(before);
+        };
     match &exp.node {
         Node::Empty | Node::Universe | Node::Tag(_) => {}
         Node::Name(n) => {
@@ -70,28 +80,38 @@ fn free_node(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
                 out.insert(n.clone());
             }
         }
-        Node::Braces(es) | Node::Tuple(es) => es.iter().for_each(|e| free(e, bound, out)),
-        Node::Unary(_, e) => free(e, bound, out),
-        Node::Binary(_, a, b) | Node::Apply(a, b) | Node::Try(a, b) => {
-            free(a, bound, out);
-            free(b, bound, out);
+        Node::Braces(es) | Node::Tuple(es) => es.iter().for_each(|e| free(e, known, bound, out)),
+        Node::Unary(_, e) => free(e, known, bound, out),
+        Node::Binary(_, a, b) | Node::Apply(a, b) => {
+            free(a, known, bound, out);
+            free(b, known, bound, out);
         }
-        Node::Fun(p, body) => under(names_of(p), body, bound),
+        Node::Try(a, b) => {
+            let mut first = BTreeSet::new();
+            free(a, known, bound, &mut first);
+            if first.iter().all(|n| known(n)) {
+                out.extend(first);
+            } else {
+                free(b, known, bound, out);
+            }
+        }
+        Node::Fun(p, body) => under(names_of(p), body, bound, out),
         Node::Let(recursive, bindings, body) => {
             let names: Vec<String> = bindings.iter().flat_map(|b| names_of(&b.pattern)).collect();
             for b in bindings {
-                under(if *recursive { names.clone() } else { Vec::new() }, &b.value, bound);
+                let inner = if *recursive { names.clone() } else { Vec::new() };
+                under(inner, &b.value, bound, out);
             }
-            under(names, body, bound);
+            under(names, body, bound, out);
         }
         Node::If(c, a, b) => {
-            free_condition(c, bound, out);
-            free(a, bound, out);
-            free(b, bound, out);
+            free_condition(c, known, bound, out);
+            free(a, known, bound, out);
+            free(b, known, bound, out);
         }
         Node::MatchTag(e, clauses, other) => {
-            free(e, bound, out);
-            clauses.iter().map(|c| &c.1).chain(other).for_each(|e| free(e, bound, out));
+            free(e, known, bound, out);
+            clauses.iter().map(|c| &c.1).chain(other).for_each(|e| free(e, known, bound, out));
         }
         Node::MatchSet(e, empty, clause) => {
             let names = [&clause.element, &clause.rest]
@@ -100,23 +120,28 @@ fn free_node(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
                 .flatten()
                 .map(|n| n.text.clone())
                 .collect();
-            under(names, &clause.body, bound);
-            free(e, bound, out);
-            free(empty, bound, out);
+            under(names, &clause.body, bound, out);
+            free(e, known, bound, out);
+            free(empty, known, bound, out);
         }
     }
 }
-fn free_condition(c: &Condition, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
+fn free_condition(
+    c: &Condition,
+    known: IsKnown<'_>,
+    bound: &mut Vec<String>,
+    out: &mut BTreeSet<String>,
+) {
     match c {
         Condition::Variant(_) => {}
-        Condition::Not(a) => free_condition(a, bound, out),
+        Condition::Not(a) => free_condition(a, known, bound, out),
         Condition::And(a, b) | Condition::Or(a, b) => {
-            free_condition(a, bound, out);
-            free_condition(b, bound, out);
+            free_condition(a, known, bound, out);
+            free_condition(b, known, bound, out);
         }
         Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => {
-            free(a, bound, out);
-            free(b, bound, out);
+            free(a, known, bound, out);
+            free(b, known, bound, out);
         }
     }
 }
@@ -253,7 +278,7 @@ impl Compiler<'_> {
             Node::MatchSet(of, empty, clause) => {
                 let set = self.exp(of, env)?;
                 match set {
-                    Value::Empty => self.exp(empty, env),
+                    _ if self.is_nothing(&set) => self.exp(empty, env),
                     Value::Node(_) | Value::List(_) => self.interpret(exp, env),
                     _ => wrong(
                         of.span,
@@ -426,8 +451,11 @@ impl Compiler<'_> {
         match function {
             Value::Closure(c) => {
                 let value = self.exp(argument, env)?;
-                if c.group.is_some() {
-                    return self.interpret(exp, env);
+                if let Some(group) = &c.group {
+                    return match self.end_of_recursion(&c, group, &value, argument.span)? {
+                        Some(value) => Ok(value),
+                        None => self.interpret(exp, env),
+                    };
                 }
                 let inner = bind(&c.env, &c.pattern, value, argument.span)?;
                 if self.calls >= MAX_CALLS {
@@ -448,6 +476,29 @@ impl Compiler<'_> {
                 wrong(f.span, format!("this is {}: expected a function", self.describe(&function)))
             }
         }
+    }
+    /// True if a value is the empty set in every execution.
+    fn is_nothing(&self, value: &Value) -> bool {
+        match value {
+            Value::Empty => true,
+            Value::Node(s) => self.program.nodes[s.index()].op == Op::Nothing,
+            _ => false,
+        }
+    }
+    /// Returns the value of a recursive function at an argument at which it ends: its body matches
+    /// a set that is empty in every execution.
+    fn end_of_recursion(
+        &mut self,
+        c: &Closure,
+        group: &Arc<Vec<(String, Pattern, Arc<Exp>)>>,
+        value: &Value,
+        span: Span,
+    ) -> Compiled<Option<Value>> {
+        let Node::MatchSet(of, empty, _) = &c.body.node else { return Ok(None) };
+        let Node::Name(_) = &of.node else { return Ok(None) };
+        let inner = bind(&c.env.with_group(group), &c.pattern, value.clone(), span)?;
+        let set = self.exp(of, &inner)?;
+        if self.is_nothing(&set) { Ok(Some(self.exp(empty, &inner)?)) } else { Ok(None) }
     }
     fn primitive(
         &mut self,
@@ -477,8 +528,15 @@ impl Compiler<'_> {
                 };
                 Ok(Value::Node(self.program.node(op, Type::Value)))
             }
-            Primitive::ClassesLoc | Primitive::Classes | Primitive::DifferentValues => {
-                self.interpret(exp, env)
+            Primitive::ClassesLoc | Primitive::Classes => self.interpret(exp, env),
+            Primitive::DifferentValues => {
+                let r = self.pairs_of(&value, argument.span)?;
+                let out = self.interpret(exp, env)?;
+                let Value::Node(slot) = &out else { return Ok(out) };
+                // The skeletons of tests have no values.
+                self.missing.entry(*slot).or_insert(exp.span);
+                let of = self.program.node(Op::AsRelation(*slot), Type::Relation);
+                Ok(Value::Node(self.program.intersection(of, r)))
             }
             Primitive::TagToEvents => {
                 let Value::Tag(tag) = &value else {
@@ -507,7 +565,7 @@ impl Compiler<'_> {
                     value
                 };
                 match of {
-                    Value::Empty => Ok(Value::Empty),
+                    _ if self.is_nothing(&of) => Ok(of),
                     Value::Node(s) if self.program.kind(s) != Type::Value => {
                         let kind = self.program.kind(s);
                         Ok(Value::Node(self.placed(Op::OnlyEmpty(s), kind, exp.span)))
@@ -741,7 +799,13 @@ impl Compiler<'_> {
         seen: &mut KnownFunctions,
     ) -> Compiled<()> {
         let mut names = BTreeSet::new();
-        free(exp, &mut Vec::new(), &mut names);
+        let vocabulary = self.vocabulary;
+        let known = |n: &str| match env.find(n) {
+            Some(Value::Unknown(_)) => false,
+            Some(_) => true,
+            None => vocabulary.find(n).is_some() || Primitive::by_name(n).is_some(),
+        };
+        free(exp, &known, &mut Vec::new(), &mut names);
         for n in &names {
             let value = match env.find(n) {
                 Some(v) => v.clone(),

@@ -6,6 +6,7 @@
 //! terminate is an error.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -206,7 +207,7 @@ pub fn closed(relation: &Relation) -> Rc<Relation> {
 }
 
 /// Calls `visit` with each of the orders of `Data::Orders` until it returns true. Returns true if
-/// it did.
+/// it did. `extends` is transitively closed ([`closed`]).
 pub fn each_order(
     parts: &[Set],
     extends: &Relation,
@@ -214,11 +215,11 @@ pub fn each_order(
     visit: &mut dyn FnMut(&Relation) -> bool,
 ) -> bool {
     let Some((part, rest)) = parts.split_first() else { return visit(order) };
-    let mut closed = extends.clone();
-    closed.restrict_domain(part);
-    closed.restrict_range(part);
-    closed.close();
-    closed.linear_extensions(part, &mut |list| {
+    // A restriction of a transitive relation to a set is transitive.
+    let mut inside = extends.clone();
+    inside.restrict_domain(part);
+    inside.restrict_range(part);
+    inside.linear_extensions(part, &mut |list| {
         for (i, &a) in list.iter().enumerate() {
             list[i + 1..].iter().for_each(|&b| order.insert(a, b));
         }
@@ -324,7 +325,9 @@ impl<'a> Interpreter<'a> {
     fn exp_node(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
         match &exp.node {
             Node::Empty => Ok(Data::Empty),
-            Node::Universe => Ok(Data::Set(Rc::new(Set::full(self.n())))),
+            Node::Universe => {
+                Ok(Data::Set(Rc::new(self.skeleton.set(crate::execution::SetId::ALL).clone())))
+            }
             Node::Name(name) => self.name(name, exp.span, names),
             Node::Tag(tag) => Ok(Data::Known(Value::Tag(tag.clone()))),
             Node::Braces(parts) => {
@@ -362,10 +365,16 @@ impl<'a> Interpreter<'a> {
                 };
                 Ok(Data::Function(Rc::new(f)))
             }
-            // The compiler has detected unknown names.
             Node::Try(first, second) => {
-                let known = matches!(&first.node, Node::Name(n) if self.name(n, first.span, names).is_err());
-                self.exp(if known { second } else { first }, names)
+                let known = |n: &str| {
+                    !matches!(
+                        self.name(n, first.span, names),
+                        Err(_) | Ok(Data::Known(Value::Unknown(_)))
+                    )
+                };
+                let mut free = BTreeSet::new();
+                super::expression::free(first, &known, &mut Vec::new(), &mut free);
+                self.exp(if free.iter().all(|n| known(n)) { first } else { second }, names)
             }
             Node::If(c, yes, no) => {
                 self.exp(if self.condition(c, names)? { yes } else { no }, names)

@@ -18,6 +18,7 @@ mod parser;
 mod plan;
 mod program;
 mod run;
+mod templates;
 mod value;
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod naive;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 
@@ -35,6 +36,7 @@ pub use interpret::each_order;
 pub use lexer::KEYWORDS;
 pub use names::names;
 pub use run::{Failure, Run, Session, Verdict};
+pub use templates::Coherence;
 
 use crate::execution::{Name, RelationId, SetId, Vocabulary};
 use plan::Plan;
@@ -52,8 +54,10 @@ pub fn head(text: &str) -> Vec<String> {
 }
 
 /// A compiled model.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
+    /// The name of its file, without folders and extension.
+    file: String,
     /// The words before the first statement: an architecture, a name, options.
     head: Vec<String>,
     program: Program,
@@ -62,11 +66,28 @@ pub struct Model {
     places: Vec<u32>,
     spans: HashMap<Slot, Span>,
     given: HashMap<Name, Slot>,
+    /// The names that axioms, flags, and choices depend on.
+    live: HashSet<Name>,
     defined: BTreeMap<String, Slot>,
     shown: Vec<(String, Slot)>,
     vocabulary: Vocabulary,
     variants: Vec<String>,
     orders: bool,
+}
+
+/// Returns the nodes that the checks and choices of a program depend on.
+fn roots(program: &Program) -> Vec<Slot> {
+    let checks = program.checks.iter().map(|c| plan::root(c.property));
+    plan::needed(program, checks.chain(program.choices.iter().map(|c| c.from)))
+}
+
+/// Returns the name of the vocabulary that a node reads.
+fn given_name(program: &Program, slot: Slot) -> Option<Name> {
+    match program.nodes[slot.index()].op {
+        Op::GivenSet(id) => Some(Name::Set(id)),
+        Op::GivenRelation(id) => Some(Name::Relation(id)),
+        _ => None,
+    }
 }
 
 /// Checks that no axiom, flag or choice depends on a name that front ends do not provide.
@@ -75,12 +96,7 @@ fn supplied(
     missing: &HashMap<Slot, Span>,
     vocabulary: &Vocabulary,
 ) -> Result<(), Diagnostic> {
-    let roots = program
-        .checks
-        .iter()
-        .map(|c| plan::root(c.property))
-        .chain(program.choices.iter().map(|c| c.from));
-    let live = plan::needed(program, roots);
+    let live = roots(program);
     let Some(span) =
         live.iter().filter_map(|s| missing.get(s)).min_by_key(|s| (s.source.0, s.start))
     else {
@@ -92,11 +108,17 @@ fn supplied(
             Op::GivenRelation(id) => {
                 format!("the relation `{}`", vocabulary.name_of(Name::Relation(id)))
             }
-            _ => "this name".to_string(),
+            _ => "the values of events".to_string(),
         }
     });
     let message = format!("{}, which executions here do not have", name.unwrap_or_default());
     Err(Diagnostic::at(Stage::Unsupported, *span, message).note("an axiom or a flag depends on it"))
+}
+
+/// Returns the name of a file without folders and extension.
+fn stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.strip_suffix(".cat").unwrap_or(name)
 }
 
 impl Model {
@@ -125,6 +147,7 @@ impl Model {
         vocabulary: &Vocabulary,
         variants: &[&str],
     ) -> Result<Model, Diagnostic> {
+        let file = sources.get(source).name.clone();
         let compiler = compile::Compiler::run(sources, source, resolver, vocabulary, variants)?;
         let (mut program, spans, head, orders) =
             (compiler.program, compiler.places, compiler.head, compiler.orders);
@@ -136,6 +159,7 @@ impl Model {
             }
         }
         supplied(&program, &missing, vocabulary)?;
+        let live = roots(&program).into_iter().filter_map(|s| given_name(&program, s)).collect();
         shown.retain(|(_, slot)| {
             plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s))
         });
@@ -154,23 +178,20 @@ impl Model {
             }];
             places.push(*count);
             *count += 1;
-            match node.op {
-                Op::GivenSet(id) => {
-                    given.insert(Name::Set(id), Slot(i as u32));
-                }
-                Op::GivenRelation(id) => {
-                    given.insert(Name::Relation(id), Slot(i as u32));
-                }
-                _ => {}
+            if let Some(name) = given_name(&program, Slot(i as u32)) {
+                debug_assert_eq!(node.kind == Type::Set, matches!(name, Name::Set(_)));
+                given.insert(name, Slot(i as u32));
             }
         }
         Ok(Model {
+            file: stem(&file).to_string(),
             head,
             program,
             plan,
             places,
             spans,
             given,
+            live,
             defined,
             shown,
             vocabulary: vocabulary.clone(),
@@ -183,9 +204,14 @@ impl Model {
     pub fn head(&self) -> &[String] {
         &self.head
     }
-    /// Returns the model's name: the last of the words before the first statement.
+    /// Returns the model's name: the last of the words before the first statement, or the name of
+    /// its file.
     pub fn name(&self) -> &str {
-        self.head.iter().rev().find(|w| *w != "catdep").map_or("", String::as_str)
+        self.head.iter().rev().find(|w| *w != "catdep").map_or(&self.file, String::as_str)
+    }
+    /// True if an axiom, a flag, or a choice depends on a name of the vocabulary.
+    pub fn depends_on(&self, name: &str) -> bool {
+        self.vocabulary.find(name).is_some_and(|name| self.live.contains(&name))
     }
     /// True if the model reads a relation of the skeleton or the choice. A front end need not
     /// compute other relations.

@@ -20,7 +20,7 @@ pub enum Step {
 }
 
 /// The steps of each stage.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// For the axioms.
     pub axioms: Vec<Vec<Step>>,

@@ -211,7 +211,7 @@ pub struct Check {
 }
 
 /// A compiled model: nodes, groups, choices and checks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// The nodes; each reads earlier nodes and, for a fixpoint, its group.
     pub nodes: Vec<Node>,

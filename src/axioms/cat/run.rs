@@ -479,8 +479,8 @@ impl Run<'_, '_> {
                 out.subtract(s.set(b));
             }
             Op::Complement(a) => {
-                out.copy(s.set(a));
-                out.complement();
+                out.copy(self.skeleton.set(SetId::ALL));
+                out.subtract(s.set(a));
             }
             Op::Domain(a) => out.domain_of(s.relation(a)),
             Op::Range(a) => out.range_of(s.relation(a)),
@@ -518,6 +518,11 @@ impl Run<'_, '_> {
             Op::Complement(a) => {
                 out.copy(s.relation(a));
                 out.complement();
+                let all = self.skeleton.set(SetId::ALL);
+                if all.len() < s.n {
+                    out.restrict_domain(all);
+                    out.restrict_range(all);
+                }
             }
             Op::Compose(a, b) => out.compose(s.relation(a), s.relation(b)),
             Op::Product(a, b) => out.product(s.set(a), s.set(b)),

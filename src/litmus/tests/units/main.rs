@@ -8,6 +8,8 @@ mod facts;
 mod given;
 mod grammar;
 mod herd;
+mod inside;
+mod instructions;
 mod interleave;
 mod widths;
 mod words;
@@ -94,8 +96,16 @@ fn compare_with_all(text: &str, judge: &Judge) {
     }
     let budget = Budget::default();
     let run = |test: &mut Test, take| {
-        paths::run(&test.threads, &mut test.layout, &requested, Bounds { loops: 2 }, take, &budget)
-            .unwrap()
+        paths::run(
+            &test.threads,
+            &mut test.layout,
+            &requested,
+            Bounds { loops: 2 },
+            take,
+            false,
+            &budget,
+        )
+        .unwrap()
     };
     let runs = run(&mut test, Reads::Coherent);
     let (found, _) = candidates::search(&test, &runs, judge, &budget).unwrap();
@@ -184,17 +194,6 @@ fn a_failed_exchange_empties_the_buffer() {
             .iter()
             .any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;"))
     );
-}
-
-/// A model that computes dependencies from events that tests do not have would miss them, so it is
-/// rejected.
-#[test]
-fn models_that_compute_dependencies_are_refused() {
-    let text = "AArch64 deps\ncatdep\nacyclic (po & loc) | rf | co | fr\n";
-    let refused = Judge::compile(&mut SourceMap::new(), Arch::AArch64, "deps.cat", text, &|_| None)
-        .err()
-        .unwrap();
-    assert!(refused.message.contains("`catdep`"), "{refused}");
 }
 
 /// Ten thousand programs; three seconds.

@@ -1,0 +1,382 @@
+//! Integer arithmetic, moves, conditional selection.
+//!
+//! Input: the tokens of an instruction after its name. Output: operations. A conditional selection
+//! depends on the register that it selects, and on the flags by a pick dependency.
+
+use super::control::{condition, holds};
+use super::{
+    Operand, amount, assign, flexible, immediate, is_register, register, registers, shifted,
+};
+use crate::asm::{Assembler, Target};
+use crate::code::{Binary, Expr, Op, Unary};
+use mu_base::words::{Cursor, Token};
+use mu_base::{Diagnostic, Stage};
+
+/// The flags that an operation sets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sets {
+    /// None.
+    Nothing,
+    /// Those of an addition or a subtraction.
+    Sum,
+    /// Those of a result of bitwise operators.
+    Bits,
+}
+
+/// Lowers arithmetic. Returns false if the name is of another instruction.
+pub(super) fn lower(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+    token: Token<'_>,
+) -> Result<bool, Diagnostic> {
+    Ok(operator(a, cursor, name)?
+        || shift(a, cursor, name)?
+        || product(a, cursor, name)?
+        || unary(a, cursor, name)?
+        || field(a, cursor, name)?
+        || moves(a, cursor, name, token)?
+        || selection(a, cursor, name, token)?)
+}
+
+/// Lowers operators on a register and a flexible operand.
+fn operator(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+) -> Result<bool, Diagnostic> {
+    use Sets::{Bits, Nothing, Sum};
+    let (op, inverted, sets) = match name {
+        "ADD" => (Binary::Add, false, Nothing),
+        "ADDS" | "CMN" => (Binary::Add, false, Sum),
+        "SUB" | "NEG" => (Binary::Sub, false, Nothing),
+        "SUBS" | "CMP" | "NEGS" => (Binary::Sub, false, Sum),
+        "AND" => (Binary::And, false, Nothing),
+        "ANDS" | "TST" => (Binary::And, false, Bits),
+        "BIC" => (Binary::And, true, Nothing),
+        "BICS" => (Binary::And, true, Bits),
+        "ORR" => (Binary::Or, false, Nothing),
+        "ORN" => (Binary::Or, true, Nothing),
+        "EOR" => (Binary::Xor, false, Nothing),
+        "EON" => (Binary::Xor, true, Nothing),
+        _ => return Ok(false),
+    };
+    let first = register(a, cursor)?;
+    cursor.expect(",")?;
+    let zero = Operand { register: None, width: first.width };
+    let (into, left) = match name {
+        "CMP" | "CMN" | "TST" => (zero, first),
+        "NEG" | "NEGS" => (first, zero),
+        _ => {
+            let left = register(a, cursor)?;
+            cursor.expect(",")?;
+            (first, left)
+        }
+    };
+    let bits = first.bits();
+    let mut right = flexible(a, cursor, bits)?;
+    if inverted {
+        right = Expr::unary(Unary::Not, right);
+    }
+    let left = left.value();
+    let flags = match (sets, op) {
+        (Nothing, _) => None,
+        (Sum, Binary::Add) => {
+            Some(Expr::binary(Binary::AddFlags(bits), left.clone(), right.clone()))
+        }
+        (Sum, _) => Some(Expr::binary(Binary::SubFlags(bits), left.clone(), right.clone())),
+        (Bits, _) => {
+            Some(Expr::unary(Unary::Flags(bits), Expr::binary(op, left.clone(), right.clone())))
+        }
+    };
+    let value = Expr::binary(op, left, right);
+    match flags {
+        None => assign(a, into, value),
+        Some(flags) => {
+            let nzcv = a.register("NZCV");
+            a.push(Op::Let(nzcv, flags));
+            if into.register.is_some() {
+                assign(a, into, value);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Lowers shifts by a register or a number, and `EXTR`.
+fn shift(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+    let op = match name {
+        "LSL" | "LSLV" => "LSL",
+        "LSR" | "LSRV" => "LSR",
+        "ASR" | "ASRV" => "ASR",
+        "ROR" | "RORV" => "ROR",
+        "EXTR" => {
+            let [into, high, low] = registers(a, cursor)?;
+            let bits = into.bits();
+            let by = amount(cursor, bits)?;
+            let value = if by == 0 {
+                low.value()
+            } else {
+                Expr::binary(
+                    Binary::Or,
+                    shifted("LSR", low.value(), Expr::Const(u64::from(by)), bits),
+                    shifted("LSL", high.value(), Expr::Const(u64::from(bits - by)), bits),
+                )
+            };
+            assign(a, into, value);
+            return Ok(true);
+        }
+        _ => return Ok(false),
+    };
+    let [into, of] = registers(a, cursor)?;
+    let bits = into.bits();
+    let by = if is_register(cursor) {
+        register(a, cursor)?.value()
+    } else {
+        Expr::Const(immediate(cursor)?)
+    };
+    let by = Expr::binary(Binary::And, by, Expr::Const(u64::from(bits) - 1));
+    assign(a, into, shifted(op, of.value(), by, bits));
+    Ok(true)
+}
+
+/// Lowers products and quotients.
+fn product(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+    // The sign of narrow factors, and the operator that adds the product to a fourth register.
+    let (narrow, sum) = match name {
+        "MUL" => (None, None),
+        "MNEG" => (None, Some(Binary::Sub)),
+        "MADD" => (None, Some(Binary::Add)),
+        "MSUB" => (None, Some(Binary::Sub)),
+        "SMULL" => (Some(true), None),
+        "UMULL" => (Some(false), None),
+        "SMNEGL" => (Some(true), Some(Binary::Sub)),
+        "UMNEGL" => (Some(false), Some(Binary::Sub)),
+        "SMADDL" => (Some(true), Some(Binary::Add)),
+        "UMADDL" => (Some(false), Some(Binary::Add)),
+        "SMSUBL" => (Some(true), Some(Binary::Sub)),
+        "UMSUBL" => (Some(false), Some(Binary::Sub)),
+        "SMULH" | "UMULH" | "SDIV" | "UDIV" => {
+            let [into, left] = registers(a, cursor)?;
+            let right = register(a, cursor)?;
+            let signed = name.starts_with('S');
+            let op = match name {
+                "SMULH" => Binary::MulHigh,
+                "UMULH" => Binary::MulHighU,
+                "SDIV" => Binary::Div,
+                _ => Binary::DivU,
+            };
+            let (left, right) = (
+                left.value().extended(into.width, signed),
+                right.value().extended(into.width, signed),
+            );
+            assign(a, into, Expr::binary(op, left, right));
+            return Ok(true);
+        }
+        _ => return Ok(false),
+    };
+    let [into, left] = registers(a, cursor)?;
+    let right = register(a, cursor)?;
+    let factor = |r: Operand| match narrow {
+        Some(signed) => r.value().extended(4, signed),
+        None => r.value(),
+    };
+    let value = Expr::binary(Binary::Mul, factor(left), factor(right));
+    let with = if matches!(name, "MNEG" | "SMNEGL" | "UMNEGL") {
+        Expr::Const(0)
+    } else if sum.is_some() {
+        cursor.expect(",")?;
+        register(a, cursor)?.value()
+    } else {
+        Expr::Const(0)
+    };
+    assign(a, into, sum.map_or(value.clone(), |op| Expr::binary(op, with, value)));
+    Ok(true)
+}
+
+/// Lowers operations on one register.
+fn unary(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+    let op = |bits: u8| {
+        Some(match name {
+            "ABS" => Unary::Abs(bits),
+            "CLZ" => Unary::LeadingZeros(bits),
+            "RBIT" => Unary::ReverseBits(bits),
+            "REV" | "REV64" => Unary::ReverseBytes(bits),
+            "REV32" => Unary::ReverseBytes(32),
+            "REV16" => Unary::ReverseBytes(16),
+            "SXTB" => Unary::Sign(8),
+            "SXTH" => Unary::Sign(16),
+            "SXTW" => Unary::Sign(32),
+            "UXTB" => Unary::Zero(8),
+            "UXTH" => Unary::Zero(16),
+            "UXTW" => Unary::Zero(32),
+            _ => return None,
+        })
+    };
+    if op(64).is_none() {
+        return Ok(false);
+    }
+    let [into] = registers(a, cursor)?;
+    let of = register(a, cursor)?;
+    let Some(mut op) = op(into.bits()) else { return Ok(false) };
+    let mut value = of.value();
+    // Groups of 32 bits in a register of 32 bits: the other half is empty.
+    if op == Unary::ReverseBytes(32) && into.width == 4 {
+        op = Unary::ReverseBytes(64);
+        value = Expr::binary(Binary::Shl, value, Expr::Const(32));
+    }
+    assign(a, into, Expr::unary(op, value));
+    Ok(true)
+}
+
+/// Lowers the extraction of bit fields.
+fn field(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+    let signed = match name {
+        "UBFM" | "UBFX" | "UBFIZ" => false,
+        "SBFM" | "SBFX" | "SBFIZ" => true,
+        _ => return Ok(false),
+    };
+    let [into, of] = registers(a, cursor)?;
+    let bits = into.bits();
+    let start = cursor.peek().span;
+    let first = amount(cursor, bits)?;
+    cursor.expect(",")?;
+    let second = u8::try_from(immediate(cursor)?).unwrap_or(u8::MAX);
+    // The lowest bit of the field, its width, and its place in the result.
+    let (low, width, place) = match name {
+        "UBFX" | "SBFX" => (first, second, 0),
+        "UBFIZ" | "SBFIZ" => (0, second, first),
+        _ if second >= first => (first, second.saturating_sub(first).saturating_add(1), 0),
+        _ => (0, second + 1, bits - first),
+    };
+    if width == 0 || low.saturating_add(width) > bits || place.saturating_add(width) > bits {
+        return Err(Diagnostic::at(
+            Stage::Type,
+            start,
+            format!("a bit field beyond the {bits} bits of its register"),
+        ));
+    }
+    let value = Expr::binary(Binary::Shr, of.value(), Expr::Const(u64::from(low)));
+    let value = Expr::unary(if signed { Unary::Sign(width) } else { Unary::Zero(width) }, value);
+    assign(a, into, Expr::binary(Binary::Shl, value, Expr::Const(u64::from(place))));
+    Ok(true)
+}
+
+/// Lowers moves and `ADR`.
+fn moves(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+    token: Token<'_>,
+) -> Result<bool, Diagnostic> {
+    match name {
+        "MOV" | "MVN" => {
+            let [into] = registers(a, cursor)?;
+            let value = flexible(a, cursor, into.bits())?;
+            assign(a, into, if name == "MVN" { Expr::unary(Unary::Not, value) } else { value });
+        }
+        "MOVZ" | "MOVN" | "MOVK" => {
+            let [into] = registers(a, cursor)?;
+            let number = cursor.peek();
+            let value = immediate(cursor)?;
+            let by = if cursor.eat(",") {
+                let word = cursor.name("LSL")?;
+                if !word.text.eq_ignore_ascii_case("LSL") {
+                    return Err(Diagnostic::at(
+                        Stage::Syntax,
+                        word.span,
+                        format!("unexpected `{}`: expected LSL", word.text),
+                    ));
+                }
+                amount(cursor, into.bits())?
+            } else {
+                0
+            };
+            if value > 0xffff || by % 16 != 0 {
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    number.span,
+                    format!(
+                        "`{}` takes a number below 65536 and a shift by 0, 16, 32 or 48",
+                        token.text
+                    ),
+                ));
+            }
+            let value = Expr::Const(value << by);
+            let value = match name {
+                "MOVZ" => value,
+                "MOVN" => Expr::unary(Unary::Not, value),
+                _ => {
+                    let mask = Expr::Const(!(0xffff << by));
+                    Expr::binary(Binary::Or, Expr::binary(Binary::And, into.value(), mask), value)
+                }
+            };
+            assign(a, into, value);
+        }
+        "ADR" | "ADRP" if name == "ADR" => {
+            let [into] = registers(a, cursor)?;
+            let label = cursor.name("a label")?;
+            match into.register {
+                Some(r) => a.load_address(r, Target::Label(label.text.to_string(), label.span)),
+                None => a.push(Op::Fence(0)),
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Lowers conditional selections.
+fn selection(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+    token: Token<'_>,
+) -> Result<bool, Diagnostic> {
+    let change = |value: Expr| match name {
+        "CSINC" | "CINC" | "CSET" => value.plus(1),
+        "CSINV" | "CINV" | "CSETM" => Expr::unary(Unary::Not, value),
+        "CSNEG" | "CNEG" => Expr::unary(Unary::Neg, value),
+        _ => value,
+    };
+    let (into, yes, no, code) = match name {
+        "CSEL" | "CSINC" | "CSINV" | "CSNEG" => {
+            let [into, yes, no] = registers(a, cursor)?;
+            (into, yes, no, condition(cursor)?)
+        }
+        "CSET" | "CSETM" => {
+            let [into] = registers(a, cursor)?;
+            let zero = Operand { register: None, width: into.width };
+            (into, zero, zero, inverse(cursor, token)?)
+        }
+        "CINC" | "CINV" | "CNEG" => {
+            let [into, of] = registers(a, cursor)?;
+            (into, of, of, inverse(cursor, token)?)
+        }
+        _ => return Ok(false),
+    };
+    let (when, other) = (holds(a, code), holds(a, code));
+    let result = |value: Expr| match into.register {
+        Some(r) => Op::Let(r, value.extended(into.width, false)),
+        None => Op::Fence(0),
+    };
+    a.alternatives(vec![
+        vec![Op::Choose(when), result(yes.value())],
+        vec![Op::Choose(Expr::unary(Unary::IsZero, other)), result(change(no.value()))],
+    ]);
+    Ok(true)
+}
+
+/// Parses a condition, and returns the code of its negation.
+fn inverse(cursor: &mut Cursor<'_, '_>, token: Token<'_>) -> Result<u8, Diagnostic> {
+    let at = cursor.peek();
+    let code = condition(cursor)?;
+    if code >= 14 {
+        return Err(Diagnostic::at(
+            Stage::Type,
+            at.span,
+            format!("`{}` takes a condition other than AL and NV", token.text),
+        ));
+    }
+    Ok(code ^ 1)
+}
