@@ -3,9 +3,9 @@
 //!
 //! Input: the text of a `.litmus` file in the format of the herd tools ([`mod@file`]). Each thread
 //! is lowered to intermediate code ([`code`]) and executed for all values that its reads may take
-//! ([`paths`], [`inside`]), which gives events, dependencies and final registers. Paths of all threads are
-//! combined with choices of reads-from and coherence ([`candidates`]); a model of the layer
-//! `axioms` judges each ([`judge`]). Output: a [`report`].
+//! ([`paths`], [`inside`]), which gives events, dependencies and final registers. Paths of all
+//! threads are combined with choices of reads-from and coherence ([`candidates`]); a model of the
+//! layer `axioms` judges each ([`judge`]). Output: a [`report`].
 //!
 //! The method is that of Alglave, Maranget, Tautschnig, "Herding cats" (TOPLAS 2014), with three
 //! optimisations: values are chosen first, so that no equations are solved; paths that differ only

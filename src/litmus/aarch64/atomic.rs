@@ -1,8 +1,8 @@
 //! Atomic instructions of Armv8.1: `SWP`, `LDADD` and related, `STADD` and related, `CAS`, `CASP`,
 //! with `A`, `L`, `AL`, and `B`, `H`.
 //!
-//! Input: the tokens of an instruction after its name. Output: operations. An instruction whose
-//! result is the zero register has a read without return, and its acquire has no effect. A
+//! Input: the tokens of an instruction after its name. Output: operations. An instruction with
+//! the zero register as its result has a read without return, and its acquire has no effect. A
 //! compare-and-swap chooses one of four outcomes: it writes, and its result is the value read or,
 //! if that is equal, the expected value; or it fails, and writes the value read back or nothing
 //! (`event.ml` of the herd tools, `aarch64_cas`).
