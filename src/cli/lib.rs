@@ -84,6 +84,7 @@ mod studio;
 mod sweep;
 mod systems;
 mod threads;
+mod trace;
 mod translate;
 mod unbounded;
 
@@ -173,7 +174,11 @@ fn command(cli: Cli, named: &scope::GivenOptions) -> u8 {
     if !help
         && matches!(
             cli.command,
-            Command::Check(_) | Command::Explore(_) | Command::Litmus(_) | Command::Conform(_)
+            Command::Check(_)
+                | Command::Explore(_)
+                | Command::Litmus(_)
+                | Command::Conform(_)
+                | Command::Trace(_)
         )
     {
         output::record_command();
@@ -221,6 +226,7 @@ fn dispatch(session: &mut Session, command: &Command, help: bool) -> Result<u8, 
         Command::Litmus(a) => litmus::run(session, a),
         Command::Models(a) => models::run(session, a),
         Command::Conform(a) => conform::run(session, a),
+        Command::Trace(a) => trace::run(session, a),
         Command::Program(a) => program::run(session, a),
         Command::Robust(a) => robust::run(session, a),
         Command::Prove(a) => prove::prove(session, a),

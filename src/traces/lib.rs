@@ -8,6 +8,9 @@
 #![warn(missing_docs)]
 
 pub mod decide;
+pub mod generate;
+pub mod litmus_test;
+pub mod minimal;
 pub mod model;
 pub mod readers;
 pub mod riscv;

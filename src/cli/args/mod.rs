@@ -18,6 +18,7 @@ mod shell;
 mod simulate;
 mod studio;
 pub mod sweep;
+mod trace;
 
 pub use self::cluster::DistributedArgs;
 pub use self::cluster::{ClusterArgs, ClusterCommand, ClusterRunArgs};
@@ -39,6 +40,7 @@ pub use self::report::ReportArgs;
 pub use self::shell::{CompletionsArgs, ManualArgs};
 pub use self::simulate::SimulateArgs;
 pub use self::studio::StudioArgs;
+pub use self::trace::{LogFormat, TraceArgs};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -95,6 +97,8 @@ pub enum Command {
     /// Check whether all programs of a machine behave as memory models allow; print a smallest
     /// program that does not.
     Conform(Deferred<ConformArgs>),
+    /// Decide whether memory models allow traces: logs of loads and stores of real threads.
+    Trace(Deferred<TraceArgs>),
     /// Check an x86 program for unsafe states under a memory model.
     Program(Deferred<ProgramArgs>),
     /// Check whether store buffers change what a program does, and where fences must stand.
@@ -159,6 +163,7 @@ impl Command {
             Command::Litmus(a) => &a.common,
             Command::Models(a) => &a.common,
             Command::Conform(a) => &a.common,
+            Command::Trace(a) => &a.common,
             Command::Program(a) => &a.common,
             Command::Robust(a) => &a.common,
             Command::Prove(a) => &a.common,

@@ -1,0 +1,90 @@
+//! Logs as streams of bytes: files, standard input, compressed files; recognition of the format by
+//! the first bytes.
+
+use crate::args::LogFormat;
+use crate::args::TraceArgs;
+use crate::pipeline::file_error;
+use flate2::bufread::MultiGzDecoder;
+use mu_base::{Diagnostic, Stage};
+use mu_traces::readers::reader_for;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+/// Number of bytes from which the format is recognised.
+const START: usize = 1 << 16;
+/// First bytes of a compressed file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// A log, opened.
+pub(super) struct Log {
+    /// Its name in messages and results.
+    pub name: String,
+    /// Its format.
+    pub format: LogFormat,
+    /// Its bytes, decompressed.
+    pub bytes: Box<dyn BufRead>,
+}
+
+/// Opens a log and determines its format.
+///
+/// # Errors
+/// The file cannot be read, or its format is not recognised.
+pub(super) fn open(path: &Path, args: &TraceArgs) -> Result<Log, Diagnostic> {
+    let is_input = path == Path::new("-");
+    let name = if is_input { "standard input".to_string() } else { path.display().to_string() };
+    let mut raw: Box<dyn BufRead> = if is_input {
+        Box::new(BufReader::with_capacity(1 << 20, mu_base::host::input()))
+    } else {
+        if mu_base::host::is_dir(path) {
+            let message = format!("cannot read `{}`: it is a folder", path.display());
+            return Err(Diagnostic::new(Stage::File, message).note("expected a log"));
+        }
+        let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        Box::new(BufReader::with_capacity(1 << 20, file))
+    };
+    let failed = |e: std::io::Error| file_error("cannot read", path, &e);
+    let compressed = raw.fill_buf().map_err(failed)?.starts_with(&GZIP);
+    let mut bytes: Box<dyn BufRead> = if compressed {
+        Box::new(BufReader::with_capacity(1 << 20, MultiGzDecoder::new(raw)))
+    } else {
+        raw
+    };
+    let mut start = Vec::new();
+    // A damaged end is reported by the reader, with its line.
+    let _ = (&mut bytes).take(START as u64).read_to_end(&mut start);
+    let text = String::from_utf8_lossy(&start).into_owned();
+    let format = match args.from {
+        Some(format) => format,
+        None => recognised(&name, &text)?,
+    };
+    Ok(Log { name, format, bytes: Box::new(BufReader::new(Cursor::new(start).chain(bytes))) })
+}
+
+/// Returns the format of a log by its name and its first lines.
+fn recognised(name: &str, start: &str) -> Result<LogFormat, Diagnostic> {
+    let has_histogram = |l: &str| l.starts_with("Histogram (") && l.ends_with("states)");
+    if start.lines().any(has_histogram) {
+        return Ok(LogFormat::Litmus7);
+    }
+    if let Some(reader) = reader_for(name, start) {
+        return Ok(LogFormat::Operations(reader));
+    }
+    let is_blank = |l: &str| l.trim().is_empty() || l.trim_start().starts_with('#');
+    let message = match start.lines().enumerate().find(|(_, l)| !is_blank(l)) {
+        None => {
+            return Err(Diagnostic::new(Stage::Syntax, format!("{name}: the log is empty"))
+                .note("expected at least one operation"));
+        }
+        Some((number, line)) => {
+            let shown: String = line.chars().take(160).collect();
+            let message = "the format of this log is not recognised";
+            Diagnostic::in_line(Stage::Syntax, number as u64 + 1, 1, shown, message).in_file(name)
+        }
+    };
+    let names: Vec<&str> = mu_traces::readers().iter().map(|r| r.name()).collect();
+    Err(message.note(format!(
+        "`--from FORMAT` sets it: {}, {}",
+        names.join(", "),
+        LogFormat::LITMUS7
+    )))
+}

@@ -1,0 +1,389 @@
+//! Random programs that log their own loads and stores: constrained-random tests of the memory of
+//! a processor, as in TSOtool (Hangal, Vahia, Manovit, Lu, Narayanan. ISCA 2004).
+//!
+//! In: [`Settings`]. Out: C with pthreads, or assembly for x86-64 or RISC-V with a harness in C. A
+//! program runs its threads in rounds; before each, memory is 0. It prints a trace for each round in
+//! the format of Axe. All stored values differ, so a loaded value names its store. The same settings
+//! give the same text. Linear in the number of operations.
+//!
+//! A third of the addresses are those of the two operations before, so that accesses to one address
+//! meet. Compiled with `-DREORDER`, a program exchanges the results of two loads of one address, as
+//! a processor without coherence does: a check of the checker.
+
+use mu_base::random::Random;
+use std::fmt::Write;
+
+/// Language of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// C11 with POSIX threads.
+    C,
+    /// Assembly of RISC-V (RV64IA).
+    RiscV,
+    /// Assembly of x86-64.
+    X86,
+}
+
+impl Language {
+    /// All languages.
+    pub const ALL: [Language; 3] = [Language::C, Language::RiscV, Language::X86];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Language::C => "c",
+            Language::RiscV => "riscv",
+            Language::X86 => "x86",
+        }
+    }
+    /// Returns its description.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Language::C => "C with POSIX threads",
+            Language::RiscV => "assembly of RISC-V (RV64IA) with a harness in C",
+            Language::X86 => "assembly of x86-64 with a harness in C",
+        }
+    }
+    /// Returns the language with a name.
+    pub fn by_name(name: &str) -> Option<Language> {
+        Self::ALL.into_iter().find(|l| l.name() == name)
+    }
+}
+
+/// Size and seed of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Number of threads.
+    pub threads: u32,
+    /// Number of addresses.
+    pub addresses: u32,
+    /// Number of operations of each thread.
+    pub operations: u32,
+    /// Seed.
+    pub seed: u64,
+    /// Language.
+    pub language: Language,
+}
+
+/// An operation of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Load(u32),
+    Store(u32, u64),
+    Exchange(u32, u64),
+    Fence,
+}
+
+/// Bytes between addresses: a line of the cache.
+const STRIDE: u32 = 64;
+
+/// Returns the operations of all threads.
+fn operations(settings: &Settings) -> Vec<Vec<Operation>> {
+    let mut random = Random::new(settings.seed);
+    let mut value = 0;
+    let mut thread = || {
+        let mut recent = [0; 2];
+        let mut list = Vec::new();
+        for _ in 0..settings.operations {
+            let address = if random.chance(1, 3) {
+                *random.choose(&recent)
+            } else {
+                random.below(settings.addresses as usize) as u32
+            };
+            recent = [recent[1], address];
+            value += 1;
+            list.push(match random.below(100) {
+                0..46 => Operation::Load(address),
+                46..92 => Operation::Store(address, value),
+                92..96 => Operation::Exchange(address, value),
+                _ => Operation::Fence,
+            });
+        }
+        list
+    };
+    (0..settings.threads).map(|_| thread()).collect()
+}
+
+/// Returns the files of a program: name and text.
+pub fn generate(settings: &Settings) -> Vec<(&'static str, String)> {
+    let threads = operations(settings);
+    let functions = match settings.language {
+        Language::C => c_functions(&threads),
+        _ => (0..threads.len())
+            .map(|t| format!("extern void thread_{t}(volatile uint64_t *memory, uint64_t *log);\n"))
+            .collect(),
+    };
+    let harness = harness(settings, &threads, &functions);
+    match settings.language {
+        Language::C => vec![("trace.c", harness)],
+        Language::X86 => vec![("trace.c", harness), ("threads.s", x86(&threads))],
+        Language::RiscV => vec![("trace.c", harness), ("threads.s", risc_v(&threads))],
+    }
+}
+
+/// Returns the threads as C functions of 200 operations each, so that compilers stay fast.
+fn c_functions(threads: &[Vec<Operation>]) -> String {
+    let mut out = String::from(
+        "static inline __attribute__((always_inline)) uint64_t load(volatile uint64_t *p) { return *p; }
+static inline __attribute__((always_inline)) void store(volatile uint64_t *p, uint64_t v) { *p = v; }
+static inline __attribute__((always_inline)) uint64_t exchange(volatile uint64_t *p, uint64_t v)
+{
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);
+}
+static inline __attribute__((always_inline)) void fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+",
+    );
+    for (t, thread) in threads.iter().enumerate() {
+        let parts: Vec<&[Operation]> = thread.chunks(200).collect();
+        for (i, part) in parts.iter().enumerate() {
+            let _ = writeln!(
+                out,
+                "\nstatic inline uint64_t *part_{t}_{i}(volatile uint64_t *m, uint64_t *log)\n{{"
+            );
+            for operation in *part {
+                let _ = match operation {
+                    Operation::Load(a) => writeln!(out, "    *log++ = load(m + {a} * STRIDE);"),
+                    Operation::Store(a, v) => writeln!(out, "    store(m + {a} * STRIDE, {v});"),
+                    Operation::Exchange(a, v) => {
+                        writeln!(out, "    *log++ = exchange(m + {a} * STRIDE, {v});")
+                    }
+                    Operation::Fence => writeln!(out, "    fence();"),
+                };
+            }
+            out += "    return log;\n}\n";
+        }
+        let _ =
+            writeln!(out, "\nstatic void thread_{t}(volatile uint64_t *memory, uint64_t *log)\n{{");
+        for i in 0..parts.len() {
+            let _ = writeln!(out, "    log = part_{t}_{i}(memory, log);");
+        }
+        out += "    (void)log;\n}\n";
+    }
+    out
+}
+
+/// Returns the threads in the assembly of x86-64 (System V calls, AT&T syntax).
+fn x86(threads: &[Vec<Operation>]) -> String {
+    let mut out = String::from("# Generated by mu-check trace --generate.\n    .text\n");
+    for (t, thread) in threads.iter().enumerate() {
+        let _ = writeln!(out, "    .globl thread_{t}\nthread_{t}:");
+        let mut log = 0;
+        for operation in thread {
+            let place = |a: u32| format!("{}(%rdi)", a * STRIDE);
+            let _ = match operation {
+                Operation::Load(a) => writeln!(out, "    movq {}, %rax", place(*a)),
+                Operation::Store(a, v) => writeln!(out, "    movq ${v}, {}", place(*a)),
+                Operation::Exchange(a, v) => {
+                    writeln!(out, "    movq ${v}, %rax\n    xchgq %rax, {}", place(*a))
+                }
+                Operation::Fence => writeln!(out, "    mfence"),
+            };
+            if matches!(operation, Operation::Load(_) | Operation::Exchange(..)) {
+                let _ = writeln!(out, "    movq %rax, {}(%rsi)", 8 * log);
+                log += 1;
+            }
+        }
+        out += "    ret\n";
+    }
+    out + "    .section .note.GNU-stack,\"\",@progbits\n"
+}
+
+/// Returns the threads in the assembly of RISC-V.
+fn risc_v(threads: &[Vec<Operation>]) -> String {
+    let mut out = String::from("# Generated by mu-check trace --generate.\n    .text\n");
+    for (t, thread) in threads.iter().enumerate() {
+        let _ = writeln!(out, "    .globl thread_{t}\nthread_{t}:");
+        for operation in thread {
+            // Offsets of loads and stores have 12 bits.
+            let mut place = |a: u32, direct: bool| {
+                let offset = a * STRIDE;
+                if direct && offset < 2048 {
+                    return format!("{offset}(a0)");
+                }
+                let _ = writeln!(out, "    li t1, {offset}\n    add t1, t1, a0");
+                "(t1)".to_string()
+            };
+            let text = match operation {
+                Operation::Load(a) => format!("    ld t0, {}", place(*a, true)),
+                Operation::Store(a, v) => {
+                    let place = place(*a, true);
+                    format!("    li t2, {v}\n    sd t2, {place}")
+                }
+                Operation::Exchange(a, v) => {
+                    let place = place(*a, false);
+                    format!("    li t2, {v}\n    amoswap.d t0, t2, {place}")
+                }
+                Operation::Fence => "    fence rw, rw".to_string(),
+            };
+            let _ = writeln!(out, "{text}");
+            if matches!(operation, Operation::Load(_) | Operation::Exchange(..)) {
+                out += "    sd t0, 0(a1)\n    addi a1, a1, 8\n";
+            }
+        }
+        out += "    ret\n";
+    }
+    out + "    .section .note.GNU-stack,\"\",@progbits\n"
+}
+
+/// Returns the file with `main`: threads, rounds, and the printing of traces.
+fn harness(settings: &Settings, threads: &[Vec<Operation>], functions: &str) -> String {
+    let Settings { addresses, operations, seed, language, .. } = settings;
+    let mut tables = String::new();
+    for (t, thread) in threads.iter().enumerate() {
+        let _ = writeln!(tables, "static const struct operation program_{t}[] = {{");
+        for operation in thread {
+            let (kind, address, value) = match operation {
+                Operation::Load(a) => ('L', *a, 0),
+                Operation::Store(a, v) => ('S', *a, *v),
+                Operation::Exchange(a, v) => ('X', *a, *v),
+                Operation::Fence => ('F', 0, 0),
+            };
+            let _ = writeln!(tables, "    {{'{kind}', {address}, {value}}},");
+        }
+        tables += "};\n";
+    }
+    let names = |prefix: &str| {
+        let all: Vec<String> = (0..threads.len()).map(|t| format!("{prefix}_{t}")).collect();
+        all.join(", ")
+    };
+    let files = match language {
+        Language::C => "trace.c",
+        _ => "trace.c threads.s",
+    };
+    format!(
+        r##"/* Generated by mu-check trace --generate --threads {count} --addresses {addresses} --operations {operations} --seed {seed} --language {name}
+   Compile: cc -O2 -pthread {files} -o trace
+   Run:     ./trace ROUNDS > trace.axe
+   With -DREORDER, two results of each round are exchanged if that is visible: a fault on purpose. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {{ THREADS = {count}, ADDRESSES = {addresses}, OPERATIONS = {operations}, STRIDE = {stride} }};
+
+struct operation {{ char kind; uint32_t address; uint64_t value; }};
+
+static uint64_t memory[ADDRESSES * STRIDE] __attribute__((aligned(64)));
+static uint64_t logs[THREADS][OPERATIONS + 8] __attribute__((aligned(64)));
+
+{functions}
+{tables}
+typedef void body(volatile uint64_t *memory, uint64_t *log);
+static body *const bodies[THREADS] = {{ {bodies} }};
+static const struct operation *const programs[THREADS] = {{ {programs} }};
+
+static unsigned arrived, generation, rounds;
+
+/* Waits for all threads. It spins, so that they leave at the same time. */
+static void barrier(void)
+{{
+    unsigned now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL) == THREADS) {{
+        __atomic_store_n(&arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&generation, now + 1, __ATOMIC_RELEASE);
+        return;
+    }}
+    for (unsigned spins = 0; __atomic_load_n(&generation, __ATOMIC_ACQUIRE) == now; spins++)
+        if (spins > 2000)
+            sched_yield();
+}}
+
+#ifdef REORDER
+/* Exchanges the results of two loads of one address: the initial value and a later one. */
+static int reorder(void)
+{{
+    for (int t = 0; t < THREADS; t++) {{
+        uint64_t *first[ADDRESSES] = {{ 0 }}, *log = logs[t];
+        for (int i = 0; i < OPERATIONS; i++) {{
+            const struct operation *o = &programs[t][i];
+            if (o->kind == 'S')
+                first[o->address] = NULL;
+            if (o->kind == 'L' && first[o->address] && *log != 0) {{
+                *first[o->address] = *log;
+                *log = 0;
+                return 1;
+            }}
+            if (o->kind == 'L' && *log == 0)
+                first[o->address] = log;
+            if (o->kind == 'L' || o->kind == 'X')
+                log++;
+        }}
+    }}
+    return 0;
+}}
+#endif
+
+static void print(unsigned round)
+{{
+#ifdef REORDER
+    printf("# round %u%s\n", round, reorder() ? ", reordered" : "");
+#else
+    printf("# round %u\n", round);
+#endif
+    for (int t = 0; t < THREADS; t++) {{
+        const uint64_t *log = logs[t];
+        for (int i = 0; i < OPERATIONS; i++) {{
+            const struct operation *o = &programs[t][i];
+            if (o->kind == 'L')
+                printf("%d: M[%" PRIu32 "] == %" PRIu64 "\n", t, o->address, *log++);
+            else if (o->kind == 'S')
+                printf("%d: M[%" PRIu32 "] := %" PRIu64 "\n", t, o->address, o->value);
+            else if (o->kind == 'X')
+                printf("%d: {{ M[%" PRIu32 "] == %" PRIu64 "; M[%" PRIu32 "] := %" PRIu64 " }}\n", t,
+                       o->address, *log++, o->address, o->value);
+            else
+                printf("%d: sync\n", t);
+        }}
+    }}
+    for (uint32_t a = 0; a < ADDRESSES; a++)
+        printf("final M[%" PRIu32 "] == %" PRIu64 "\n", a, memory[a * STRIDE]);
+    printf("check\n");
+}}
+
+static void *run(void *argument)
+{{
+    uintptr_t thread = (uintptr_t)argument;
+    uint32_t random = {random}u + (uint32_t)thread;
+    for (unsigned round = 1; round <= rounds; round++) {{
+        barrier();
+        random = random * 1664525u + 1013904223u;
+        for (volatile uint32_t delay = random >> 24; delay > 0; delay--)
+            ;
+        bodies[thread](memory, logs[thread]);
+        barrier();
+        if (thread == 0) {{
+            print(round);
+            memset(memory, 0, sizeof memory);
+        }}
+    }}
+    return NULL;
+}}
+
+int main(int count, char **arguments)
+{{
+    pthread_t threads[THREADS];
+    rounds = count > 1 ? (unsigned)strtoul(arguments[1], NULL, 10) : 10;
+    for (uintptr_t t = 1; t < THREADS; t++)
+        if (pthread_create(&threads[t], NULL, run, (void *)t)) {{
+            fprintf(stderr, "cannot create a thread\n");
+            return 1;
+        }}
+    run((void *)0);
+    for (int t = 1; t < THREADS; t++)
+        pthread_join(threads[t], NULL);
+    return 0;
+}}
+"##,
+        count = threads.len(),
+        name = language.name(),
+        stride = STRIDE / 8,
+        bodies = names("thread"),
+        programs = names("program"),
+        random = (*seed as u32) ^ 0x9e37_79b9,
+    )
+}
