@@ -19,7 +19,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "cluster",
     "fmt",
     "lsp",
@@ -44,6 +44,7 @@ const COMMANDS: [&str; 29] = [
     "conform",
     "program",
     "robust",
+    "trace",
     "new",
     "eval",
     "completions",

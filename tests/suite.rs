@@ -58,6 +58,7 @@ mod partial_order;
 mod plain_labels;
 mod symmetry;
 mod tools;
+mod traces;
 
 mod typed_files;
 mod unbounded;

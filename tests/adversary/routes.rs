@@ -415,6 +415,29 @@ fn of_others() -> Vec<Row> {
             ],
         ),
         elsewhere(
+            "readers of traces",
+            &[
+                "from=axe",
+                "from=csv",
+                "from=json",
+                "from=tracegen",
+                "from=spike",
+                "from=rvfi",
+                "from=whisper",
+                "from=gem5",
+                "from=litmus7",
+            ],
+            &[
+                ("src/traces/tests/readers.rs", "damaged_logs"),
+                ("tests/traces.rs", "examples_have_their_answers"),
+            ],
+        ),
+        elsewhere(
+            "programs that log their accesses",
+            &["language=c", "language=x86", "language=riscv"],
+            &[("tests/traces.rs", "generated_programs_repeat")],
+        ),
+        elsewhere(
             "boolean equation systems",
             &["form .bes"],
             &[

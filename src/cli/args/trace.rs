@@ -69,6 +69,7 @@ Examples:
   mu-check trace specs/traces/message_passing.csv specs/traces/tracegen.log
   mu-check trace specs/traces/spike.log --against rvwmo,sc --format json
   mu-check trace specs/traces/store_buffering.axe --against sc --litmus SB.litmus --evidence sb.html
+  mu-check trace specs/traces/store_buffering.axe --machine specs/machines/tso.spec --interface specs/machines/machine.interface
   mu-check trace --generate --threads 4 --addresses 8 --operations 1000 --seed 1 --language c --out program"
 )]
 pub struct TraceArgs {
@@ -79,6 +80,13 @@ pub struct TraceArgs {
     /// traces (default: all built-in models).
     #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     pub against: Vec<String>,
+    /// A machine, instead of memory models: does one of its runs have the trace? For small traces.
+    #[arg(long, value_name = "MODEL", requires = "interface", conflicts_with = "against")]
+    pub machine: Option<PathBuf>,
+    /// File that says which labels of the machine are memory operations (see
+    /// docs/memory-models.md).
+    #[arg(long, value_name = "FILE", requires = "machine")]
+    pub interface: Option<PathBuf>,
     /// Format of the logs (default: recognised by their content).
     #[arg(long, value_name = "FORMAT", value_parser = format())]
     pub from: Option<LogFormat>,

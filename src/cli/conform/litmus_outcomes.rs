@@ -39,22 +39,13 @@ pub(in super::super) fn run(
 ) -> Result<u8, Diagnostic> {
     let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
     let mut judges = Judges { against, made: Vec::new() };
-    let Read { interface, explored: Explored { machine, .. } } =
-        read(session, path, interface, args.operations)?;
-    let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
-    output::begin_stage("searching histories");
-    let bound = Bound { collect: true, ..Bound::of(args.operations as usize, session.threads()) };
-    let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
-    let behaviour = Behaviour {
-        programs: answer.programs,
-        histories: answer.judged_histories.into_iter().collect(),
-    };
+    let (behaviour, stop) = behaviour(session, path, interface, args.operations)?;
     let results: Vec<TestResult> =
         files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
-    let complete = answer.stop == Stop::Complete;
+    let complete = stop == Stop::Complete;
     match session.common.format {
-        Format::Json => output::print_object(as_json(args, path, files, &results, &answer.stop))?,
-        Format::Text => print(&as_text(args, files, &results, &answer.stop))?,
+        Format::Json => output::print_object(as_json(args, path, files, &results, &stop))?,
+        Format::Text => print(&as_text(args, files, &results, &stop))?,
     }
     for results in &results {
         if let TestResult::Refused(refused) = results {
@@ -75,6 +66,24 @@ pub(in super::super) fn run(
         (false, true) => 0,
         (false, false) => 3,
     }))
+}
+
+/// Computes all histories of a machine up to a number of operations of each processor, with the
+/// stop reason of the search.
+pub(in super::super) fn behaviour(
+    session: &mut Session,
+    path: &Path,
+    interface: &Path,
+    operations: u32,
+) -> Result<(Behaviour, Stop), Diagnostic> {
+    let Read { interface, explored: Explored { machine, .. } } =
+        read(session, path, interface, operations)?;
+    let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
+    output::begin_stage("searching histories");
+    let bound = Bound { collect: true, ..Bound::of(operations as usize, session.threads()) };
+    let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
+    let histories = answer.judged_histories.into_iter().collect();
+    Ok((Behaviour { programs: answer.programs, histories }, answer.stop))
 }
 
 /// The memory model, compiled for each architecture of the tests.

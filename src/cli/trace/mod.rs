@@ -8,6 +8,7 @@
 
 mod generated;
 mod log;
+mod machine;
 mod outcomes;
 mod part;
 mod picture;
@@ -37,6 +38,9 @@ pub(super) fn run(session: &mut Session, args: &TraceArgs) -> Result<u8, Diagnos
         picture::Form::of(path)?;
         expect_writable(path)?;
     }
+    if let Some(machine) = &args.machine {
+        return machine::run(session, args, machine);
+    }
     let models = models(args)?;
     if let Some(path) = args.litmus.as_deref()
         && mu_base::ends_in(path, "litmus")
@@ -60,18 +64,23 @@ pub(super) fn run(session: &mut Session, args: &TraceArgs) -> Result<u8, Diagnos
             return Err(error.unwrap_or_else(|| Diagnostic::new(Stage::Syntax, message)));
         }
     }
-    for error in results.skipped.iter().take(SHOWN_ERRORS) {
-        eprint!("{}", error.render(&session.sources).replacen("error:", "skipped:", 1));
-    }
-    if results.skipped.len() > SHOWN_ERRORS {
-        eprintln!("{} more lines were skipped", results.skipped.len() - SHOWN_ERRORS);
-    }
+    print_skipped(session, &results);
     part::write(session, args, &mut results)?;
     if let Some(path) = args.evidence.as_deref() {
         picture::write(session, path, &results)?;
     }
     results.print(session)?;
     Ok(results.exit_code())
+}
+
+/// Prints the errors of skipped lines.
+fn print_skipped(session: &Session, results: &Results) {
+    for error in results.skipped.iter().take(SHOWN_ERRORS) {
+        eprint!("{}", error.render(&session.sources).replacen("error:", "skipped:", 1));
+    }
+    if results.skipped.len() > SHOWN_ERRORS {
+        eprintln!("{} more lines were skipped", results.skipped.len() - SHOWN_ERRORS);
+    }
 }
 
 /// Returns the memory models of `--against`, strongest first; all built-in ones by default.
@@ -203,13 +212,7 @@ impl Sink for Decider<'_, '_> {
         } else {
             super::litmus::parallel(session, models, judge)?
         };
-        let mut result = TraceResult {
-            file: self.file.to_string(),
-            name: trace.title(),
-            operations: trace.len(),
-            threads: trace.threads.len(),
-            answers: Vec::new(),
-        };
+        let mut result = TraceResult::of(&trace);
         for (model, verdict) in models.iter().zip(verdicts) {
             let verdict = verdict.map_err(|d| with_trace(d, self.file, &result.name))?;
             if let Verdict::Unknown { stop, .. } = &verdict

@@ -153,6 +153,19 @@ pub(super) struct TraceResult {
     pub answers: Vec<Answer>,
 }
 
+impl TraceResult {
+    /// Creates the result of a trace without answers.
+    pub(super) fn of(trace: &Trace) -> Self {
+        Self {
+            file: trace.file.clone(),
+            name: trace.title(),
+            operations: trace.len(),
+            threads: trace.threads.len(),
+            answers: Vec::new(),
+        }
+    }
+}
+
 /// Returns the word of a verdict in JSON.
 fn word(truth: Option<bool>) -> &'static str {
     match truth {
@@ -228,10 +241,12 @@ pub(super) fn order(trace: &Trace, witness: &Witness) -> Vec<String> {
 
 impl Results {
     pub(super) fn new(args: &TraceArgs, models: &[Model]) -> Self {
+        let machine = args.machine.as_ref().map(|m| m.display().to_string());
+        let names = models.iter().map(|m| m.name().to_string());
         Self {
-            models: models.iter().map(|m| m.name().to_string()).collect(),
             summaries: models.iter().map(|m| m.summary().to_string()).collect(),
-            against: !args.against.is_empty(),
+            against: !args.against.is_empty() || machine.is_some(),
+            models: names.chain(machine).collect(),
             explain: args.explain,
             wants_witness: args.witness,
             litmus: args.litmus.is_some(),
