@@ -265,7 +265,8 @@ fn compile(folder: &Path, flags: &str) -> bool {
         .map(|e| e.unwrap().path().display().to_string())
         .filter(|p| p.ends_with(".c") || p.ends_with(".s"))
         .collect();
-    let line = format!("cc -O2 -Wall -Wextra -Werror -pthread {flags} -o run {}", sources.join(" "));
+    let line =
+        format!("cc -O2 -Wall -Wextra -Werror -pthread {flags} -o run {}", sources.join(" "));
     let Ok(output) = Command::new("sh").args(["-c", &line]).current_dir(folder).output() else {
         return false;
     };

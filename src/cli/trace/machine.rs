@@ -59,9 +59,8 @@ pub(super) fn run(
     if collected.traces.is_empty() {
         return Err(Diagnostic::new(Stage::Syntax, "the logs have no operation"));
     }
-    let longest = |trace: &Trace| {
-        (0..trace.threads.len()).map(|t| trace.range(t).len()).max().unwrap_or(0)
-    };
+    let longest =
+        |trace: &Trace| (0..trace.threads.len()).map(|t| trace.range(t).len()).max().unwrap_or(0);
     let bound = collected.traces.iter().map(longest).filter(|l| *l <= MAX_OPERATIONS).max();
     let interface = args.interface.as_deref().unwrap_or(Path::new(""));
     let (behaviour, stop) =
@@ -143,11 +142,9 @@ fn history(trace: &Trace) -> Result<History, String> {
                 Kind::Fence(_) => return Err("it has a fence that is not full".into()),
                 Kind::Load => (EventKind::Read, value(o.location, o.loaded)?, 0),
                 Kind::Store => (EventKind::Write, value(o.location, o.stored)?, 0),
-                Kind::Update => (
-                    EventKind::Update,
-                    value(o.location, o.stored)?,
-                    value(o.location, o.loaded)?,
-                ),
+                Kind::Update => {
+                    (EventKind::Update, value(o.location, o.stored)?, value(o.location, o.loaded)?)
+                }
             };
             let mark = match (o.kind, o.mark) {
                 (_, Mark::PLAIN) => HistoryMark::Plain,
