@@ -1,5 +1,5 @@
-//! The command `trace`: answers, exit codes, JSON, pictures, tests of forbidden parts, damaged logs,
-//! and programs that run on the local processor.
+//! The command `trace`: answers, exit codes, JSON, pictures, tests of forbidden parts, damaged
+//! logs, and programs that run on the local processor.
 
 use crate::support::package;
 use serde_json::Value;
@@ -334,7 +334,8 @@ fn generated_programs_repeat() {
     assert!(stores > 30 && text.contains("fence rw, rw"), "{text}");
 }
 
-/// Histories of machines: a machine with store buffers has runs with the trace, one without has not.
+/// Histories of machines: a machine with store buffers has runs with the trace, one without has
+/// not.
 #[test]
 fn machines() {
     let trace = |machine: &str, log: &str| {

@@ -2,8 +2,8 @@
 //!
 //! In: operations of a trace. Out: a test with the condition that its loads read the values of the
 //! trace (`exists`), so that a model that forbids the part forbids the condition. Locations become
-//! `x`, `y`, `z`, `a0`, …; values become small numbers, the initial one 0. Not expressible: accesses
-//! of mixed sizes, more registers or locations than the language has here.
+//! `x`, `y`, `z`, `a0`, …; values become small numbers, the initial one 0. Not expressible:
+//! accesses of mixed sizes, more registers or locations than the language has here.
 
 use crate::trace::{Fence, Initial, Kind, Mark, Operation, Trace};
 use std::fmt::Write;

@@ -1,11 +1,11 @@
 //! Minimal forbidden parts of traces: a set of operations that a model forbids, from which no
 //! operation can be left out.
 //!
-//! In: a trace and a conflict that [`decide`] found. Out: the part as operations in ascending order.
-//! A store stays while a load of its value stays, so that no part is forbidden only because a store
-//! is missing. Deletion one by one (Zeller, Hildebrandt: delta debugging. TSE 2002), with one
-//! decision for each operation of the conflict; conflicts with more than [`LIMIT`] operations are
-//! returned as they are.
+//! In: a trace and a conflict that [`decide`] found. Out: the part as operations in ascending
+//! order. A store stays while a load of its value stays, so that no part is forbidden only because
+//! a store is missing. Deletion one by one (Zeller, Hildebrandt: delta debugging. TSE 2002), with
+//! one decision for each operation of the conflict; conflicts with more than [`LIMIT`] operations
+//! are returned as they are.
 
 use crate::decide::{Conflict, Options, Verdict, decide};
 use crate::model::Model;

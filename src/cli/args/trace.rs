@@ -99,7 +99,7 @@ pub struct TraceArgs {
     /// Print an order of all operations for each allowed trace.
     #[arg(long)]
     pub witness: bool,
-    /// Write the minimal forbidden part of the first forbidden trace as a litmus test; into a folder
+    /// Write the minimal forbidden part of the first forbidden trace as a litmus test; to a folder
     /// (a name without `.litmus`), one for each forbidden trace.
     #[arg(long, value_name = "FILE")]
     pub litmus: Option<PathBuf>,

@@ -1,4 +1,5 @@
-//! Decision of whether a machine can produce a trace (`trace LOG --machine MODEL --interface FILE`).
+//! Decision of whether a machine can produce a trace (`trace LOG --machine MODEL --interface
+//! FILE`).
 //!
 //! One search collects all histories of the machine up to the length of the longest thread; each
 //! trace is then a lookup, as for litmus tests on a machine. A trace that the search does not cover

@@ -3,8 +3,8 @@
 //! Logs are read as streams: each trace is decided when it is complete, and only its answer is
 //! kept. A limit ends the run with the answers so far. Exit code: 1 if some trace is forbidden,
 //! otherwise 3 if a limit left one open, otherwise 0. Every forbidden part that is written as a
-//! litmus test is judged by the layer `litmus` too, where the model has axioms; a disagreement is an
-//! internal error.
+//! litmus test is judged by the layer `litmus` too, where the model has axioms; a disagreement is
+//! an internal error.
 
 mod generated;
 mod log;

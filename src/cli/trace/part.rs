@@ -19,7 +19,8 @@ pub(super) struct LitmusPart {
     pub operations: usize,
     /// The test, or the reason why the part has no test.
     pub test: Result<String, String>,
-    /// `Ok` if the layer `litmus` forbids the test too, otherwise the reason why it cannot judge it.
+    /// `Ok` if the layer `litmus` forbids the test too, otherwise the reason why it cannot judge
+    /// it.
     pub confirmed: Result<(), String>,
     /// The file of the test.
     pub file: Option<String>,
