@@ -14,7 +14,23 @@ pub mod lexer;
 pub mod parse;
 pub mod typed;
 
+pub mod code;
+pub mod compile;
+mod guards;
+pub mod layout;
+mod lower;
+mod lower_expr;
+mod lower_stmt;
+mod normal;
+pub mod path;
+pub mod run;
+pub mod search;
+mod states;
+pub mod variables;
+mod walk;
+
 pub use check::{Settings, check};
+pub use compile::compile;
 pub use parse::parse;
 pub use typed::Model;
 

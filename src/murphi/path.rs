@@ -1,0 +1,186 @@
+//! Paths to failures: runs of the model itself, from a start state to the failure.
+//!
+//! In: the result of a search. Out: the rules in order, with the states between them. The parents
+//! in the store give the orbits on the path. The run is computed forwards: a rule is chosen whose
+//! result is in the next orbit. So the path is a run also with symmetries, and it is checked: if no
+//! rule leads to the next orbit, or the last state does not fail, the model is not symmetric and
+//! the caller searches again without symmetries. Cost: one expansion for each state of the path.
+
+use crate::code::{Instance, Program};
+use crate::normal::Normal;
+use crate::run::{Ended, Machine};
+use crate::search::{Broken, Culprit, Explored, Failure, NO_PARENT};
+use crate::typed::{Binding, Frame, Model};
+
+/// Run to a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// States, in packed words, each with the name of the start state or rule that leads to it.
+    pub steps: Vec<(String, Vec<u64>)>,
+    /// The failure in the last state of the run: for a part of the model with its own parameters.
+    pub failure: Failure,
+}
+
+/// Returns the name of an instance: `name` or `what` with a number from 1, then the values of its
+/// parameters.
+pub fn instance_name(
+    model: &Model,
+    program: &Program,
+    what: &str,
+    (name, frame, bindings): (Option<&str>, &Frame, &[Binding]),
+    instance: &Instance,
+) -> String {
+    let mut text = match name {
+        Some(name) => name.trim().to_string(),
+        None => format!("{what} {}", instance.number + 1),
+    };
+    let mut values = instance.parameters.iter();
+    let mut shown = Vec::new();
+    for binding in bindings {
+        let local = match binding {
+            Binding::Parameter { local, .. } | Binding::Choose { local, .. } => *local,
+            Binding::Alias(_) => continue,
+        };
+        let (local, Some((_, value))) = (frame.get(local), values.next()) else { continue };
+        let value = match binding {
+            Binding::Choose { .. } => value.to_string(),
+            _ => program.layout.text(model, local.ty, *value),
+        };
+        shown.push(format!("{}: {value}", local.name));
+    }
+    if !shown.is_empty() {
+        text = format!("{text} ({})", shown.join(", "));
+    }
+    text
+}
+
+/// Returns the name of an instance of a rule.
+pub fn rule_name(model: &Model, program: &Program, at: u32) -> String {
+    let instance = &program.rules[at as usize];
+    let rule = &model.rules[instance.number as usize];
+    let parts = (rule.name.as_deref(), &rule.frame, &rule.bindings[..]);
+    instance_name(model, program, "rule", parts, instance)
+}
+
+/// Returns the name of an instance of a start state.
+pub fn start_name(model: &Model, program: &Program, at: u32) -> String {
+    let instance = &program.starts[at as usize];
+    let start = &model.starts[instance.number as usize];
+    let parts = (start.name.as_deref(), &start.frame, &start.bindings[..]);
+    instance_name(model, program, "startstate", parts, instance)
+}
+
+/// Returns the name of an instance of a property.
+pub fn property_name(model: &Model, program: &Program, at: u32) -> String {
+    let instance = &program.properties[at as usize];
+    let property = &model.properties[instance.number as usize];
+    let parts = (property.name.as_deref(), &property.frame, &property.bindings[..]);
+    instance_name(model, program, "property", parts, instance)
+}
+
+/// Computes the run to the failure of a search. `None` if the states have no such run, which
+/// happens only if a permutation of a scalarset is no symmetry of the model.
+pub fn path(model: &Model, program: &Program, explored: &Explored) -> Option<Path> {
+    let failure = explored.failure.clone()?;
+    let mut numbers = Vec::new();
+    let mut at = failure.state;
+    while let Some(number) = at {
+        numbers.push(number);
+        let parent = explored.parents[number as usize];
+        at = (parent != NO_PARENT).then_some(parent);
+    }
+    numbers.reverse();
+    let words = program.layout.words;
+    let mut replay = Replay {
+        program,
+        machine: Machine::new(program, model.claims.len(), || false),
+        normal: Normal::new(model, &program.layout, explored.symmetries > 1),
+        state: vec![0; words],
+    };
+    let mut steps: Vec<(String, Vec<u64>)> = Vec::new();
+    for number in numbers {
+        let mut goal = vec![0; words];
+        explored.store.get(number as usize, &mut goal);
+        let name = if steps.is_empty() {
+            let found = (0..program.starts.len() as u32).find(|n| replay.starts(*n, &goal))?;
+            start_name(model, program, found)
+        } else {
+            let found = (0..program.rules.len() as u32).find(|n| replay.steps(*n, &goal))?;
+            rule_name(model, program, found)
+        };
+        steps.push((name, replay.state.clone()));
+    }
+    let failure = replay.failure(failure)?;
+    Some(Path { steps, failure })
+}
+
+struct Replay<'p> {
+    program: &'p Program,
+    machine: Machine<'p>,
+    normal: Normal,
+    state: Vec<u64>,
+}
+
+impl Replay<'_> {
+    /// Takes the state of the machine if it is in the orbit.
+    fn take(&mut self, goal: &[u64]) -> bool {
+        let words = self.state.len();
+        self.normal.sort(&mut self.machine.memory);
+        let state = self.machine.memory[..words].to_vec();
+        self.normal.canonical(&mut self.machine.memory);
+        let found = self.machine.memory[..words] == *goal;
+        if found {
+            self.state = state;
+        }
+        found
+    }
+    fn starts(&mut self, at: u32, goal: &[u64]) -> bool {
+        self.machine.memory.fill(0);
+        self.machine.run(self.program.starts[at as usize].body) == Ended::Done && self.take(goal)
+    }
+    fn load(&mut self) {
+        self.machine.memory[..self.state.len()].copy_from_slice(&self.state);
+    }
+    fn steps(&mut self, at: u32, goal: &[u64]) -> bool {
+        let instance = &self.program.rules[at as usize];
+        self.load();
+        self.machine.run(instance.guard) == Ended::Yes
+            && self.machine.run(instance.body) == Ended::Done
+            && self.take(goal)
+    }
+    /// Finds the failure in the last state of the run.
+    fn failure(&mut self, failure: Failure) -> Option<Failure> {
+        let program = self.program;
+        if let Broken::Invariant(at) = failure.broken {
+            // Symmetric instances come from one property.
+            let number = program.properties[at as usize].number;
+            let broken = (0..program.properties.len()).find(|n| {
+                self.load();
+                program.properties[*n].number == number
+                    && self.machine.run(program.properties[*n].guard) == Ended::No
+            })?;
+            return Some(Failure { broken: Broken::Invariant(broken as u32), ..failure });
+        }
+        let Broken::Fault(..) = failure.broken else { return Some(failure) };
+        let culprit = match failure.culprit {
+            Culprit::State | Culprit::Start(_) => return Some(failure),
+            Culprit::Guard(_) => (0..program.rules.len()).find_map(|n| {
+                self.load();
+                let ended = self.machine.run(program.rules[n].guard);
+                matches!(ended, Ended::Fault(_)).then_some(Culprit::Guard(n as u32))
+            }),
+            Culprit::Rule(_) => (0..program.rules.len()).find_map(|n| {
+                self.load();
+                let fails = self.machine.run(program.rules[n].guard) == Ended::Yes
+                    && matches!(self.machine.run(program.rules[n].body), Ended::Fault(_));
+                fails.then_some(Culprit::Rule(n as u32))
+            }),
+            Culprit::Property(_) => (0..program.properties.len()).find_map(|n| {
+                self.load();
+                let ended = self.machine.run(program.properties[n].guard);
+                matches!(ended, Ended::Fault(_)).then_some(Culprit::Property(n as u32))
+            }),
+        }?;
+        Some(Failure { culprit, ..failure })
+    }
+}

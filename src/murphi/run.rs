@@ -1,0 +1,438 @@
+//! Interpreter of register code.
+//!
+//! A [`Machine`] has the memory, whose first words are the state, and the windows of registers. A
+//! run allocates nothing unless calls nest deeper than before. Every access is checked by the
+//! language's own bounds, so a wrong program ends as an internal error of an index, not as a wrong
+//! value.
+
+use crate::code::{Arithmetic, Op, Program, Relation, UNDEFINED, mask};
+use crate::lower::BASE;
+use crate::lower_expr::{shift_left, shift_right};
+
+/// Registers of a window.
+const WINDOW: usize = 256;
+/// Deepest nesting of calls.
+const DEPTH: usize = 4096;
+/// Backward jumps between two polls of the limits.
+const POLL: u32 = 1 << 20;
+
+/// End of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The body is done.
+    Done,
+    /// The guard or condition is true.
+    Yes,
+    /// The guard or condition is false.
+    No,
+    /// An assumption is false: the rule counts as not enabled.
+    Discarded,
+    /// The instruction fails.
+    Fault(u32),
+    /// The poll of the limits ended the run.
+    Stopped,
+}
+
+/// Call that has not returned.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    at: u32,
+    window: u32,
+    stack: u32,
+}
+
+/// Memory and registers for one thread.
+pub struct Machine<'p> {
+    program: &'p Program,
+    /// The state, then locals.
+    pub memory: Vec<u64>,
+    registers: Vec<i64>,
+    calls: Vec<Pending>,
+    /// Claims `cover` that were fulfilled, by number.
+    pub covered: Vec<bool>,
+    /// Returns true if the run must end.
+    pub poll: Box<dyn FnMut() -> bool + 'p>,
+    patience: u32,
+}
+
+impl<'p> Machine<'p> {
+    /// Creates a machine. `claims`: number of claims in statements. `poll` is called once in a
+    /// while in long loops.
+    pub fn new(
+        program: &'p Program,
+        claims: usize,
+        poll: impl FnMut() -> bool + 'p,
+    ) -> Machine<'p> {
+        Machine {
+            program,
+            memory: vec![0; program.memory + 1],
+            registers: vec![0; WINDOW],
+            calls: Vec::new(),
+            covered: vec![false; claims],
+            poll: Box::new(poll),
+            patience: POLL,
+        }
+    }
+    /// Runs code from an instruction on.
+    pub fn run(&mut self, from: u32) -> Ended {
+        let program = self.program;
+        let code = &program.code[..];
+        let mut pc = from as usize;
+        let mut window = 0usize;
+        let mut stack = program.memory as u32 * 64;
+        self.calls.clear();
+        'window: loop {
+            let registers: &mut [i64; WINDOW] =
+                match (&mut self.registers[window..window + WINDOW]).try_into() {
+                    Ok(registers) => registers,
+                    Err(_) => return Ended::Fault(pc as u32),
+                };
+            let memory = &mut self.memory[..];
+            macro_rules! get {
+                ($r:expr) => {
+                    registers[$r as usize]
+                };
+            }
+            macro_rules! fault {
+                () => {
+                    return Ended::Fault(pc as u32 - 1)
+                };
+            }
+            loop {
+                let op = code[pc];
+                pc += 1;
+                match op {
+                    Op::Const { d, value } => get!(d) = value,
+                    Op::Move { d, a } => get!(d) = get!(a),
+                    Op::Load { d, from, bias } => {
+                        let raw = from.get(memory);
+                        if raw == 0 {
+                            fault!();
+                        }
+                        get!(d) = (raw as i64).wrapping_add(i64::from(bias));
+                    }
+                    Op::Peek { d, from, bias } => {
+                        let raw = from.get(memory);
+                        get!(d) = peeked(raw, bias);
+                    }
+                    Op::Raw { d, from } => get!(d) = from.get(memory) as i64,
+                    Op::LoadAt { d, at, width, offset, bias } => {
+                        let raw = read(memory, place(get!(at), offset), width);
+                        if raw == 0 {
+                            fault!();
+                        }
+                        get!(d) = (raw as i64).wrapping_add(i64::from(bias));
+                    }
+                    Op::PeekAt { d, at, width, offset, bias } => {
+                        let raw = read(memory, place(get!(at), offset), width);
+                        get!(d) = peeked(raw, bias);
+                    }
+                    Op::RawAt { d, at, width, offset } => {
+                        get!(d) = read(memory, place(get!(at), offset), width) as i64;
+                    }
+                    Op::Store { a, to, bias } => {
+                        to.set(memory, get!(a).wrapping_sub(i64::from(bias)) as u64);
+                    }
+                    Op::StoreMaybe { a, to, bias } => to.set(memory, stored(get!(a), bias)),
+                    Op::StoreAt { a, at, width, offset, bias } => {
+                        let raw = get!(a).wrapping_sub(i64::from(bias)) as u64;
+                        write(memory, place(get!(at), offset), width, raw);
+                    }
+                    Op::StoreMaybeAt { a, at, width, offset, bias } => {
+                        let raw = stored(get!(a), bias);
+                        write(memory, place(get!(at), offset), width, raw);
+                    }
+                    Op::SetRaw { to, raw } => to.set(memory, u64::from(raw)),
+                    Op::Put { a, to } => to.set(memory, get!(a) as u64),
+                    Op::PutAt { a, at, width, offset } => {
+                        write(memory, place(get!(at), offset), width, get!(a) as u64);
+                    }
+                    Op::Copy { from, to } => {
+                        let raw = from.get(memory);
+                        to.set(memory, raw);
+                    }
+                    Op::CopyBits { to, from, bits } => {
+                        copy(memory, get!(to) as usize, get!(from) as usize, bits as usize);
+                    }
+                    Op::ZeroBits { at, bits } => zero(memory, get!(at) as usize, bits as usize),
+                    Op::EqualBits { d, a, b, bits } => {
+                        let (a, b) = (get!(a) as usize, get!(b) as usize);
+                        get!(d) = i64::from(equal(memory, a, b, bits as usize));
+                    }
+                    Op::Defined { a } => {
+                        if get!(a) == UNDEFINED {
+                            fault!();
+                        }
+                    }
+                    Op::Within { a, range } => {
+                        let (low, high) = program.ranges[range as usize];
+                        let value = get!(a);
+                        if (value < low || value > high) && value != UNDEFINED {
+                            fault!();
+                        }
+                    }
+                    Op::Add { d, a, b } => match get!(a).checked_add(get!(b)) {
+                        Some(sum) if sum != UNDEFINED => get!(d) = sum,
+                        _ => fault!(),
+                    },
+                    Op::AddConst { d, a, value } => match get!(a).checked_add(value) {
+                        Some(sum) if sum != UNDEFINED => get!(d) = sum,
+                        _ => fault!(),
+                    },
+                    Op::Offset { d, a, value } => get!(d) = get!(a).wrapping_add(value),
+                    Op::AddOffset { d, a, b } => get!(d) = get!(a).wrapping_add(get!(b)),
+                    Op::Arithmetic { op, d, a, b } => match arithmetic(op, get!(a), get!(b)) {
+                        Some(value) if value != UNDEFINED => get!(d) = value,
+                        _ => fault!(),
+                    },
+                    Op::Complement { d, a } => get!(d) = !get!(a),
+                    Op::Not { d, a } => get!(d) = i64::from(get!(a) == 0),
+                    Op::Compare { relation, d, a, b } => {
+                        get!(d) = i64::from(holds(relation, get!(a), get!(b)));
+                    }
+                    Op::Index { d, a, low, count, stride } => {
+                        let at = get!(a).wrapping_sub(i64::from(low)) as u64;
+                        if at >= u64::from(count) {
+                            fault!();
+                        }
+                        get!(d) = (at * u64::from(stride)) as i64;
+                    }
+                    Op::Member { a, union } => {
+                        let value = get!(a);
+                        if value != UNDEFINED && !is_in(&program.unions[union as usize], value) {
+                            fault!();
+                        }
+                    }
+                    Op::IsMember { d, a, union } => {
+                        get!(d) = i64::from(is_in(&program.unions[union as usize], get!(a)));
+                    }
+                    Op::Jump { to } => pc = to as usize,
+                    Op::Loop { to } => {
+                        self.patience -= 1;
+                        if self.patience == 0 {
+                            self.patience = POLL;
+                            if (self.poll)() {
+                                return Ended::Stopped;
+                            }
+                        }
+                        pc = to as usize;
+                    }
+                    Op::JumpIf { a, to } => {
+                        if get!(a) != 0 {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::JumpUnless { a, to } => {
+                        if get!(a) == 0 {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::JumpCompare { relation, a, b, to } => {
+                        if holds(relation, get!(a), get!(b)) {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::JumpEqual { a, value, to } => {
+                        if get!(a) == i64::from(value) {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::JumpDiffer { a, value, to } => {
+                        if get!(a) != i64::from(value) {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::JumpBelow { a, value, to } => {
+                        if get!(a) < i64::from(value) {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::JumpAbove { a, value, to } => {
+                        if get!(a) > i64::from(value) {
+                            pc = to as usize;
+                        }
+                    }
+                    Op::JumpField { from, raw, to } => {
+                        let found = from.get(memory);
+                        if found == u64::from(raw) {
+                            pc = to as usize;
+                        } else if found == 0 {
+                            fault!();
+                        }
+                    }
+                    Op::JumpOther { from, raw, to } => {
+                        let found = from.get(memory);
+                        if found != u64::from(raw) {
+                            if found == 0 {
+                                fault!();
+                            }
+                            pc = to as usize;
+                        }
+                    }
+                    Op::Switch { a, table } => {
+                        let table = &program.tables[table as usize];
+                        let at = get!(a).wrapping_sub(table.low) as usize;
+                        pc = *table.targets.get(at).unwrap_or(&table.otherwise) as usize;
+                    }
+                    Op::Call { function, window: up } => {
+                        if self.calls.len() >= DEPTH {
+                            fault!();
+                        }
+                        let frame = program.frames[function as usize];
+                        self.calls.push(Pending { at: pc as u32, window: window as u32, stack });
+                        window += up as usize;
+                        if self.registers.len() < window + WINDOW {
+                            self.registers.resize(window + WINDOW, 0);
+                        }
+                        if frame > 0 {
+                            self.registers[window + BASE as usize] = i64::from(stack);
+                            stack += frame;
+                            let words = (stack as usize).div_ceil(64) + 1;
+                            if self.memory.len() < words {
+                                self.memory.resize(words, 0);
+                            }
+                        }
+                        pc = program.entries[function as usize] as usize;
+                        continue 'window;
+                    }
+                    Op::Return => {
+                        let Some(back) = self.calls.pop() else {
+                            return Ended::Fault(pc as u32 - 1);
+                        };
+                        pc = back.at as usize;
+                        window = back.window as usize;
+                        stack = back.stack;
+                        continue 'window;
+                    }
+                    Op::MultisetAdd { at, from, multiset } => {
+                        let shape = program.multisets[multiset as usize];
+                        let mut slot = get!(at) as usize;
+                        let mut left = shape.capacity;
+                        while left > 0 && read(memory, slot, 1) != 0 {
+                            slot += shape.stride as usize;
+                            left -= 1;
+                        }
+                        if left == 0 {
+                            fault!();
+                        }
+                        write(memory, slot, 1, 1);
+                        let from = get!(from) as usize;
+                        copy(memory, slot + 1, from, shape.stride as usize - 1);
+                    }
+                    Op::MultisetRemove { at, a, multiset } => {
+                        let shape = program.multisets[multiset as usize];
+                        let slot = get!(a) as usize;
+                        if slot >= shape.capacity as usize {
+                            fault!();
+                        }
+                        let at = get!(at) as usize + slot * shape.stride as usize;
+                        if read(memory, at, 1) == 0 {
+                            fault!();
+                        }
+                        zero(memory, at, shape.stride as usize);
+                    }
+                    Op::Cover { claim } => self.covered[claim as usize] = true,
+                    Op::No => return Ended::No,
+                    Op::Yes => return Ended::Yes,
+                    Op::Done => return Ended::Done,
+                    Op::Discard => return Ended::Discarded,
+                    Op::Fail => fault!(),
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn peeked(raw: u64, bias: i32) -> i64 {
+    if raw == 0 { UNDEFINED } else { (raw as i64).wrapping_add(i64::from(bias)) }
+}
+
+#[inline(always)]
+fn stored(value: i64, bias: i32) -> u64 {
+    if value == UNDEFINED { 0 } else { value.wrapping_sub(i64::from(bias)) as u64 }
+}
+
+#[inline(always)]
+fn place(base: i64, offset: u32) -> usize {
+    base as usize + offset as usize
+}
+
+#[inline(always)]
+fn holds(relation: Relation, a: i64, b: i64) -> bool {
+    match relation {
+        Relation::Equal => a == b,
+        Relation::Differ => a != b,
+        Relation::Less => a < b,
+        Relation::LessEqual => a <= b,
+    }
+}
+
+fn is_in(parts: &[(i64, i64)], value: i64) -> bool {
+    parts.iter().any(|p| p.0 <= value && value <= p.1)
+}
+
+fn arithmetic(op: Arithmetic, a: i64, b: i64) -> Option<i64> {
+    match op {
+        Arithmetic::Subtract => a.checked_sub(b),
+        Arithmetic::Multiply => a.checked_mul(b),
+        Arithmetic::Divide => a.checked_div(b),
+        Arithmetic::Modulo => a.checked_rem(b),
+        Arithmetic::ShiftLeft => Some(shift_left(a, b)),
+        Arithmetic::ShiftRight => Some(shift_right(a, b)),
+        Arithmetic::And => Some(a & b),
+        Arithmetic::Or => Some(a | b),
+        Arithmetic::Xor => Some(a ^ b),
+    }
+}
+
+/// Reads up to 64 bits at an offset.
+#[inline(always)]
+pub(crate) fn read(memory: &[u64], at: usize, width: u8) -> u64 {
+    let (word, shift) = (at / 64, at % 64);
+    let mut raw = memory[word] >> shift;
+    if shift + width as usize > 64 {
+        raw |= memory[word + 1] << (64 - shift);
+    }
+    raw & mask(width)
+}
+
+/// Writes up to 64 bits at an offset; `raw` has no other bits.
+#[inline(always)]
+pub(crate) fn write(memory: &mut [u64], at: usize, width: u8, raw: u64) {
+    let (word, shift) = (at / 64, at % 64);
+    memory[word] = memory[word] & !(mask(width) << shift) | raw << shift;
+    if shift + width as usize > 64 {
+        let done = 64 - shift;
+        memory[word + 1] = memory[word + 1] & !(mask(width) >> done) | raw >> done;
+    }
+}
+
+/// Copies bits between places that do not overlap or are equal.
+pub(crate) fn copy(memory: &mut [u64], mut to: usize, mut from: usize, mut bits: usize) {
+    while bits > 0 {
+        let width = bits.min(64);
+        let raw = read(memory, from, width as u8);
+        write(memory, to, width as u8, raw);
+        (to, from, bits) = (to + width, from + width, bits - width);
+    }
+}
+
+fn zero(memory: &mut [u64], mut at: usize, mut bits: usize) {
+    while bits > 0 {
+        let width = bits.min(64);
+        write(memory, at, width as u8, 0);
+        (at, bits) = (at + width, bits - width);
+    }
+}
+
+fn equal(memory: &[u64], mut a: usize, mut b: usize, mut bits: usize) -> bool {
+    while bits > 0 {
+        let width = bits.min(64);
+        if read(memory, a, width as u8) != read(memory, b, width as u8) {
+            return false;
+        }
+        (a, b, bits) = (a + width, b + width, bits - width);
+    }
+    true
+}

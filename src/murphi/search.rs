@@ -1,0 +1,537 @@
+//! Breadth-first search of all states of a compiled model, with all checks of the language.
+//!
+//! In: a compiled model and [`SearchOptions`]. Out: [`Explored`]: the numbers of states and of
+//! rules that fired, a verdict, and a shortest path to the first failure. Checks: invariants and
+//! the errors of guards and rules (assertions, `error`, undefined values, ranges, divisions),
+//! deadlocks, claims `cover`, liveness; `assume` discards states.
+//!
+//! A state is expanded in place: guards and rules work on the memory of the [`Machine`], whose
+//! first words are restored after each rule. Successors are collected in batches, so that the
+//! memory accesses of their searches overlap. Invariant: states have numbers in the order of their
+//! distance from the start, so the path by parents is a shortest one. With symmetries the path is
+//! computed again as a run of the model itself ([`crate::path`]).
+//!
+//! Cost: one run of the guard for each state and instance that the tables select, one run of the
+//! rule for each that is enabled.
+
+use crate::code::{Fault, Instance, Program};
+use crate::guards::Guards;
+use crate::normal::Normal;
+use crate::run::{Ended, Machine};
+use crate::states::States;
+use crate::typed::{Claim, Model};
+use mu_base::limits::{Budget, Stop};
+use std::hint::black_box;
+
+/// Definition of a deadlock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Deadlocks {
+    /// A state without a step to another state.
+    #[default]
+    Stuttering,
+    /// A state in which no rule is enabled.
+    Stuck,
+    /// None.
+    Off,
+}
+
+/// Options of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchOptions {
+    /// Definition of a deadlock.
+    pub deadlocks: Deadlocks,
+    /// True to store one state of each orbit under permutations of scalarsets.
+    pub symmetry: bool,
+    /// True to check invariants, deadlocks, `cover` and liveness; false to count states only.
+    /// Errors of rules end the search in any case.
+    pub checks: bool,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self { deadlocks: Deadlocks::Stuttering, symmetry: true, checks: true }
+    }
+}
+
+/// What a failure violates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// An instance of an invariant (index in `Program::properties`).
+    Invariant(u32),
+    /// An instance of a liveness property: from the state no state is reachable that satisfies it.
+    Liveness(u32),
+    /// A deadlock.
+    Deadlock,
+    /// A failing instruction.
+    Fault(Fault, mu_base::Span),
+}
+
+/// Part of the model that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Culprit {
+    /// The state itself.
+    State,
+    /// The guard of an instance of a rule.
+    Guard(u32),
+    /// The body of an instance of a rule.
+    Rule(u32),
+    /// An instance of a start state.
+    Start(u32),
+    /// An instance of a property.
+    Property(u32),
+}
+
+/// Failure in a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What is violated.
+    pub broken: Broken,
+    /// The part that fails.
+    pub culprit: Culprit,
+    /// Number of the state in the store; `None` before any state.
+    pub state: Option<u32>,
+}
+
+/// Result of a search.
+pub struct Explored {
+    /// Number of states.
+    pub states: u64,
+    /// Number of rules that fired.
+    pub rules: u64,
+    /// Longest distance of a state from the start, in rules.
+    pub depth: u32,
+    /// Number of states without a step, by the definition in use.
+    pub deadlocks: u64,
+    /// Reason why the search ended.
+    pub stop: Stop,
+    /// First failure, if there is one.
+    pub failure: Option<Failure>,
+    /// Claims `cover` in statements that never held, by number. Complete searches only.
+    pub uncovered_claims: Vec<u32>,
+    /// Instances of `cover` properties that never held. Complete searches only.
+    pub uncovered: Vec<u32>,
+    /// Bytes of the store.
+    pub memory: usize,
+    /// Size of the group of permutations in use, at most `u64::MAX`; 1 without.
+    pub symmetries: u64,
+    pub(crate) parents: Vec<u32>,
+    pub(crate) store: States,
+}
+
+/// Number of successors that are searched together.
+const BATCH: usize = 128;
+/// States between two polls of the limits, and of the memory.
+const POLL: usize = 1 << 10;
+const POLL_MEMORY: usize = 1 << 15;
+/// Parent of a start state.
+pub(crate) const NO_PARENT: u32 = u32::MAX;
+
+/// Search for one thread.
+struct Search<'p> {
+    model: &'p Model,
+    program: &'p Program,
+    options: SearchOptions,
+    guards: Guards,
+    machine: Machine<'p>,
+    normal: Normal,
+    states: States,
+    parents: Vec<u32>,
+    /// The state that is expanded.
+    current: Vec<u64>,
+    /// Successors, their hashes and parents.
+    batch: Vec<u64>,
+    hashes: Vec<u64>,
+    origins: Vec<u32>,
+    rules: u64,
+    deadlocks: u64,
+    failure: Option<Failure>,
+    stop: Stop,
+    /// Instances of properties by kind.
+    invariants: Vec<u32>,
+    assumptions: Vec<u32>,
+    covers: Vec<u32>,
+    liveness: Vec<u32>,
+    covered: Vec<bool>,
+    /// For liveness: the steps (from, to), and the properties that hold in each state.
+    steps: Vec<(u32, u32)>,
+    satisfied: Vec<bool>,
+}
+
+/// Searches all states.
+pub fn explore(
+    model: &Model,
+    program: &Program,
+    options: SearchOptions,
+    budget: &Budget,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Explored {
+    let poll = budget.clone();
+    let of = |claim: Claim| -> Vec<u32> {
+        let all = program.properties.iter().enumerate();
+        all.filter(|(_, p)| model.properties[p.number as usize].claim == claim)
+            .map(|(at, _)| at as u32)
+            .collect()
+    };
+    let words = program.layout.words;
+    let checked = |all: Vec<u32>| if options.checks { all } else { Vec::new() };
+    let mut search = Search {
+        model,
+        program,
+        options,
+        guards: Guards::new(&program.rules),
+        machine: Machine::new(program, model.claims.len(), move || poll.check(0).is_err()),
+        normal: Normal::new(model, &program.layout, options.symmetry),
+        states: States::new(words, program.layout.state_bits as usize),
+        parents: Vec::new(),
+        current: vec![0; words],
+        batch: Vec::new(),
+        hashes: Vec::new(),
+        origins: Vec::new(),
+        rules: 0,
+        deadlocks: 0,
+        failure: None,
+        stop: Stop::Complete,
+        invariants: checked(of(Claim::Assert)),
+        assumptions: of(Claim::Assume),
+        covers: checked(of(Claim::Cover)),
+        liveness: checked(of(Claim::Liveness)),
+        covered: Vec::new(),
+        steps: Vec::new(),
+        satisfied: Vec::new(),
+    };
+    search.covered = vec![false; search.covers.len()];
+    let depth = search.run(budget, progress);
+    search.finish(depth)
+}
+
+impl Search<'_> {
+    fn run(&mut self, budget: &Budget, progress: &mut dyn FnMut(u64, u64)) -> u32 {
+        let program = self.program;
+        let guards = std::mem::take(&mut self.guards);
+        for (at, start) in program.starts.iter().enumerate() {
+            self.machine.memory.fill(0);
+            match self.machine.run(start.body) {
+                Ended::Done => self.collect(NO_PARENT),
+                Ended::Fault(pc) => self.fault(pc, Culprit::Start(at as u32), None),
+                Ended::Stopped => self.stopped(budget),
+                _ => {}
+            }
+            if self.ended() {
+                return 0;
+            }
+        }
+        self.flush();
+        let (mut depth, mut level_end) = (0, self.states.len());
+        let mut number = 0;
+        while number < self.states.len() && !self.ended() {
+            if number % POLL == 0 {
+                progress(self.states.len() as u64, self.rules);
+                let memory = number % POLL_MEMORY == 0;
+                let poll = budget.check(self.states.len() as u64);
+                if let Err(stop) =
+                    poll.and_then(|()| if memory { budget.check_memory() } else { Ok(()) })
+                {
+                    self.stop = stop;
+                    break;
+                }
+            }
+            if number == level_end {
+                (depth, level_end) = (depth + 1, self.states.len());
+            }
+            self.states.get(number, &mut self.current);
+            self.machine.memory[..self.current.len()].copy_from_slice(&self.current);
+            if self.check_state(number as u32, budget) {
+                self.expand(&guards, number as u32, budget);
+            }
+            number += 1;
+            if self.hashes.len() >= BATCH || number >= self.states.len() || number == level_end {
+                self.flush();
+            }
+        }
+        depth
+    }
+    fn ended(&self) -> bool {
+        self.failure.is_some() || self.stop != Stop::Complete
+    }
+    fn stopped(&mut self, budget: &Budget) {
+        self.stop = budget.check(self.states.len() as u64).err().unwrap_or(Stop::Interrupted);
+    }
+    fn fault(&mut self, pc: u32, culprit: Culprit, state: Option<u32>) {
+        let (fault, span) = match self.program.site(pc) {
+            Some(site) => (site.fault.clone(), site.span),
+            None => (Fault::Error("internal: an instruction failed".into()), Default::default()),
+        };
+        self.failure = Some(Failure { broken: Broken::Fault(fault, span), culprit, state });
+    }
+    fn restore(&mut self) {
+        let words = self.current.len();
+        self.machine.memory[..words].copy_from_slice(&self.current);
+    }
+    /// Evaluates an instance of a property in the state of the machine. `None` if the search ended.
+    fn holds(&mut self, at: u32, state: Option<u32>, budget: &Budget) -> Option<bool> {
+        let property = &self.program.properties[at as usize];
+        let result = self.machine.run(property.guard);
+        match result {
+            Ended::Yes => Some(true),
+            Ended::Fault(pc) => {
+                self.fault(pc, Culprit::Property(at), state);
+                None
+            }
+            Ended::Stopped => {
+                self.stopped(budget);
+                None
+            }
+            _ => Some(false),
+        }
+    }
+    /// Checks the properties of the current state. False if the search ends.
+    fn check_state(&mut self, number: u32, budget: &Budget) -> bool {
+        for n in 0..self.invariants.len() {
+            let at = self.invariants[n];
+            match self.holds(at, Some(number), budget) {
+                Some(true) => {}
+                Some(false) => {
+                    self.failure = Some(Failure {
+                        broken: Broken::Invariant(at),
+                        culprit: Culprit::State,
+                        state: Some(number),
+                    });
+                    return false;
+                }
+                None => return false,
+            }
+            self.restore_if(at);
+        }
+        for n in 0..self.covers.len() {
+            if !self.covered[n] || self.program.properties[self.covers[n] as usize].writes_in_guard
+            {
+                match self.holds(self.covers[n], Some(number), budget) {
+                    Some(held) => self.covered[n] |= held,
+                    None => return false,
+                }
+                self.restore_if(self.covers[n]);
+            }
+        }
+        for n in 0..self.liveness.len() {
+            match self.holds(self.liveness[n], Some(number), budget) {
+                Some(held) => self.satisfied.push(held),
+                None => return false,
+            }
+            self.restore_if(self.liveness[n]);
+        }
+        true
+    }
+    fn restore_if(&mut self, property: u32) {
+        if self.program.properties[property as usize].writes_in_guard {
+            self.restore();
+        }
+    }
+    /// Fires all enabled rules in the current state.
+    fn expand(&mut self, guards: &Guards, number: u32, budget: &Budget) {
+        let program = self.program;
+        let current = std::mem::take(&mut self.current);
+        let (mut enabled, mut progress) = (false, false);
+        guards.visit(&current, &mut |at, guard| {
+            let instance: &Instance = &program.rules[at as usize];
+            if let Some(guard) = guard {
+                match self.machine.run(guard) {
+                    Ended::Yes => {}
+                    Ended::Fault(pc) => {
+                        self.fault(pc, Culprit::Guard(at), Some(number));
+                        return false;
+                    }
+                    Ended::Stopped => {
+                        self.stopped(budget);
+                        return false;
+                    }
+                    _ => {
+                        if instance.writes_in_guard {
+                            self.machine.memory[..current.len()].copy_from_slice(&current);
+                        }
+                        return true;
+                    }
+                }
+            }
+            match self.machine.run(instance.body) {
+                Ended::Done => {}
+                Ended::Fault(pc) => {
+                    self.fault(pc, Culprit::Rule(at), Some(number));
+                    return false;
+                }
+                Ended::Stopped => {
+                    self.stopped(budget);
+                    return false;
+                }
+                _ => {
+                    self.machine.memory[..current.len()].copy_from_slice(&current);
+                    return true;
+                }
+            }
+            self.rules += 1;
+            enabled = true;
+            if self.machine.memory[..current.len()] != current[..] {
+                self.normal.sort(&mut self.machine.memory);
+                let changed = self.machine.memory[..current.len()] != current[..];
+                progress |= changed;
+                if changed {
+                    self.collect(number);
+                } else if !self.liveness.is_empty() {
+                    self.steps.push((number, number));
+                }
+                self.machine.memory[..current.len()].copy_from_slice(&current);
+            }
+            !self.ended()
+        });
+        self.current = current;
+        let dead = match self.options.deadlocks {
+            Deadlocks::Stuttering => !progress,
+            Deadlocks::Stuck => !enabled,
+            Deadlocks::Off => false,
+        };
+        if dead && !self.ended() {
+            self.deadlocks += 1;
+            if self.options.checks {
+                self.failure = Some(Failure {
+                    broken: Broken::Deadlock,
+                    culprit: Culprit::State,
+                    state: Some(number),
+                });
+            }
+        }
+    }
+    /// Adds the state of the machine to the batch, unless an assumption discards it.
+    fn collect(&mut self, parent: u32) {
+        let words = self.program.layout.words;
+        if parent == NO_PARENT {
+            self.normal.sort(&mut self.machine.memory);
+        }
+        for n in 0..self.assumptions.len() {
+            let budget = Budget::default();
+            let state = (parent != NO_PARENT).then_some(parent);
+            let before: Vec<u64> = self.machine.memory[..words].to_vec();
+            match self.holds(self.assumptions[n], state, &budget) {
+                Some(true) => self.machine.memory[..words].copy_from_slice(&before),
+                _ => return,
+            }
+        }
+        self.normal.canonical(&mut self.machine.memory);
+        let state = &self.machine.memory[..words];
+        self.batch.extend_from_slice(state);
+        self.hashes.push(States::hash(state));
+        self.origins.push(parent);
+    }
+    /// Adds the states of the batch to the store.
+    fn flush(&mut self) {
+        let words = self.program.layout.words;
+        let mut touched = 0;
+        for hash in &self.hashes {
+            touched ^= self.states.touch(*hash);
+        }
+        black_box(touched);
+        let mut touched = 0;
+        for hash in &self.hashes {
+            touched ^= self.states.touch_state(*hash);
+        }
+        black_box(touched);
+        for (n, hash) in self.hashes.iter().enumerate() {
+            let state = &self.batch[n * words..(n + 1) * words];
+            let Some((number, new)) = self.states.insert(state, *hash) else {
+                self.stop = Stop::States;
+                break;
+            };
+            let origin = self.origins[n];
+            if new {
+                self.parents.push(origin);
+            }
+            if !self.liveness.is_empty() && origin != NO_PARENT {
+                self.steps.push((origin, number));
+            }
+        }
+        self.batch.clear();
+        self.hashes.clear();
+        self.origins.clear();
+    }
+    /// Returns the first liveness property, with a state, from which no state satisfies it.
+    fn dead_end(&self) -> Option<(u32, u32)> {
+        let (count, kinds) = (self.states.len(), self.liveness.len());
+        // Steps by target, in compressed rows.
+        let mut first = vec![0u32; count + 1];
+        self.steps.iter().for_each(|s| first[s.1 as usize + 1] += 1);
+        for n in 0..count {
+            first[n + 1] += first[n];
+        }
+        let mut next = first.clone();
+        let mut sources = vec![0u32; self.steps.len()];
+        for (from, to) in &self.steps {
+            sources[next[*to as usize] as usize] = *from;
+            next[*to as usize] += 1;
+        }
+        for kind in 0..kinds {
+            let mut good: Vec<bool> =
+                (0..count).map(|n| self.satisfied[n * kinds + kind]).collect();
+            let mut open: Vec<u32> = (0..count as u32).filter(|n| good[*n as usize]).collect();
+            while let Some(to) = open.pop() {
+                let to = to as usize;
+                for from in &sources[first[to] as usize..first[to + 1] as usize] {
+                    if !std::mem::replace(&mut good[*from as usize], true) {
+                        open.push(*from);
+                    }
+                }
+            }
+            if let Some(bad) = good.iter().position(|g| !g) {
+                return Some((self.liveness[kind], bad as u32));
+            }
+        }
+        None
+    }
+    fn finish(mut self, depth: u32) -> Explored {
+        let complete = !self.ended();
+        if complete && !self.liveness.is_empty() {
+            if let Some((at, state)) = self.dead_end() {
+                self.failure = Some(Failure {
+                    broken: Broken::Liveness(at),
+                    culprit: Culprit::State,
+                    state: Some(state),
+                });
+            }
+        }
+        let (mut uncovered, mut uncovered_claims) = (Vec::new(), Vec::new());
+        if complete && self.options.checks {
+            // A cover property in a ruleset holds if one of its instances does.
+            let held = |number: u32| {
+                self.covers.iter().zip(&self.covered).any(|(at, held)| {
+                    *held && self.program.properties[*at as usize].number == number
+                })
+            };
+            let mut seen = Vec::new();
+            for at in &self.covers {
+                let number = self.program.properties[*at as usize].number;
+                if !held(number) && !seen.contains(&number) {
+                    seen.push(number);
+                    uncovered.push(*at);
+                }
+            }
+            uncovered_claims = (0..self.model.claims.len() as u32)
+                .filter(|n| {
+                    self.model.claims[*n as usize].claim == Claim::Cover
+                        && !self.machine.covered[*n as usize]
+                })
+                .collect();
+        }
+        let memory = self.states.memory() + 4 * self.parents.len();
+        Explored {
+            states: self.states.len() as u64,
+            rules: self.rules,
+            depth,
+            deadlocks: self.deadlocks,
+            stop: self.stop,
+            failure: self.failure,
+            uncovered_claims,
+            uncovered,
+            memory,
+            symmetries: self.normal.order(),
+            parents: self.parents,
+            store: self.states,
+        }
+    }
+}
