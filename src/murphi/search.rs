@@ -126,12 +126,25 @@ const POLL_MEMORY: usize = 1 << 15;
 /// Parent of a start state.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
 
+/// What the expansion of a state found.
+#[derive(Clone, Copy, Default)]
+struct Moves {
+    /// Some rule is enabled.
+    enabled: bool,
+    /// Some rule leads to another state.
+    progress: bool,
+}
+
 /// Search for one thread.
 struct Search<'p> {
     model: &'p Model,
     program: &'p Program,
     options: SearchOptions,
     guards: Guards,
+    /// Priorities of the instances of rules; empty if all are equal.
+    priorities: Vec<i64>,
+    /// Enabled instances of a state.
+    enabled: Vec<u32>,
     machine: Machine<'p>,
     normal: Normal,
     states: States,
@@ -179,6 +192,8 @@ pub fn explore(
         program,
         options,
         guards: Guards::new(&program.rules),
+        priorities: priorities(model, program),
+        enabled: Vec::new(),
         machine: Machine::new(program, model.claims.len(), move || poll.check(0).is_err()),
         normal: Normal::new(model, &program.layout, options.symmetry),
         states: States::new(words, program.layout.state_bits as usize),
@@ -202,6 +217,13 @@ pub fn explore(
     search.covered = vec![false; search.covers.len()];
     let depth = search.run(budget, progress);
     search.finish(depth)
+}
+
+/// Returns the priorities of the instances of rules; none if all are equal.
+pub(crate) fn priorities(model: &Model, program: &Program) -> Vec<i64> {
+    let of = |i: &Instance| model.rules[i.number as usize].priority;
+    let all: Vec<i64> = program.rules.iter().map(of).collect();
+    if all.windows(2).all(|w| w[0] == w[1]) { Vec::new() } else { all }
 }
 
 impl Search<'_> {
@@ -326,63 +348,48 @@ impl Search<'_> {
             self.restore();
         }
     }
-    /// Fires all enabled rules in the current state.
+    /// Fires all enabled rules in the current state; of rules with different priorities those with
+    /// the lowest number.
     fn expand(&mut self, guards: &Guards, number: u32, budget: &Budget) {
-        let program = self.program;
         let current = std::mem::take(&mut self.current);
-        let (mut enabled, mut progress) = (false, false);
-        guards.visit(&current, &mut |at, guard| {
-            let instance: &Instance = &program.rules[at as usize];
-            if let Some(guard) = guard {
-                match self.machine.run(guard) {
-                    Ended::Yes => {}
-                    Ended::Fault(pc) => {
-                        self.fault(pc, Culprit::Guard(at), Some(number));
-                        return false;
-                    }
-                    Ended::Stopped => {
-                        self.stopped(budget);
-                        return false;
-                    }
-                    _ => {
-                        if instance.writes_in_guard {
-                            self.machine.memory[..current.len()].copy_from_slice(&current);
-                        }
-                        return true;
-                    }
-                }
-            }
-            match self.machine.run(instance.body) {
-                Ended::Done => {}
-                Ended::Fault(pc) => {
-                    self.fault(pc, Culprit::Rule(at), Some(number));
-                    return false;
-                }
-                Ended::Stopped => {
-                    self.stopped(budget);
-                    return false;
-                }
-                _ => {
+        let mut moves = Moves::default();
+        if self.priorities.is_empty() {
+            guards.visit(&current, &mut |at, guard| match self
+                .is_enabled(at, guard, &current, number, budget)
+            {
+                Some(true) => self.fire(at, &current, number, &mut moves, budget),
+                Some(false) => true,
+                None => false,
+            });
+        } else {
+            let mut enabled = std::mem::take(&mut self.enabled);
+            enabled.clear();
+            guards.visit(&current, &mut |at, guard| {
+                let answer = self.is_enabled(at, guard, &current, number, budget);
+                if answer == Some(true) {
+                    enabled.push(at);
                     self.machine.memory[..current.len()].copy_from_slice(&current);
-                    return true;
+                }
+                answer.is_some()
+            });
+            if !self.ended() {
+                let lowest = enabled.iter().map(|at| self.priorities[*at as usize]).min();
+                for at in &enabled {
+                    if Some(self.priorities[*at as usize]) != lowest {
+                        continue;
+                    }
+                    if self.program.rules[*at as usize].writes_in_guard {
+                        self.machine.run(self.program.rules[*at as usize].guard);
+                    }
+                    if !self.fire(*at, &current, number, &mut moves, budget) {
+                        break;
+                    }
                 }
             }
-            self.rules += 1;
-            enabled = true;
-            if self.machine.memory[..current.len()] != current[..] {
-                self.normal.sort(&mut self.machine.memory);
-                let changed = self.machine.memory[..current.len()] != current[..];
-                progress |= changed;
-                if changed {
-                    self.collect(number);
-                } else if !self.liveness.is_empty() {
-                    self.steps.push((number, number));
-                }
-                self.machine.memory[..current.len()].copy_from_slice(&current);
-            }
-            !self.ended()
-        });
+            self.enabled = enabled;
+        }
         self.current = current;
+        let Moves { enabled, progress } = moves;
         let dead = match self.options.deadlocks {
             Deadlocks::Stuttering => !progress,
             Deadlocks::Stuck => !enabled,
@@ -398,6 +405,76 @@ impl Search<'_> {
                 });
             }
         }
+    }
+    /// Decides the guard of an instance. `None` if the search ended.
+    #[inline(always)]
+    fn is_enabled(
+        &mut self,
+        at: u32,
+        guard: Option<u32>,
+        current: &[u64],
+        number: u32,
+        budget: &Budget,
+    ) -> Option<bool> {
+        let Some(guard) = guard else { return Some(true) };
+        match self.machine.run(guard) {
+            Ended::Yes => Some(true),
+            Ended::Fault(pc) => {
+                self.fault(pc, Culprit::Guard(at), Some(number));
+                None
+            }
+            Ended::Stopped => {
+                self.stopped(budget);
+                None
+            }
+            _ => {
+                if self.program.rules[at as usize].writes_in_guard {
+                    self.machine.memory[..current.len()].copy_from_slice(current);
+                }
+                Some(false)
+            }
+        }
+    }
+    /// Runs the body of an enabled instance. False if the search ended.
+    #[inline(always)]
+    fn fire(
+        &mut self,
+        at: u32,
+        current: &[u64],
+        number: u32,
+        moves: &mut Moves,
+        budget: &Budget,
+    ) -> bool {
+        let words = current.len();
+        match self.machine.run(self.program.rules[at as usize].body) {
+            Ended::Done => {}
+            Ended::Fault(pc) => {
+                self.fault(pc, Culprit::Rule(at), Some(number));
+                return false;
+            }
+            Ended::Stopped => {
+                self.stopped(budget);
+                return false;
+            }
+            _ => {
+                self.machine.memory[..words].copy_from_slice(current);
+                return true;
+            }
+        }
+        self.rules += 1;
+        moves.enabled = true;
+        if self.machine.memory[..words] != *current {
+            self.normal.sort(&mut self.machine.memory);
+            let changed = self.machine.memory[..words] != *current;
+            moves.progress |= changed;
+            if changed {
+                self.collect(number);
+            } else if !self.liveness.is_empty() {
+                self.steps.push((number, number));
+            }
+            self.machine.memory[..words].copy_from_slice(current);
+        }
+        !self.ended()
     }
     /// Adds the state of the machine to the batch, unless an assumption discards it.
     fn collect(&mut self, parent: u32) {
