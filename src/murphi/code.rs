@@ -3,9 +3,9 @@
 //! An instruction takes 16 bytes and works on a window of 256 registers of 64 bits and on one
 //! memory of words: the state, then the locals that have no register. A place in memory is an
 //! offset in bits. Values in registers are the values themselves, in the own numbers of
-//! [`crate::layout`]; [`UNDEFINED`] marks the absence of a value. Fields whose place is constant
-//! are addressed by word and shift and lie within one word; all others take the general
-//! instructions, whose fields may span two words.
+//! [`crate::layout`]; [`UNDEFINED`] marks the absence of a value. Fields at a constant place
+//! within one word are addressed by word and shift. All others take the general instructions, which
+//! also read fields that span two words.
 //!
 //! An instruction that can fail has a [`Site`] under its index, so that errors cost nothing until
 //! they occur.
@@ -189,7 +189,7 @@ pub enum Op {
     Yes,
     /// Ends a body.
     Done,
-    /// Ends a body whose assumption is false.
+    /// Ends a body with a false assumption.
     Discard,
     /// Fails.
     Fail,
@@ -216,7 +216,7 @@ pub enum Fault {
     NoElement,
     /// A function without `return`.
     NoReturn(String),
-    /// A loop whose step is zero or leads away from its end.
+    /// A loop with the step zero.
     Step,
     /// Calls too deep.
     Depth,

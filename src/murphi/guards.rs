@@ -1,4 +1,4 @@
-//! Selection of the instances whose guards may be true, by tables over single fields.
+//! Selection of the instances with guards that may be true, by tables over single fields.
 //!
 //! Guards begin with tests of fields ([`FieldTest`]), most often of a control location. Instances
 //! that test the same field share a node, which has a list of instances for each content of the
@@ -41,7 +41,7 @@ impl Guards {
         guards.root = guards.list(instances, &all, 0);
         guards
     }
-    /// Adds the list of some instances whose tests below `depth` are passed.
+    /// Adds the list of some instances that pass their tests below `depth`.
     fn list(&mut self, instances: &[Instance], some: &[u32], depth: usize) -> (u32, u32) {
         let mut list: Vec<Item> = Vec::new();
         let mut groups: Vec<(Bits, Vec<u32>)> = Vec::new();
@@ -90,7 +90,7 @@ impl Guards {
         self.items.extend(list);
         (first, self.items.len() as u32)
     }
-    /// Calls `each` with the instances whose tests are passed in a state, and the code that decides
+    /// Calls `each` with the instances that pass their tests in a state, and the code that decides
     /// their guards. Stops early if `each` returns false; returns false then.
     #[inline(always)]
     pub fn visit(&self, state: &[u64], each: &mut impl FnMut(u32, Option<u32>) -> bool) -> bool {

@@ -566,7 +566,7 @@ impl<'m> Lower<'m> {
         self.top = mark;
         Ok(())
     }
-    /// Emits a loop whose bounds or step are evaluated once, before it begins.
+    /// Emits a loop with bounds and a step that are evaluated once, before it begins.
     fn open_loop(
         &mut self,
         local: LocalId,
@@ -830,7 +830,7 @@ impl<'m> Lower<'m> {
 }
 
 impl crate::layout::Layout {
-    /// True for types whose values are in registers.
+    /// True for types with values in registers.
     pub(crate) fn simple_or_number(&self, ty: TypeId) -> bool {
         matches!(self.shape_of(ty), Shape::Simple(_)) || ty == TypeId::INTEGER
     }

@@ -8,11 +8,11 @@
 //! refined by the colours of the elements that occur with them, until nothing changes. If all
 //! colours differ, their order is the permutation. Else the members of the first class of equal
 //! colours are singled out in turn, and the least image of all leaves of this search is taken. A
-//! member whose exchange with an earlier one leaves the state unchanged is skipped, so elements in
+//! member is skipped if its exchange with an earlier one leaves the state unchanged, so elements in
 //! equal positions cost no search. Colours are hashes: a collision costs time, never exactness.
 //!
 //! Cost: usually one pass over the fields that scalarsets select; factorial in the largest class
-//! that refinement cannot split and whose members are not exchangeable.
+//! that refinement cannot split, unless its members are exchangeable.
 
 use crate::layout::{Layout, Shape, Simple};
 use crate::run::{copy, read, write};
@@ -550,7 +550,7 @@ impl Walk<'_> {
         let number = *self.classes.entry(position.to_vec()).or_insert(count);
         mix(number + 1, 0x9e37_79b9)
     }
-    /// Returns the table of a type whose values can be elements.
+    /// Returns the table of a type with values that can be elements.
     fn table(&mut self, ty: TypeId, simple: &Simple) -> Option<u32> {
         if !matches!(self.model.types.kind(ty), TypeKind::Scalarset { .. } | TypeKind::Union { .. })
         {

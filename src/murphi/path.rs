@@ -1,8 +1,8 @@
 //! Paths to failures: runs of the model itself, from a start state to the failure.
 //!
 //! In: the result of a search. Out: the rules in order, with the states between them. The parents
-//! in the store give the orbits on the path. The run is computed forwards: a rule is chosen whose
-//! result is in the next orbit. So the path is a run also with symmetries, and it is checked: if no
+//! in the store give the orbits on the path. The run is computed forwards: a rule is chosen that
+//! leads to the next orbit. So the path is a run also with symmetries, and it is checked: if no
 //! rule leads to the next orbit, or the last state does not fail, the model is not symmetric and
 //! the caller searches again without symmetries. Cost: one expansion for each state of the path.
 

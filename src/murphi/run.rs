@@ -1,6 +1,6 @@
 //! Interpreter of register code.
 //!
-//! A [`Machine`] has the memory, whose first words are the state, and the windows of registers. A
+//! A [`Machine`] has the memory, with the state in its first words, and the windows of registers. A
 //! run allocates nothing unless calls nest deeper than before. Every access is checked by the
 //! language's own bounds, so a wrong program ends as an internal error of an index, not as a wrong
 //! value.
@@ -73,6 +73,33 @@ impl<'p> Machine<'p> {
             patience: POLL,
         }
     }
+    /// Begins a call. Returns the first instruction, the window and the top of the stack. `None` if
+    /// calls are nested too deeply.
+    fn enter(
+        &mut self,
+        at: usize,
+        window: usize,
+        stack: u32,
+        (function, up): (u32, u8),
+    ) -> Option<(usize, usize, u32)> {
+        if self.calls.len() >= DEPTH {
+            return None;
+        }
+        let frame = self.program.frames[function as usize];
+        self.calls.push(Pending { at: at as u32, window: window as u32, stack });
+        let window = window + up as usize;
+        if self.registers.len() < window + WINDOW {
+            self.registers.resize(window + WINDOW, 0);
+        }
+        if frame > 0 {
+            self.registers[window + BASE as usize] = i64::from(stack);
+            let words = (stack + frame).div_ceil(64) as usize + 1;
+            if self.memory.len() < words {
+                self.memory.resize(words, 0);
+            }
+        }
+        Some((self.program.entries[function as usize] as usize, window, stack + frame))
+    }
     /// Runs code from an instruction on.
     pub fn run(&mut self, from: u32) -> Ended {
         let program = self.program;
@@ -82,20 +109,27 @@ impl<'p> Machine<'p> {
         let mut stack = program.memory as u32 * 64;
         self.calls.clear();
         'window: loop {
-            let registers: &mut [i64; WINDOW] =
-                match (&mut self.registers[window..window + WINDOW]).try_into() {
-                    Ok(registers) => registers,
-                    Err(_) => return Ended::Fault(pc as u32),
-                };
+            let Some(registers) = self.registers[window..].first_chunk_mut::<WINDOW>() else {
+                return Ended::Fault(pc as u32);
+            };
             let memory = &mut self.memory[..];
             macro_rules! get {
                 ($r:expr) => {
                     registers[$r as usize]
                 };
             }
-            macro_rules! fault {
-                () => {
-                    return Ended::Fault(pc as u32 - 1)
+            macro_rules! jump {
+                ($condition:expr, $to:expr) => {
+                    if $condition {
+                        pc = $to as usize;
+                    }
+                };
+            }
+            macro_rules! fail_if {
+                ($condition:expr) => {
+                    if $condition {
+                        return Ended::Fault(pc as u32 - 1);
+                    }
                 };
             }
             loop {
@@ -106,29 +140,18 @@ impl<'p> Machine<'p> {
                     Op::Move { d, a } => get!(d) = get!(a),
                     Op::Load { d, from, bias } => {
                         let raw = from.get(memory);
-                        if raw == 0 {
-                            fault!();
-                        }
+                        fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
-                    Op::Peek { d, from, bias } => {
-                        let raw = from.get(memory);
-                        get!(d) = peeked(raw, bias);
-                    }
+                    Op::Peek { d, from, bias } => get!(d) = peeked(from.get(memory), bias),
                     Op::Raw { d, from } => get!(d) = from.get(memory) as i64,
                     Op::LoadAt { d, at, width, offset, bias } => {
                         let raw = read(memory, place(get!(at), offset), width);
-                        if raw == 0 {
-                            fault!();
-                        }
+                        fail_if!(raw == 0);
                         get!(d) = (raw as i64).wrapping_add(i64::from(bias));
                     }
                     Op::PeekAt { d, at, width, offset, bias } => {
-                        let raw = read(memory, place(get!(at), offset), width);
-                        get!(d) = peeked(raw, bias);
-                    }
-                    Op::RawAt { d, at, width, offset } => {
-                        get!(d) = read(memory, place(get!(at), offset), width) as i64;
+                        get!(d) = peeked(read(memory, place(get!(at), offset), width), bias);
                     }
                     Op::Store { a, to, bias } => {
                         to.set(memory, get!(a).wrapping_sub(i64::from(bias)) as u64);
@@ -138,73 +161,24 @@ impl<'p> Machine<'p> {
                         let raw = get!(a).wrapping_sub(i64::from(bias)) as u64;
                         write(memory, place(get!(at), offset), width, raw);
                     }
-                    Op::StoreMaybeAt { a, at, width, offset, bias } => {
-                        let raw = stored(get!(a), bias);
-                        write(memory, place(get!(at), offset), width, raw);
-                    }
                     Op::SetRaw { to, raw } => to.set(memory, u64::from(raw)),
                     Op::Put { a, to } => to.set(memory, get!(a) as u64),
-                    Op::PutAt { a, at, width, offset } => {
-                        write(memory, place(get!(at), offset), width, get!(a) as u64);
-                    }
-                    Op::Copy { from, to } => {
-                        let raw = from.get(memory);
-                        to.set(memory, raw);
-                    }
-                    Op::CopyBits { to, from, bits } => {
-                        copy(memory, get!(to) as usize, get!(from) as usize, bits as usize);
-                    }
-                    Op::ZeroBits { at, bits } => zero(memory, get!(at) as usize, bits as usize),
-                    Op::EqualBits { d, a, b, bits } => {
-                        let (a, b) = (get!(a) as usize, get!(b) as usize);
-                        get!(d) = i64::from(equal(memory, a, b, bits as usize));
-                    }
-                    Op::Defined { a } => {
-                        if get!(a) == UNDEFINED {
-                            fault!();
-                        }
-                    }
+                    Op::Copy { from, to } => to.set(memory, from.get(memory)),
+                    Op::Defined { a } => fail_if!(get!(a) == UNDEFINED),
                     Op::Within { a, range } => {
                         let (low, high) = program.ranges[range as usize];
                         let value = get!(a);
-                        if (value < low || value > high) && value != UNDEFINED {
-                            fault!();
-                        }
+                        fail_if!((value < low || value > high) && value != UNDEFINED);
                     }
-                    Op::Add { d, a, b } => match get!(a).checked_add(get!(b)) {
-                        Some(sum) if sum != UNDEFINED => get!(d) = sum,
-                        _ => fault!(),
-                    },
-                    Op::AddConst { d, a, value } => match get!(a).checked_add(value) {
-                        Some(sum) if sum != UNDEFINED => get!(d) = sum,
-                        _ => fault!(),
-                    },
-                    Op::Offset { d, a, value } => get!(d) = get!(a).wrapping_add(value),
-                    Op::AddOffset { d, a, b } => get!(d) = get!(a).wrapping_add(get!(b)),
-                    Op::Arithmetic { op, d, a, b } => match arithmetic(op, get!(a), get!(b)) {
-                        Some(value) if value != UNDEFINED => get!(d) = value,
-                        _ => fault!(),
-                    },
-                    Op::Complement { d, a } => get!(d) = !get!(a),
-                    Op::Not { d, a } => get!(d) = i64::from(get!(a) == 0),
-                    Op::Compare { relation, d, a, b } => {
-                        get!(d) = i64::from(holds(relation, get!(a), get!(b)));
+                    Op::AddConst { d, a, value } => {
+                        let (sum, overflow) = get!(a).overflowing_add(value);
+                        fail_if!(overflow || sum == UNDEFINED);
+                        get!(d) = sum;
                     }
                     Op::Index { d, a, low, count, stride } => {
                         let at = get!(a).wrapping_sub(i64::from(low)) as u64;
-                        if at >= u64::from(count) {
-                            fault!();
-                        }
+                        fail_if!(at >= u64::from(count));
                         get!(d) = (at * u64::from(stride)) as i64;
-                    }
-                    Op::Member { a, union } => {
-                        let value = get!(a);
-                        if value != UNDEFINED && !is_in(&program.unions[union as usize], value) {
-                            fault!();
-                        }
-                    }
-                    Op::IsMember { d, a, union } => {
-                        get!(d) = i64::from(is_in(&program.unions[union as usize], get!(a)));
                     }
                     Op::Jump { to } => pc = to as usize,
                     Op::Loop { to } => {
@@ -217,57 +191,24 @@ impl<'p> Machine<'p> {
                         }
                         pc = to as usize;
                     }
-                    Op::JumpIf { a, to } => {
-                        if get!(a) != 0 {
-                            pc = to as usize;
-                        }
-                    }
-                    Op::JumpUnless { a, to } => {
-                        if get!(a) == 0 {
-                            pc = to as usize;
-                        }
-                    }
+                    Op::JumpIf { a, to } => jump!(get!(a) != 0, to),
+                    Op::JumpUnless { a, to } => jump!(get!(a) == 0, to),
                     Op::JumpCompare { relation, a, b, to } => {
-                        if holds(relation, get!(a), get!(b)) {
-                            pc = to as usize;
-                        }
+                        jump!(holds(relation, get!(a), get!(b)), to)
                     }
-                    Op::JumpEqual { a, value, to } => {
-                        if get!(a) == i64::from(value) {
-                            pc = to as usize;
-                        }
-                    }
-                    Op::JumpDiffer { a, value, to } => {
-                        if get!(a) != i64::from(value) {
-                            pc = to as usize;
-                        }
-                    }
-                    Op::JumpBelow { a, value, to } => {
-                        if get!(a) < i64::from(value) {
-                            pc = to as usize;
-                        }
-                    }
-                    Op::JumpAbove { a, value, to } => {
-                        if get!(a) > i64::from(value) {
-                            pc = to as usize;
-                        }
-                    }
+                    Op::JumpEqual { a, value, to } => jump!(get!(a) == i64::from(value), to),
+                    Op::JumpDiffer { a, value, to } => jump!(get!(a) != i64::from(value), to),
+                    Op::JumpBelow { a, value, to } => jump!(get!(a) < i64::from(value), to),
+                    Op::JumpAbove { a, value, to } => jump!(get!(a) > i64::from(value), to),
                     Op::JumpField { from, raw, to } => {
                         let found = from.get(memory);
-                        if found == u64::from(raw) {
-                            pc = to as usize;
-                        } else if found == 0 {
-                            fault!();
-                        }
+                        fail_if!(found == 0);
+                        jump!(found == u64::from(raw), to);
                     }
                     Op::JumpOther { from, raw, to } => {
                         let found = from.get(memory);
-                        if found != u64::from(raw) {
-                            if found == 0 {
-                                fault!();
-                            }
-                            pc = to as usize;
-                        }
+                        fail_if!(found == 0);
+                        jump!(found != u64::from(raw), to);
                     }
                     Op::Switch { a, table } => {
                         let table = &program.tables[table as usize];
@@ -275,72 +216,119 @@ impl<'p> Machine<'p> {
                         pc = *table.targets.get(at).unwrap_or(&table.otherwise) as usize;
                     }
                     Op::Call { function, window: up } => {
-                        if self.calls.len() >= DEPTH {
-                            fault!();
-                        }
-                        let frame = program.frames[function as usize];
-                        self.calls.push(Pending { at: pc as u32, window: window as u32, stack });
-                        window += up as usize;
-                        if self.registers.len() < window + WINDOW {
-                            self.registers.resize(window + WINDOW, 0);
-                        }
-                        if frame > 0 {
-                            self.registers[window + BASE as usize] = i64::from(stack);
-                            stack += frame;
-                            let words = (stack as usize).div_ceil(64) + 1;
-                            if self.memory.len() < words {
-                                self.memory.resize(words, 0);
-                            }
-                        }
-                        pc = program.entries[function as usize] as usize;
+                        let Some(frame) = self.enter(pc, window, stack, (function, up)) else {
+                            return Ended::Fault(pc as u32 - 1);
+                        };
+                        (pc, window, stack) = frame;
                         continue 'window;
                     }
                     Op::Return => {
-                        let Some(back) = self.calls.pop() else {
-                            return Ended::Fault(pc as u32 - 1);
-                        };
-                        pc = back.at as usize;
-                        window = back.window as usize;
-                        stack = back.stack;
+                        let Some(back) = self.calls.pop() else { return Ended::Fault(pc as u32) };
+                        (pc, window, stack) = (back.at as usize, back.window as usize, back.stack);
                         continue 'window;
                     }
-                    Op::MultisetAdd { at, from, multiset } => {
-                        let shape = program.multisets[multiset as usize];
-                        let mut slot = get!(at) as usize;
-                        let mut left = shape.capacity;
-                        while left > 0 && read(memory, slot, 1) != 0 {
-                            slot += shape.stride as usize;
-                            left -= 1;
-                        }
-                        if left == 0 {
-                            fault!();
-                        }
-                        write(memory, slot, 1, 1);
-                        let from = get!(from) as usize;
-                        copy(memory, slot + 1, from, shape.stride as usize - 1);
-                    }
-                    Op::MultisetRemove { at, a, multiset } => {
-                        let shape = program.multisets[multiset as usize];
-                        let slot = get!(a) as usize;
-                        if slot >= shape.capacity as usize {
-                            fault!();
-                        }
-                        let at = get!(at) as usize + slot * shape.stride as usize;
-                        if read(memory, at, 1) == 0 {
-                            fault!();
-                        }
-                        zero(memory, at, shape.stride as usize);
-                    }
-                    Op::Cover { claim } => self.covered[claim as usize] = true,
                     Op::No => return Ended::No,
                     Op::Yes => return Ended::Yes,
                     Op::Done => return Ended::Done,
                     Op::Discard => return Ended::Discarded,
-                    Op::Fail => fault!(),
+                    Op::Fail => return Ended::Fault(pc as u32 - 1),
+                    other => {
+                        fail_if!(!rare(other, program, registers, memory, &mut self.covered));
+                    }
                 }
             }
         }
     }
+}
+
+/// Executes an instruction that is not frequent. False if it fails.
+fn rare(
+    op: Op,
+    program: &Program,
+    registers: &mut [i64; WINDOW],
+    memory: &mut [u64],
+    covered: &mut [bool],
+) -> bool {
+    macro_rules! get {
+        ($r:expr) => {
+            registers[$r as usize]
+        };
+    }
+    match op {
+        Op::RawAt { d, at, width, offset } => {
+            get!(d) = read(memory, place(get!(at), offset), width) as i64;
+        }
+        Op::StoreMaybeAt { a, at, width, offset, bias } => {
+            let raw = stored(get!(a), bias);
+            write(memory, place(get!(at), offset), width, raw);
+        }
+        Op::PutAt { a, at, width, offset } => {
+            write(memory, place(get!(at), offset), width, get!(a) as u64);
+        }
+        Op::CopyBits { to, from, bits } => {
+            copy(memory, get!(to) as usize, get!(from) as usize, bits as usize);
+        }
+        Op::ZeroBits { at, bits } => zero(memory, get!(at) as usize, bits as usize),
+        Op::EqualBits { d, a, b, bits } => {
+            let (a, b) = (get!(a) as usize, get!(b) as usize);
+            get!(d) = i64::from(equal(memory, a, b, bits as usize));
+        }
+        Op::Add { d, a, b } => match get!(a).checked_add(get!(b)) {
+            Some(sum) if sum != UNDEFINED => get!(d) = sum,
+            _ => return false,
+        },
+        Op::Offset { d, a, value } => get!(d) = get!(a).wrapping_add(value),
+        Op::AddOffset { d, a, b } => get!(d) = get!(a).wrapping_add(get!(b)),
+        Op::Arithmetic { op, d, a, b } => match arithmetic(op, get!(a), get!(b)) {
+            Some(value) if value != UNDEFINED => get!(d) = value,
+            _ => return false,
+        },
+        Op::Complement { d, a } => get!(d) = !get!(a),
+        Op::Not { d, a } => get!(d) = i64::from(get!(a) == 0),
+        Op::Compare { relation, d, a, b } => {
+            get!(d) = i64::from(holds(relation, get!(a), get!(b)));
+        }
+        Op::Member { a, union } => {
+            let value = get!(a);
+            if value != UNDEFINED && !is_in(&program.unions[union as usize], value) {
+                return false;
+            }
+        }
+        Op::IsMember { d, a, union } => {
+            get!(d) = i64::from(is_in(&program.unions[union as usize], get!(a)));
+        }
+        Op::MultisetAdd { at, from, multiset } => {
+            let shape = program.multisets[multiset as usize];
+            let mut slot = get!(at) as usize;
+            let mut left = shape.capacity;
+            while left > 0 && read(memory, slot, 1) != 0 {
+                slot += shape.stride as usize;
+                left -= 1;
+            }
+            if left == 0 {
+                return false;
+            }
+            write(memory, slot, 1, 1);
+            let from = get!(from) as usize;
+            copy(memory, slot + 1, from, shape.stride as usize - 1);
+        }
+        Op::MultisetRemove { at, a, multiset } => {
+            let shape = program.multisets[multiset as usize];
+            let slot = get!(a) as usize;
+            if slot >= shape.capacity as usize {
+                return false;
+            }
+            let at = get!(at) as usize + slot * shape.stride as usize;
+            if read(memory, at, 1) == 0 {
+                return false;
+            }
+            zero(memory, at, shape.stride as usize);
+        }
+        Op::Cover { claim } => covered[claim as usize] = true,
+        // All others are in the loop of the interpreter.
+        _ => return false,
+    }
+    true
 }
 
 #[inline(always)]

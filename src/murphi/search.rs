@@ -5,8 +5,8 @@
 //! the errors of guards and rules (assertions, `error`, undefined values, ranges, divisions),
 //! deadlocks, claims `cover`, liveness; `assume` discards states.
 //!
-//! A state is expanded in place: guards and rules work on the memory of the [`Machine`], whose
-//! first words are restored after each rule. Successors are collected in batches, so that the
+//! A state is expanded in place: guards and rules work on the memory of the [`Machine`];
+//! its first words are restored after each rule. Successors are collected in batches, so that the
 //! memory accesses of their searches overlap. Invariant: states have numbers in the order of their
 //! distance from the start, so the path by parents is a shortest one. With symmetries the path is
 //! computed again as a run of the model itself ([`crate::path`]).
@@ -53,7 +53,7 @@ impl Default for SearchOptions {
     }
 }
 
-/// What a failure violates.
+/// Violated property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// An instance of an invariant (index in `Program::properties`).
@@ -84,7 +84,7 @@ pub enum Culprit {
 /// Failure in a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What is violated.
+    /// The violated property.
     pub broken: Broken,
     /// The part that fails.
     pub culprit: Culprit,
@@ -126,7 +126,7 @@ const POLL_MEMORY: usize = 1 << 15;
 /// Parent of a start state.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
 
-/// What the expansion of a state found.
+/// Steps that the expansion of a state finds.
 #[derive(Clone, Copy, Default)]
 struct Moves {
     /// Some rule is enabled.
