@@ -461,6 +461,9 @@ pub struct TraceBuilder {
     times: Vec<[Time; 3]>,
 }
 
+/// Kind of a removed operation in the builder.
+const REMOVED: u8 = 255;
+
 /// Operation in the builder, without times.
 #[derive(Clone, Copy, Debug)]
 struct Packed {
@@ -591,6 +594,30 @@ impl TraceBuilder {
             self.times[at] = changed;
         }
     }
+    /// Removes a load; an update becomes a store.
+    pub fn drop_load(&mut self, added: Added) {
+        let packed = &mut self.operations[added.0 as usize];
+        packed.loaded = 0;
+        packed.kind = if packed.kind == Kind::Update.pack() { Kind::Store.pack() } else { REMOVED };
+    }
+    /// Removes the required final value of a location.
+    pub fn drop_final(&mut self, location: u32) {
+        self.finals.retain(|f| f.location != location);
+    }
+    /// Removes the operations that were marked.
+    fn compact(&mut self) {
+        if self.operations.iter().all(|p| p.kind != REMOVED) {
+            return;
+        }
+        let kept: Vec<bool> = self.operations.iter().map(|p| p.kind != REMOVED).collect();
+        fn retain<T>(list: &mut Vec<T>, kept: &[bool]) {
+            let mut flags = kept.iter();
+            list.retain(|_| flags.next().is_none_or(|k| *k));
+        }
+        retain(&mut self.of, &kept);
+        retain(&mut self.operations, &kept);
+        retain(&mut self.times, &kept);
+    }
     /// Requires a final value. `size` is 0 if the log has no sizes.
     pub fn last(&mut self, location: u32, size: u8, value: u64, line: u32) {
         self.finals.push(Final { location, offset: 0, size, value, line });
@@ -673,6 +700,7 @@ impl TraceBuilder {
     ///
     /// # Errors More than 2^32 - 2 operations; a chain of overlapping accesses that is too long.
     pub fn finish(mut self) -> Result<Trace, Diagnostic> {
+        self.compact();
         let n = self.operations.len();
         if n >= u32::MAX as usize - 1 {
             let message = "a trace has at most 4,294,967,293 operations";
