@@ -15,6 +15,7 @@ pub mod model;
 pub mod readers;
 pub mod riscv;
 pub mod trace;
+pub mod witness;
 
 pub use decide::{Conflict, Edge, Options, Reason, Step, Verdict, Witness, decide};
 pub use model::Model;

@@ -4,7 +4,17 @@
 //! order with search where it remains open; the first method with an answer decides. An allowed
 //! trace has a witness that independent code checks, a forbidden one a cycle.
 
+mod problem;
+mod saturate;
+mod search;
+mod sources;
+
 use mu_base::{Budget, Diagnostic, Stop};
+
+use problem::{Problem, Role, Rules};
+use saturate::{Saturation, topological};
+use search::Outcome;
+use sources::Sources;
 
 use crate::model::Model;
 use crate::trace::Trace;
@@ -132,6 +142,9 @@ impl Verdict {
     }
 }
 
+/// Limit on the choices that the first search, before the saturation, may revise.
+const FIRST_REVISIONS: u64 = 1_000;
+
 /// Decides whether a model allows a trace.
 ///
 /// # Errors A construct of the trace that the model does not know; a violated invariant.
@@ -141,7 +154,160 @@ pub fn decide(
     options: &Options,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
-    let _ = (options, budget);
-    let reason = format!("{} operations under {}", trace.len(), model.name());
-    Ok(Verdict::Unknown { stop: Stop::States, reason })
+    let sources = Sources::of(trace, &[]);
+    if let Some(conflict) = impossible(trace, &sources) {
+        return Ok(Verdict::Forbidden { conflict });
+    }
+    let Some(rules) = Rules::of(model) else {
+        return Err(Diagnostic::internal("the model has no rules"));
+    };
+    let verdict = order(trace, model, rules, &sources, options, budget);
+    if let Verdict::Allowed { witness } = &verdict {
+        crate::witness::check(trace, model, witness)?;
+    }
+    Ok(verdict)
+}
+
+/// Returns the conflict of a value that no operation explains.
+fn impossible(trace: &Trace, s: &Sources) -> Option<Conflict> {
+    if let Some(&load) = s.unsupplied.first() {
+        let message = format!(
+            "line {} loads {}, which is neither stored nor the initial value",
+            trace.line(load as usize),
+            trace.loaded(load as usize)
+        );
+        return Some(Conflict { cycle: Vec::new(), operations: vec![load], message });
+    }
+    let last = &trace.finals[s.wrong_final?];
+    let message = format!(
+        "the final value {} of {} is neither stored nor the initial value, or it contradicts another one",
+        last.value, trace.locations[last.location as usize].name
+    );
+    Some(Conflict { cycle: Vec::new(), operations: Vec::new(), message })
+}
+
+/// Decides by a memory order.
+fn order(
+    trace: &Trace,
+    model: &Model,
+    rules: Rules,
+    s: &Sources,
+    options: &Options,
+    budget: &Budget,
+) -> Verdict {
+    let p = problem::build(trace, s, rules);
+    let found = |p: &Problem, nodes: Vec<u32>| Verdict::Allowed {
+        witness: Witness::Run(steps(model, p, &nodes)),
+    };
+    let mut exhausted = false;
+    if options.replay {
+        let first = topological(&p);
+        let deadlines = search::deadlines(&p, s, trace, &first);
+        drop(first);
+        let revisions = FIRST_REVISIONS.min(options.max_revisions);
+        match search::search(&p, s, trace, &deadlines, revisions, budget) {
+            Outcome::Found(nodes) => return found(&p, nodes),
+            Outcome::Exhausted => exhausted = true,
+            Outcome::Revisions => {}
+            Outcome::Stopped(stop) => return unknown(stop, "the replay of the log"),
+        }
+    }
+    let extended = match saturate::saturate(&p, s, trace, rules, budget) {
+        Saturation::Cycle(cycle) => {
+            return Verdict::Forbidden { conflict: conflict(trace, model, &p, &cycle) };
+        }
+        Saturation::Stopped(stop) => return unknown(stop, "the saturation of the order"),
+        Saturation::Open(extended) => extended,
+    };
+    if exhausted {
+        return Verdict::Forbidden { conflict: no_order(trace) };
+    }
+    let first = topological(&extended);
+    let deadlines = search::deadlines(&extended, s, trace, &first);
+    match search::search(&extended, s, trace, &deadlines, options.max_revisions, budget) {
+        Outcome::Found(nodes) => found(&extended, nodes),
+        Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
+        Outcome::Revisions => {
+            unknown(Stop::States, "the search for an order revised as many choices as allowed")
+        }
+        Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
+    }
+}
+
+fn unknown(stop: Stop, reason: &str) -> Verdict {
+    Verdict::Unknown { reason: format!("{reason} ended early ({})", stop.word()), stop }
+}
+
+fn no_order(trace: &Trace) -> Conflict {
+    Conflict {
+        cycle: Vec::new(),
+        operations: (0..trace.len() as u32).collect(),
+        message: "no order of the stores explains all values".to_string(),
+    }
+}
+
+/// Returns the steps of a memory order.
+fn steps(model: &Model, p: &Problem, nodes: &[u32]) -> Vec<Step> {
+    let sc = matches!(model, Model::Sc);
+    let mut out = Vec::with_capacity(nodes.len());
+    for &n in nodes {
+        let Some(o) = p.operation(n) else { continue };
+        match p.roles[n as usize] {
+            // A fence may have two nodes; the first one is its own.
+            Role::Order if n != o => {}
+            Role::Half => out.push(Step::Reach(o)),
+            Role::Store if !sc => out.push(Step::Reach(o)),
+            _ => out.push(Step::Perform(o)),
+        }
+    }
+    out
+}
+
+/// Returns the conflict of a cycle of nodes.
+fn conflict(
+    trace: &Trace,
+    model: &Model,
+    p: &Problem,
+    nodes: &[(u32, u32, Option<Reason>)],
+) -> Conflict {
+    let auxiliary = |n: u32| p.roles[n as usize] == Role::Order;
+    // Start at an access; then each run of auxiliary nodes becomes one edge.
+    let start = nodes.iter().position(|e| !auxiliary(e.0)).unwrap_or(0);
+    let mut cycle: Vec<Edge> = Vec::new();
+    let mut from = None;
+    let mut reason = None;
+    for k in 0..nodes.len() {
+        let (a, b, why) = nodes[(start + k) % nodes.len()];
+        from = from.or(p.operation(a));
+        reason = reason.or(why);
+        if auxiliary(b) && k + 1 < nodes.len() {
+            let operation = p.operation(b);
+            reason = reason.or(Some(match operation {
+                Some(fence) => Reason::Fence(fence),
+                None if matches!(model, Model::Wmo) => Reason::Time,
+                None => Reason::Annotation,
+            }));
+            continue;
+        }
+        if let Some((from, to)) = from.zip(p.operation(b)) {
+            // The two nodes of an update are one operation.
+            if from != to || nodes.len() == 1 {
+                cycle.push(Edge { from, to, reason: reason.unwrap_or(Reason::Program) });
+            }
+        }
+        from = None;
+        reason = None;
+    }
+    let mut operations: Vec<u32> = cycle.iter().flat_map(|e| [e.from, e.to]).collect();
+    operations.extend(cycle.iter().filter_map(|e| match e.reason {
+        Reason::Fence(f) => Some(f),
+        _ => None,
+    }));
+    operations.sort_unstable();
+    operations.dedup();
+    let lines: Vec<String> =
+        operations.iter().map(|o| trace.line(*o as usize).to_string()).collect();
+    let message =
+        format!("every order has a cycle through the operations of lines {}", lines.join(", "));
+    Conflict { cycle, operations, message }
 }

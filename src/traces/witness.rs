@@ -1,0 +1,358 @@
+//! Check of witnesses: a replay of an order of memory events, independent of the decision.
+//!
+//! The replay has the values of memory, and for each thread the highest positions of the events
+//! that took place. An event is rejected if its value is wrong, or if an event of its thread that
+//! the model orders behind it took place already. The rules are written here once more, from the
+//! definitions of the models, without edges. Cost: linear times a logarithm, except for loads of
+//! one location in `rvwmo` and `armv8`, which look at later loads up to the next store.
+
+use ahash::AHashMap;
+use mu_base::Diagnostic;
+
+use crate::decide::{Step, Witness};
+use crate::model::Model;
+use crate::trace::{Fence, Initial, Kind, Mark, Trace};
+
+/// Checks a witness.
+///
+/// # Errors The witness is not one: an internal error, because the decision created it.
+pub fn check(trace: &Trace, model: &Model, witness: &Witness) -> Result<(), Diagnostic> {
+    let outcome = match witness {
+        Witness::Run(steps) => Replay::new(trace, model).run(steps),
+        Witness::Execution { .. } => Err("an execution".to_string()),
+    };
+    outcome.map_err(|message| {
+        Diagnostic::internal(format!(
+            "the witness for trace {} under {} is wrong: {message}",
+            trace.title(),
+            model.name()
+        ))
+    })
+}
+
+/// Sources of loads: the initial value, or a store.
+const INITIAL: u32 = u32::MAX;
+/// No source yet, no store, no position.
+const NOTHING: u32 = u32::MAX - 1;
+
+/// Highest positions, each one more than an operation's index; 0 if there is none.
+#[derive(Clone, Copy, Default)]
+struct Highest {
+    load: u32,
+    store: u32,
+    release: u32,
+    acquire: u32,
+    annotated: u32,
+}
+
+struct Replay<'t> {
+    trace: &'t Trace,
+    model: &'t Model,
+    split: bool,
+    memory: Vec<Option<u64>>,
+    writer: Vec<u32>,
+    loaded: Vec<bool>,
+    stored: Vec<bool>,
+    source: Vec<u32>,
+    thread_of: Vec<u32>,
+    /// Last earlier store, and next access, of the thread to the location.
+    own: Vec<u32>,
+    next: Vec<u32>,
+    /// First later fence that orders loads or stores before loads or stores.
+    fences: [[Vec<u32>; 2]; 2],
+    /// Begin times, inherited.
+    begins: Vec<u64>,
+    threads: Vec<Highest>,
+    places: AHashMap<(u32, u32), Highest>,
+}
+
+impl<'t> Replay<'t> {
+    fn new(trace: &'t Trace, model: &'t Model) -> Self {
+        let n = trace.len();
+        let initial = |i: &Initial| match i {
+            Initial::Zero => Some(0),
+            Initial::Value(v) => Some(*v),
+            Initial::Unknown | Initial::Bytes(_) => None,
+        };
+        let mut replay = Replay {
+            trace,
+            model,
+            split: matches!(model, Model::Rvwmo | Model::Armv8),
+            memory: trace.locations.iter().map(|l| initial(&l.initial)).collect(),
+            writer: vec![INITIAL; trace.locations.len()],
+            loaded: vec![false; n],
+            stored: vec![false; n],
+            source: vec![NOTHING; n],
+            thread_of: vec![0; n],
+            own: vec![NOTHING; n],
+            next: vec![NOTHING; n],
+            fences: [[vec![NOTHING; n], vec![NOTHING; n]], [vec![NOTHING; n], vec![NOTHING; n]]],
+            begins: vec![0; n],
+            threads: vec![Highest::default(); trace.threads.len()],
+            places: AHashMap::new(),
+        };
+        for t in 0..trace.threads.len() {
+            replay.scan(t);
+        }
+        replay
+    }
+    /// Computes the tables of a thread.
+    fn scan(&mut self, t: usize) {
+        let kinds = [[Fence::RR, Fence::RW], [Fence::WR, Fence::WW]];
+        let mut next: AHashMap<u32, u32> = AHashMap::new();
+        let mut fences = [[NOTHING; 2]; 2];
+        for i in self.trace.range(t).rev() {
+            self.thread_of[i] = t as u32;
+            for (a, row) in kinds.iter().enumerate() {
+                for (b, kind) in row.iter().enumerate() {
+                    self.fences[a][b][i] = fences[a][b];
+                    if let Kind::Fence(f) = self.trace.kind(i) {
+                        if f.includes(*kind) {
+                            fences[a][b] = i as u32;
+                        }
+                    }
+                }
+            }
+            if !matches!(self.trace.kind(i), Kind::Fence(_)) {
+                let later = next.insert(self.trace.location(i), i as u32);
+                self.next[i] = later.unwrap_or(NOTHING);
+            }
+        }
+        let mut own: AHashMap<u32, u32> = AHashMap::new();
+        let mut begin = 0;
+        for i in self.trace.range(t) {
+            if matches!(self.trace.kind(i), Kind::Fence(_)) {
+                self.begins[i] = begin;
+                continue;
+            }
+            begin = self.trace.operation(i).begin.unwrap_or(begin);
+            self.begins[i] = begin;
+            let place = self.trace.location(i);
+            self.own[i] = own.get(&place).copied().unwrap_or(NOTHING);
+            if self.trace.kind(i).stores() {
+                own.insert(place, i as u32);
+            }
+        }
+    }
+    fn text(&self, i: usize) -> String {
+        let t = self.thread_of[i] as usize;
+        format!(
+            "thread {}, line {}: {}",
+            self.trace.threads[t],
+            self.trace.line(i),
+            self.trace.text(i)
+        )
+    }
+    fn run(mut self, steps: &[Step]) -> Result<(), String> {
+        for step in steps {
+            match *step {
+                Step::Perform(i) => self.perform(i as usize)?,
+                Step::Reach(i) => self.reach(i as usize)?,
+                Step::Propagate(..) => return Err("there is only one memory".to_string()),
+            }
+        }
+        for i in 0..self.trace.len() {
+            let kind = self.trace.kind(i);
+            let fence = matches!(kind, Kind::Fence(_));
+            if fence && !self.loaded[i]
+                || kind.loads() && !self.loaded[i]
+                || kind.stores() && !self.stored[i]
+            {
+                return Err(format!("it lacks {}", self.text(i)));
+            }
+        }
+        for f in &self.trace.finals {
+            if self.memory[f.location as usize].is_some_and(|v| v != f.value) {
+                return Err(format!("the final value of line {} differs", f.line));
+            }
+        }
+        Ok(())
+    }
+    fn perform(&mut self, i: usize) -> Result<(), String> {
+        if self.loaded[i] {
+            return Err(format!("it has {} twice", self.text(i)));
+        }
+        match self.trace.kind(i) {
+            Kind::Fence(_) => {
+                self.loaded[i] = true;
+                Ok(())
+            }
+            Kind::Load => self.load(i),
+            Kind::Update if self.split => self.load(i),
+            Kind::Update => {
+                let own = self.own[i];
+                if own != NOTHING && !self.stored[own as usize] {
+                    return Err(format!("{} is before its own store", self.text(i)));
+                }
+                self.load(i)?;
+                self.store(i)
+            }
+            Kind::Store if matches!(self.model, Model::Sc) => self.store(i),
+            Kind::Store => Err(format!("{} has to reach memory", self.text(i))),
+        }
+    }
+    fn reach(&mut self, i: usize) -> Result<(), String> {
+        match self.trace.kind(i) {
+            Kind::Store => self.store(i),
+            Kind::Update if self.split => {
+                if !self.loaded[i] {
+                    return Err(format!("{} stores before it loads", self.text(i)));
+                }
+                let place = self.trace.location(i) as usize;
+                if self.writer[place] != self.source[i] {
+                    return Err(format!("another store interrupts {}", self.text(i)));
+                }
+                self.store(i)
+            }
+            _ => Err(format!("{} does not reach memory on its own", self.text(i))),
+        }
+    }
+    fn load(&mut self, i: usize) -> Result<(), String> {
+        let place = self.trace.location(i) as usize;
+        let own = self.own[i];
+        let value = if own != NOTHING && !self.stored[own as usize] {
+            self.source[i] = own;
+            Some(self.trace.stored(own as usize))
+        } else {
+            self.source[i] = self.writer[place];
+            self.memory[place]
+        };
+        let wanted = self.trace.loaded(i);
+        if value.is_none() {
+            // The first load of an unknown initial value determines it.
+            self.memory[place] = Some(wanted);
+        } else if value != Some(wanted) {
+            return Err(format!("{} finds another value", self.text(i)));
+        }
+        self.order(i, true)?;
+        self.loaded[i] = true;
+        let (thread, mark) = (self.thread_of[i], self.trace.mark(i));
+        let update = self.trace.kind(i) == Kind::Update;
+        let annotated = update && mark != Mark::PLAIN;
+        let riscv = matches!(self.model, Model::Rvwmo);
+        let here = self.places.entry((thread, place as u32)).or_default();
+        for h in [here, &mut self.threads[thread as usize]] {
+            h.load = h.load.max(i as u32 + 1);
+            if mark.has(Mark::ACQUIRE) {
+                h.acquire = h.acquire.max(i as u32 + 1);
+            }
+            if annotated {
+                h.annotated = h.annotated.max(i as u32 + 1);
+            }
+            if riscv && update && mark.has(Mark::RELEASE) {
+                h.release = h.release.max(i as u32 + 1);
+            }
+        }
+        Ok(())
+    }
+    fn store(&mut self, i: usize) -> Result<(), String> {
+        if self.stored[i] {
+            return Err(format!("it has {} twice", self.text(i)));
+        }
+        self.order(i, false)?;
+        let place = self.trace.location(i) as usize;
+        self.stored[i] = true;
+        self.memory[place] = Some(self.trace.stored(i));
+        self.writer[place] = i as u32;
+        let (thread, mark) = (self.thread_of[i], self.trace.mark(i));
+        let here = self.places.entry((thread, place as u32)).or_default();
+        for h in [here, &mut self.threads[thread as usize]] {
+            h.store = h.store.max(i as u32 + 1);
+            if mark.has(Mark::RELEASE) {
+                h.release = h.release.max(i as u32 + 1);
+            }
+        }
+        Ok(())
+    }
+    /// Checks that no event which the model orders behind the load or store of an operation took
+    /// place.
+    fn order(&self, i: usize, load: bool) -> Result<(), String> {
+        let at = i as u32 + 1;
+        let all = self.threads[self.thread_of[i] as usize];
+        let key = (self.thread_of[i], self.trace.location(i));
+        let here = self.places.get(&key).copied().unwrap_or_default();
+        let late = |wrong: bool| {
+            if wrong { Err(format!("{} is late", self.text(i))) } else { Ok(()) }
+        };
+        let row = usize::from(!load);
+        for (b, highest) in [(0, all.load), (1, all.store)] {
+            let fence = self.fences[row][b][i];
+            late(fence != NOTHING && highest > fence)?;
+        }
+        let any = all.load.max(all.store);
+        match self.model {
+            Model::Sc => late(any > at),
+            Model::Tso if load => late(any > at),
+            Model::Tso => late(all.store > at),
+            Model::Pso if load => late(any > at),
+            Model::Pso => late(here.store > at),
+            Model::Wmo if load => {
+                late(here.load.max(here.store) > at)?;
+                let Some(end) = self.trace.operation(i).end else { return Ok(()) };
+                let range = i + 1..self.trace.range(self.thread_of[i] as usize).end;
+                let later = self.begins[range.clone()].partition_point(|b| *b <= end);
+                late(any > (range.start + later) as u32)
+            }
+            Model::Wmo => late(here.store > at),
+            Model::Rvwmo | Model::Armv8 => self.weak_order(i, load, &all, &here, &late),
+            _ => Err("the model has no run".to_string()),
+        }
+    }
+    fn weak_order(
+        &self,
+        i: usize,
+        load: bool,
+        all: &Highest,
+        here: &Highest,
+        late: &dyn Fn(bool) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let at = i as u32 + 1;
+        let riscv = matches!(self.model, Model::Rvwmo);
+        let mark = self.trace.mark(i);
+        let update = self.trace.kind(i) == Kind::Update;
+        let any = all.load.max(all.store);
+        late(here.store > at)?;
+        // Everything before a release.
+        late(all.release > at)?;
+        // Everything behind an acquire.
+        let waits = match (load, riscv) {
+            (true, _) => mark.acquires(),
+            (false, true) => update && mark.acquires(),
+            (false, false) => update && mark.acquires() && mark.has(Mark::RELEASE),
+        };
+        late(waits && any > at)?;
+        // Annotated accesses.
+        if riscv {
+            late(update && mark != Mark::PLAIN && all.annotated > at)?;
+        } else {
+            late(!load && mark.has(Mark::RELEASE) && all.acquire > at)?;
+        }
+        if !load {
+            return Ok(());
+        }
+        // Loads of other stores, up to the next store of the thread.
+        let mut j = self.next[i];
+        while !update && j != NOTHING && j < here.load {
+            let kind = self.trace.kind(j as usize);
+            if kind == Kind::Store {
+                break;
+            }
+            let other = self.source[j as usize] != self.source[i];
+            late(self.loaded[j as usize] && other)?;
+            if kind == Kind::Update {
+                break;
+            }
+            j = self.next[j as usize];
+        }
+        // The value of an update of the own thread.
+        let source = self.source[i];
+        let forwarded = source < NOTHING
+            && self.thread_of[source as usize] == self.thread_of[i]
+            && !self.stored[source as usize];
+        let update = forwarded && self.trace.kind(source as usize) == Kind::Update;
+        if update && (riscv || mark.acquires()) {
+            return Err(format!("{} is before the update that it reads", self.text(i)));
+        }
+        Ok(())
+    }
+}
