@@ -19,6 +19,7 @@ use crate::trace::{Fence, Initial, Kind, Mark, Trace};
 pub fn check(trace: &Trace, model: &Model, witness: &Witness) -> Result<(), Diagnostic> {
     let outcome = match witness {
         Witness::Run(steps) => Replay::new(trace, model).run(steps),
+        Witness::Order { operations, coherence } => values(trace, operations, coherence),
         Witness::Execution { .. } => Err("an execution".to_string()),
     };
     outcome.map_err(|message| {
@@ -28,6 +29,130 @@ pub fn check(trace: &Trace, model: &Model, witness: &Witness) -> Result<(), Diag
             model.name()
         ))
     })
+}
+
+/// Checks an order of operations with orders of values (`pow`).
+///
+/// The highest value of each location that a thread saw before any earlier fence is a floor for
+/// all that threads see behind later fences and behind the ends of later loads.
+fn values(trace: &Trace, operations: &[u32], coherence: &[Vec<u32>]) -> Result<(), String> {
+    let n = trace.len();
+    let mut replay = Replay::new(trace, &Model::Wmo);
+    // The rank of each store among the values of its location; the initial value has rank 0.
+    let mut rank = vec![0usize; n];
+    let mut stores = 0;
+    let mut by_value: AHashMap<(u32, u64), usize> = AHashMap::new();
+    for (place, list) in coherence.iter().enumerate() {
+        for (k, &i) in list.iter().enumerate() {
+            let o = trace.operation(i as usize);
+            if !o.kind.stores() || o.location as usize != place || rank[i as usize] != 0 {
+                return Err(format!("{} is in a wrong order", replay.text(i as usize)));
+            }
+            rank[i as usize] = k + 1;
+            by_value.insert((place as u32, o.stored), i as usize);
+            stores += 1;
+        }
+    }
+    if stores != (0..n).filter(|i| trace.kind(*i).stores()).count() {
+        return Err("a store has no place in the order of its location".to_string());
+    }
+    let source = |i: usize| by_value.get(&(trace.location(i), trace.loaded(i))).copied();
+    let loaded = |i: usize| source(i).map_or(0, |s| rank[s]);
+    for f in &trace.finals {
+        let list = &coherence[f.location as usize];
+        if list.last().is_some_and(|i| trace.stored(*i as usize) != f.value) {
+            return Err(format!("the final value of line {} differs", f.line));
+        }
+    }
+    // What each thread sees at a location does not decrease.
+    for t in 0..trace.threads.len() {
+        let mut seen: AHashMap<u32, usize> = AHashMap::new();
+        for i in trace.range(t) {
+            let kind = trace.kind(i);
+            let seen = seen.entry(trace.location(i)).or_default();
+            let ranks = [kind.loads().then(|| loaded(i)), kind.stores().then_some(rank[i])];
+            for rank in ranks.into_iter().flatten() {
+                if rank < *seen {
+                    return Err(format!("{} sees an older value", replay.text(i)));
+                }
+                *seen = rank;
+            }
+            if kind == Kind::Update && loaded(i) + 1 != rank[i] {
+                return Err(format!("another store interrupts {}", replay.text(i)));
+            }
+        }
+    }
+    let mut floor = vec![0usize; trace.locations.len()];
+    let check = |floor: &[usize], from: usize, t: usize| -> Result<(), String> {
+        let mut first: AHashMap<u32, ()> = AHashMap::new();
+        for i in from..trace.range(t).end {
+            let kind = trace.kind(i);
+            if matches!(kind, Kind::Fence(_)) || first.insert(trace.location(i), ()).is_some() {
+                continue;
+            }
+            let sees = if kind.loads() { loaded(i) } else { rank[i] };
+            if sees < floor[trace.location(i) as usize] {
+                return Err(format!("line {} sees an older value", trace.line(i)));
+            }
+            if first.len() == trace.locations.len() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let mut behind: Vec<AHashMap<u32, usize>> = vec![AHashMap::new(); trace.threads.len()];
+    let mut scanned: Vec<usize> = (0..trace.threads.len()).map(|t| trace.range(t).start).collect();
+    let mut placed = vec![false; n];
+    for &i in operations {
+        let i = i as usize;
+        let t = replay.thread_of[i] as usize;
+        if std::mem::replace(&mut placed[i], true) {
+            return Err(format!("it has {} twice", replay.text(i)));
+        }
+        match trace.kind(i) {
+            Kind::Fence(_) => {
+                check(&floor, i, t)?;
+                // All accesses before the fence took place.
+                for j in scanned[t]..i {
+                    if !placed[j] {
+                        return Err(format!("{} is late", replay.text(j)));
+                    }
+                    let kind = trace.kind(j);
+                    if !matches!(kind, Kind::Fence(_)) {
+                        let sees = if kind.stores() { rank[j] } else { loaded(j) };
+                        behind[t].insert(trace.location(j), sees);
+                    }
+                }
+                scanned[t] = i;
+                for (place, sees) in &behind[t] {
+                    let floor = &mut floor[*place as usize];
+                    *floor = (*floor).max(*sees);
+                }
+            }
+            kind => {
+                if kind.loads() {
+                    if let Some(end) = trace.operation(i).end {
+                        let range = i + 1..trace.range(t).end;
+                        let later = range
+                            .clone()
+                            .find(|j| trace.operation(*j).begin.is_some_and(|b| b > end));
+                        if let Some(from) = later {
+                            check(&floor, from, t)?;
+                        }
+                    }
+                    if source(i).is_some_and(|s| s != i && !placed[s]) {
+                        return Err(format!("{} comes before its source", replay.text(i)));
+                    }
+                    replay.order(i, true)?;
+                }
+                if kind.stores() {
+                    replay.order(i, false)?;
+                }
+                replay.note(i);
+            }
+        }
+    }
+    if placed.contains(&false) { Err("it lacks operations".to_string()) } else { Ok(()) }
 }
 
 /// Sources of loads: the initial value, or a store.
@@ -148,7 +273,6 @@ impl<'t> Replay<'t> {
             match *step {
                 Step::Perform(i) => self.perform(i as usize)?,
                 Step::Reach(i) => self.reach(i as usize)?,
-                Step::Propagate(..) => return Err("there is only one memory".to_string()),
             }
         }
         for i in 0..self.trace.len() {
@@ -205,6 +329,19 @@ impl<'t> Replay<'t> {
                 self.store(i)
             }
             _ => Err(format!("{} does not reach memory on its own", self.text(i))),
+        }
+    }
+    /// Records that all of an access took place.
+    fn note(&mut self, i: usize) {
+        let (thread, place) = (self.thread_of[i], self.trace.location(i));
+        let here = self.places.entry((thread, place)).or_default();
+        for h in [here, &mut self.threads[thread as usize]] {
+            if self.trace.kind(i).loads() {
+                h.load = h.load.max(i as u32 + 1);
+            }
+            if self.trace.kind(i).stores() {
+                h.store = h.store.max(i as u32 + 1);
+            }
         }
     }
     fn load(&mut self, i: usize) -> Result<(), String> {

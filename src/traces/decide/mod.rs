@@ -4,12 +4,13 @@
 //! order with search where it remains open; the first method with an answer decides. An allowed
 //! trace has a witness that independent code checks, a forbidden one a cycle.
 
+mod pow;
 mod problem;
 mod saturate;
 mod search;
 mod sources;
 
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic, Stage, Stop};
 
 use problem::{Problem, Role, Rules};
 use saturate::{Saturation, topological};
@@ -17,7 +18,7 @@ use search::Outcome;
 use sources::Sources;
 
 use crate::model::Model;
-use crate::trace::Trace;
+use crate::trace::{Fence, Kind, Trace};
 
 /// Options of a decision.
 #[derive(Clone, Debug)]
@@ -42,8 +43,6 @@ pub enum Step {
     Perform(u32),
     /// A store leaves the buffer of its thread and reaches memory.
     Reach(u32),
-    /// A store becomes visible to one thread (models without multi-copy atomicity).
-    Propagate(u32, u32),
 }
 
 /// Justification of an allowed trace.
@@ -51,6 +50,14 @@ pub enum Step {
 pub enum Witness {
     /// A run of the model's machine.
     Run(Vec<Step>),
+    /// An order of all operations without a single memory (`pow`), and the stores to each location
+    /// in the order of memory.
+    Order {
+        /// Operations.
+        operations: Vec<u32>,
+        /// Stores by location.
+        coherence: Vec<Vec<u32>>,
+    },
     /// The source of each load, `None` for the initial value, and the stores to each location in
     /// the order of memory.
     Execution {
@@ -158,10 +165,10 @@ pub fn decide(
     if let Some(conflict) = impossible(trace, &sources) {
         return Ok(Verdict::Forbidden { conflict });
     }
-    let Some(rules) = Rules::of(model) else {
-        return Err(Diagnostic::internal("the model has no rules"));
+    let verdict = match Rules::of(model) {
+        Some(rules) => order(trace, model, rules, &sources, options, budget),
+        None => power(trace, &sources, options, budget)?,
     };
-    let verdict = order(trace, model, rules, &sources, options, budget);
     if let Verdict::Allowed { witness } = &verdict {
         crate::witness::check(trace, model, witness)?;
     }
@@ -232,6 +239,46 @@ fn order(
         }
         Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
     }
+}
+
+/// Decides by an order of values for each location.
+fn power(
+    trace: &Trace,
+    s: &Sources,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Verdict, Diagnostic> {
+    for i in 0..trace.len() {
+        if let Kind::Fence(fence) = trace.kind(i) {
+            if fence != Fence::FULL {
+                let message = format!(
+                    "line {}: `{}` has no meaning under `pow`, which has only full fences",
+                    trace.line(i),
+                    fence.name()
+                );
+                return Err(Diagnostic::new(Stage::Unsupported, message));
+            }
+        }
+    }
+    if let Some(&load) = s.ambiguous().first() {
+        let reason = format!(
+            "`pow` needs one source for each load, but the one of line {} has several",
+            trace.line(load as usize)
+        );
+        return Ok(Verdict::Unknown { stop: Stop::States, reason });
+    }
+    let rules = Rules::of(&Model::Wmo).expect("wmo has one memory");
+    let p = problem::build(trace, s, rules);
+    Ok(match pow::search(trace, s, &p, options.max_revisions, budget) {
+        pow::Outcome::Found(operations, coherence) => {
+            Verdict::Allowed { witness: Witness::Order { operations, coherence } }
+        }
+        pow::Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
+        pow::Outcome::Revisions => {
+            unknown(Stop::States, "the search for an order revised as many choices as allowed")
+        }
+        pow::Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
+    })
 }
 
 fn unknown(stop: Stop, reason: &str) -> Verdict {

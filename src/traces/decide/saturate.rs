@@ -12,8 +12,8 @@
 //! A sweep in topological order computes for each node and each thread the last store of the thread
 //! that comes before the node, and applies the rules. If the stores of a thread form a chain (SC,
 //! TSO), one sweep with one entry a thread serves all locations; else each location has a sweep of
-//! its own. Sweeps repeat until nothing changes. Cost of a sweep: edges times threads. A cycle means
-//! that there is no memory order. Loads with several sources take no part.
+//! its own. Sweeps repeat until nothing changes. Cost of a sweep: edges times threads. A cycle
+//! means that there is no memory order. Loads with several sources take no part.
 
 use std::collections::VecDeque;
 
@@ -206,7 +206,7 @@ impl<'p> Index<'p> {
                 }
                 continue;
             }
-            // A store behind the load in its own thread is a source as impossible as the load itself.
+            // A store behind the load in its own thread is impossible, as the load itself is.
             let future = self.thread_of[source as usize] == self.thread(n) && source >= o;
             let source = self.store_node(source);
             if role != Role::Half && (future || self.thread(source) != self.thread(n)) {

@@ -34,7 +34,7 @@ pub(crate) enum Outcome {
     Stopped(Stop),
 }
 
-/// Limit on the nodes of a problem whose failed states are stored.
+/// Limit on the nodes of a problem; beyond it failed states are not stored.
 const MAX_STORED_NODES: usize = 20_000;
 /// Limit on the memory of failed states in words of 8 bytes; beyond it no more are stored.
 const MAX_STORED_WORDS: usize = 64 << 20;

@@ -117,7 +117,6 @@ impl Sources {
         let stores = self.stores[class as usize];
         if (class as usize) < self.last.len() { stores == 0 } else { stores == 1 }
     }
-    #[allow(dead_code)]
     /// Returns the loads with several sources.
     pub fn ambiguous(&self) -> Vec<u32> {
         let loads = (0..self.want.len() as u32).filter(|&i| self.want[i as usize] != NONE);
