@@ -1,13 +1,13 @@
 //! POWER as far as Axe: no single memory, but an order of the values of each location and one of
 //! the operations.
 //!
-//! The definition is that of Axe's manual, section 5. There is an order of all operations that has
-//! the edges of `wmo` and each store before its loads, and for each location an order of its values
-//! with the updates as neighbours, such that
+//! The definition is that of Axe's manual, section 5. There is an order of all operations with the
+//! edges of `wmo` and each store before its loads. For each location there is an order of its values
+//! with the two values of an update as neighbours, such that
 //!
 //! - the values that a thread sees at a location do not decrease, beginning with the initial one;
-//! - if a full fence F comes before a full fence G, then the values that F's thread saw before F are
-//!   not above those that G's thread sees after G;
+//! - if a full fence F comes before a full fence G, then the values that F's thread saw before F
+//!   are not above those that G's thread sees after G;
 //! - if F comes before a load, the same holds for the operations that begin after the load's end.
 //!
 //! Values of one chain of updates are one block. Blocks have clocks: for each thread the first of
