@@ -208,12 +208,18 @@ fn order(
     };
     let mut exhausted = false;
     if options.replay {
-        let first = topological(&p);
-        let deadlines = search::deadlines(&p, s, trace, &first);
-        drop(first);
+        let first = match saturate::first(&p, s, trace, rules) {
+            Saturation::Open(first) => first,
+            Saturation::Cycle(cycle) => {
+                return Verdict::Forbidden { conflict: conflict(trace, model, &p, &cycle) };
+            }
+            Saturation::Stopped(stop) => return unknown(stop, "the first edges"),
+        };
+        let deadlines =
+            search::deadlines(&first, s, trace, &topological(&first), rules.is_immediate());
         let revisions = FIRST_REVISIONS.min(options.max_revisions);
-        match search::search(&p, s, trace, &deadlines, revisions, budget) {
-            Outcome::Found(nodes) => return found(&p, nodes),
+        match search::search(&first, s, trace, &deadlines, revisions, budget) {
+            Outcome::Found(nodes) => return found(&first, nodes),
             Outcome::Exhausted => exhausted = true,
             Outcome::Revisions => {}
             Outcome::Stopped(stop) => return unknown(stop, "the replay of the log"),
@@ -230,7 +236,7 @@ fn order(
         return Verdict::Forbidden { conflict: no_order(trace) };
     }
     let first = topological(&extended);
-    let deadlines = search::deadlines(&extended, s, trace, &first);
+    let deadlines = search::deadlines(&extended, s, trace, &first, rules.is_immediate());
     match search::search(&extended, s, trace, &deadlines, options.max_revisions, budget) {
         Outcome::Found(nodes) => found(&extended, nodes),
         Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },

@@ -2,8 +2,8 @@
 //! the operations.
 //!
 //! The definition is that of Axe's manual, section 5. There is an order of all operations with the
-//! edges of `wmo` and each store before its loads. For each location there is an order of its values
-//! with the two values of an update as neighbours, such that
+//! edges of `wmo` and each store before its loads. For each location there is an order of its
+//! values with the two values of an update as neighbours, such that
 //!
 //! - the values that a thread sees at a location do not decrease, beginning with the initial one;
 //! - if a full fence F comes before a full fence G, then the values that F's thread saw before F

@@ -136,6 +136,10 @@ impl Rules {
     pub fn depends_on_sources(self) -> bool {
         self.different_loads
     }
+    /// True if a store takes effect at its place in the thread.
+    pub fn is_immediate(self) -> bool {
+        self.all
+    }
     /// True if the stores of a thread form a chain.
     pub fn orders_stores(self) -> bool {
         self.all || self.stores_in_order

@@ -28,6 +28,9 @@ use crate::trace::Trace;
 /// Limit on the threads of a sweep for all locations; beyond it each location has its own.
 const MAX_JOINT_THREADS: usize = 64;
 
+/// Limit on the chain of updates that a store has to precede at once.
+const MAX_CHAIN: usize = 16;
+
 /// Inferred edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inferred {
@@ -214,6 +217,23 @@ impl<'p> Index<'p> {
             }
             if own != NONE && own != source {
                 add(own, source, Reason::Coherence);
+                // Nothing comes between an update and its source.
+                let mut update = source;
+                for _ in 0..MAX_CHAIN {
+                    let class = self.p.operation(update).map(|o| self.s.want[o as usize]);
+                    let Some(class) = class.filter(|c| *c != NONE && self.s.is_unique(*c)) else {
+                        break;
+                    };
+                    let before = self.s.only[class as usize];
+                    if before == NONE || self.store_node(before) == own {
+                        break;
+                    }
+                    update = self.store_node(before);
+                    add(own, update, Reason::Atomicity);
+                }
+                if role != Role::Half {
+                    add(own, n, Reason::Program);
+                }
             }
         }
         for (place, &last) in self.s.last.iter().enumerate() {
@@ -348,6 +368,17 @@ impl Sweep<'_, '_> {
     }
 }
 
+/// Returns the problem with the edges that need no sweep, or a cycle.
+pub(crate) fn first(p: &Problem, s: &Sources, trace: &Trace, rules: Rules) -> Saturation {
+    let inferred = Index::new(p, s, trace, rules, false).first_edges();
+    let graph = extended(p, &inferred);
+    let order = topological(&graph);
+    if order.len() < graph.len() {
+        return Saturation::Cycle(cycle(&graph, &order, &inferred));
+    }
+    Saturation::Open(graph)
+}
+
 /// Saturates the memory order of a problem.
 pub(crate) fn saturate(
     p: &Problem,
@@ -361,7 +392,6 @@ pub(crate) fn saturate(
     let mut known: AHashSet<(u32, u32)> = AHashSet::new();
     let mut inferred: Vec<Inferred> = index.first_edges();
     inferred.retain(|e| known.insert((e.from, e.to)));
-    let mut width = 0;
     loop {
         let graph = extended(p, &inferred);
         let order = topological(&graph);
@@ -390,7 +420,6 @@ pub(crate) fn saturate(
             if count == 0 {
                 continue;
             }
-            width = width.max(count as usize);
             let clocks = vec![0; p.len() * count as usize];
             let mut sweep = Sweep { index: &index, columns, width: count as usize, clocks, place };
             if let Err(stop) =

@@ -47,7 +47,8 @@ struct Search<'p> {
     trace: &'p Trace,
     deadlines: &'p [u64],
     missing: Vec<u32>,
-    done: Vec<bool>,
+    /// Bits of the nodes that are done.
+    done: Vec<u64>,
     /// Loads that still need each class, and stores of each class that are not done.
     pending: Vec<u32>,
     remaining: Vec<u32>,
@@ -69,32 +70,58 @@ struct Search<'p> {
     failed_words: usize,
 }
 
-/// Computes for each node the earliest place in the log by which an observer needs it.
-pub(crate) fn deadlines(p: &Problem, s: &Sources, trace: &Trace, order: &[u32]) -> Vec<u64> {
+/// Limit on the rounds that refine deadlines.
+const MAX_ROUNDS: usize = 8;
+
+/// Computes for each node the earliest place in the log by which an observer needs it, times four.
+///
+/// A load is needed at its place, a store at its first load by another thread (`immediate`: at its
+/// own place), and all that comes before a node is needed before it. If the log is in the order of
+/// time, then a value is in memory from the deadline of its store to its last load. Another store
+/// with a deadline in this period comes before the period. Only the order of choices depends on
+/// deadlines.
+pub(crate) fn deadlines(
+    p: &Problem,
+    s: &Sources,
+    trace: &Trace,
+    order: &[u32],
+    immediate: bool,
+) -> Vec<u64> {
     let ranks = ranks(trace);
     let mut thread_of = vec![0u32; trace.len()];
     for t in 0..trace.threads.len() {
         trace.range(t).for_each(|i| thread_of[i] = t as u32);
     }
     let mut first = vec![u64::MAX; s.place.len()];
+    let mut last = vec![0; s.place.len()];
     for i in 0..trace.len() {
         let class = s.want[i];
         if class != NONE && s.is_unique(class) {
-            let source = s.only[class as usize];
+            let class = class as usize;
+            let source = s.only[class];
             if source != NONE && thread_of[source as usize] != thread_of[i] {
-                first[class as usize] = first[class as usize].min(ranks[i]);
+                first[class] = first[class].min(4 * ranks[i]);
             }
+            last[class] = last[class].max(4 * ranks[i]);
         }
     }
     let mut out = vec![u64::MAX; p.len()];
-    for &n in order.iter().rev() {
-        let own = match (p.roles[n as usize], p.operation(n)) {
-            (Role::Store | Role::Half, Some(o)) => first[s.class[o as usize] as usize],
-            (_, Some(o)) => ranks[o as usize],
-            _ => u64::MAX,
+    for n in 0..p.len() as u32 {
+        let Some(o) = p.operation(n) else { continue };
+        out[n as usize] = match p.roles[n as usize] {
+            Role::Store | Role::Half if !immediate => first[s.class[o as usize] as usize],
+            _ => 4 * ranks[o as usize],
         };
-        let later = p.successors(n).iter().map(|m| out[*m as usize]).min();
-        out[n as usize] = own.min(later.unwrap_or(u64::MAX));
+    }
+    let places = stores_by_place(p, trace);
+    for _ in 0..MAX_ROUNDS {
+        for &n in order.iter().rev() {
+            let later = p.successors(n).iter().map(|m| out[*m as usize]).min();
+            out[n as usize] = out[n as usize].min(later.unwrap_or(u64::MAX));
+        }
+        if immediate || !refine(p, s, &places, &last, &mut out) {
+            break;
+        }
     }
     if trace.has_commits() {
         for n in 0..p.len() as u32 {
@@ -105,6 +132,47 @@ pub(crate) fn deadlines(p: &Problem, s: &Sources, trace: &Trace, order: &[u32]) 
         }
     }
     out
+}
+
+/// Returns the nodes that store to each location.
+fn stores_by_place(p: &Problem, trace: &Trace) -> Vec<Vec<u32>> {
+    let mut places = vec![Vec::new(); trace.locations.len()];
+    for n in 0..p.len() as u32 {
+        if matches!(p.roles[n as usize], Role::Store | Role::Update | Role::Half) {
+            let o = p.operation(n).expect("a store") as usize;
+            places[trace.location(o) as usize].push(n);
+        }
+    }
+    places
+}
+
+/// Moves deadlines in front of the periods in which another value is in memory. Returns true if one
+/// moved.
+fn refine(p: &Problem, s: &Sources, places: &[Vec<u32>], last: &[u64], out: &mut [u64]) -> bool {
+    let mut moved = false;
+    for stores in places {
+        let class = |n: u32| s.class[p.operation(n).expect("a store") as usize] as usize;
+        let mut periods: Vec<(u64, u64, u32)> = stores
+            .iter()
+            .map(|n| (out[*n as usize], last[class(*n)], *n))
+            .filter(|period| period.0 < period.1)
+            .collect();
+        periods.sort_unstable();
+        for &n in stores {
+            loop {
+                let deadline = out[n as usize];
+                let before = periods.partition_point(|period| period.0 < deadline);
+                let inside = periods[..before].last().filter(|q| q.2 != n && deadline < q.1);
+                let Some(period) = inside else { break };
+                out[n as usize] = period.0.saturating_sub(1);
+                moved = true;
+                if period.0 == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    moved
 }
 
 /// Computes the place of each operation in the log: by lines if the threads alternate there, else
@@ -159,7 +227,7 @@ impl<'p> Search<'p> {
             trace,
             deadlines,
             missing: p.predecessors.clone(),
-            done: vec![false; p.len()],
+            done: vec![0; p.len().div_ceil(64)],
             pending: vec![0; s.place.len()],
             remaining: s.stores.clone(),
             left: vec![0; places],
@@ -191,6 +259,9 @@ impl<'p> Search<'p> {
         }
         out
     }
+    fn is_done(&self, n: u32) -> bool {
+        self.done[n as usize / 64] >> (n % 64) & 1 == 1
+    }
     /// Returns the class that a node needs and the one that it stores.
     fn classes(&self, n: u32) -> (u32, u32) {
         let Some(o) = self.p.operation(n) else { return (NONE, NONE) };
@@ -209,7 +280,7 @@ impl<'p> Search<'p> {
     /// True if a load without missing predecessors can take its value.
     fn loadable(&self, n: u32, want: u32) -> bool {
         let own = self.p.own[n as usize];
-        if own != NONE && !self.done[own as usize] {
+        if own != NONE && !self.is_done(own) {
             return self.classes(own).1 == want;
         }
         self.current[self.place(n)] == want
@@ -288,7 +359,7 @@ impl<'p> Search<'p> {
             let list = self.waiting.get(&class).map_or(&[][..], Vec::as_slice);
             let free = |m: &&u32| {
                 let own = self.p.own[**m as usize];
-                own == NONE || own == store || self.done[own as usize]
+                own == NONE || own == store || self.is_done(own)
             };
             let ready = list.iter().filter(free).count() as u32;
             if ready == needed {
@@ -317,7 +388,7 @@ impl<'p> Search<'p> {
     /// Does a node, and makes others ready.
     fn perform(&mut self, n: u32) {
         let (want, class) = self.classes(n);
-        self.done[n as usize] = true;
+        self.done[n as usize / 64] |= 1 << (n % 64);
         self.trail.push(n);
         if class != NONE {
             let place = self.place(n);
@@ -371,7 +442,7 @@ impl<'p> Search<'p> {
             if want != NONE {
                 self.pending[want as usize] += 1;
             }
-            self.done[n as usize] = false;
+            self.done[n as usize / 64] &= !(1 << (n % 64));
             if class != NONE {
                 let place = self.place(n);
                 self.current[place] = self.overwritten.pop().expect("one for each store");
@@ -401,7 +472,7 @@ impl<'p> Search<'p> {
     /// Does all nodes that never hurt.
     fn saturate(&mut self) {
         while let Some(n) = self.queue.pop() {
-            if self.done[n as usize] || self.missing[n as usize] > 0 {
+            if self.is_done(n) || self.missing[n as usize] > 0 {
                 continue;
             }
             let (want, class) = self.classes(n);
@@ -418,7 +489,7 @@ impl<'p> Search<'p> {
     /// Returns the ready store with the earliest deadline that may be done.
     fn first_candidate(&mut self) -> Option<u32> {
         while let Some(Reverse((_, n))) = self.heap.pop() {
-            if self.done[n as usize] || self.missing[n as usize] > 0 {
+            if self.is_done(n) || self.missing[n as usize] > 0 {
                 continue;
             }
             match self.storable(n) {
@@ -443,10 +514,7 @@ impl<'p> Search<'p> {
     }
     /// Returns the state exactly: the nodes that are done and the value of each location.
     fn key(&self) -> Box<[u64]> {
-        let mut out = vec![0u64; self.done.len().div_ceil(64)];
-        for (n, _) in self.done.iter().enumerate().filter(|d| *d.1) {
-            out[n / 64] |= 1 << (n % 64);
-        }
+        let mut out = self.done.clone();
         out.extend(self.current.iter().map(|c| u64::from(*c)));
         out.into()
     }
