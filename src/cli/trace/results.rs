@@ -213,28 +213,40 @@ pub(super) fn order(trace: &Trace, witness: &Witness) -> Vec<String> {
             .map(|step| match step {
                 Step::Perform(i) => text(*i),
                 Step::Reach(i) => format!("{} reaches memory", text(*i)),
-                Step::Propagate(i, t) => {
-                    format!("{} reaches thread {}", text(*i), trace.threads[*t as usize])
-                }
             })
             .collect(),
+        Witness::Order { operations, coherence } => {
+            let mut lines: Vec<String> = operations.iter().map(|i| text(*i)).collect();
+            coherent(trace, coherence, &text, &mut lines);
+            lines
+        }
         Witness::Execution { reads_from, coherence } => {
             let mut lines = Vec::new();
             for (load, store) in reads_from {
                 let source = store.map_or("the initial value".to_string(), text);
                 lines.push(format!("{} reads from {source}", text(*load)));
             }
-            for (location, stores) in coherence.iter().enumerate() {
-                let name = trace.locations.get(location).map_or("", |l| l.name.as_str());
-                for pair in stores.windows(2) {
-                    lines.push(format!(
-                        "{} before {} in the coherence order of {name}",
-                        text(pair[0]),
-                        text(pair[1])
-                    ));
-                }
-            }
+            coherent(trace, coherence, &text, &mut lines);
             lines
+        }
+    }
+}
+
+/// Adds the coherence orders of all locations.
+fn coherent(
+    trace: &Trace,
+    coherence: &[Vec<u32>],
+    text: &dyn Fn(u32) -> String,
+    lines: &mut Vec<String>,
+) {
+    for (location, stores) in coherence.iter().enumerate() {
+        let name = trace.locations.get(location).map_or("", |l| l.name.as_str());
+        for pair in stores.windows(2) {
+            lines.push(format!(
+                "{} before {} in the coherence order of {name}",
+                text(pair[0]),
+                text(pair[1])
+            ));
         }
     }
 }
