@@ -209,6 +209,58 @@ fn layers_do_not_reach_what_they_must_never_know() {
     assert!(checked > 60, "{checked}");
 }
 
+/// Files outside `frontends` that name the ending of a model file, with the number of times and the
+/// reason. A new front end touches none of them: it is a file or folder in `frontends` and a row of
+/// its registry.
+const NAMED_ENDINGS: [(&str, usize, &str); 4] = [
+    ("src/cli/chance.rs", 2, "a format of probabilistic systems"),
+    ("src/cli/files.rs", 2, "formats of games"),
+    ("src/cli/litmus/axioms.rs", 1, "a memory model by its name"),
+    ("src/cli/litmus/mod.rs", 1, "a picture of an execution"),
+];
+
+/// The registry alone decides the kind of a model file.
+#[test]
+fn only_the_registry_knows_the_endings_of_models() {
+    let mut endings: Vec<String> = Vec::new();
+    for file in
+        files("src/frontends", "rs").into_iter().filter(|f| !f.starts_with("src/frontends/tests"))
+    {
+        let text = code(&read(&file));
+        for body in text.split("fn endings(").skip(1) {
+            let body = body.split("fn ").next().unwrap();
+            endings.extend(body.split('"').skip(1).step_by(2).map(String::from));
+        }
+    }
+    assert!(endings.len() > 15 && endings.iter().all(|e| e.starts_with('.')), "{endings:?}");
+    let mut wrong = Vec::new();
+    for file in ["cli", "library", "lsp", "report", "studio"]
+        .iter()
+        .flat_map(|layer| files(&format!("src/{layer}"), "rs"))
+    {
+        let name = file.to_string_lossy().replace('\\', "/");
+        if name.contains("/tests") {
+            continue;
+        }
+        let text = code(&read(&file));
+        let named = |line: &str| {
+            let is_ending = |e: &String| {
+                let (dotted, bare) = (format!("\"{e}\""), format!("\"{}\"", &e[1..]));
+                // A bare ending is also the name of a command or a key.
+                line.contains(&dotted)
+                    || line.contains(&bare) && (line.contains("ends_in(") || line.contains("Some("))
+            };
+            endings.iter().any(is_ending)
+        };
+        let count = text.lines().filter(|l| named(l)).count();
+        let allowed = NAMED_ENDINGS.iter().find(|n| n.0 == name).map_or(0, |n| n.1);
+        if count != allowed {
+            wrong.push(format!("{name}: {count} lines name an ending, {allowed} are expected"));
+        }
+    }
+    assert!(wrong.is_empty(), "use `mu_frontends::by_name`:\n{}", wrong.join("\n"));
+}
+
 /// Paths of modules that a file names: of other layers `[layer]`, of its own `[layer, module]`.
 /// `super` is resolved by where the file is.
 fn named(layer: &str, own: &[String], code: &str) -> Vec<Vec<String>> {

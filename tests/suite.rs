@@ -29,6 +29,7 @@ mod examples;
 mod expansion;
 mod first_hour;
 mod formatting;
+mod front_ends;
 mod fuzzed;
 mod language;
 mod language_names;

@@ -5,7 +5,7 @@
 
 use super::args::{CompareArgs, ExploreArgs, Format, Reduce, ReduceArgs};
 use super::counts::Report;
-use super::files::{FileKind, write};
+use super::files::write;
 use super::load::Loaded;
 use super::lts::unknown;
 use super::output;
@@ -13,9 +13,11 @@ use super::pipeline::{Session, file_error};
 use super::print;
 use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_chance::bisimulation::{bisimilar, reduce as quotient};
 use mu_chance::{System, aut, dot};
+use mu_frontends::FrontEnd as _;
+use mu_frontends::rejected::PICTURES;
 use mu_model::Model;
 use serde_json::json;
 use std::path::Path;
@@ -44,7 +46,7 @@ pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, 
 
 /// Reads the system of a file.
 fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Diagnostic> {
-    if FileKind::of(path) == FileKind::Aut {
+    if ends_in(path, "aut") {
         output::begin_stage("reading a transition system");
         let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
         return aut::read(file).map(Ok).map_err(|d| d.in_file(&path.display().to_string()));
@@ -54,9 +56,14 @@ fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Di
     Ok(if stop == Stop::Complete { Ok(system) } else { Err(stop) })
 }
 
+/// True if the name of a file is that of a picture.
+fn is_picture(path: &Path) -> bool {
+    PICTURES.has_ending(path)
+}
+
 fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
     match path {
-        Some(path) if !matches!(FileKind::of(path), FileKind::Aut | FileKind::Dot) => {
+        Some(path) if !ends_in(path, "aut") && !is_picture(path) => {
             let message =
                 format!("`{}`: a probabilistic system is written as .aut or .dot", path.display());
             Err(Diagnostic::new(Stage::Usage, message))
@@ -68,11 +75,7 @@ fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
 fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), Diagnostic> {
     output::begin_stage("writing");
     write(path, |file| {
-        if FileKind::of(path) == FileKind::Dot {
-            dot::write(system, file)
-        } else {
-            aut::write(system, file)
-        }
+        if is_picture(path) { dot::write(system, file) } else { aut::write(system, file) }
     })?;
     session.log(format!("wrote {}", path.display()));
     Ok(())

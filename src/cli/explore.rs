@@ -17,11 +17,13 @@ use super::pipeline::{self, Session, file_error};
 use super::print;
 use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop, ends_in};
+use mu_base::{Diagnostic, Stage, Stop};
 use mu_engines::auto::{self, Auto};
 use mu_engines::explicit::Explicit;
 use mu_engines::{Counted, Detail, Engine, Options, Task};
 use mu_explore::Spilled;
+use mu_frontends::FrontEnd as _;
+use mu_frontends::programs::LITMUS;
 use mu_lts::reduce::{Equivalence, reduce};
 use mu_model::Model;
 use std::sync::Arc;
@@ -218,7 +220,7 @@ fn finish(
     start: Instant,
     deadlock_path: Option<String>,
 ) -> Result<u8, Diagnostic> {
-    if ends_in(&args.model, "litmus")
+    if LITMUS.has_ending(&args.model)
         && session.common.format == Format::Text
         && !session.common.quiet
     {

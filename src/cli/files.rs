@@ -10,67 +10,29 @@ use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use mu_base::host::fs::File;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_formula::equations::Unrolled;
 use mu_frontends::Input;
-use mu_frontends::equation_systems::Equations;
+use mu_frontends::equation_systems::{EQUATION_SYSTEMS, Equations};
+use mu_frontends::{FrontEnd as _, formats};
 use mu_game::{Game, bes, moves, pg};
+use mu_lts::Lts;
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
-use mu_lts::{Lts, aut, binary, dot, fsm, mcrl2};
 use mu_model::Model;
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Format of a file that is written, or of a game that is read, by its name. The registry of
-/// `frontends` decides the reader of a model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FileKind {
-    Aut,
-    AutGz,
-    /// Our own binary format.
-    Binary,
-    /// mCRL2's binary format.
-    Mcrl2,
-    /// The text format of mCRL2's visualiser.
-    Fsm,
-    Dot,
-    Pg,
-    Bes,
-    /// An equation system with data, as text or in mCRL2's binary format.
-    Pbes,
-    /// A linear process in mCRL2's binary format.
-    Lps,
-    /// Any other name.
-    Other,
+/// True if the name of a file is that of a parity game.
+pub(super) fn is_parity_game(path: &Path) -> bool {
+    ends_in(path, "pg") || ends_in(path, "gm")
 }
 
-impl FileKind {
-    pub(super) fn of(path: &Path) -> FileKind {
-        let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
-        let ends = |ending: &str| name.ends_with(ending);
-        match () {
-            () if ends(".aut") => FileKind::Aut,
-            () if ends(".aut.gz") => FileKind::AutGz,
-            () if ends(".blts") => FileKind::Binary,
-            () if ends(".lts") => FileKind::Mcrl2,
-            () if ends(".fsm") => FileKind::Fsm,
-            () if ends(".lps") => FileKind::Lps,
-            () if ends(".dot") || ends(".gv") => FileKind::Dot,
-            () if ends(".pg") || ends(".gm") => FileKind::Pg,
-            () if ends(".bes") => FileKind::Bes,
-            () if ends(".pbes") || ends(".pbes.txt") => FileKind::Pbes,
-            () => FileKind::Other,
-        }
-    }
-    pub(super) fn is_lts(self) -> bool {
-        matches!(
-            self,
-            FileKind::Aut | FileKind::AutGz | FileKind::Binary | FileKind::Mcrl2 | FileKind::Fsm
-        )
-    }
+/// True if the name of a file is that of an equation system with data.
+pub(super) fn is_equation_system(path: &Path) -> bool {
+    EQUATION_SYSTEMS.has_ending(path)
 }
 
 /// Returns the error for an evidence file with an unknown extension.
@@ -134,15 +96,13 @@ pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
 /// Reads a `.pg` or `.bes` file; a `.pbes` file is instantiated.
 pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     output::begin_stage("reading a game");
-    match FileKind::of(path) {
-        FileKind::Pbes => instantiated(session, path),
-        form => {
-            session.expect_no_parameters(path)?;
-            let text = session.read(path)?;
-            let game = if form == FileKind::Bes { bes::read(&text) } else { pg::read(&text) };
-            game.map_err(|d| in_file(d, path))
-        }
+    if is_equation_system(path) {
+        return instantiated(session, path);
     }
+    session.expect_no_parameters(path)?;
+    let text = session.read(path)?;
+    let game = if ends_in(path, "bes") { bes::read(&text) } else { pg::read(&text) };
+    game.map_err(|d| in_file(d, path))
 }
 
 /// Returns the game of an equation system with data, by exploring its instances.
@@ -164,16 +124,19 @@ fn in_file(diagnostic: Diagnostic, path: &Path) -> Diagnostic {
 
 /// Rejects a file name without a known extension of transition systems, before any work is done.
 pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnostic> {
-    match FileKind::of(path) {
-        form if form.is_lts() || form == FileKind::Dot => Ok(()),
-        _ => {
-            let message = format!(
-                "`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot",
-                path.display()
-            );
-            Err(Diagnostic::new(Stage::Usage, message))
-        }
+    match formats::of(path) {
+        Some(_) => Ok(()),
+        None => Err(unknown_format(option, path)),
     }
+}
+
+/// Returns the error for a file name without a known extension of transition systems.
+fn unknown_format(option: &str, path: &Path) -> Diagnostic {
+    let message = format!(
+        "`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot",
+        path.display()
+    );
+    Diagnostic::new(Stage::Usage, message)
 }
 
 /// Writes a transition system in the format of the file name. `typed`: typed data of its labels.
@@ -186,14 +149,8 @@ pub(super) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result
         );
         known = None;
     }
-    write(path, |file| match FileKind::of(path) {
-        FileKind::AutGz => aut::write_gz(lts, file),
-        FileKind::Binary => binary::write(lts, file),
-        FileKind::Mcrl2 => mcrl2::write(lts, known, file),
-        FileKind::Fsm => fsm::write(lts, file),
-        FileKind::Dot => dot::write(lts, file),
-        _ => aut::write(lts, file),
-    })
+    let format = formats::of(path).ok_or_else(|| unknown_format("", path))?;
+    write(path, |file| format.write(lts, known, file))
 }
 
 /// Reads a transition system, or explores a model; `Err(stop)` if exploration ended early.

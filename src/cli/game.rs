@@ -1,7 +1,7 @@
 //! Equation systems and games (`pbes`, `solve`).
 
 use super::args::{Format, PbesArgs, SolveArgs};
-use super::files::{FileKind, read_game, write, write_text};
+use super::files::{is_equation_system, read_game, write, write_text};
 use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
@@ -32,9 +32,7 @@ pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnos
     let Some(out) = &args.out else {
         return text_result(session, "equations", print::text(&system));
     };
-    if FileKind::of(out) == FileKind::Pbes
-        && !out.to_string_lossy().to_lowercase().ends_with(".txt")
-    {
+    if is_equation_system(out) && !out.to_string_lossy().to_lowercase().ends_with(".txt") {
         let typed = typed_equations(&system)?;
         write(out, |file| mcrl2::write_equations(&typed, file))?;
     } else {
@@ -169,9 +167,10 @@ pub(super) fn solver(name: Option<&String>) -> &'static dyn Solver {
 /// Solves a game file and verifies the solution.
 pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagnostic> {
     let solver = solver(args.solver.as_ref());
-    let read = match FileKind::of(&args.input) {
-        FileKind::Pbes => decided(session, &args.input, solver),
-        _ => read_game(session, &args.input),
+    let read = if is_equation_system(&args.input) {
+        decided(session, &args.input, solver)
+    } else {
+        read_game(session, &args.input)
     };
     let game = match read {
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),

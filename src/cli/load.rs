@@ -6,14 +6,13 @@
 //! directly.
 
 use super::args::ReadArgs;
-use super::files::FileKind;
 use super::output;
 use super::pipeline::Session;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
 use mu_compile::Confluence;
 use mu_compile::typed::typed;
-use mu_frontends::{Input, Journal, Loading, Options, Properties};
+use mu_frontends::{Input, Journal, Loading, Options, Properties, formats};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
 use mu_process::linearise;
@@ -28,7 +27,7 @@ pub(super) use mu_frontends::Loaded;
 /// Returns the typed data of the labels seen so far, renamed, for a file to be written; `None` if
 /// the format of the file has no declarations or nothing was declared.
 pub(super) fn typed_labels(loaded: &Loaded, path: &Path, relabel: &Relabel) -> Option<Typed> {
-    if FileKind::of(path) != FileKind::Mcrl2 || !loaded.declared {
+    if !formats::of(path).is_some_and(|f| f.is_typed()) || !loaded.declared {
         return None;
     }
     output::begin_stage("describing the data");

@@ -3,8 +3,8 @@
 
 use super::args::{ConvertArgs, Format, InfoArgs, Reduce, ReduceArgs};
 use super::files::{
-    FileKind, expect_lts_name, read_game, relabelled_system, transition_system, write, write_lts,
-    write_text,
+    expect_lts_name, is_parity_game, read_game, relabelled_system, transition_system, write,
+    write_lts, write_text,
 };
 use super::load::properties;
 use super::output;
@@ -228,7 +228,7 @@ fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
 
 pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, Diagnostic> {
     if properties(&args.input).game {
-        if FileKind::of(&args.output) != FileKind::Pg {
+        if !is_parity_game(&args.output) {
             let message = format!("`{}`: a game can only be written as .pg", args.output.display());
             return Err(Diagnostic::new(Stage::Usage, message));
         }

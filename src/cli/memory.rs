@@ -42,8 +42,9 @@ pub(super) fn read_interface(
 }
 
 /// Checks that an interface matches the actions of a model; otherwise there would be no graph and
-/// no explanation. An interface that the user did not name is dropped. A stored transition system
-/// may lack actions of its model.
+/// no explanation. Without an interface of the user, that of the front end is used. An interface
+/// that the user did not name is dropped if it does not match. A stored transition system may lack
+/// actions of its model.
 pub(super) fn expect_actions(
     session: &mut Session,
     path: &Path,
@@ -53,7 +54,8 @@ pub(super) fn expect_actions(
     if properties(path).program {
         return Ok(());
     }
-    let Some(mut interface) = session.interface.take() else { return Ok(()) };
+    let given = session.interface.take().or_else(|| loaded.interface.clone());
+    let Some(mut interface) = given else { return Ok(()) };
     let some = interface.labels().any(|l| loaded.actions.iter().any(|a| a.name == l.action));
     if !(properties(path).stored && some) {
         let typed =

@@ -14,7 +14,9 @@ use mu_axioms::cat::Model;
 use mu_axioms::lattice::{Bound, Candidate, Lattice, compare, draw};
 use mu_axioms::models::{self, BuiltinModel, Dialect, KNOWN};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop, ends_in};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_frontends::FrontEnd as _;
+use mu_frontends::rejected::MEMORY_MODELS;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -95,7 +97,7 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     if let Some(known) = models::by_name(word) {
         return Named::known(known, session);
     }
-    if !ends_in(path, "cat") {
+    if !MEMORY_MODELS.has_ending(path) {
         let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
         let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is not a memory model"));
         return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));

@@ -1,13 +1,14 @@
 //! Evidence files of formulas: the formats and their writers.
 
 use super::args::CheckArgs;
-use super::files::{FileKind, unknown_evidence_extension, write, write_lts, write_text};
+use super::files::{unknown_evidence_extension, write, write_lts, write_text};
 use super::find_path::file_name;
 use super::load::{Loaded, typed_labels};
 use super::pipeline::{Session, file_error};
 use super::properties::{self, FormulaText};
 use mu_base::Diagnostic;
 use mu_evidence::Evidence;
+use mu_frontends::formats;
 use mu_lts::relabel::Relabel;
 use mu_report::caption::first_comment;
 use mu_report::chart::chart;
@@ -73,9 +74,8 @@ pub(super) enum Picture {
 
 impl Picture {
     pub(super) fn of(path: &Path) -> Result<Picture, Diagnostic> {
-        match FileKind::of(path) {
-            form if form.is_lts() || form == FileKind::Dot => return Ok(Picture::Lts),
-            _ => {}
+        if formats::of(path).is_some() {
+            return Ok(Picture::Lts);
         }
         match mu_base::ending(path).as_deref() {
             Some("json") => Ok(Picture::Json),

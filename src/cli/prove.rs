@@ -12,9 +12,11 @@ use super::progress::grouped;
 use super::threads::TranslatedProgram;
 use super::{output, print, proof_samples, refuted};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, ends_in};
+use mu_base::{Diagnostic, Stage};
 use mu_cubicle::System;
 use mu_cubicle::x86::Translation;
+use mu_frontends::FrontEnd as _;
+use mu_frontends::programs::X86;
 use mu_program::memory::{SC, TSO};
 use mu_prove::image::Trouble;
 use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
@@ -47,7 +49,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     if let Some(path) = &args.evidence {
         refuted::expect_evidence(path)?;
     }
-    if ends_in(&args.file, "asm") {
+    if X86.has_ending(&args.file) {
         return super::threads::prove(session, args, false);
     }
     let system = read(session, &args.file)?;
@@ -469,7 +471,7 @@ fn verify_certificate(
     text: &str,
 ) -> Result<Verified, Diagnostic> {
     let threads = session.common.threads.map_or(0, |_| session.threads());
-    if !ends_in(&args.file, "asm") {
+    if !X86.has_ending(&args.file) {
         let system = read(session, &args.file)?;
         let found =
             mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);

@@ -14,7 +14,9 @@ use super::print;
 use super::program::{read_any, read_asserted, steps_json, table};
 use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop, ends_in};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_frontends::FrontEnd as _;
+use mu_frontends::programs::LITMUS;
 use mu_program::machine::Machine;
 use mu_program::nasm::X86Program;
 use mu_program::property::Property;
@@ -107,7 +109,7 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
 
 /// Reads a program with a section of unsafe states.
 fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Program, Diagnostic> {
-    if ends_in(&args.file, "litmus") {
+    if LITMUS.has_ending(&args.file) {
         return Err(Diagnostic::new(
             Stage::Usage,
             "`--assert` is for programs: a litmus test has no section `unsafe_prop`",

@@ -10,10 +10,11 @@ use super::args::{
 use super::load::properties;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use mu_base::{Diagnostic, Stage, ends_in};
+use mu_base::{Diagnostic, Stage};
 use mu_engines::Engine as _;
 use mu_engines::explicit::Explicit;
-use mu_frontends::Properties;
+use mu_frontends::programs::X86;
+use mu_frontends::{FrontEnd as _, Properties};
 use std::path::Path;
 
 /// The ids of the options on a command line.
@@ -97,7 +98,7 @@ const PARAMETERS: &str = "parameters of a specification";
 const BUFFERED: &str = "models with store buffers: programs (`.asm`, `.litmus`) and systems of any number of processes (`.cub`)";
 
 fn is_asm(path: &Path) -> bool {
-    ends_in(path, "asm")
+    X86.has_ending(path)
 }
 
 /// Returns the models that a command reads.

@@ -3,9 +3,10 @@
 
 use super::args::TranslationArgs;
 use super::pipeline::Session;
-use mu_base::{Diagnostic, Stage, ends_in};
+use mu_base::{Diagnostic, Stage};
 use mu_cubicle::system::System;
-use mu_frontends::Input;
+use mu_frontends::programs::X86;
+use mu_frontends::{FrontEnd as _, Input};
 use std::path::Path;
 
 /// Reads a system.
@@ -19,7 +20,7 @@ pub(super) fn translated(
     path: &Path,
     args: &TranslationArgs,
 ) -> Result<mu_cubicle::ast::File, Diagnostic> {
-    if !ends_in(path, "asm") {
+    if !X86.has_ending(path) {
         let message = format!(
             "`{}` is not an x86 program, expected a file that ends in .asm",
             path.display()

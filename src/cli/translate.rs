@@ -1,11 +1,13 @@
 //! Specifications as other mCRL2 text (`expand` and `linearise`).
 
 use super::args::{ExpandArgs, Format, Language, LineariseArgs, ReadArgs};
-use super::files::{FileKind, write, write_text};
+use super::files::{write, write_text};
 use super::output;
 use super::pipeline::Session;
 use super::print;
 use mu_base::{Diagnostic, Stage};
+use mu_frontends::FrontEnd as _;
+use mu_frontends::mcrl2::LPS;
 use mu_lts::mcrl2;
 use mu_process::linearise::Options;
 use mu_syntax::template::Expanded;
@@ -86,7 +88,7 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
         mu_process::time::untime(&mut process);
     }
     if let Some(out) = &args.out {
-        if FileKind::of(out) == FileKind::Lps {
+        if LPS.has_ending(out) {
             let typed = mu_compile::typed::process::process(&process)?;
             write(out, |file| mcrl2::write_process(&typed, file))?;
         } else {

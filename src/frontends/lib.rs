@@ -16,6 +16,7 @@
 pub mod cubicle;
 pub mod editing;
 pub mod equation_systems;
+pub mod formats;
 mod input;
 mod loaded;
 mod loading;
@@ -48,6 +49,12 @@ pub trait FrontEnd: Sync {
 
     /// Returns the endings of its file names: in lower case, with their dots.
     fn endings(&self) -> &'static [&'static str];
+
+    /// True if the name of a file has one of the endings, in lower or upper case.
+    fn has_ending(&self, path: &Path) -> bool {
+        let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+        self.endings().iter().any(|e| name.ends_with(e))
+    }
 
     /// True if a file with one of the endings may belong to this front end. `beginning`: at most
     /// the first 4 KiB. Only consulted if another front end has the same ending.
@@ -236,10 +243,9 @@ pub fn among(list: &[&'static dyn FrontEnd], input: &Input<'_>) -> &'static dyn 
 /// Returns the front ends of a list that have the ending of a file name.
 fn candidates<'l>(
     list: &'l [&'static dyn FrontEnd],
-    path: &Path,
+    path: &'l Path,
 ) -> impl Iterator<Item = &'static dyn FrontEnd> + 'l {
-    let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
-    list.iter().copied().filter(move |f| f.endings().iter().any(|e| name.ends_with(e)))
+    list.iter().copied().filter(move |f| f.has_ending(path))
 }
 
 /// Reads a model with its front end.

@@ -2,6 +2,7 @@
 //! models. Editors support the texts of memory models.
 
 use crate::editing::{Edited, EditedText, Meaning};
+use crate::formats::PICTURE;
 use crate::{FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
 use mu_axioms::cat::Model;
 use mu_axioms::models::Dialect;
@@ -46,7 +47,7 @@ impl FrontEnd for Pictures {
         "a transition system"
     }
     fn endings(&self) -> &'static [&'static str] {
-        &[".dot", ".gv"]
+        PICTURE.endings()
     }
     fn properties(&self) -> Properties {
         Properties { rejected: true, ..Properties::default() }

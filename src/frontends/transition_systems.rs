@@ -1,16 +1,16 @@
-//! Stored transition systems: Aldebaran text (also compressed), the binary formats of this program
-//! and of mCRL2, and the text format of mCRL2's visualiser.
+//! Stored transition systems in all formats of [`crate::formats`].
 //!
 //! Labels are typed by the model of [`crate::Options::data`], otherwise by the declarations in the
 //! file, otherwise by inference from their texts.
 
+use crate::formats::{self, Declarations};
 use crate::{FrontEnd, Input, Loaded, Loading, Properties, specification};
 use mu_base::Diagnostic;
 use mu_labels::declared::DeclaredLabels;
+use mu_lts::Lts;
 use mu_lts::relabel::with_internal;
-use mu_lts::{Lts, aut, binary, fsm, mcrl2};
 use mu_process::typecheck::check_specification;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Transition systems.
 pub const TRANSITION_SYSTEMS: TransitionSystems = TransitionSystems;
@@ -23,7 +23,11 @@ impl FrontEnd for TransitionSystems {
         "a transition system"
     }
     fn endings(&self) -> &'static [&'static str] {
-        &[".aut", ".aut.gz", ".blts", ".lts", ".fsm"]
+        static ENDINGS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+            let read = formats::formats().iter().filter(|f| f.is_read());
+            read.flat_map(|f| f.endings()).copied().collect()
+        });
+        &ENDINGS
     }
     fn properties(&self) -> Properties {
         Properties { stored: true, ..Properties::default() }
@@ -41,20 +45,12 @@ impl FrontEnd for TransitionSystems {
     }
 }
 
-/// Declarations in a file: a specification without behaviour, or the reason why there is no text
-/// for it. `None` if the format has no declarations.
-type Declarations = Option<Result<String, Diagnostic>>;
-
 /// Reads a transition system, and the declarations in the file if any.
 fn system(input: &Input<'_>) -> Result<(Lts, Declarations), Diagnostic> {
     let file = input.open()?;
-    match mu_base::ending(input.path()).as_deref() {
-        Some("blts") => binary::read(file).map(|lts| (lts, None)),
-        Some("lts") => mcrl2::read_with_declarations(file).map(|(lts, text)| (lts, Some(text))),
-        Some("fsm") => fsm::read(file).map(|lts| (lts, None)),
-        _ => aut::read(file, &aut::AutOptions::default()).map(|lts| (lts, None)),
-    }
-    .map_err(|d| input.located(d))
+    // A file without a registered ending was given this front end by a caller.
+    let format = formats::of(input.path()).unwrap_or(formats::formats()[0]);
+    format.read(file).map_err(|d| input.located(d))
 }
 
 /// Returns the labels with the types of a model that the user named or of the declarations in the

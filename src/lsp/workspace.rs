@@ -16,7 +16,8 @@ use crate::document::OpenDocument;
 use crate::foreign::lexicon_of;
 use crate::names::Key;
 use mu_base::{ending, ends_in};
-use mu_frontends::{Edited, EditedText, Input};
+use mu_frontends::mcrl2::MCRL2;
+use mu_frontends::{Edited, EditedText, FrontEnd as _, Input};
 use mu_syntax::tokens::{self, Kind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -56,7 +57,7 @@ pub(crate) struct Workspace<'f> {
 
 /// True if the file's name is that of a specification, or of a formula.
 pub(crate) fn is_specification(path: &Path) -> bool {
-    ends_in(path, "mcrl2") || ends_in(path, "spec")
+    MCRL2.has_ending(path)
 }
 pub(crate) fn is_formula(path: &Path) -> bool {
     ends_in(path, "mcf")

@@ -48,16 +48,10 @@ fn values() -> BTreeSet<String> {
     found.extend(
         mu_check::lts::reduce::Equivalence::ALL.iter().map(|e| format!("equivalence={}", e.name())),
     );
-    let forms = std::fs::read_to_string(crate::support::package("src/cli/files.rs"))
-        .expect("the forms of files");
-    let written = forms.split("ends(\".").skip(1).filter_map(|rest| rest.split('"').next());
-    let registered = mu_check::frontends::registry().iter().flat_map(|f| f.endings());
-    let read = registered.map(|e| e.trim_start_matches('.'));
+    let endings = mu_check::frontends::registry().iter().flat_map(|f| f.endings());
+    let forms = endings.map(|e| e.trim_start_matches('.'));
     found.extend(
-        written
-            .chain(read)
-            .filter(|e| !NO_FORM.iter().any(|(n, _)| n == e))
-            .map(|e| format!("form .{e}")),
+        forms.filter(|e| !NO_FORM.iter().any(|(n, _)| n == e)).map(|e| format!("form .{e}")),
     );
     found
 }

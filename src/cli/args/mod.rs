@@ -126,6 +126,14 @@ pub enum Command {
     Manual(Deferred<ManualArgs>),
 }
 
+/// Returns the help of a model argument: the kinds of files that are models, with their endings.
+fn model_help() -> String {
+    let models = mu_frontends::registry().iter().filter(|f| !f.properties().rejected);
+    let kinds: Vec<String> =
+        models.map(|f| format!("{} ({})", f.language(), f.endings().join(", "))).collect();
+    format!("Model: {}. Files with other names are specifications", kinds.join(", "))
+}
+
 impl Command {
     /// Returns the model file; `None` if the command has no single model.
     pub fn model(&self) -> Option<&Path> {
@@ -368,7 +376,7 @@ Examples:
   mu-check explore specs/arcx.spec -D max_operation_id=2 --checkpoint saved --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=2 --resume saved"
 )]
 pub struct ExploreArgs {
-    /// Specification, or an `.aut` file.
+    #[arg(help = model_help())]
     pub model: PathBuf,
     /// Write the (reduced) transition system to this `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`
     /// file.
@@ -461,7 +469,7 @@ Examples:
   mu-check check system.aut formula.mcf --solver zielonka --game game.pg"
 )]
 pub struct CheckArgs {
-    /// Specification, or an `.aut` file.
+    #[arg(help = model_help())]
     pub model: PathBuf,
     /// Formula files; `-` is standard input. A file may contain several properties, each after a
     /// line `%% property NAME`. Without a formula, `check` explores the model and reports the
