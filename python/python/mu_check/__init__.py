@@ -36,9 +36,10 @@ def _text(value):
 
 
 class Model:
-    """A specification with its parameters, ready to be explored and checked.
+    """A model with its parameters, ready to be explored and checked.
 
     ``Model("file.mcrl2", name=value, ...)`` reads a file; ``Model.from_text(text, ...)`` takes a text.
+    The ending of the name selects the language, as on the command line.
     """
 
     def __init__(self, path, /, **parameters):
