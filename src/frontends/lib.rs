@@ -162,6 +162,15 @@ pub trait FrontEnd: Sync {
         Edited { error, sources, meaning }
     }
 
+    /// Formats a text without syntax errors: only white space changes. `width`: the maximum number
+    /// of characters per line, for formatters that break lines. `None`: there is no formatter.
+    ///
+    /// # Errors
+    /// Formatting would change the meaning of the text, which is an internal error.
+    fn format(&self, _text: &str, _width: usize) -> Result<Option<String>, Diagnostic> {
+        Ok(None)
+    }
+
     /// Returns the error for a file without a specification.
     fn no_specification(&self, input: &Input<'_>) -> Diagnostic {
         Diagnostic::new(

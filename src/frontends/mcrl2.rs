@@ -9,8 +9,8 @@ use mu_base::{Diagnostic, Stage};
 use mu_lts::mcrl2;
 use mu_process::spec::ProcSpec;
 use mu_process::typecheck::check_specification;
-use mu_syntax::ast;
 use mu_syntax::template::{Expanded, Value};
+use mu_syntax::{ast, format};
 
 /// Specifications.
 pub const MCRL2: Mcrl2 = Mcrl2;
@@ -54,6 +54,14 @@ impl FrontEnd for Mcrl2 {
         loading: &mut Loading<'_>,
     ) -> Result<ProcSpec, Diagnostic> {
         typed(self, input, loading).map(|(spec, _)| spec)
+    }
+    fn format(&self, text: &str, width: usize) -> Result<Option<String>, Diagnostic> {
+        let formatted = format::format(text, format::Options { width });
+        if format::is_same(text, &formatted) {
+            Ok(Some(formatted))
+        } else {
+            Err(Diagnostic::internal("formatting would change the meaning of the text"))
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::positions::Lines;
 use crate::rename;
 use crate::workspace::{Files, Workspace, path_of};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
-use mu_syntax::format::{Options, format, is_same};
+use mu_frontends::Input;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -239,7 +239,7 @@ impl<'c> Server<'c> {
                 };
                 features::fixes(workspace, path, &(start..end))
             }
-            "textDocument/formatting" => Some(self.formatted(&analysis)),
+            "textDocument/formatting" => Some(self.formatted(path, &analysis)),
             "textDocument/prepareRename" => Some(rename::prepare(workspace, path, at()?)?),
             "textDocument/rename" => {
                 let name = params["newName"].as_str().ok_or_else(|| wrong("a new name"))?;
@@ -256,14 +256,14 @@ impl<'c> Server<'c> {
     }
 
     /// Returns the edits that format a document; none if it has a syntax error.
-    fn formatted(&self, analysis: &Analysis) -> Value {
+    fn formatted(&self, path: &Path, analysis: &Analysis) -> Value {
         let text = &analysis.text;
-        let new = format(text, Options { width: self.width });
-        if analysis.lexicon.is_some()
-            || analysis.problems.iter().any(|p| p.stage == mu_base::Stage::Syntax)
-            || new == *text
-            || !is_same(text, &new)
-        {
+        if analysis.problems.iter().any(|p| p.stage == mu_base::Stage::Syntax) {
+            return json!([]);
+        }
+        let front_end = mu_frontends::of(&Input::text_named(path, text));
+        let Ok(Some(new)) = front_end.format(text, self.width) else { return json!([]) };
+        if new == *text {
             return json!([]);
         }
         let lines = Lines::new(text);
