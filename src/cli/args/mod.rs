@@ -376,6 +376,7 @@ Examples:
   mu-check explore specs/arcx.spec -D max_operation_id=2 --checkpoint saved --timeout 1m || mu-check explore specs/arcx.spec -D max_operation_id=2 --resume saved"
 )]
 pub struct ExploreArgs {
+    /// Model.
     #[arg(help = model_help())]
     pub model: PathBuf,
     /// Write the (reduced) transition system to this `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`
@@ -469,6 +470,7 @@ Examples:
   mu-check check system.aut formula.mcf --solver zielonka --game game.pg"
 )]
 pub struct CheckArgs {
+    /// Model.
     #[arg(help = model_help())]
     pub model: PathBuf,
     /// Formula files; `-` is standard input. A file may contain several properties, each after a

@@ -19,6 +19,7 @@ Examples:
   echo 'random 20' | mu-check simulate model.mcrl2 -D cores=3 --seed 7 --script -"
 )]
 pub struct SimulateArgs {
+    /// Model.
     #[arg(help = super::model_help())]
     pub model: PathBuf,
     /// Run the commands of this file (`-`: standard input) instead of the terminal interface.
