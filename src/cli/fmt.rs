@@ -52,8 +52,8 @@ pub(super) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
     Ok(u8::from(args.check && !changed.is_empty()))
 }
 
-/// Formats a text that parses. `path`: the file, which selects the language; `None`: a specification
-/// or a formula.
+/// Formats a text that parses. `path`: the file, which selects the language; `None`: a
+/// specification or a formula.
 fn formatted(
     session: &mut Session,
     path: Option<&Path>,
