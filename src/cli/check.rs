@@ -132,6 +132,7 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         engine: args.engine(),
         overview: true,
         strategy: None,
+        deadlocks: None,
         reading: args.reading.clone(),
         common: args.common.clone(),
     };

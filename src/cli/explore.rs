@@ -45,6 +45,10 @@ impl Reduce {
 }
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
+    if super::murphi::applies(args) {
+        return super::murphi::explore(session, args, Instant::now());
+    }
+    super::murphi::expect_no_deadlocks(args)?;
     memory::read_interface(session, &args.model, args.goal.interface.as_deref())?;
     if let Some(path) = args.timings.as_ref().filter(|_| args.distribution.reports()) {
         expect_writable(path)?;

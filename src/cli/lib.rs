@@ -56,6 +56,7 @@ mod lts;
 mod memory;
 mod misspelling;
 mod models;
+mod murphi;
 mod new;
 mod notes;
 mod output;

@@ -21,6 +21,7 @@ mod input;
 mod loaded;
 mod loading;
 pub mod mcrl2;
+pub mod murphi;
 pub mod programs;
 pub mod rejected;
 pub mod transition_systems;
@@ -212,6 +213,7 @@ const REGISTRY: &[&dyn FrontEnd] = &[
     &programs::X86,
     &programs::LITMUS,
     &cubicle::CUBICLE,
+    &murphi::MURPHI,
     &equation_systems::EQUATION_SYSTEMS,
     &rejected::GAMES,
     &rejected::PICTURES,

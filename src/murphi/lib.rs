@@ -16,11 +16,13 @@ pub mod typed;
 
 pub mod code;
 pub mod compile;
+pub mod footprint;
 mod guards;
 pub mod layout;
 mod lower;
 mod lower_expr;
 mod lower_stmt;
+pub mod model;
 mod normal;
 pub mod path;
 pub mod run;

@@ -237,6 +237,11 @@ impl Normal {
         }
     }
 
+    /// Returns the places of the multisets: first bit, one past the last.
+    pub fn multisets(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.multisets.iter().map(|m| (m.offset, m.offset + m.capacity * m.stride))
+    }
+
     // ---- permutations ------------------------------------------------------------------------
 
     /// Replaces the state by the representative of its orbit. Multisets are sorted.

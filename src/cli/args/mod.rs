@@ -419,12 +419,26 @@ pub struct ExploreArgs {
     /// Search strategy of the symbolic engine [default: saturation].
     #[arg(long, value_name = "STRATEGY", value_enum)]
     pub strategy: Option<SetStrategy>,
+    /// For a Murphi model: the states that count as deadlocks [default: stuttering].
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub deadlocks: Option<DeadlockKind>,
     /// Options for reading models other than specifications.
     #[command(flatten)]
     pub reading: ReadArgs,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Definitions of a deadlock of a Murphi model.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeadlockKind {
+    /// A state without a step to another state.
+    Stuttering,
+    /// A state in which no rule is enabled.
+    Stuck,
+    /// None.
+    Off,
 }
 
 /// Options of searches that can be stored and resumed.

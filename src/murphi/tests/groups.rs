@@ -1,0 +1,128 @@
+//! A model as slots and groups has the same states and steps as the search of the language: each
+//! group gets only the slots that it declares to read, so a wrong footprint is a difference.
+//!
+//! `MURPHI_MODELS=DIR cargo test -p mu-check-murphi --test groups -- --ignored` compares all models
+//! of a folder with at most 5,000 states.
+
+use mu_base::limits::{Budget, Limits};
+use mu_base::{SourceMap, Stop};
+use mu_model::{Model, Steps};
+use mu_murphi::model::{ERROR, ProtocolModel, VIOLATION};
+use mu_murphi::search::{Deadlocks, SearchOptions, explore};
+use mu_murphi::{Settings, compile, read};
+use std::collections::{BTreeMap, VecDeque};
+
+/// States and steps of a model by its groups; `None` if a step shows a failure.
+fn by_groups(model: &dyn Model) -> Option<(u64, u64)> {
+    let mut worker = model.worker();
+    let mut seen = BTreeMap::from([(model.initial(), ())]);
+    let mut open = VecDeque::from([model.initial()]);
+    let mut count = 0;
+    let started = model.slots().iter().position(|s| s.name == "started");
+    let mut steps = Steps::default();
+    while let Some(state) = open.pop_front() {
+        let first = started.is_some_and(|s| state[s] == 0);
+        for (number, group) in model.groups().iter().enumerate() {
+            if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
+                continue;
+            }
+            let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
+            steps.clear();
+            worker.steps(number, &reads, &mut steps).expect("no error");
+            for (n, label) in steps.labels.iter().enumerate() {
+                let text = model.label_text(*label);
+                if text == ERROR || text.starts_with(VIOLATION) {
+                    return None;
+                }
+                count += u64::from(!first);
+                let mut next = state.clone();
+                let width = group.writes.len();
+                for (slot, value) in group.writes.iter().zip(&steps.values[n * width..]) {
+                    next[*slot as usize] = *value;
+                }
+                if seen.insert(next.clone(), ()).is_none() {
+                    open.push_back(next);
+                }
+            }
+        }
+    }
+    Some((seen.len() as u64 - u64::from(started.is_some()), count))
+}
+
+/// Compares the two routes. `None` if the model is too large or not accepted.
+fn compare(name: &str, text: &str) -> Option<()> {
+    let mut sources = SourceMap::new();
+    let source = sources.add(name, text);
+    let typed = read(source, text, &Settings::default()).ok()?;
+    let program = compile(&typed).ok()?;
+    let options = SearchOptions { symmetry: false, deadlocks: Deadlocks::Off, checks: true };
+    let limits = Limits { max_states: Some(5000), ..Limits::default() };
+    let budget = Budget::new(limits);
+    let explored = explore(&typed, &program, options, &budget, &mut |_, _| {});
+    let liveness = matches!(
+        explored.failure.as_ref().map(|f| &f.broken),
+        Some(mu_murphi::search::Broken::Liveness(_))
+    );
+    if explored.stop != Stop::Complete {
+        return None;
+    }
+    let model = match ProtocolModel::new(typed) {
+        Ok(model) => model,
+        // A start state fails.
+        Err(_) => return explored.failure.map(|_| ()),
+    };
+    let found = by_groups(&model);
+    if explored.failure.is_some() && !liveness {
+        assert_eq!(found, None, "{name}");
+    } else {
+        // A rule with a result that an assumption discards has fired, but has no step.
+        let discards = text.contains("assume");
+        let rules = if discards { found.map_or(0, |f| f.1) } else { explored.rules };
+        assert_eq!(found, Some((explored.states, rules)), "{name}");
+    }
+    Some(())
+}
+
+#[test]
+fn small_models_agree() {
+    let models = [
+        "var x: 0..9; startstate x := 0; end; rule x < 9 ==> x := x + 1; end; invariant x < 10;",
+        "var x: 0..9; startstate x := 0; end; rule x := x + 1; end;",
+        "var x: 0..9; startstate x := 0; end; startstate x := 5; end;
+         rule x < 9 ==> x := x + 1; assume x != 7; end; assume x != 3;",
+        "type t: scalarset(3); var a: array [t] of 0..2; p: t;
+         startstate for i: t do a[i] := 0; end; undefine p; end;
+         ruleset i: t do rule \"up\" a[i] < 2 ==> a[i] := a[i] + 1; p := i; end;
+         rule !isundefined(p) & a[p] > 0 ==> a[p] := a[p] - 1; end; end;",
+        "type m: record k: 0..1; end; var net: multiset [3] of m; n: 0..3;
+         startstate undefine net; n := 0; end;
+         ruleset k: 0..1 do rule multisetcount(i: net, true) < 3 ==> var x: m; begin
+           x.k := k; multisetadd(x, net); end; end;
+         choose i: net do rule net[i].k = 1 & n < 3 ==> multisetremove(i, net); n := n + 1; end; end;",
+        "var x: 0..5; y: 0..5; startstate x := 0; y := 0; end;
+         rule 2 x < 5 ==> x := x + 1; end; rule 1 y < 2 & x = 2 ==> y := y + 1; end;",
+        "var a: array [0..3] of 0..3; i: 0..3;
+         procedure down(var n: 0..3); begin if n > 0 then n := n - 1; down(n); end; end;
+         startstate for k: 0..3 do a[k] := k; end; i := 0; end;
+         ruleset k: 0..3 do rule i := k; end; end; rule a[i] := a[(i + 1) % 4]; end;
+         rule down(a[i]); end; rule i = 3 ==> switch a[i] case 0: a[0] := 1; else clear i; end; end;",
+    ];
+    for (n, text) in models.into_iter().enumerate() {
+        assert!(compare(&format!("model {n}"), text).is_some(), "model {n} is compared");
+    }
+}
+
+#[test]
+#[ignore = "needs a folder of models in MURPHI_MODELS"]
+fn models_of_a_folder_agree() {
+    let folder = std::env::var("MURPHI_MODELS").expect("MURPHI_MODELS is a folder");
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        compared += usize::from(compare(&path.display().to_string(), &text).is_some());
+    }
+    println!("{compared} models compared");
+    assert!(compared > 0);
+}
