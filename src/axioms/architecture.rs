@@ -18,6 +18,10 @@ pub enum Architecture {
     RiscV,
     /// Arm, 64 bits.
     AArch64,
+    /// Power.
+    Power,
+    /// Arm, 32 bits.
+    Arm,
     /// C and C++ atomics.
     C11,
 }
@@ -166,6 +170,10 @@ const AARCH64_NEVER_RELATIONS: &[&str] =
 const AARCH64_RELATIONS: &[&str] = &["amo-data", "amo-ctrl", "pick-addr", "pick-data", "pick-ctrl"];
 const AARCH64_MISSING_RELATIONS: &[&str] = &["same-low-order-bits"];
 
+const POWER: &[&str] = &["EX", "SYNC", "LWSYNC", "EIEIO", "ISYNC"];
+
+const ARM: &[&str] = &["A", "L", "EX", "X", "ISB", "DMB", "DMB.ISH", "DMB.ST", "DSB", "DSB.ST"];
+
 const C11: &[&str] = &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"];
 const C11_NEVER: &[&str] = &["LK", "LKR", "LKW", "UL", "LS", "LF", "RL", "RU"];
 const C11_NEVER_RELATIONS: &[&str] = &["lo"];
@@ -188,6 +196,8 @@ impl Architecture {
                 relations(&mut v, AARCH64_NEVER_RELATIONS, Vocabulary::never);
                 relations(&mut v, AARCH64_MISSING_RELATIONS, Vocabulary::missing);
             }
+            Architecture::Power => sets(&mut v, POWER, |_, _| ()),
+            Architecture::Arm => sets(&mut v, ARM, |_, _| ()),
             Architecture::C11 => {
                 sets(&mut v, C11, |_, _| ());
                 // The herd library uses this name for atomic instructions.

@@ -116,6 +116,8 @@ impl Dialect {
             Some("RISCV") => Dialect::Of(Architecture::RiscV),
             Some("AArch64" | "ARMv8 AArch64") => Dialect::Of(Architecture::AArch64),
             Some("X86" | "X86_64" | "X86 TSO") => Dialect::Of(Architecture::X86),
+            Some("PPC" | "Power") => Dialect::Of(Architecture::Power),
+            Some("ARM" | "AArch32") => Dialect::Of(Architecture::Arm),
             Some("C" | "RC11" | "C++11") => Dialect::Of(Architecture::C11),
             _ => Dialect::Plain,
         }
@@ -139,8 +141,14 @@ impl Dialect {
         if said != Dialect::Plain || first.is_ok() {
             return first;
         }
-        let all =
-            [Architecture::X86, Architecture::RiscV, Architecture::AArch64, Architecture::C11];
+        let all = [
+            Architecture::X86,
+            Architecture::RiscV,
+            Architecture::AArch64,
+            Architecture::Power,
+            Architecture::Arm,
+            Architecture::C11,
+        ];
         all.into_iter().find_map(|a| with(Dialect::Of(a)).ok()).map_or(first, Ok)
     }
     /// Returns the names of the dialect.
@@ -167,6 +175,10 @@ impl Dialect {
             (Dialect::Of(Architecture::RiscV), _, Mark::Acquire) => &["Acq"],
             (Dialect::Of(Architecture::RiscV), _, Mark::Release) => &["Rel"],
             (Dialect::Of(Architecture::AArch64), Kind::Fence, _) => &["DMB.SY"],
+            (Dialect::Of(Architecture::Power), Kind::Fence, _) => &["SYNC"],
+            (Dialect::Of(Architecture::Arm), Kind::Fence, _) => &["DMB"],
+            (Dialect::Of(Architecture::Arm), _, Mark::Acquire) => &["A"],
+            (Dialect::Of(Architecture::Arm), _, Mark::Release) => &["L"],
             (Dialect::Of(Architecture::AArch64), _, Mark::Acquire) => &["A"],
             (Dialect::Of(Architecture::AArch64), _, Mark::Release) => &["L"],
             (Dialect::Of(Architecture::C11), Kind::Fence, _) => &["SC"],

@@ -124,6 +124,8 @@ impl Assembler {
         match self.arch {
             Arch::RiscV => crate::riscv::instruction(self, cursor)?,
             Arch::AArch64 => crate::aarch64::instruction(self, cursor)?,
+            Arch::Power => crate::power::instruction(self, cursor)?,
+            Arch::Arm => crate::arm::instruction(self, cursor)?,
             // Tests of x86 and C have separate parsers.
             arch => return Err(unknown(start, cursor.peek().text, arch)),
         }
@@ -174,6 +176,8 @@ pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
     let known = match arch {
         Arch::RiscV => crate::riscv::SUPPORTED,
         Arch::AArch64 => crate::aarch64::SUPPORTED,
+        Arch::Power => crate::power::SUPPORTED,
+        Arch::Arm => crate::arm::SUPPORTED,
         _ => "",
     };
     Diagnostic::at(

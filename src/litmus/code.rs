@@ -20,6 +20,10 @@ pub enum Arch {
     RiscV,
     /// Arm, 64 bits.
     AArch64,
+    /// Power, 64 bits.
+    Power,
+    /// Arm, 32 bits.
+    Arm,
     /// C11.
     C,
 }
@@ -32,18 +36,20 @@ impl Arch {
             Arch::X86_64 => "X86_64",
             Arch::RiscV => "RISCV",
             Arch::AArch64 => "AArch64",
+            Arch::Power => "PPC",
+            Arch::Arm => "ARM",
             Arch::C => "C",
         }
     }
     /// Looks up an architecture by name, in upper or lower case.
     pub fn by_name(name: &str) -> Option<Self> {
-        [Arch::X86, Arch::X86_64, Arch::RiscV, Arch::AArch64, Arch::C]
-            .into_iter()
-            .find(|a| a.name().eq_ignore_ascii_case(name))
+        let all =
+            [Arch::X86, Arch::X86_64, Arch::RiscV, Arch::AArch64, Arch::Power, Arch::Arm, Arch::C];
+        all.into_iter().find(|a| a.name().eq_ignore_ascii_case(name))
     }
     /// Returns the size of a pointer in bytes.
     pub fn pointer(self) -> u32 {
-        if self == Arch::X86 { 4 } else { 8 }
+        if matches!(self, Arch::X86 | Arch::Arm) { 4 } else { 8 }
     }
     /// Returns the names of the bits of tags. A bit may have several names, separated by blanks.
     pub fn tags(self) -> &'static [&'static str] {
@@ -101,6 +107,8 @@ impl Arch {
                 "DSB.NSHLD",
                 "DSB.NSHST",
             ],
+            Arch::Power => &["EX", "SYNC", "LWSYNC", "EIEIO", "ISYNC"],
+            Arch::Arm => &["A", "L", "EX", "ISB", "DMB", "DMB.ISH", "DMB.ST", "DSB", "DSB.ST"],
             Arch::C => &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"],
         }
     }

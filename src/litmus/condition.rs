@@ -86,6 +86,17 @@ pub struct Known<'r> {
 
 impl Names for Known<'_> {
     type Observed = Observed;
+    fn elements(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+    ) -> Result<Option<Vec<Observed>>, Diagnostic> {
+        let [name, sign, brace] = [0, 1, 2].map(|n| cursor.ahead(n));
+        let is_array = name.kind == Kind::Name
+            && matches!(sign.text, "=" | "!=")
+            && brace.text == "{"
+            && self.layout.find(name.text).is_some();
+        if is_array { self.listed(cursor).map(Some) } else { Ok(None) }
+    }
     fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Vec<Observed>, Diagnostic> {
         let bracketed = cursor.is("[") || cursor.is("*");
         let name = cursor.ahead(usize::from(bracketed));

@@ -10,7 +10,7 @@ use crate::code::{self, Arch, Register, Thread};
 use crate::condition::{Known, Observed, Registers};
 use crate::init::{self, InitialRegister};
 use crate::layout::{DEFAULT, Layout, Type};
-use crate::{riscv, x86};
+use crate::{arm, power, riscv, x86};
 use mu_base::words::{self, Cursor, Form, Token};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_outcome::{Head, Question, head};
@@ -105,7 +105,7 @@ pub fn architecture(source: SourceId, text: &str) -> Result<Arch, Diagnostic> {
 }
 
 fn header(source: SourceId, text: &str) -> Result<Head<Arch>, Diagnostic> {
-    head(source, text, Arch::by_name, "X86, X86_64, RISCV, AArch64, C")
+    head(source, text, Arch::by_name, "X86, X86_64, RISCV, AArch64, PPC, ARM, C")
 }
 
 /// Returns the name of the full register, and the number of bytes that a name denotes. The zero
@@ -114,6 +114,8 @@ fn register_of(arch: Arch, name: &str) -> Option<(Option<String>, u8)> {
     match arch {
         Arch::RiscV => riscv::number(name).map(|n| ((n > 0).then(|| format!("x{n}")), 8)),
         Arch::AArch64 => aarch64::parse_register(name),
+        Arch::Power => power::number(name).map(|n| (Some(format!("r{n}")), 8)),
+        Arch::Arm => arm::number(name).map(|n| (Some(format!("R{n}")), 4)),
         // Tests of x86 have a separate parser.
         Arch::X86 | Arch::X86_64 => None,
         Arch::C => Some((Some(name.to_string()), 8)),

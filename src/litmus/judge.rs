@@ -47,6 +47,8 @@ pub fn family(arch: Arch) -> Architecture {
         Arch::X86 | Arch::X86_64 => Architecture::X86,
         Arch::RiscV => Architecture::RiscV,
         Arch::AArch64 => Architecture::AArch64,
+        Arch::Power => Architecture::Power,
+        Arch::Arm => Architecture::Arm,
         Arch::C => Architecture::C11,
     }
 }
@@ -60,9 +62,20 @@ impl Judge {
         text: &str,
         resolver: Resolver<'_>,
     ) -> Result<Self, Diagnostic> {
+        Self::compile_with(sources, arch, name, text, resolver, &[])
+    }
+    /// Compiles a model for an architecture, with variants (`if "mixed"`) that hold.
+    pub fn compile_with(
+        sources: &mut SourceMap,
+        arch: Arch,
+        name: &str,
+        text: &str,
+        resolver: Resolver<'_>,
+        variants: &[&str],
+    ) -> Result<Self, Diagnostic> {
         let vocabulary = family(arch).vocabulary();
         let model =
-            Model::compile(sources, name, text, resolver, &vocabulary, &[]).map_err(|d| {
+            Model::compile(sources, name, text, resolver, &vocabulary, variants).map_err(|d| {
                 d.note(format!("the model is read for a test that is written for {}", arch.name()))
             })?;
         let set = |name: &str| match vocabulary.find(name) {

@@ -1,4 +1,4 @@
-//! Litmus tests for RISC-V, AArch64, x86 and C11: text -> candidate executions -> outcomes under an
+//! Litmus tests for RISC-V, AArch64, x86, Power, Armv7 and C11: text -> candidate executions -> outcomes under an
 //! axiomatic memory model.
 //!
 //! Input: the text of a `.litmus` file in the format of the herd tools ([`mod@file`]). Each thread
@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 
 pub mod aarch64;
+pub mod arm;
 pub mod asm;
 pub mod c;
 pub mod candidates;
@@ -26,6 +27,7 @@ pub mod judge;
 pub mod layout;
 mod names;
 pub mod paths;
+pub mod power;
 pub mod report;
 pub mod riscv;
 mod speculation;

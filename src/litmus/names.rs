@@ -8,7 +8,7 @@
 
 use crate::code::Arch;
 use crate::init::type_of;
-use crate::{aarch64, riscv};
+use crate::{aarch64, arm, power, riscv};
 use mu_base::naming::{Naming, Role, line};
 use mu_base::words::{Form, Kind, Token, tokens};
 use mu_base::{SourceId, Span};
@@ -135,6 +135,8 @@ impl<'t> NameReader<'t> {
     fn machine(&self, name: &str) -> Option<String> {
         match self.arch {
             Arch::RiscV => riscv::number(name).map(|n| format!("x{n}")),
+            Arch::Power => power::number(name).map(|n| format!("r{n}")),
+            Arch::Arm => arm::number(name).map(|n| format!("R{n}")),
             Arch::AArch64 => {
                 aarch64::parse_register(name).map(|(full, _)| full.unwrap_or_else(|| "xzr".into()))
             }

@@ -1,5 +1,6 @@
-//! RISC-V instructions of the base sets RV32I, RV64I and the extension A, with the common
-//! pseudo-instructions.
+//! RISC-V instructions of the base sets RV32I, RV64I and the extensions A, Zabha (atomic
+//! instructions of bytes and half words) and Zacas (compare-and-swap of at most 8 bytes), with the
+//! common pseudo-instructions.
 //!
 //! Input: the tokens of an instruction. Output: operations. Loads and stores may have `.aq` and
 //! `.rl`, as in the litmus tests of the memory model. An `amo` is a read and a write, related by
@@ -145,7 +146,7 @@ fn amo(name: &str) -> Option<Option<Binary>> {
 /// The supported instructions, for messages. A star is a placeholder for a suffix of size, form or
 /// order.
 pub const SUPPORTED: &str = "lb lbu lh lhu lw lwu ld sb sh sw sd (with .aq, .rl), lr.w lr.d sc.w sc.d, amoswap.* amoadd.* amoand.* amoor.* \
-    amoxor.* amomin.* amomax.* amominu.* amomaxu.*, li mv neg not seqz snez sext.w, add sub mul and or xor sll srl sra slt sltu with their forms *i and *w, \
+    amoxor.* amomin.* amomax.* amominu.* amomaxu.* amocas.*, li mv neg not seqz snez sext.* zext.* lui, add sub mul and or xor sll srl sra slt sltu with their forms *i and *w, \
     beq bne blt bltu bge bgeu bgt bgtu ble bleu with their forms *z, j, fence fence.tso fence.i, nop";
 
 /// Lowers an instruction.
@@ -190,10 +191,38 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 });
             }
         }
+        "amocas" => {
+            let (bytes, rest) = parts[1..].split_first().ok_or_else(wrong)?;
+            let (bytes, _) = width(bytes).filter(|w| w.1).ok_or_else(wrong)?;
+            let tags = order(rest).ok_or_else(wrong)? | ARCH.tag("AMO");
+            let expected = register(a, cursor)?;
+            cursor.expect(",")?;
+            let value = source(a, cursor)?;
+            cursor.expect(",")?;
+            let address = address(a, cursor)?;
+            let compared = expected.map_or(Expr::Const(0), Expr::Register);
+            let when = Expr::binary(
+                Binary::Eq,
+                Expr::Loaded.extended(bytes, false),
+                compared.extended(bytes, false),
+            );
+            a.push(Op::Update {
+                into: expected.map(|r| (r, Expr::Loaded.extended(bytes, true))),
+                address,
+                width: bytes,
+                value,
+                when: Some(when),
+                read: tags,
+                write: tags,
+                failed: tags,
+                atomicity: Atomicity::Pair,
+                flow: Flow::Plain,
+            });
+        }
         name if amo(name).is_some() => {
             let op = amo(name).ok_or_else(wrong)?;
             let (bytes, rest) = parts[1..].split_first().ok_or_else(wrong)?;
-            let (bytes, _) = width(bytes).filter(|w| w.0 >= 4 && w.1).ok_or_else(wrong)?;
+            let (bytes, _) = width(bytes).filter(|w| w.1).ok_or_else(wrong)?;
             let tags = order(rest).ok_or_else(wrong)? | ARCH.tag("AMO");
             let into = register(a, cursor)?;
             cursor.expect(",")?;
@@ -247,8 +276,8 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let address = address(a, cursor)?;
             a.push(Op::Store { address, width: bytes, value, tags, joined: false });
         }
-        _ if parts.len() > 1 && lower != "sext.w" => return Err(wrong()),
-        "sext" => return computation(a, cursor, &lower).unwrap_or_else(|| Err(wrong())),
+        _ if parts.len() > 1 && !matches!(parts[0], "sext" | "zext") => return Err(wrong()),
+        "sext" | "zext" => return computation(a, cursor, &lower).unwrap_or_else(|| Err(wrong())),
         name => return computation(a, cursor, name).unwrap_or_else(|| Err(wrong())),
     }
     Ok(())
@@ -306,7 +335,12 @@ fn computation(
             "neg" => Some(Unary::Neg),
             "not" => Some(Unary::Not),
             "seqz" => Some(Unary::IsZero),
+            "sext.b" => Some(Unary::Sign(8)),
+            "sext.h" => Some(Unary::Sign(16)),
             "sext.w" => Some(Unary::Sign(32)),
+            "zext.b" => Some(Unary::Zero(8)),
+            "zext.h" => Some(Unary::Zero(16)),
+            "zext.w" => Some(Unary::Zero(32)),
             _ => return None,
         })
     };
@@ -328,6 +362,11 @@ fn computation(
             cursor.expect(",")?;
             let of = source(a, cursor)?;
             assign(a, into, Expr::binary(Binary::Ne, of, Expr::Const(0)));
+        } else if name == "lui" {
+            let into = register(a, cursor)?;
+            cursor.expect(",")?;
+            let value = cursor.number()? << 12;
+            assign(a, into, Expr::Const(i64::from(value as i32) as u64));
         } else if name == "li" {
             let into = register(a, cursor)?;
             cursor.expect(",")?;

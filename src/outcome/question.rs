@@ -94,6 +94,14 @@ pub trait Names {
     type Observed: Observed;
     /// Parses a location.
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic>;
+    /// Parses the name of an array before `=` or `!=` and `{`, as its elements; `None` if there is
+    /// none.
+    fn elements(
+        &mut self,
+        _cursor: &mut Cursor<'_, '_>,
+    ) -> Result<Option<Vec<Self::Observed>>, Diagnostic> {
+        Ok(None)
+    }
     /// Parses a location of a list, which need not be accessed by the test. An array is all its
     /// elements.
     fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Vec<Self::Observed>, Diagnostic> {
@@ -419,6 +427,27 @@ impl<N: Names> Reader<'_, N> {
             if cursor.eat_word("false") {
                 return Ok(Prop::False);
             }
+        }
+        if let Some(elements) = self.names.elements(cursor)? {
+            let negated = cursor.eat("!=");
+            if !negated {
+                cursor.expect("=")?;
+            }
+            let open = cursor.expect("{")?;
+            let mut list = Vec::new();
+            while !cursor.eat("}") {
+                list.push(self.names.value(cursor)?);
+                if !cursor.eat(",") && !cursor.is("}") {
+                    return Err(cursor.unexpected("`,` or `}`"));
+                }
+            }
+            if list.len() != elements.len() {
+                let message = format!("{} values for {} elements", list.len(), elements.len());
+                return Err(Diagnostic::at(Stage::Type, open.span, message));
+            }
+            let each = elements.into_iter().zip(list);
+            let all = Prop::And(each.map(|(e, v)| Prop::Is(self.number(e), v)).collect());
+            return Ok(if negated { Prop::Not(Box::new(all)) } else { all });
         }
         let left = self.location(cursor)?;
         let negated = cursor.eat("!=") || cursor.eat("<>");

@@ -2,7 +2,7 @@
 //! for each architecture of the tests.
 
 use super::{Picture, Route, TestError, TestResult};
-use crate::args::{LitmusArgs, LitmusMethod};
+use crate::args::LitmusArgs;
 use crate::pipeline::{Session, read_text};
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_litmus::code::Arch;
@@ -20,9 +20,37 @@ use std::sync::OnceLock;
 pub(super) struct Axioms {
     name: String,
     text: String,
+    /// The folders of files that it may include; none for a built-in model.
     folders: Vec<PathBuf>,
-    compiled: [OnceLock<Result<Compiled, TestError>>; 4],
+    /// The variants of the herd tools that a configuration enables.
+    variants: Vec<String>,
+    compiled: [OnceLock<Result<Compiled, TestError>>; 6],
     bounds: Bounds,
+}
+
+/// The lines of a configuration file of the herd tools that matter here. The others choose
+/// drawings.
+#[derive(Debug, Default)]
+struct Settings {
+    model: Option<String>,
+    variants: Vec<String>,
+}
+
+impl Settings {
+    fn parse(text: &str) -> Self {
+        let mut out = Self::default();
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or("").trim();
+            match line.split_once(char::is_whitespace) {
+                Some(("model", file)) => out.model = Some(file.trim().to_string()),
+                Some(("variant", list)) => {
+                    out.variants.extend(list.split(',').map(|v| v.trim().to_string()));
+                }
+                _ => {}
+            }
+        }
+        out
+    }
 }
 
 /// A model for an architecture, with its files.
@@ -34,43 +62,51 @@ struct Compiled {
 }
 
 impl Axioms {
-    /// Finds the model of `--model`.
+    /// Finds the model of `--model`. A name without an extension is a built-in model, if there is
+    /// one. A file, also that of a configuration (`.cfg`), includes files of its folder first, then
+    /// those of `--include`, and built-in files last. A built-in model includes built-in files only.
     pub(super) fn find(args: &LitmusArgs) -> Result<Self, Diagnostic> {
-        let mut folders = args.include.clone();
-        let given = PathBuf::from(&args.model);
-        let candidates = std::iter::once(given.clone())
-            .chain(
-                folders
-                    .iter()
-                    .flat_map(|f| [f.join(&given), f.join(format!("{}.cat", args.model))]),
-            )
-            .chain([Path::new("specs/memory").join(format!("{}.cat", args.model))]);
-        // Built-in axioms of the machine models.
-        if args.by == LitmusMethod::Axioms
-            && mu_program::memory::by_name(&args.model).is_some()
-            && let Some(text) = mu_axioms::models::file(&format!("{}.cat", args.model))
-        {
-            return Ok(Self::of(args.model.clone(), text, folders, args));
+        Self::named(&args.model, &args.include, args)
+    }
+    fn named(word: &str, include: &[PathBuf], args: &LitmusArgs) -> Result<Self, Diagnostic> {
+        if let Some(known) = mu_axioms::models::by_name(word) {
+            return Ok(Self::built_in(word, known.text.to_string(), args));
+        }
+        let given = PathBuf::from(word);
+        let mut candidates = vec![given.clone()];
+        for folder in include {
+            candidates.extend([folder.join(&given), folder.join(format!("{word}.cat"))]);
         }
         let Some(path) = candidates.into_iter().find(|p| mu_base::host::is_file(p)) else {
-            // Built-in models need no file.
-            let own = args.model.strip_suffix(".cat").unwrap_or(&args.model);
-            if let Some(text) = mu_axioms::models::file(&format!("{own}.cat")) {
-                return Ok(Self::of(args.model.clone(), text, folders, args));
+            if let Some(text) = mu_axioms::models::file(word) {
+                return Ok(Self::built_in(word, text, args));
             }
-            let error =
-                Diagnostic::new(Stage::Usage, format!("there is no memory model `{}`", args.model));
+            let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{word}`"));
             return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));
         };
         let text = read_text(&path)?;
-        folders.push(path.parent().unwrap_or(Path::new("")).to_path_buf());
-        Ok(Self::of(path.display().to_string(), text, folders, args))
+        let mut folders = vec![path.parent().unwrap_or(Path::new("")).to_path_buf()];
+        folders.extend(include.iter().cloned());
+        if mu_base::ends_in(&path, "cfg") {
+            let settings = Settings::parse(&text);
+            let Some(model) = settings.model else {
+                let message = format!("`{}` names no model", path.display());
+                return Err(
+                    Diagnostic::new(Stage::Usage, message).note("expected a line `model FILE.cat`")
+                );
+            };
+            let mut found = Self::named(&model, &folders, args)?;
+            found.variants = settings.variants;
+            return Ok(found);
+        }
+        Ok(Self { folders, ..Self::built_in(&path.display().to_string(), text, args) })
     }
-    fn of(name: String, text: String, folders: Vec<PathBuf>, args: &LitmusArgs) -> Self {
+    fn built_in(name: &str, text: String, args: &LitmusArgs) -> Self {
         Self {
-            name,
+            name: name.to_string(),
             text,
-            folders,
+            folders: Vec::new(),
+            variants: Vec::new(),
             compiled: Default::default(),
             bounds: Bounds { loops: args.unroll },
         }
@@ -84,7 +120,15 @@ impl Axioms {
             let given =
                 |name: &str| self.folders.iter().find_map(|f| read_text(&f.join(name)).ok());
             let resolver = |name: &str| given(name).or_else(|| mu_axioms::models::file(name));
-            match Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver) {
+            let variants: Vec<&str> = self.variants.iter().map(String::as_str).collect();
+            match Judge::compile_with(
+                &mut sources,
+                arch,
+                &self.name,
+                &self.text,
+                &resolver,
+                &variants,
+            ) {
                 Ok(judge) => Ok(Compiled { judge, sources }),
                 Err(d) => Err(TestError::new(&d, &sources)),
             }

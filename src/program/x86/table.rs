@@ -134,8 +134,10 @@ const ZERO: Kind = Kind::Extend { signed: false, from: None };
 const SIGN: Kind = Kind::Extend { signed: true, from: None };
 
 /// All instructions. The last three are families with one instruction for each condition.
-pub const TABLE: [Entry; 41] = [
+pub const TABLE: [Entry; 45] = [
     entry("mov", Operands::Two, true, false, Kind::Mov),
+    // As in the models of the herd tools, a non-temporal store is ordered like other stores.
+    entry("movnti", Operands::Two, true, false, Kind::Mov),
     entry("movzx", Operands::Two, true, false, ZERO),
     entry("movsx", Operands::Two, true, false, SIGN),
     entry("movsxd", Operands::Two, false, false, SIGN),
@@ -164,6 +166,9 @@ pub const TABLE: [Entry; 41] = [
     entry("lfence", Operands::None, false, false, Kind::LoadFence),
     entry("nop", Operands::Any, true, false, Kind::Nothing),
     entry("pause", Operands::None, false, false, Kind::Nothing),
+    entry("clflush", Operands::One, false, false, Kind::Nothing),
+    entry("clflushopt", Operands::One, false, false, Kind::Nothing),
+    entry("clwb", Operands::One, false, false, Kind::Nothing),
     entry("endbr64", Operands::None, false, false, Kind::Nothing),
     entry("endbr32", Operands::None, false, false, Kind::Nothing),
     entry("ret", Operands::None, false, false, Kind::Return),
