@@ -170,7 +170,7 @@ const AARCH64_NEVER_RELATIONS: &[&str] =
 const AARCH64_RELATIONS: &[&str] = &["amo-data", "amo-ctrl", "pick-addr", "pick-data", "pick-ctrl"];
 const AARCH64_MISSING_RELATIONS: &[&str] = &["same-low-order-bits"];
 
-const POWER: &[&str] = &["EX", "SYNC", "LWSYNC", "EIEIO", "ISYNC"];
+const POWER: &[&str] = &["EX", "X", "SYNC", "LWSYNC", "EIEIO", "ISYNC"];
 
 const ARM: &[&str] = &["A", "L", "EX", "X", "ISB", "DMB", "DMB.ISH", "DMB.ST", "DSB", "DSB.ST"];
 

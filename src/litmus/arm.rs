@@ -4,7 +4,7 @@
 //! Input: the tokens of an instruction. Output: operations. Registers have 32 bits. The flags N, Z,
 //! C, V are one register. Instructions under a condition other than branches are rejected.
 
-use crate::asm::{Assembler, Target, unknown};
+use crate::asm::{Assembler, Target, symbolic, unknown};
 use crate::code::{Arch, Binary, Expr, Op, Register, Unary};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
@@ -32,6 +32,9 @@ const CONDITIONS: [&str; 15] =
     ["EQ", "NE", "CS", "CC", "MI", "PL", "VS", "VC", "HI", "LS", "GE", "LT", "GT", "LE", "AL"];
 
 fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Register, Diagnostic> {
+    if let Some(r) = symbolic(a, cursor)? {
+        return Ok(r);
+    }
     let name = cursor.name("a register")?;
     match number(name.text) {
         Some(n) => Ok(a.register(&format!("R{n}"))),
@@ -44,7 +47,7 @@ fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Register, 
 
 /// Parses a register or a number, with an optional shift of a register.
 fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
-    if number(cursor.peek().text).is_none() {
+    if number(cursor.peek().text).is_none() && !cursor.is("%") {
         cursor.eat("#");
         return Ok(Expr::Const(cursor.number()? as u64));
     }

@@ -171,6 +171,18 @@ impl Assembler {
     }
 }
 
+/// Parses a symbolic register, `%name`; `None` if there is none.
+pub fn symbolic(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+) -> Result<Option<Register>, Diagnostic> {
+    if !cursor.eat("%") {
+        return Ok(None);
+    }
+    let name = cursor.name("the name of a register")?;
+    Ok(Some(a.register(&format!("%{}", name.text))))
+}
+
 /// Builds the error for an unknown mnemonic.
 pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
     let known = match arch {

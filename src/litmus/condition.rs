@@ -71,6 +71,7 @@ pub trait Registers {
         &mut self,
         thread: u32,
         name: &Token<'_>,
+        symbolic: bool,
     ) -> Result<(Register, Type, String), Diagnostic>;
     /// Returns the address of a label of a thread.
     fn label(&mut self, thread: u32, name: &Token<'_>) -> Result<u64, Diagnostic>;
@@ -126,9 +127,12 @@ impl Names for Known<'_> {
         if let Some(thread) = thread_of(cursor) {
             cursor.take();
             cursor.expect(":")?;
-            cursor.eat("%");
+            if matches!(cursor.peek().text, "X" | "W") && cursor.ahead(1).text == "%" {
+                cursor.take();
+            }
+            let symbolic = cursor.eat("%");
             let name = cursor.name("a register")?;
-            let (register, shown, text) = self.registers.register(thread, &name)?;
+            let (register, shown, text) = self.registers.register(thread, &name, symbolic)?;
             return Ok(Observed {
                 place: Place::Register(thread, register),
                 shown,

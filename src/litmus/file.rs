@@ -82,16 +82,23 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
     let mut set: HashMap<(u32, String), Span> = HashMap::new();
     layout.set_code(code_labels(&threads));
     for r in &initial {
-        if let Some((Some(full), _)) = register_of(arch, r.token.text)
-            && let Some(first) = set.insert((r.thread, full), r.token.span)
-        {
-            let message =
-                format!("the register `{}:{}` is initialised twice", r.thread, r.token.text);
-            return Err(
-                Diagnostic::at(Stage::Type, r.token.span, message).related(first, "the first time")
-            );
+        let name = format!("%{}", r.token.text);
+        let uses = |t: &Thread| t.registers.iter().any(|known| known.0 == name);
+        let of: Vec<u32> = match r.thread {
+            Some(thread) => vec![thread],
+            None => (0..).zip(&threads).filter(|(_, t)| uses(t)).map(|(i, _)| i).collect(),
+        };
+        for thread in of {
+            if let Some((Some(full), _)) = register_of(arch, r.token.text, r.symbolic)
+                && let Some(first) = set.insert((thread, full), r.token.span)
+            {
+                let message =
+                    format!("the register `{thread}:{}` is initialised twice", r.token.text);
+                return Err(Diagnostic::at(Stage::Type, r.token.span, message)
+                    .related(first, "the first time"));
+            }
+            set_register(arch, &mut threads, &mut locals, thread, r)?;
         }
-        set_register(arch, &mut threads, &mut locals, r)?;
     }
     let mut names = Names { arch, threads: &mut threads, locals: &locals };
     let question =
@@ -110,7 +117,10 @@ fn header(source: SourceId, text: &str) -> Result<Head<Arch>, Diagnostic> {
 
 /// Returns the name of the full register, and the number of bytes that a name denotes. The zero
 /// register has no full name.
-fn register_of(arch: Arch, name: &str) -> Option<(Option<String>, u8)> {
+fn register_of(arch: Arch, name: &str, symbolic: bool) -> Option<(Option<String>, u8)> {
+    if symbolic {
+        return Some((Some(format!("%{name}")), arch.pointer() as u8));
+    }
     match arch {
         Arch::RiscV => riscv::number(name).map(|n| ((n > 0).then(|| format!("x{n}")), 8)),
         Arch::AArch64 => aarch64::parse_register(name),
@@ -139,14 +149,15 @@ fn set_register(
     arch: Arch,
     threads: &mut [Thread],
     locals: &mut [c::Locals],
+    of: u32,
     r: &InitialRegister<'_>,
 ) -> Result<(), Diagnostic> {
     let count = threads.len();
-    let Some(thread) = threads.get_mut(r.thread as usize) else {
-        return Err(no_thread(&r.token, r.thread, count));
+    let Some(thread) = threads.get_mut(of as usize) else {
+        return Err(no_thread(&r.token, of, count));
     };
     let (full, width) =
-        register_of(arch, r.token.text).ok_or_else(|| no_register(arch, &r.token))?;
+        register_of(arch, r.token.text, r.symbolic).ok_or_else(|| no_register(arch, &r.token))?;
     let Some(full) = full else {
         return if r.value.unwrap_or(0) == 0 {
             Ok(())
@@ -163,17 +174,17 @@ fn set_register(
         Some((of, name)) => Some(label_address(threads, *of, name)?),
         None => r.value,
     };
-    let thread = &mut threads[r.thread as usize];
+    let thread = &mut threads[of as usize];
     if let Some(value) = value {
         let bits = u32::from(width) * 8;
-        let value = match locals[r.thread as usize].types.get(&at) {
+        let value = match locals[of as usize].types.get(&at) {
             Some(ty) if arch == Arch::C => ty.convert(value),
             _ => crate::code::low(value, bits),
         };
         thread.registers[at as usize].1 = value;
     }
     if let Some(ty) = r.declared {
-        locals[r.thread as usize].types.insert(at, ty);
+        locals[of as usize].types.insert(at, ty);
     }
     Ok(())
 }
@@ -215,13 +226,14 @@ impl Registers for Names<'_> {
         &mut self,
         thread: u32,
         name: &Token<'_>,
+        symbolic: bool,
     ) -> Result<(Register, Type, String), Diagnostic> {
         let count = self.threads.len();
         let Some(code) = self.threads.get_mut(thread as usize) else {
             return Err(no_thread(name, thread, count));
         };
-        let (full, width) =
-            register_of(self.arch, name.text).ok_or_else(|| no_register(self.arch, name))?;
+        let (full, width) = register_of(self.arch, name.text, symbolic)
+            .ok_or_else(|| no_register(self.arch, name))?;
         if self.arch == Arch::C && !code.registers.iter().any(|r| r.0 == name.text) {
             return Err(Diagnostic::at(
                 Stage::Type,
@@ -246,6 +258,7 @@ impl Registers for Names<'_> {
         let shown = declared
             .filter(|t| t.width <= width)
             .unwrap_or(Type::integer(width.min(DEFAULT.width), DEFAULT.signed));
-        Ok((register, shown, name.text.to_string()))
+        let text = if symbolic { format!("%{}", name.text) } else { name.text.to_string() };
+        Ok((register, shown, text))
     }
 }

@@ -12,10 +12,12 @@ use std::collections::{HashMap, HashSet};
 /// The initial state of a register.
 #[derive(Clone, Debug)]
 pub struct InitialRegister<'a> {
-    /// The thread.
-    pub thread: u32,
+    /// The thread; `None` for a symbolic register of all threads that use it.
+    pub thread: Option<u32>,
     /// The register in the text.
     pub token: Token<'a>,
+    /// True if it is symbolic: `%a`.
+    pub symbolic: bool,
     /// Its type, if declared.
     pub declared: Option<Type>,
     /// Its value, if given.
@@ -244,7 +246,7 @@ fn item<'a>(
     let start = cursor.peek();
     while cursor.peek().kind == Kind::Name
         && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number)
-            || cursor.ahead(1).text == "*")
+            || matches!(cursor.ahead(1).text, "*" | "%"))
         || cursor.is("*") && !words.is_empty()
     {
         words.push(cursor.take().text);
@@ -266,12 +268,30 @@ fn item<'a>(
         ),
     };
     let ty = declared.map(|d| d.0);
-    if cursor.peek().kind == Kind::Number && cursor.ahead(1).text == ":" {
-        let thread = cursor.number()? as u32;
-        cursor.expect(":")?;
-        cursor.eat("%");
+    let numbered = cursor.peek().kind == Kind::Number && cursor.ahead(1).text == ":";
+    if numbered || cursor.is("%") {
+        let thread = if numbered {
+            let thread = cursor.number()? as u32;
+            cursor.expect(":")?;
+            Some(thread)
+        } else {
+            None
+        };
+        // `0:X%a` and `0:%a`.
+        let sized = matches!(cursor.peek().text, "X" | "W") && cursor.ahead(1).text == "%";
+        if sized {
+            cursor.take();
+        }
+        let symbolic = cursor.eat("%");
         let token = cursor.name("a register")?;
-        registers.push(InitialRegister { thread, token, declared: ty, value: None, label: None });
+        registers.push(InitialRegister {
+            thread,
+            token,
+            symbolic,
+            declared: ty,
+            value: None,
+            label: None,
+        });
         if cursor.eat("=") {
             if let Some(label) = label(cursor)? {
                 registers.last_mut().into_iter().for_each(|r| r.label = Some(label));

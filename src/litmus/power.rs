@@ -6,7 +6,7 @@
 //! The register 0 is the number 0 as the first register of an address. The result of `stwcx.`
 //! depends on its data and its address, as in the herd tools.
 
-use crate::asm::{Assembler, Target, unknown};
+use crate::asm::{Assembler, Target, symbolic, unknown};
 use crate::code::{Arch, Binary, Expr, Op, Register, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
@@ -26,6 +26,9 @@ pub const SUPPORTED: &str = "lbz lhz lwz ld stb sth stw std (with x), lwarx ldar
     sync hwsync lwsync eieio isync nop";
 
 fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Register, Diagnostic> {
+    if let Some(r) = symbolic(a, cursor)? {
+        return Ok(r);
+    }
     let name = cursor.name("a register")?;
     match number(name.text) {
         Some(n) => Ok(a.register(&format!("r{n}"))),

@@ -6,7 +6,7 @@
 //! `.rl`, as in the litmus tests of the memory model. An `amo` is a read and a write, related by
 //! `amo`; `lr` and `sc` are related by `lxsx`. Registers have 64 bits.
 
-use crate::asm::{Assembler, Target, unknown};
+use crate::asm::{Assembler, Target, symbolic, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
@@ -39,6 +39,9 @@ fn register(
     a: &mut Assembler,
     cursor: &mut Cursor<'_, '_>,
 ) -> Result<Option<Register>, Diagnostic> {
+    if let Some(r) = symbolic(a, cursor)? {
+        return Ok(Some(r));
+    }
     let name = cursor.name("a register")?;
     match number(name.text) {
         Some(0) => Ok(None),

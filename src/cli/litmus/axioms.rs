@@ -64,7 +64,7 @@ struct Compiled {
 impl Axioms {
     /// Finds the model of `--model`. A name without an extension is a built-in model, if there is
     /// one. A file, also that of a configuration (`.cfg`), includes files of its folder first, then
-    /// those of `--include`, and built-in files last. A built-in model includes built-in files only.
+    /// those of `--include`, and built-in files last. A built-in model includes built-in ones only.
     pub(super) fn find(args: &LitmusArgs) -> Result<Self, Diagnostic> {
         Self::named(&args.model, &args.include, args)
     }

@@ -12,7 +12,7 @@ mod atomic;
 mod control;
 mod memory;
 
-use crate::asm::{Assembler, unknown};
+use crate::asm::{Assembler, symbolic, unknown};
 use crate::code::{Arch, Binary, Expr, Op, Register, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
@@ -59,7 +59,21 @@ impl Operand {
 }
 
 fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Operand, Diagnostic> {
+    if let Some(r) = symbolic(a, cursor)? {
+        return Ok(Operand { register: Some(r), width: 8 });
+    }
     let name = cursor.name("a register")?;
+    // `X%a` and `W%a`.
+    let width = match name.text {
+        "X" => 8,
+        "W" => 4,
+        _ => 0,
+    };
+    if width > 0
+        && let Some(r) = symbolic(a, cursor)?
+    {
+        return Ok(Operand { register: Some(r), width });
+    }
     let Some((full, width)) = parse_register(name.text) else {
         return Err(Diagnostic::at(
             Stage::Type,
@@ -85,7 +99,9 @@ fn registers<const N: usize>(
 }
 
 fn is_register(cursor: &Cursor<'_, '_>) -> bool {
-    parse_register(cursor.peek().text).is_some()
+    let text = cursor.peek().text;
+    let symbolic = matches!(text, "X" | "W") && cursor.ahead(1).text == "%";
+    text == "%" || symbolic || parse_register(text).is_some()
 }
 
 fn immediate(cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {

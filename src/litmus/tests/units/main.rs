@@ -11,6 +11,7 @@ mod herd;
 mod inside;
 mod instructions;
 mod interleave;
+mod machines;
 mod widths;
 mod words;
 
