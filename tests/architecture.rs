@@ -215,8 +215,8 @@ fn layers_do_not_reach_what_they_must_never_know() {
 const NAMED_ENDINGS: [(&str, usize, &str); 7] = [
     ("src/cli/chance.rs", 2, "a format of probabilistic systems"),
     ("src/cli/files.rs", 2, "formats of games"),
-    ("src/cli/litmus/axioms.rs", 1, "a memory model by its name"),
     ("src/cli/litmus/mod.rs", 1, "a picture of an execution"),
+    ("src/cli/murphi.rs", 1, "a Murphi model"),
     ("src/cli/trace/mod.rs", 1, "the output name of a litmus test"),
     ("src/cli/trace/part.rs", 1, "the output name of a litmus test"),
     ("src/cli/trace/picture.rs", 1, "a picture of an execution"),
