@@ -8,6 +8,7 @@
 
 pub mod ast;
 pub mod check;
+pub mod expand;
 mod foreign;
 pub mod format;
 pub mod lexer;
@@ -33,6 +34,7 @@ mod walk;
 
 pub use check::{Settings, check};
 pub use compile::compile;
+pub use expand::expand;
 pub use parse::parse;
 pub use typed::Model;
 

@@ -1,0 +1,198 @@
+//! Sorts and equations that every translation has.
+
+/// Names of the sorts, constructors and mappings, and of the variables.
+pub(super) const NAMES: &str = "ok undef bad go ret fail cut num is_ok mem is_go is_fail is_done \
+    cell get plus at set put store write slice part take drop blank def truth fits add sub mul \
+    quo rem shl shr band bor bxor land lor lxor left right neg cpl inv lt le eq ne conj disj impl choice branch \
+    leave missing finish value values unset within occupied insert_block sort_blocks blocks flat \
+    insert less before same assumed next enabled m a b c d i j k l n r s t x y z u v";
+
+/// Sorts and equations.
+pub(super) const TEXT: &str = "\
+sort Cell = struct ok(num: Int) ? is_ok | undef | bad;
+     Result = struct go(mem: List(Cell)) ? is_go | ret(mem: List(Cell)) | fail | cut;
+map % Memory: a list of cells. Numbers of cells are cells too, and `bad` if there is no such cell.
+    cell: List(Cell) # Int -> Cell;
+    get: List(Cell) # Cell -> Cell;
+    plus: Cell # Int -> Cell;
+    at: Cell # Cell # Int -> Cell;
+    set: List(Cell) # Int # Cell -> List(Cell);
+    put: List(Cell) # Cell # Cell -> Result;
+    store: List(Cell) # Cell # List(Cell) -> Result;
+    slice: List(Cell) # Int # Int -> List(Cell);
+    part: List(Cell) # Cell # Int -> List(Cell);
+    take, drop: List(Cell) # Int -> List(Cell);
+    blank: Int -> List(Cell);
+    % Operations; `bad` is an error or an undefined operand.
+    def, neg, cpl, inv, unset: Cell -> Cell;
+    truth: Bool -> Cell;
+    fits: Int -> Cell;
+    add, sub, mul, quo, rem, shl, shr, band, bor, bxor, lt, le, eq, ne, conj, disj, impl: Cell # Cell -> Cell;
+    land, lor, lxor, left, right: Int # Int -> Int;
+    choice: Cell # Cell # Cell -> Cell;
+    same: List(Cell) # List(Cell) -> Cell;
+    % Results: `ret` ends a body, `fail` is an error, `cut` discards the step.
+    branch: Cell # Result # Result -> Result;
+    leave: Result # Int -> Result;
+    missing, finish: Result -> Result;
+    value: Result # Int -> Cell;
+    values: Result # Int # Int -> List(Cell);
+    enabled: Result -> Cell;
+    is_done: Result -> Bool;
+    % Multisets: blocks of a cell that is `ok(1)`, and an element; blank blocks are free.
+    occupied: List(Cell) # Cell # Cell -> Result;
+    insert_block: List(Cell) # Cell # Int # Int # List(Cell) -> Result;
+    sort_blocks: List(Cell) # Int # Int # Int -> List(Cell);
+    blocks: List(Cell) # Int # Int # List(List(Cell)) -> List(Cell);
+    flat: List(List(Cell)) -> List(Cell);
+    insert: List(Cell) # List(List(Cell)) -> List(List(Cell));
+    less: List(Cell) # List(Cell) -> Bool;
+    before: Cell # Cell -> Bool;
+var m, a, d: List(Cell); i, j, n, k: Int; x, y, z: Cell; r, s: Result; l: List(List(Cell));
+eqn cell(m, i) = if(0 <= i && i < #m, m . Int2Nat(i), bad);
+    get(m, ok(i)) = cell(m, i);
+    get(m, undef) = bad;
+    get(m, bad) = bad;
+    plus(ok(i), n) = ok(i + n);
+    plus(undef, n) = bad;
+    plus(bad, n) = bad;
+    at(ok(i), ok(j), n) = ok(i + j * n);
+    !(is_ok(x) && is_ok(y)) -> at(x, y, n) = bad;
+    set(x |> m, i, y) = if(i <= 0, y |> m, x |> set(m, i - 1, y));
+    put(m, ok(i), x) = if(x == bad || i < 0 || i >= #m, fail, go(set(m, i, x)));
+    put(m, undef, x) = fail;
+    put(m, bad, x) = fail;
+    store(m, ok(i), a) = if(bad in a, fail, go(take(m, i) ++ a ++ drop(m, i + #a)));
+    store(m, undef, a) = fail;
+    store(m, bad, a) = fail;
+    take([], i) = [];
+    take(x |> m, i) = if(i <= 0, [], x |> take(m, i - 1));
+    drop([], i) = [];
+    drop(x |> m, i) = if(i <= 0, x |> m, drop(m, i - 1));
+    slice(m, i, n) = take(drop(m, i), n);
+    part(m, ok(i), n) = slice(m, i, n);
+    part(m, undef, n) = [bad];
+    part(m, bad, n) = [bad];
+    blank(n) = if(n <= 0, [], undef |> blank(n - 1));
+    def(ok(n)) = ok(n);
+    def(undef) = bad;
+    def(bad) = bad;
+    unset(ok(n)) = ok(0);
+    unset(undef) = ok(1);
+    unset(bad) = bad;
+    truth(true) = ok(1);
+    truth(false) = ok(0);
+    fits(n) = if(-9223372036854775808 <= n && n <= 9223372036854775807, ok(n), bad);
+    neg(ok(n)) = fits(-n);
+    cpl(ok(n)) = ok(-1 - n);
+    inv(ok(n)) = ok(1 - n);
+    !is_ok(x) -> neg(x) = bad;
+    !is_ok(x) -> cpl(x) = bad;
+    !is_ok(x) -> inv(x) = bad;
+    add(ok(n), ok(k)) = fits(n + k);
+    sub(ok(n), ok(k)) = fits(n - k);
+    mul(ok(n), ok(k)) = fits(n * k);
+    quo(ok(n), ok(k)) = if(k == 0, bad, fits(if((n < 0) == (k < 0), 1, -1) * (abs(n) div Int2Pos(if(k == 0, 1, abs(k))))));
+    rem(ok(n), ok(k)) = if(k == 0, bad, ok(n - k * if((n < 0) == (k < 0), 1, -1) * (abs(n) div Int2Pos(if(k == 0, 1, abs(k))))));
+    shl(ok(n), ok(k)) = ok(if(k < 0, right(n, -k), left(n, k)));
+    shr(ok(n), ok(k)) = ok(if(k < 0, left(n, -k), right(n, k)));
+    left(n, k) = if(k < 0 || k > 63, 0, (n * exp(2, Int2Nat(max(0, k))) + exp(2, 63)) mod exp(2, 64) - exp(2, 63));
+    right(n, k) = n div exp(2, Int2Nat(min(64, max(0, k))));
+    band(ok(n), ok(k)) = ok(land(n, k));
+    bor(ok(n), ok(k)) = ok(lor(n, k));
+    bxor(ok(n), ok(k)) = ok(lxor(n, k));
+    lt(ok(n), ok(k)) = truth(n < k);
+    le(ok(n), ok(k)) = truth(n <= k);
+    eq(ok(n), ok(k)) = truth(n == k);
+    ne(ok(n), ok(k)) = truth(n != k);
+    !(is_ok(x) && is_ok(y)) -> add(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> sub(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> mul(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> quo(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> rem(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> shl(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> shr(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> band(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> bor(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> bxor(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> lt(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> le(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> eq(x, y) = bad;
+    !(is_ok(x) && is_ok(y)) -> ne(x, y) = bad;
+    land(n, k) = if(n == 0 || k == 0, 0, if(n == -1, k, if(k == -1, n, 2 * land(n div 2, k div 2) + min(n mod 2, k mod 2))));
+    lor(n, k) = -1 - land(-1 - n, -1 - k);
+    lxor(n, k) = lor(n, k) - land(n, k);
+    conj(ok(0), x) = ok(0);
+    conj(ok(1), x) = x;
+    conj(undef, x) = bad;
+    conj(bad, x) = bad;
+    disj(ok(0), x) = x;
+    disj(ok(1), x) = ok(1);
+    disj(undef, x) = bad;
+    disj(bad, x) = bad;
+    impl(ok(0), x) = ok(1);
+    impl(ok(1), x) = x;
+    impl(undef, x) = bad;
+    impl(bad, x) = bad;
+    choice(ok(1), x, y) = x;
+    choice(ok(0), x, y) = y;
+    choice(undef, x, y) = bad;
+    choice(bad, x, y) = bad;
+    same([], []) = ok(1);
+    same([], x |> m) = bad;
+    same(x |> m, []) = bad;
+    same(x |> m, y |> a) = conj(eq(x, y), same(m, a));
+    branch(ok(1), r, s) = r;
+    branch(ok(0), r, s) = s;
+    branch(undef, r, s) = fail;
+    branch(bad, r, s) = fail;
+    leave(go(m), n) = go(take(m, n));
+    leave(ret(m), n) = go(take(m, n));
+    leave(fail, n) = fail;
+    leave(cut, n) = cut;
+    missing(go(m)) = fail;
+    missing(ret(m)) = ret(m);
+    missing(fail) = fail;
+    missing(cut) = cut;
+    finish(go(m)) = ret(m);
+    finish(ret(m)) = ret(m);
+    finish(fail) = fail;
+    finish(cut) = cut;
+    value(ret(m), n) = cell(m, n);
+    value(go(m), n) = bad;
+    value(fail, n) = bad;
+    value(cut, n) = bad;
+    values(ret(m), i, n) = slice(m, i, n);
+    values(go(m), i, n) = [bad];
+    values(fail, i, n) = [bad];
+    values(cut, i, n) = [bad];
+    enabled(go(m)) = ok(1);
+    enabled(ret(m)) = ok(1);
+    enabled(fail) = bad;
+    enabled(cut) = ok(0);
+    is_done(go(m)) = true;
+    is_done(ret(m)) = true;
+    is_done(fail) = false;
+    is_done(cut) = false;
+    occupied(m, x, y) = if(get(m, x) == ok(1), put(m, y, x), if(x == bad || x == undef, fail, cut));
+    insert_block(m, x, n, k, a) = if(n <= 0 || !is_ok(x), fail,
+      if(get(m, x) == ok(1), insert_block(m, plus(x, k), n - 1, k, a), store(m, x, ok(1) |> a)));
+    sort_blocks(m, i, n, k) = take(m, i) ++ blocks(drop(m, i), n, k, []) ++ drop(m, i + n * k);
+    blocks(m, n, k, l) = if(n <= 0, flat(l), blocks(drop(m, k), n - 1, k, insert(take(m, k), l)));
+    flat([]) = [];
+    flat(a |> l) = a ++ flat(l);
+    insert(a, []) = [a];
+    insert(a, d |> l) = if(less(d, a), d |> insert(a, l), a |> (d |> l));
+    less([], a) = false;
+    less(x |> m, []) = false;
+    less(x |> m, y |> a) = if(x == y, less(m, a), before(x, y));
+    before(ok(n), ok(k)) = n < k;
+    before(ok(n), undef) = true;
+    before(ok(n), bad) = true;
+    before(undef, x) = false;
+    before(bad, x) = false;
+";
+
+/// Variables of the equations of a model.
+pub(super) const VARIABLES: &str =
+    "var m, a, s: List(Cell); b, i, j, k, n: Int; x, y: Cell; r: Result;\n";
