@@ -96,10 +96,10 @@ end thread_code
 ";
 
 /// Requests of an editor for places of a text.
-struct PlaceRequests<'c> {
-    client: &'c mut Client,
-    path: &'c Path,
-    text: &'c str,
+pub struct PlaceRequests<'c> {
+    pub client: &'c mut Client,
+    pub path: &'c Path,
+    pub text: &'c str,
 }
 
 impl PlaceRequests<'_> {
@@ -108,15 +108,15 @@ impl PlaceRequests<'_> {
         let more = json!({ "context": { "includeDeclaration": true } });
         self.client.at(&format!("textDocument/{method}"), self.path, self.text, offset, more)["result"].clone()
     }
-    fn hover(&mut self, mark: &str) -> String {
+    pub fn hover(&mut self, mark: &str) -> String {
         self.at("hover", mark)["contents"]["value"].as_str().unwrap_or("nothing").to_string()
     }
     /// The lines, from 0, of places.
-    fn lines(&mut self, method: &str, mark: &str) -> Vec<u64> {
+    pub fn lines(&mut self, method: &str, mark: &str) -> Vec<u64> {
         let lines = self.at(method, mark).as_array().cloned().unwrap_or_default();
         lines.iter().map(|l| l["range"]["start"]["line"].as_u64().unwrap()).collect()
     }
-    fn completion(&mut self, mark: &str) -> Vec<String> {
+    pub fn completion(&mut self, mark: &str) -> Vec<String> {
         self.at("completion", mark)
             .as_array()
             .unwrap()
@@ -128,7 +128,7 @@ impl PlaceRequests<'_> {
         let document = json!({ "textDocument": { "uri": uri(self.path) } });
         self.client.ask(&format!("textDocument/{method}"), document)["result"].clone()
     }
-    fn outline(&mut self) -> Vec<String> {
+    pub fn outline(&mut self) -> Vec<String> {
         self.whole("documentSymbol")
             .as_array()
             .unwrap()
@@ -161,7 +161,7 @@ impl PlaceRequests<'_> {
         }
         out
     }
-    fn rename(&mut self, mark: &str, new: &str) -> Result<Value, String> {
+    pub fn rename(&mut self, mark: &str, new: &str) -> Result<Value, String> {
         let offset = self.text.find(mark).unwrap_or_else(|| panic!("{mark}"));
         let answer = self.client.at(
             "textDocument/rename",
@@ -176,7 +176,7 @@ impl PlaceRequests<'_> {
         }
     }
     /// The text with a name renamed.
-    fn renamed(&mut self, mark: &str, new: &str) -> String {
+    pub fn renamed(&mut self, mark: &str, new: &str) -> String {
         let changes = self.rename(mark, new).unwrap();
         edited(self.text, &changes[uri(self.path)])
     }

@@ -37,6 +37,7 @@ mod language_server;
 mod library;
 mod limits;
 mod linearise_random;
+mod murphi;
 mod proofs;
 mod pages;
 mod programs;

@@ -78,6 +78,6 @@ fn formatted(
     formatted.ok_or_else(|| {
         let message = format!("`{name}` is {}, which has no formatter", front_end.language());
         Diagnostic::new(Stage::Unsupported, message)
-            .note("omit the file: `fmt` formats specifications and formulas")
+            .note("omit the file: `fmt` formats specifications, formulas, and Murphi models")
     })
 }

@@ -12,10 +12,11 @@ use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Span, Stage, Stop, ends_in};
+use mu_base::{Diagnostic, Span, Stage, Stop};
 use mu_engines::Engine;
 use mu_engines::explicit::Explicit;
-use mu_frontends::Input;
+use mu_frontends::murphi::MURPHI;
+use mu_frontends::{FrontEnd, Input};
 use mu_murphi::code::{Fault, Program};
 use mu_murphi::compile::fault_text;
 use mu_murphi::path::{self, Path};
@@ -28,7 +29,7 @@ use serde_json::{Value, json};
 
 /// True if the search of this module answers the command.
 pub(super) fn applies(args: &ExploreArgs) -> bool {
-    ends_in(&args.model, "m")
+    mu_frontends::by_name(&args.model).language() == MURPHI.language()
         && args.out.is_none()
         && args.reduce.is_none()
         && args.spill.is_none()

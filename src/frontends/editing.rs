@@ -15,8 +15,12 @@ pub struct Lexicon {
     pub line: &'static [&'static str],
     /// True if `(* … *)` is a comment; it may nest.
     pub nested: bool,
+    /// True if `/* … */` is a comment; it does not nest.
+    pub block: bool,
     /// Reserved words.
     pub keywords: &'static [&'static str],
+    /// True if reserved words are reserved in any case; `keywords` has them in lower case.
+    pub any_case: bool,
     /// Words that precede a declared name, with the role of the name.
     pub declares: &'static [(&'static str, Role)],
     /// Characters of words other than letters, digits and `_`.
@@ -30,7 +34,9 @@ impl Lexicon {
     pub const PLAIN: Lexicon = Lexicon {
         line: &[],
         nested: false,
+        block: false,
         keywords: &[],
+        any_case: false,
         declares: &[],
         inside: "",
         includes: false,

@@ -1,6 +1,9 @@
 //! Protocols in the language of Murphi (`.m`): each rule with values for its parameters is a
-//! transition group.
+//! transition group. `expand` translates a model to mCRL2.
+//!
+//! A file that is not UTF-8 is read as Latin-1: comments of older models have such characters.
 
+use crate::mcrl2::as_mcrl2;
 use crate::{EditedText, FrontEnd, Input, Lexicon, Loaded, Loading};
 use mu_base::host::Instant;
 use mu_base::naming::Naming;
@@ -8,6 +11,8 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
 use mu_model::Model;
 use mu_murphi::model::ProtocolModel;
 use mu_murphi::{Settings, typed};
+use mu_syntax::template::Expanded;
+use std::io::Read as _;
 use std::sync::Arc;
 
 /// Protocols in the language of Murphi.
@@ -41,9 +46,23 @@ impl FrontEnd for Murphi {
         let parameters = parameters.into_iter().map(|(name, value)| (name, value.to_string()));
         Ok(Loaded { parameters: parameters.collect(), ..loaded })
     }
+    fn text(&self, input: &Input<'_>) -> Result<Option<String>, Diagnostic> {
+        text(input).map(Some)
+    }
+    fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
+        let model = model(input, loading.sources, loading.defines)?;
+        let text = mu_murphi::expand(&model)?;
+        let source = loading.sources.add(as_mcrl2(input), text.clone());
+        Ok(Expanded { source, text, params: Vec::new(), constants: Vec::new() })
+    }
     fn lexicon(&self) -> Option<&'static Lexicon> {
-        const LEXICON: Lexicon =
-            Lexicon { line: &["--"], keywords: mu_murphi::lexer::KEYWORDS, ..Lexicon::PLAIN };
+        const LEXICON: Lexicon = Lexicon {
+            line: &["--"],
+            block: true,
+            keywords: mu_murphi::lexer::KEYWORDS,
+            any_case: true,
+            ..Lexicon::PLAIN
+        };
         Some(&LEXICON)
     }
     fn check(&self, text: &EditedText<'_>, sources: &mut SourceMap) -> Result<(), Diagnostic> {
@@ -53,6 +72,24 @@ impl FrontEnd for Murphi {
     fn names(&self, source: SourceId, text: &str) -> Option<Naming> {
         Some(mu_murphi::names(source, text))
     }
+    fn format(&self, text: &str, _width: usize) -> Result<Option<String>, Diagnostic> {
+        let formatted = mu_murphi::format::format(text);
+        if mu_murphi::format::is_same(text, &formatted) {
+            return Ok(Some(formatted));
+        }
+        Err(Diagnostic::internal("formatting would change a token of the text"))
+    }
+}
+
+/// Returns the text of a file.
+fn text(input: &Input<'_>) -> Result<String, Diagnostic> {
+    let mut bytes = Vec::new();
+    let read = input.open()?.read_to_end(&mut bytes);
+    read.map_err(|e| input.located(Diagnostic::new(Stage::File, format!("cannot be read: {e}"))))?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => error.as_bytes().iter().map(|b| char::from(*b)).collect(),
+    })
 }
 
 /// Reads a model. `defines`: values of constants, as `NAME=VALUE`.
@@ -65,7 +102,8 @@ pub fn model(
     defines: &[String],
 ) -> Result<typed::Model, Diagnostic> {
     let settings = Settings { constants: parameters(defines)? };
-    let (source, text) = input.source(sources)?;
+    let text = text(input)?;
+    let source = sources.add(input.name(), text.clone());
     mu_murphi::read(source, &text, &settings)
 }
 

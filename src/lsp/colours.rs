@@ -66,7 +66,7 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
             }
             TokenKind::Sign => "operator",
             TokenKind::Unknown => continue,
-            TokenKind::Word if analysis.keywords.contains(&token.text(text)) => "keyword",
+            TokenKind::Word if analysis.is_keyword(token.text(text)) => "keyword",
             TokenKind::Word
                 if analysis.lexicon.is_none() && tokens::SORTS.contains(&token.text(text)) =>
             {

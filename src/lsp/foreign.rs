@@ -50,6 +50,9 @@ fn comment(lexicon: &Lexicon, text: &str) -> usize {
     if lexicon.line.iter().any(|start| text.starts_with(start)) {
         return text.find('\n').unwrap_or(text.len());
     }
+    if lexicon.block && text.starts_with("/*") {
+        return text[2..].find("*/").map_or(text.len(), |end| end + 4);
+    }
     if !lexicon.nested || !text.starts_with("(*") {
         return 0;
     }
@@ -206,6 +209,14 @@ impl Analysis {
         self.order();
     }
 
+    /// True if this word is reserved.
+    pub(crate) fn is_keyword(&self, word: &str) -> bool {
+        if self.lexicon.is_some_and(|l| l.any_case) {
+            return self.keywords.contains(&word.to_ascii_lowercase().as_str());
+        }
+        self.keywords.contains(&word)
+    }
+
     /// Returns the comment of a declaration: after it on its line, otherwise the comments that end
     /// on the line above.
     pub(crate) fn comment_near(&self, declaration: &Declaration) -> String {
@@ -213,7 +224,10 @@ impl Analysis {
         let of = |t: &Token| {
             let text = t.text(&self.text);
             let text = lexicon.line.iter().find_map(|l| text.strip_prefix(l)).unwrap_or(text);
-            let text = text.strip_prefix("(*").and_then(|t| t.strip_suffix("*)")).unwrap_or(text);
+            let text = [("(*", "*)"), ("/*", "*/")]
+                .iter()
+                .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close))
+                .unwrap_or(text);
             text.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().to_string()
         };
         let comments = || self.tokens.iter().filter(|t| t.kind == TokenKind::Comment);
@@ -255,7 +269,7 @@ impl Analysis {
         let Some(lexicon) = self.lexicon else { return };
         let words: Vec<&Token> =
             self.tokens.iter().filter(|t| t.kind != TokenKind::Comment).collect();
-        let is_keyword = |t: &Token| self.keywords.contains(&t.text(&self.text));
+        let is_keyword = |t: &Token| self.is_keyword(t.text(&self.text));
         let mut found: Vec<(Kind, Token)> = Vec::new();
         for (i, token) in words.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word) {
             let word = token.text(&self.text);

@@ -13,8 +13,8 @@
 //! rules; tests compare both. Multisets are sorted lists of cells, so that equal ones are equal.
 //! Cost: linear in the text; a step costs time linear in the state for each access.
 //!
-//! Rejected: an expression with a call that writes outside of its function (except `x := f(…)`),
-//! and priorities.
+//! Rejected: an expression with a call that writes outside of its function, except for the whole
+//! value of an assignment, `return` or alias.
 
 mod cells;
 mod effects;
@@ -76,6 +76,8 @@ struct Writer<'m> {
     used: BTreeSet<String>,
     /// Mappings for the values of types: position, membership and value at a position.
     domains: BTreeMap<TypeId, usize>,
+    /// Mappings that are true if a rule with a lower priority number is enabled, by priority.
+    levels: BTreeMap<i64, usize>,
     /// Sorts of the parameters of actions: name, and number of the mapping to values.
     sorts_of: BTreeMap<TypeId, (String, usize)>,
 }
@@ -114,6 +116,7 @@ impl<'m> Writer<'m> {
             next: 0,
             used,
             domains: BTreeMap::new(),
+            levels: BTreeMap::new(),
             sorts_of: BTreeMap::new(),
         }
     }
@@ -242,15 +245,52 @@ impl<'m> Writer<'m> {
             self.step(&name, &instance, None, &start.body, true)?;
         }
         for rule in &self.model.rules {
-            if rule.priority != 0 {
-                return unsupported(rule.span, "a priority of a rule has no counterpart in mCRL2");
-            }
             self.enter(&rule.frame, None);
-            let instance = self.instances(&rule.bindings)?;
+            let mut instance = self.instances(&rule.bindings)?;
             let name = self.unique(rule.name.as_deref().unwrap_or("rule"));
+            let lower = self.lower_priorities(rule.priority)?;
+            instance.conditions.extend(lower);
+            self.enter(&rule.frame, None);
             self.step(&name, &instance, rule.guard.as_ref(), &rule.body, false)?;
         }
         Ok(())
+    }
+    /// Returns the condition that no rule with a lower priority number is enabled; `None` if there
+    /// are no such rules.
+    fn lower_priorities(&mut self, priority: i64) -> Result<Option<String>> {
+        let model = self.model;
+        if model.rules.iter().all(|r| r.priority >= priority) {
+            return Ok(None);
+        }
+        if let Some(k) = self.levels.get(&priority) {
+            return Ok(Some(format!("!u{k}(s)")));
+        }
+        let mut enabled = Vec::new();
+        for rule in model.rules.iter().filter(|r| r.priority < priority) {
+            self.enter(&rule.frame, None);
+            let instance = self.instances(&rule.bindings)?;
+            let guard = self.guard(rule.guard.as_ref(), &instance.memory)?;
+            let exists: String = instance
+                .bindings
+                .iter()
+                .map(|(name, sort, _)| format!("exists {name}: {sort}. "))
+                .collect();
+            let tests: Vec<String> =
+                instance.conditions.iter().cloned().chain([format!("{guard} == ok(1)")]).collect();
+            enabled.push(format!("({exists}{})", tests.join(" && ")));
+        }
+        let k = self.fresh();
+        self.levels.insert(priority, k);
+        self.map(&format!("u{k}"), "List(Cell) -> Bool");
+        self.equation(&format!("u{k}(s) = {}", enabled.join(" || ")));
+        Ok(Some(format!("!u{k}(s)")))
+    }
+    /// Returns the value of a condition behind the bindings of a rule.
+    fn guard(&mut self, guard: Option<&Expr>, memory: &str) -> Result<String> {
+        Ok(match guard {
+            Some(guard) => format!("{}({memory})", self.on_memory(guard)?),
+            None => format!("enabled({memory})"),
+        })
     }
     /// Adds the transitions of a rule or start state.
     fn step(
@@ -262,10 +302,7 @@ impl<'m> Writer<'m> {
         is_start: bool,
     ) -> Result<()> {
         let memory = &instance.memory;
-        let guard = match guard {
-            Some(guard) => format!("{}({memory})", self.on_memory(guard)?),
-            None => format!("enabled({memory})"),
-        };
+        let guard = self.guard(guard, memory)?;
         let k = self.fresh();
         self.map(&format!("t{k}"), "Result -> Result");
         let effect = self.sequence("r", body)?.replace(", b)", &format!(", {})", self.state));

@@ -56,7 +56,7 @@ async function start(): Promise<void> {
   const command = program();
   const server: ServerOptions = { command, args: ["lsp"] };
   const options: LanguageClientOptions = {
-    documentSelector: [...["mcrl2", "mcf", "cubicle", "cat", "litmus", "pbes"].map((language) => ({ language })), { scheme: "file", pattern: "**/*.asm" }],
+    documentSelector: [...["mcrl2", "mcf", "murphi", "cubicle", "cat", "litmus", "pbes"].map((language) => ({ language })), { scheme: "file", pattern: "**/*.asm" }],
     initializationOptions: { model: settings.get("model"), width: settings.get("width") },
     synchronize: {
       configurationSection: "mu-check",

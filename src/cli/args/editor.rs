@@ -7,18 +7,19 @@ use std::path::PathBuf;
 /// `fmt`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Formatting changes white space only. Line breaks stay; lines that are too long are broken at their outermost comma or operator. Comments
-and the parameter layer do not change. Formatting is idempotent.
+    after_help = "Formatting changes white space only. Line breaks stay; lines that are too long are broken at their outermost comma or operator (not in
+Murphi models). Comments and the parameter layer do not change. Formatting is idempotent.
 
 Exit codes: 0 formatted, 1 `--check` found a file that would change, 2 a file cannot be read or does not parse.
 
 Examples:
   mu-check fmt model.mcrl2 safety.mcf
   mu-check fmt --check specs/*.spec formulas/*.mcf
+  mu-check fmt protocol.m
   mu-check fmt --stdin --width 100 < model.mcrl2"
 )]
 pub struct FmtArgs {
-    /// Specifications and formulas to format in place.
+    /// Specifications, formulas and Murphi models to format in place.
     #[arg(required_unless_present = "stdin", conflicts_with = "stdin")]
     pub files: Vec<PathBuf>,
     /// List the files that formatting would change; write nothing.

@@ -105,6 +105,12 @@ impl Parser<'_> {
             self.next();
             Some(guard)
         } else {
+            // The grammars of both tools read a name here as the begin of a condition.
+            let is_statement =
+                self.claim_word().is_some() || self.written(self.span()).starts_with("multiset");
+            if self.peek() == Tok::Name && !is_statement {
+                return Err(self.unexpected("a condition with `==>`, or `begin`"));
+            }
             None
         };
         let declarations = self.local_declarations(true)?;

@@ -1,0 +1,215 @@
+//! Protocols in Murphi through the whole program: exploration, formulas, translation, formatting,
+//! names in editors.
+
+use crate::language_names::PlaceRequests;
+use crate::language_server::Client;
+use crate::support::mu_check;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One owner of a line among three nodes.
+const OWNERS: &str = "const NODES: 3; -- how many
+type
+  Node: scalarset(NODES);
+  State: enum {Invalid, Exclusive};
+var
+  state: array [Node] of State;
+  owner: Node;
+startstate begin
+  for n: Node do state[n] := Invalid; end;
+  undefine owner;
+end;
+ruleset n: Node do
+  rule \"acquire\" state[n] = Invalid & isundefined(owner) ==>
+  begin state[n] := Exclusive; owner := n; end;
+  rule \"release\" state[n] = Exclusive ==>
+  begin state[n] := Invalid; undefine owner; end;
+end;
+invariant \"one owner\" forall a: Node do forall b: Node do
+  state[a] = Exclusive & state[b] = Exclusive -> a = b end end;
+";
+
+fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Translates a model and returns the number of states of the translation without its first one,
+/// and the actions of its transitions.
+fn translated(text: &str) -> (u64, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "model.m", text);
+    let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(["expand", model.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let translation = folder.path().join("model.mcrl2");
+    std::fs::write(&translation, output.stdout).unwrap();
+    let system = folder.path().join("model.aut");
+    let outcome =
+        mu_check(&["explore", translation.to_str().unwrap(), "--out", system.to_str().unwrap()]);
+    assert!(outcome.code < 2, "{}", outcome.stderr);
+    let text = std::fs::read_to_string(system).unwrap();
+    let mut actions: Vec<String> = text
+        .lines()
+        .skip(1)
+        .filter_map(|l| l.split('"').nth(1))
+        .map(|l| l.split('(').next().unwrap_or(l).to_string())
+        .collect();
+    actions.sort();
+    actions.dedup();
+    (outcome.json["states"].as_u64().unwrap() - 1, actions)
+}
+
+/// Models with known numbers of states, each for other constructs.
+#[test]
+fn translations_have_the_states_of_the_model() {
+    for (text, states, actions) in [
+        (OWNERS.to_string(), 4, "acquire release start"),
+        (OWNERS.replace("& isundefined(owner)", ""), 19, "acquire release start violated_one_owner"),
+        // Recursion, `var` parameters, results of any type, aliases.
+        (
+            "type R: record a, b: 0..20 end; var x: 0..20; r: R;
+             function sum(n: 0..20): 0..20; begin
+               if n = 0 then return 0; end; return n + sum(n - 1); end;
+             procedure swap(var a: 0..20; var b: 0..20); var c: 0..20; begin
+               c := a; a := b; b := c; end;
+             function pair(a: 0..20; b: 0..20): R; var p: R; begin
+               p.a := a; p.b := b; return p; end;
+             startstate x := 0; r := pair(0, 1); end;
+             rule \"sum\" x < 5 ==> alias y: x; s: sum(x) do y := y + 1; r.a := s; end; end;
+             rule \"swap\" begin swap(r.a, r.b); end;"
+                .into(),
+            26,
+            "start sum_2 swap",
+        ),
+        // Multisets: sorted, full, counted, removed.
+        (
+            "type M: record v: 0..1 end; var net: multiset [3] of M;
+             startstate undefine net; end;
+             ruleset v: 0..1 do rule \"send\" multisetcount(i: net, true) < 3 ==>
+               var m: M; begin m.v := v; multisetadd(m, net); end; end;
+             choose i: net do rule \"receive\" net[i].v = 1 ==> multisetremove(i, net); end; end;
+             rule \"flush\" begin multisetremovepred(i: net, net[i].v = 0); end;
+             rule \"overflow\" multisetcount(i: net, net[i].v = 0) = 3 ==>
+               var m: M; begin m.v := 0; multisetadd(m, net); end;"
+                .into(),
+            11,
+            "failed_overflow flush receive send start",
+        ),
+        // Unions, loops in both directions, `while`, `switch`, `assume`, `cover`, `liveness`.
+        (
+            "type P: scalarset(2); U: union {enum {Home}, P}; var u: U; n: -9..9; a: array [U] of 0..2;
+             ruleset s: U do startstate \"begin\" u := s; n := 0; for i: U do a[i] := 0; end; end; end;
+             rule \"move\" switch u case Home: for p: P do a[p] := 1; end; else a[u] := 2; end; end;
+             rule \"count\" begin n := 0; for i := 3 to -3 by -2 do n := n + i; end;
+               while n < 3 do n := n + 1; end; assume a[Home] = 0; end;
+             cover n = 3 \"three\"; liveness \"home\" u = Home; assume n != 1;"
+                .into(),
+            12,
+            "begin count covered_three live_home move",
+        ),
+        // Errors: an undefined operand, an index, a range, a division, `assert`, `error`.
+        (
+            "var x: 0..1; y: 0..1; a: array [0..1] of boolean;
+             startstate x := 0; end;
+             rule \"undefined\" y = 1 ==> end;
+             rule \"index\" begin a[x + 2] := true; end;
+             rule \"range\" begin x := x + 2; end;
+             rule \"division\" begin x := 1 / x; end;
+             rule \"assert\" assert false; end;
+             rule \"error\" error \"no\"; end;
+             rule \"undefined copy\" begin x := y; end;"
+                .into(),
+            3,
+            "failed_assert failed_division failed_error failed_index failed_range failed_undefined start undefined_copy",
+        ),
+    ] {
+        let (found, labels) = translated(&text);
+        let expected: Vec<&str> = actions.split(' ').collect();
+        let all: Vec<&str> = labels.iter().map(String::as_str).collect();
+        assert_eq!((found, all), (states, expected), "{text}");
+    }
+}
+
+/// Commands take a model without a translation by hand.
+#[test]
+fn commands_take_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "owners.m", OWNERS);
+    let path = model.to_str().unwrap();
+    let of = |arguments: &[&str]| mu_check(arguments);
+    let explored = of(&["explore", path, "-D", "NODES=5"]);
+    assert!(explored.code < 2, "{}", explored.stderr);
+    let wrong = of(&["explore", path, "-D", "NODE=5"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("NODES"), "{}", wrong.stderr);
+    let broken = file(folder.path(), "broken.m", &OWNERS.replace("owner := n", "owner := 1"));
+    let wrong = of(&["explore", broken.to_str().unwrap()]);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("broken.m:14:30: error: a value of integer"),
+        "{}",
+        wrong.stderr
+    );
+    let other = file(folder.path(), "other.m", "% a script\nx = zeros(3);\n");
+    let wrong = of(&["explore", other.to_str().unwrap()]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("MATLAB"), "{}", wrong.stderr);
+    // Older models have comments in Latin-1.
+    let mut latin = b"-- 20 \xb0C\n".to_vec();
+    latin.extend_from_slice(OWNERS.as_bytes());
+    let latin_file = folder.path().join("latin.m");
+    std::fs::write(&latin_file, latin).unwrap();
+    assert!(of(&["explore", latin_file.to_str().unwrap()]).code < 2);
+    // Formatting: once it changes the file, then it does not.
+    let first = of(&["fmt", path]);
+    assert_eq!((first.code, first.json["changed"].as_array().map(Vec::len)), (0, Some(1)));
+    assert_eq!(of(&["fmt", "--check", path]).code, 0);
+    let formatted = std::fs::read_to_string(&model).unwrap();
+    assert!(
+        formatted
+            .contains("  rule \"acquire\" state[n] = Invalid & isundefined(owner) ==>\n  begin")
+    );
+    assert_eq!(of(&["fmt", other.to_str().unwrap()]).code, 2);
+}
+
+#[test]
+fn names_in_an_editor() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.m");
+    let mut client = Client::start(Some(folder.path()));
+    client.open(&path, OWNERS);
+    assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
+    let mut requests = PlaceRequests { client: &mut client, path: &path, text: OWNERS };
+    let found = requests.hover("NODES)");
+    assert!(found.contains("NODES: 3") && found.contains("how many"), "{found}");
+    assert!(requests.hover("Exclusive; owner").contains("Exclusive: State"));
+    assert_eq!(requests.lines("definition", "owner := n"), [6]);
+    assert_eq!(requests.lines("references", "owner := n"), [6, 9, 12, 13, 15]);
+    // The variable of the loop is another than that of the ruleset.
+    assert_eq!(requests.lines("references", "n] := Invalid; end"), [8, 8]);
+    let found = requests.completion("owner := n");
+    assert!(["n", "state", "Exclusive", "ruleset"].iter().all(|w| found.iter().any(|f| f == w)));
+    let found = requests.outline();
+    assert!(found.contains(&"rule \"release\"".to_string()), "{found:?}");
+    assert_eq!(
+        requests.renamed("state[a]", "line"),
+        OWNERS.replace("state[", "line[").replace("state:", "line:")
+    );
+    for (mark, new, message) in [
+        ("owner := n", "rule", "would have an error"),
+        ("owner := n", "state", "would have an error"),
+        ("n] = Exclusive ==>", "owner", "would"),
+    ] {
+        let found = requests.rename(mark, new);
+        assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
+    }
+    let formatted = client.ask(
+        "textDocument/formatting",
+        serde_json::json!({ "textDocument": { "uri": crate::language_server::uri(&path) },
+            "options": { "tabSize": 2, "insertSpaces": true } }),
+    );
+    assert_eq!(formatted["result"].as_array().map(Vec::len), Some(1), "{formatted}");
+    client.end();
+}
