@@ -15,7 +15,7 @@ use mu_base::{Budget, Diagnostic, Stage, Stop};
 use problem::{Problem, Role, Rules};
 use saturate::{Saturation, topological};
 use search::Outcome;
-use sources::Sources;
+use sources::{Question, Sources};
 
 use crate::model::Model;
 use crate::trace::{Fence, Kind, Trace};
@@ -161,18 +161,142 @@ pub fn decide(
     options: &Options,
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
+    if trace.has_mixed_sizes() {
+        let reason = "accesses of different sizes share bytes, which no method here decides";
+        return Ok(Verdict::Unknown { stop: Stop::States, reason: reason.to_string() });
+    }
     let sources = Sources::of(trace, &[]);
-    if let Some(conflict) = impossible(trace, &sources) {
+    let verdict = with_sources(trace, model, &sources, options, budget)?;
+    if sources.free.is_empty() || verdict.truth() != Some(false) {
+        return Ok(verdict);
+    }
+    unknown_initial(trace, model, &sources, verdict, options, budget)
+}
+
+/// Limit on the choices of unknown initial values; beyond it the answer is unknown.
+const MAX_INITIAL: usize = 4_096;
+
+/// Decides a trace that is forbidden if nobody reads the unknown initial values: by trying each
+/// value that is loaded.
+fn unknown_initial(
+    trace: &Trace,
+    model: &Model,
+    s: &Sources,
+    forbidden: Verdict,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Verdict, Diagnostic> {
+    let mut values: Vec<Vec<Option<u64>>> = vec![vec![None]; s.free.len()];
+    for i in (0..trace.len()).filter(|i| trace.kind(*i).loads()) {
+        if let Ok(k) = s.free.binary_search(&trace.location(i)) {
+            let value = Some(trace.loaded(i));
+            if !values[k].contains(&value) {
+                values[k].push(value);
+            }
+        }
+    }
+    let count = values.iter().try_fold(1usize, |n, v| n.checked_mul(v.len()));
+    if count.is_none_or(|n| n > MAX_INITIAL) {
+        let open = values.iter().filter(|v| v.len() > 1).count();
+        let reason = format!(
+            "the initial values of {open} locations are unknown, and with new ones it is forbidden"
+        );
+        return Ok(Verdict::Unknown { stop: Stop::States, reason });
+    }
+    let mut digits = vec![0; values.len()];
+    let mut open = None;
+    while step(&mut digits, &values) {
+        let chosen = digits.iter().zip(&values).map(|(d, v)| v[*d]);
+        let bound: Vec<(u32, u64)> =
+            s.free.iter().zip(chosen).filter_map(|(l, v)| Some((*l, v?))).collect();
+        let verdict = with_sources(trace, model, &Sources::of(trace, &bound), options, budget)?;
+        match verdict {
+            Verdict::Allowed { .. } => return Ok(verdict),
+            Verdict::Unknown { .. } => open = Some(verdict),
+            Verdict::Forbidden { .. } => {}
+        }
+    }
+    Ok(open.unwrap_or(forbidden))
+}
+
+/// Advances a number with one digit for each list. Returns false at the end.
+fn step<T>(digits: &mut [usize], lists: &[Vec<T>]) -> bool {
+    for (digit, list) in digits.iter_mut().zip(lists) {
+        *digit += 1;
+        if *digit < list.len() {
+            return true;
+        }
+        *digit = 0;
+    }
+    false
+}
+
+/// Decides a trace with known initial values, and checks the witness.
+fn with_sources(
+    trace: &Trace,
+    model: &Model,
+    sources: &Sources,
+    options: &Options,
+    budget: &Budget,
+) -> Result<Verdict, Diagnostic> {
+    if let Some(conflict) = impossible(trace, sources) {
         return Ok(Verdict::Forbidden { conflict });
     }
     let verdict = match Rules::of(model) {
-        Some(rules) => order(trace, model, rules, &sources, options, budget),
-        None => power(trace, &sources, options, budget)?,
+        Some(rules) if rules.depends_on_sources() => {
+            each_source(trace, model, rules, sources, options, budget)
+        }
+        Some(rules) => order(trace, model, rules, sources, options, budget),
+        None => power(trace, sources, options, budget)?,
     };
     if let Verdict::Allowed { witness } = &verdict {
         crate::witness::check(trace, model, witness)?;
     }
     Ok(verdict)
+}
+
+/// Decides under a model with edges that depend on the sources of loads: by trying all sources of
+/// loads that have several.
+fn each_source(
+    trace: &Trace,
+    model: &Model,
+    rules: Rules,
+    s: &Sources,
+    options: &Options,
+    budget: &Budget,
+) -> Verdict {
+    let questions = s.questions(trace);
+    if questions.is_empty() {
+        return order(trace, model, rules, s, options, budget);
+    }
+    let lists: Vec<Vec<u32>> = questions.iter().map(|q| q.1.clone()).collect();
+    if lists.iter().any(Vec::is_empty) {
+        return Verdict::Forbidden { conflict: no_order(trace) };
+    }
+    let mut digits = vec![0; lists.len()];
+    let (mut tried, mut open) = (0, None);
+    loop {
+        let answers: Vec<(Question, u32)> =
+            (0..lists.len()).map(|k| (questions[k].0, lists[k][digits[k]])).collect();
+        let verdict = order(trace, model, rules, &s.answered(&answers), options, budget);
+        match verdict {
+            Verdict::Allowed { .. } => return verdict,
+            Verdict::Unknown { .. } => open = Some(verdict),
+            Verdict::Forbidden { .. } => {}
+        }
+        tried += 1;
+        if let Err(stop) = budget.check(tried) {
+            return unknown(stop, "the choice of sources for loads of repeated values");
+        }
+        if tried > options.max_revisions {
+            let reason = "the choice of sources for loads of repeated values";
+            return unknown(Stop::States, reason);
+        }
+        if !step(&mut digits, &lists) {
+            break;
+        }
+    }
+    open.unwrap_or_else(|| Verdict::Forbidden { conflict: no_order(trace) })
 }
 
 /// Returns the conflict of a value that no operation explains.

@@ -152,6 +152,10 @@ fn refine(p: &Problem, s: &Sources, places: &[Vec<u32>], last: &[u64], out: &mut
     let mut moved = false;
     for stores in places {
         let class = |n: u32| s.class[p.operation(n).expect("a store") as usize] as usize;
+        let want = |n: u32| match p.roles[n as usize] {
+            Role::Store => NONE,
+            _ => s.want[p.operation(n).expect("a store") as usize],
+        };
         let mut periods: Vec<(u64, u64, u32)> = stores
             .iter()
             .map(|n| (out[*n as usize], last[class(*n)], *n))
@@ -162,7 +166,10 @@ fn refine(p: &Problem, s: &Sources, places: &[Vec<u32>], last: &[u64], out: &mut
             loop {
                 let deadline = out[n as usize];
                 let before = periods.partition_point(|period| period.0 < deadline);
-                let inside = periods[..before].last().filter(|q| q.2 != n && deadline < q.1);
+                // An update ends the period of the value that it loads.
+                let reads = |q: u32| want(n) == class(q) as u32;
+                let inside =
+                    periods[..before].last().filter(|q| q.2 != n && deadline <= q.1 && !reads(q.2));
                 let Some(period) = inside else { break };
                 out[n as usize] = period.0.saturating_sub(1);
                 moved = true;

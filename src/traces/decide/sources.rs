@@ -122,4 +122,80 @@ impl Sources {
         let loads = (0..self.want.len() as u32).filter(|&i| self.want[i as usize] != NONE);
         loads.filter(|&i| !self.is_unique(self.want[i as usize])).collect()
     }
+    /// Returns the questions that remain if each store has a class of its own: a load or a final
+    /// value, with its possible sources ([`NONE`] is the initial value).
+    pub fn questions(&self, trace: &Trace) -> Vec<(Question, Vec<u32>)> {
+        let mut stores: Vec<Vec<u32>> = vec![Vec::new(); self.place.len()];
+        for (i, &class) in self.class.iter().enumerate().filter(|c| *c.1 != NONE) {
+            stores[class as usize].push(i as u32);
+        }
+        let initial = |class: u32| (class as usize) < self.last.len();
+        let mut out = Vec::new();
+        for load in self.ambiguous() {
+            let class = self.want[load as usize];
+            let thread = trace.range(trace.thread(load as usize));
+            let behind = |s: u32| s >= load && (s as usize) < thread.end;
+            let list = stores[class as usize].iter().copied().filter(|s| !behind(*s));
+            let sources = list.chain(initial(class).then_some(NONE)).collect();
+            out.push((Question::Load(load), sources));
+        }
+        for (place, &class) in self.last.iter().enumerate() {
+            if class != NONE && !self.is_unique(class) {
+                let list = stores[class as usize].iter().copied();
+                let sources = list.chain(initial(class).then_some(NONE)).collect();
+                out.push((Question::Final(place as u32), sources));
+            }
+        }
+        out
+    }
+    /// Returns the classes in which each store has a class of its own, with answers.
+    pub fn answered(&self, answers: &[(Question, u32)]) -> Sources {
+        let places = self.last.len();
+        let mut out = Sources {
+            want: self.want.clone(),
+            class: self.class.clone(),
+            place: (0..places as u32).collect(),
+            stores: vec![0; places],
+            only: vec![NONE; places],
+            last: self.last.clone(),
+            ..Sources::default()
+        };
+        // The new class of each class with one store.
+        let mut single = vec![NONE; self.place.len()];
+        for i in 0..self.class.len() {
+            let old = self.class[i];
+            if old != NONE {
+                let class = out.place.len() as u32;
+                out.class[i] = class;
+                single[old as usize] = class;
+                out.place.push(self.place[old as usize]);
+                out.stores.push(1);
+                out.only.push(i as u32);
+            }
+        }
+        let renamed = |old: u32| match old {
+            NONE => NONE,
+            old if self.stores[old as usize] == 0 => self.place[old as usize],
+            old => single[old as usize],
+        };
+        out.want.iter_mut().chain(&mut out.last).for_each(|c| *c = renamed(*c));
+        for &(question, source) in answers {
+            let target = match question {
+                Question::Load(load) => &mut out.want[load as usize],
+                Question::Final(place) => &mut out.last[place as usize],
+            };
+            let place = out.place[*target as usize];
+            *target = if source == NONE { place } else { out.class[source as usize] };
+        }
+        out
+    }
+}
+
+/// Operation with several possible sources.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Question {
+    /// A load.
+    Load(u32),
+    /// The final value of a location.
+    Final(u32),
 }

@@ -1,0 +1,295 @@
+//! Random traces with injected faults, judged by `decide` and by naive enumerations: the abstract
+//! machines of Axe's manual (SC, TSO, PSO, WMO), and the axioms of `rvwmo` and `armv8`.
+//!
+//! A failure prints its seed; `SEED=17 cargo test -p mu-check-traces --test random` replays it.
+
+mod machine;
+
+use std::collections::HashSet;
+
+use machine::{Machine, Op, allowed};
+use mu_axioms::history::{History, Judge, Operation as Event};
+use mu_axioms::models::{Mark as EventMark, by_name};
+use mu_base::random::Random;
+use mu_base::{Budget, SourceMap};
+use mu_traces::{Fence, Mark, Model, Operation, Options, Trace, TraceBuilder, decide};
+
+/// Program of a random trace: for each thread its operations, and required final values.
+#[derive(Clone, Debug, Default)]
+struct Program {
+    threads: Vec<Vec<Op>>,
+    last: Vec<(u32, u64)>,
+}
+
+/// Runs a machine with store buffers on a random program.
+fn run(random: &mut Random) -> Program {
+    let threads = 2 + random.below(3);
+    let addresses = 1 + random.below(3) as u32;
+    let total = 4 + random.below(9);
+    let fifo = random.chance(1, 2);
+    let repeated = random.chance(1, 4);
+    let marks = random.chance(1, 3);
+    let mut memory = vec![0u64; addresses as usize];
+    let mut buffers: Vec<Vec<(u32, u64)>> = vec![Vec::new(); threads];
+    let mut next = vec![0u64; addresses as usize];
+    let mut out = Program { threads: vec![Vec::new(); threads], last: Vec::new() };
+    let mut count = 0;
+    while count < total {
+        let t = random.below(threads);
+        let a = random.below(addresses as usize) as u32;
+        let fresh = |next: &mut Vec<u64>, random: &mut Random| {
+            next[a as usize] += 1;
+            if repeated { 1 + random.below(2) as u64 } else { next[a as usize] }
+        };
+        let mark = match random.below(3) {
+            _ if !marks => Mark::PLAIN,
+            0 => Mark::ACQUIRE,
+            1 => Mark::RELEASE,
+            _ => Mark::PLAIN,
+        };
+        let choice = random.below(20);
+        if choice < 6 {
+            let Some(&(first, _)) = buffers[t].first() else { continue };
+            let place = if fifo { first } else { random.choose(&buffers[t]).0 };
+            let at = buffers[t].iter().position(|b| b.0 == place).expect("a store");
+            let (place, value) = buffers[t].remove(at);
+            memory[place as usize] = value;
+            continue;
+        }
+        count += 1;
+        if choice < 12 {
+            let own = buffers[t].iter().rev().find(|b| b.0 == a).map(|b| b.1);
+            let value = own.unwrap_or(memory[a as usize]);
+            let mark = if mark == Mark::RELEASE { Mark::PLAIN } else { mark };
+            out.threads[t].push(Op { mark, ..Op::load(a, value) });
+        } else if choice < 17 {
+            let value = fresh(&mut next, random);
+            buffers[t].push((a, value));
+            let mark = if mark == Mark::ACQUIRE { Mark::PLAIN } else { mark };
+            out.threads[t].push(Op { mark, ..Op::store(a, value) });
+        } else {
+            let keep = if fifo || choice == 19 { None } else { Some(a) };
+            for (place, value) in std::mem::take(&mut buffers[t]) {
+                if keep.is_none_or(|k| k == place) {
+                    memory[place as usize] = value;
+                } else {
+                    buffers[t].push((place, value));
+                }
+            }
+            if choice == 19 {
+                out.threads[t].push(Op::fence());
+            } else {
+                let loaded = memory[a as usize];
+                let value = fresh(&mut next, random);
+                memory[a as usize] = value;
+                out.threads[t].push(Op::update(a, loaded, value));
+            }
+        }
+    }
+    for (place, value) in buffers.into_iter().flatten() {
+        memory[place as usize] = value;
+    }
+    if random.chance(1, 4) {
+        let place = random.below(addresses as usize);
+        out.last.push((place as u32, memory[place]));
+    }
+    if random.chance(1, 3) {
+        times(&mut out, random);
+    }
+    out
+}
+
+/// Adds begin and end times to loads and updates.
+fn times(program: &mut Program, random: &mut Random) {
+    for thread in &mut program.threads {
+        let mut time = 0;
+        for o in thread.iter_mut() {
+            time += 1 + random.below(4) as u64;
+            if random.chance(3, 4) {
+                o.begin = Some(time);
+                if o.loads() && random.chance(3, 4) {
+                    o.end = Some(time + 1 + random.below(8) as u64);
+                }
+            }
+        }
+    }
+}
+
+/// Injects a fault: a stale load, a lost store, a wrong forwarding, or a reordered pair.
+fn inject(program: &mut Program, random: &mut Random) {
+    let all: Vec<(usize, usize)> = (0..program.threads.len())
+        .flat_map(|t| (0..program.threads[t].len()).map(move |i| (t, i)))
+        .collect();
+    let &(t, i) = random.choose(&all);
+    let o = program.threads[t][i];
+    let values: Vec<u64> = (program.threads.iter().flatten())
+        .filter(|s| s.stores() && s.place == o.place)
+        .map(|s| s.stored)
+        .chain([0])
+        .collect();
+    match random.below(4) {
+        // A stale or wrongly forwarded load.
+        0 | 1 if o.loads() => program.threads[t][i].loaded = *random.choose(&values),
+        // A lost store: all other threads still load an older value.
+        2 if o.stores() => {
+            let older = *random.choose(&values);
+            for (u, thread) in program.threads.iter_mut().enumerate() {
+                for l in thread.iter_mut().filter(|l| u != t && l.loads()) {
+                    if l.place == o.place && l.loaded == o.stored {
+                        l.loaded = older;
+                    }
+                }
+            }
+        }
+        _ if i + 1 < program.threads[t].len() => {
+            program.threads[t].swap(i, i + 1);
+            // Times stay with their places.
+            let (a, b) = (program.threads[t][i], program.threads[t][i + 1]);
+            for (k, o) in [(i, b), (i + 1, a)] {
+                let o = (o.begin, o.end);
+                let target = &mut program.threads[t][k];
+                target.begin = o.0;
+                target.end = if target.loads() { o.1 } else { None };
+            }
+        }
+        _ => {}
+    }
+}
+
+fn trace(program: &Program) -> Trace {
+    let mut b = TraceBuilder::new("random", 1);
+    let mut line = 0;
+    for (t, thread) in program.threads.iter().enumerate() {
+        let t = b.thread(&t.to_string());
+        for o in thread {
+            line += 1;
+            let place = if o.fence { 0 } else { b.named(&o.place.to_string()) };
+            let operation = match (o.fence, o.loads(), o.stores()) {
+                (true, ..) => Operation::fence(Fence::FULL, line),
+                (_, true, true) => Operation::update(place, o.loaded, o.stored, line),
+                (_, true, false) => Operation::load(place, o.loaded, line),
+                _ => Operation::store(place, o.stored, line),
+            };
+            b.push(t, Operation { mark: o.mark, begin: o.begin, end: o.end, ..operation });
+        }
+    }
+    for &(place, value) in &program.last {
+        let place = b.named(&place.to_string());
+        b.last(place, 0, value, 0);
+    }
+    b.finish().expect("a trace")
+}
+
+fn history(program: &Program) -> History {
+    let mark = |m: Mark| match (m.acquires(), m.has(Mark::RELEASE)) {
+        (true, _) => EventMark::Acquire,
+        (_, true) => EventMark::Release,
+        _ => EventMark::Plain,
+    };
+    let event = |o: &Op| {
+        let kind = match (o.fence, o.loads(), o.stores()) {
+            (true, ..) => mu_axioms::Kind::Fence,
+            (_, true, true) => mu_axioms::Kind::Update,
+            (_, true, false) => mu_axioms::Kind::Read,
+            _ => mu_axioms::Kind::Write,
+        };
+        let value = if o.stores() { o.stored } else { o.loaded };
+        let read = if o.stores() { o.loaded } else { 0 };
+        Event { kind, location: o.place, value, read, mark: mark(o.mark) }
+    };
+    History {
+        threads: program.threads.iter().map(|t| t.iter().map(event).collect()).collect(),
+        last: program.last.clone(),
+    }
+}
+
+/// Limit on the choices of the naive check by axioms; a program with more is not checked by it.
+const MAX_CHOICES: usize = 150;
+
+/// Returns the number of coherence orders times the number of choices of sources.
+fn choices(program: &Program) -> usize {
+    let all = || program.threads.iter().flatten();
+    let mut out = 1usize;
+    for place in 0..3 {
+        let stores = all().filter(|o| o.stores() && o.place == place).count();
+        out = (1..=stores).fold(out, usize::saturating_mul);
+    }
+    for load in all().filter(|o| o.loads()) {
+        let same = |s: &&Op| s.stores() && s.place == load.place && s.stored == load.loaded;
+        out = out.saturating_mul(all().filter(same).count().max(1));
+    }
+    out
+}
+
+fn compare(seeds: std::ops::Range<u64>) {
+    let machines = [Machine::Sc, Machine::Tso, Machine::Pso, Machine::Wmo];
+    let mut sources = SourceMap::new();
+    let weak: Vec<_> = ["rvwmo", "armv8"]
+        .iter()
+        .map(|name| {
+            let known = by_name(name).expect("a model");
+            (*name, known.dialect, known.compile(&mut sources).expect("it compiles"))
+        })
+        .collect();
+    let mut judges: Vec<_> =
+        weak.iter().map(|(name, dialect, m)| (*name, Judge::new(m, *dialect))).collect();
+    let mut counts = [[0u32; 2]; 6];
+    let mut last = Vec::new();
+    let many = seeds.end - seeds.start > 100;
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let mut program = run(&mut random);
+        for _ in 0..random.below(3) {
+            inject(&mut program, &mut random);
+        }
+        let trace = trace(&program);
+        let decided = |model: &Model| {
+            let verdict = decide(&trace, model, &Options::default(), &Budget::default());
+            let verdict = verdict.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{program:?}"));
+            verdict.truth().unwrap_or_else(|| panic!("seed {seed}: {verdict:?}"))
+        };
+        last.clear();
+        for (k, machine) in machines.iter().enumerate() {
+            let expected = allowed(*machine, &program.threads, &program.last);
+            let model = Model::by_name(machine.name()).expect("a model");
+            let verdict = decided(&model);
+            assert_eq!(verdict, expected, "seed {seed}, {}: {program:#?}", model.name());
+            counts[k][usize::from(verdict)] += 1;
+            last.push(verdict);
+        }
+        // Times have no meaning in the axioms.
+        let mut stored = HashSet::new();
+        let repeated = (program.threads.iter().flatten())
+            .any(|o| o.stores() && !stored.insert((o.place, o.stored)));
+        for (k, (name, judge)) in judges.iter_mut().enumerate() {
+            // A final value of histories names one store; the naive check tries all choices.
+            if repeated && !program.last.is_empty() || choices(&program) > MAX_CHOICES {
+                continue;
+            }
+            let expected = judge.allows(&history(&program)).expect("it judges");
+            let verdict = decided(&Model::by_name(name).expect("a model"));
+            assert_eq!(verdict, expected, "seed {seed}, {name}: {program:#?}");
+            counts[4 + k][usize::from(verdict)] += 1;
+        }
+        assert!(!last[0] || last[1], "seed {seed}: TSO is stronger than SC");
+    }
+    println!("forbidden and allowed by sc, tso, pso, wmo, rvwmo, armv8: {counts:?}");
+    for count in counts.iter().filter(|_| many) {
+        assert!(count[0] > 0 && count[1] > 0, "each model has both verdicts: {counts:?}");
+    }
+}
+
+#[test]
+fn verdicts_agree_with_naive_enumerations() {
+    match std::env::var("SEED").ok().and_then(|s| s.parse::<u64>().ok()) {
+        Some(seed) => compare(seed..seed + 1),
+        None => compare(0..300),
+    }
+}
+
+/// `cargo test --release -p mu-check-traces --test random -- --ignored --nocapture`
+#[test]
+#[ignore = "minutes"]
+fn verdicts_agree_with_naive_enumerations_on_many_traces() {
+    compare(1_000..101_000);
+}
