@@ -24,6 +24,8 @@ pub enum Architecture {
     Arm,
     /// C and C++ atomics.
     C11,
+    /// The Linux kernel. A `.bell` file adds the sets of annotations.
+    Linux,
 }
 
 /// Sets that are empty in every execution of every architecture.
@@ -179,6 +181,10 @@ const C11_NEVER: &[&str] = &["LK", "LKR", "LKW", "UL", "LS", "LF", "RL", "RU"];
 const C11_NEVER_RELATIONS: &[&str] = &["lo"];
 const C11_MISSING: &[&str] = &["STRONG", "annot"];
 
+/// Sets of the Linux kernel without annotations: accesses of atomic operations (`X`), and events of
+/// spin locks.
+const LINUX: &[&str] = &["EX", "X", "LK", "LKR", "LKW", "UL", "LS", "LF", "RL", "RU"];
+
 impl Architecture {
     /// Returns the vocabulary of the architecture.
     pub fn vocabulary(self) -> Vocabulary {
@@ -198,6 +204,7 @@ impl Architecture {
             }
             Architecture::Power => sets(&mut v, POWER, |_, _| ()),
             Architecture::Arm => sets(&mut v, ARM, |_, _| ()),
+            Architecture::Linux => sets(&mut v, LINUX, |_, _| ()),
             Architecture::C11 => {
                 sets(&mut v, C11, |_, _| ());
                 // The herd library uses this name for atomic instructions.

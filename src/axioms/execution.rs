@@ -368,6 +368,8 @@ pub struct Skeleton {
     events: Vec<Event>,
     sets: Vec<Set>,
     relations: Vec<Relation>,
+    /// The events that may be in `FW`; `None` for all writes.
+    finals: Option<Set>,
 }
 
 impl Skeleton {
@@ -410,7 +412,7 @@ impl Skeleton {
             }
         }
         relations[RelationId::ID.index()].reflect();
-        Self { events, sets, relations }
+        Self { events, sets, relations, finals: None }
     }
     /// Returns the number of events.
     pub fn len(&self) -> usize {
@@ -427,6 +429,14 @@ impl Skeleton {
     /// Replaces the values of the events, in order. Models do not use them.
     pub fn set_values(&mut self, values: impl IntoIterator<Item = u64>) {
         self.events.iter_mut().zip(values).for_each(|(e, v)| e.value = v);
+    }
+    /// Restricts `FW` to some events, such as the writes to observed locations.
+    pub fn restrict_finals(&mut self, events: Set) {
+        self.finals = Some(events);
+    }
+    /// Returns the events that may be in `FW`.
+    pub fn finals(&self) -> &Set {
+        self.finals.as_ref().unwrap_or(&self.sets[SetId::WRITES.index()])
     }
     /// Adds an event to a set.
     pub fn tag(&mut self, set: SetId, event: usize) {

@@ -66,6 +66,9 @@ const LIBRARY: &[(&str, &str)] = &[
     ("stdlib.cat", include_str!("memory/stdlib.cat")),
     ("views.cat", include_str!("memory/views.cat")),
     ("release.cat", include_str!("memory/release.cat")),
+    ("lkmm.cat", include_str!("memory/lkmm.cat")),
+    ("lkmm.bell", include_str!("memory/lkmm.bell")),
+    ("lkmm.def", include_str!("memory/lkmm.def")),
 ];
 
 /// Returns the text of a file of `specs/memory`, which is embedded in this package.

@@ -40,6 +40,8 @@ pub enum Form {
     /// space or a star, since `(*x)` is an expression of C; `<<` and `>>` are symbols, and `'a'` is
     /// a string.
     C,
+    /// As `C` inside of function bodies, from the start. Comments are only `//` and `/* … */`.
+    Code,
     /// The end of a line is a symbol, and this character starts a comment up to it.
     Lines(char),
 }
@@ -67,7 +69,7 @@ pub fn tokens(
     let mut braces = Braces::default();
     while let Some(&b) = bytes.get(at) {
         let start = at;
-        let in_body = form == Form::C && braces.in_body();
+        let in_body = form == Form::Code || form == Form::C && braces.in_body();
         let form = if form == Form::C && !in_body { Form::Free } else { form };
         let ends_line = b == b'\n' && matches!(form, Form::Lines(_));
         if b.is_ascii_whitespace() && !ends_line {
@@ -208,6 +210,7 @@ pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
         return line();
     }
     match (bytes.get(at)?, bytes.get(at + 1)?) {
+        (b'(', b'*') if form == Form::Code => None,
         (b'(', b'*')
             if form == Form::C
                 && !bytes.get(at + 2).is_some_and(|b| b.is_ascii_whitespace() || *b == b'*') =>
@@ -217,7 +220,7 @@ pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
         (b'(', b'*') => Some(nested_comment(&bytes[at..]).map(|length| at + length)),
         _ if matches!(form, Form::Lines(_)) => None,
         (b'/', b'*') => Some(find(b"*/")),
-        (b'<', b'<') if form != Form::C => Some(find(b">>")),
+        (b'<', b'<') if !matches!(form, Form::C | Form::Code) => Some(find(b">>")),
         (b'/', b'/') => line(),
         _ => None,
     }

@@ -73,7 +73,7 @@ fn tags_of(arch: Arch) -> Option<LanguageTags> {
             unsupported: &["Q", "X", "NoRet", "AMO"],
             has_dependencies: true,
         },
-        Arch::Power | Arch::Arm | Arch::C => return None,
+        Arch::Power | Arch::Arm | Arch::C | Arch::Linux => return None,
     })
 }
 

@@ -135,6 +135,7 @@ fn search_with(
         visit,
         skeleton_flags: Vec::new(),
         asked_memory: test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))),
+        open_flags: Vec::new(),
         steps: 0,
     };
     let mut session = Session::new(&judge.model);
@@ -246,6 +247,8 @@ struct Search<'a, 'v> {
     /// The flags that every allowed execution of the current skeleton has.
     skeleton_flags: Vec<String>,
     asked_memory: bool,
+    /// The flags that executions of the current skeleton may have.
+    open_flags: Vec<String>,
     steps: u64,
 }
 
@@ -320,6 +323,7 @@ impl<'a> Search<'a, '_> {
             return Ok(());
         }
         self.skeleton_flags = run.flags_of_skeleton()?;
+        self.open_flags = run.open_flags().map(str::to_string).collect();
         let n = joint.skeleton.len();
         let mut choice = Choice {
             values: vec![(0, 0); n],
@@ -364,7 +368,8 @@ impl<'a> Search<'a, '_> {
                 let width = e.cell.map_or(0, |c| cells[c as usize].width);
                 // In C each operation has its place in program order; elsewhere the events of an
                 // instruction have one.
-                let index = if self.test.arch == Arch::C { e.index } else { e.instance };
+                let in_order = matches!(self.test.arch, Arch::C | Arch::Linux);
+                let index = if in_order { e.index } else { e.instance };
                 events.push(Event {
                     thread: Some(t as u32),
                     index,
@@ -391,9 +396,15 @@ impl<'a> Search<'a, '_> {
             self.relate(&mut skeleton, shape, first[t]);
         }
         self.tag_locations(&mut skeleton);
+        self.mark_finals(&mut skeleton);
         relate_initial(&mut skeleton, cells);
         let events = skeleton.events();
-        let writes: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.writes()).collect();
+        let ordered = |e: usize| match origin.get(e) {
+            Some(Ok((t, i))) => shapes[*t].events[*i].ordered,
+            _ => false,
+        };
+        let writes: Vec<usize> =
+            (0..events.len()).filter(|&e| events[e].kind.writes() || ordered(e)).collect();
         if writes.len() > MAX_WRITES {
             let error = Diagnostic::new(
                 Stage::Unsupported,
@@ -441,7 +452,11 @@ impl<'a> Search<'a, '_> {
                         .fold(0, |m, &w| m | 1 << number(w))
                 };
                 let sources = writes.iter().filter(|&&w| {
-                    w != r && same(w, r) && !own(r, w) && !(self.coherent && before(r, w))
+                    w != r
+                        && same(w, r)
+                        && events[w].kind.writes()
+                        && !own(r, w)
+                        && !(self.coherent && before(r, w))
                 });
                 Read {
                     event: r,
@@ -456,12 +471,7 @@ impl<'a> Search<'a, '_> {
                 }
             })
             .collect();
-        let mut by_cell: Vec<Vec<usize>> = vec![Vec::new(); cells.len()];
-        for (i, &w) in writes.iter().enumerate() {
-            if let Some(c) = events[w].location {
-                by_cell[c as usize].push(i);
-            }
-        }
+        let by_cell = by_cell(cells.len(), &writes, events);
         let several = by_cell.iter().filter(|c| c.len() > 1).cloned().collect();
         Ok(Joint {
             skeleton,
@@ -533,6 +543,25 @@ impl<'a> Search<'a, '_> {
             skeleton.relate(RelationId::LXSX, first + r as usize, first + w as usize)
         });
     }
+    /// In C of the Linux kernel, restricts the final writes to observed variables.
+    fn mark_finals(&self, skeleton: &mut Skeleton) {
+        if self.test.arch != Arch::Linux {
+            return;
+        }
+        let cells = self.test.layout.cells();
+        let observed: BTreeSet<u32> = (self.test.question.observed.iter())
+            .filter_map(|o| match o.place {
+                Place::Memory(v, _) => Some(v),
+                Place::Register(..) => None,
+            })
+            .collect();
+        let finals = skeleton.events().iter().enumerate().filter(|(_, e)| {
+            e.kind.writes()
+                && e.location.is_some_and(|c| observed.contains(&cells[c as usize].variable))
+        });
+        let finals = mu_axioms::Set::of(skeleton.len(), finals.map(|(i, _)| i));
+        skeleton.restrict_finals(finals);
+    }
     /// In C, marks initial writes to atomic locations.
     fn tag_locations(&self, skeleton: &mut Skeleton) {
         if self.test.arch != Arch::C {
@@ -556,7 +585,7 @@ impl<'a> Search<'a, '_> {
     }
     /// True if all flags are known that an execution of the current skeleton can have.
     fn all_flags(&self) -> bool {
-        let mut flags = self.judge.flags.iter().chain(&self.skeleton_flags);
+        let mut flags = self.open_flags.iter().chain(&self.skeleton_flags);
         flags.all(|f| self.found.flags.contains(f))
     }
     /// True if an outcome needs no further executions.
@@ -572,11 +601,15 @@ impl<'a> Search<'a, '_> {
         traces: &[&Trace],
     ) -> Result<(), End> {
         for (e, origin) in joint.origin.iter().enumerate() {
-            choice.values[e] = match origin {
-                Ok((t, i)) => (traces[*t].reads[*i], traces[*t].writes[*i]),
-                Err(cell) => (0, self.test.layout.cells()[*cell as usize].initial),
+            choice.values[e] = match *origin {
+                Ok((t, i)) => (traces[t].reads[i], traces[t].writes[i]),
+                Err(cell) => (0, self.test.layout.cells()[cell as usize].initial),
             };
         }
+        let events = joint.skeleton.events();
+        run.set_values(
+            choice.values.iter().zip(events).map(|(v, e)| if e.kind.writes() { v.1 } else { v.0 }),
+        );
         for (k, o) in self.test.question.observed.iter().enumerate() {
             if let Place::Register(t, _) = o.place {
                 let before = self.test.question.observed[..k]
@@ -586,7 +619,11 @@ impl<'a> Search<'a, '_> {
                 choice.outcome[k] = traces[t as usize].registers[before];
             }
         }
-        if !self.asked_memory && joint.strayed.is_none() && self.is_known(&choice.outcome) {
+        let skipped = |search: &Self, choice: &Choice| {
+            search.is_known(&choice.outcome)
+                || search.visit.is_none() && !search.test.question.counts(&choice.outcome)
+        };
+        if !self.asked_memory && joint.strayed.is_none() && skipped(self, choice) {
             return Ok(());
         }
         self.choose_reads(joint, run, choice, 0, &joint.forced)
@@ -714,7 +751,8 @@ impl<'a> Search<'a, '_> {
         }
         if self.asked_memory {
             self.observe(joint, choice)?;
-            if self.is_known(&choice.outcome) {
+            let counts = self.visit.is_some() || self.test.question.counts(&choice.outcome);
+            if !counts || self.is_known(&choice.outcome) {
                 return Ok(());
             }
         }
@@ -766,6 +804,10 @@ impl<'a> Search<'a, '_> {
                 }
                 let last = match joint.by_cell[c as usize].as_slice() {
                     [] => cell.initial,
+                    // Locks have no value.
+                    [.., last] if !joint.skeleton.events()[joint.writes[*last]].kind.writes() => {
+                        cell.initial
+                    }
                     [one] => choice.values[joint.writes[*one]].1,
                     several => {
                         let at = joint.cells.iter().position(|w| w.first() == several.first());
@@ -783,6 +825,17 @@ impl<'a> Search<'a, '_> {
         }
         Ok(())
     }
+}
+
+/// Returns the indices of the writes of each cell.
+fn by_cell(cells: usize, writes: &[usize], events: &[Event]) -> Vec<Vec<usize>> {
+    let mut by_cell = vec![Vec::new(); cells];
+    for (i, &w) in writes.iter().enumerate() {
+        if let Some(c) = events[w].location {
+            by_cell[c as usize].push(i);
+        }
+    }
+    by_cell
 }
 
 /// Relates the initial writes of an element, which are one access.

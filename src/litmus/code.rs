@@ -26,6 +26,8 @@ pub enum Arch {
     Arm,
     /// C11.
     C,
+    /// C of the Linux kernel. Files say `C`; the model decides.
+    Linux,
 }
 
 impl Arch {
@@ -38,7 +40,7 @@ impl Arch {
             Arch::AArch64 => "AArch64",
             Arch::Power => "PPC",
             Arch::Arm => "ARM",
-            Arch::C => "C",
+            Arch::C | Arch::Linux => "C",
         }
     }
     /// Looks up an architecture by name, in upper or lower case.
@@ -51,7 +53,8 @@ impl Arch {
     pub fn pointer(self) -> u32 {
         if matches!(self, Arch::X86 | Arch::Arm) { 4 } else { 8 }
     }
-    /// Returns the names of the bits of tags. A bit may have several names, separated by blanks.
+    /// Returns the names of the bits of tags, empty for the Linux kernel, since its tags depend on
+    /// a file ([`crate::kernel::Language`]). A bit may have several names, separated by blanks.
     pub fn tags(self) -> &'static [&'static str] {
         match self {
             Arch::X86 | Arch::X86_64 => &["X", "A", "MFENCE mfence", "LFENCE", "SFENCE"],
@@ -109,6 +112,7 @@ impl Arch {
             ],
             Arch::Power => &["EX", "SYNC", "LWSYNC", "EIEIO", "ISYNC"],
             Arch::Arm => &["A", "L", "EX", "ISB", "DMB", "DMB.ISH", "DMB.ST", "DSB", "DSB.ST"],
+            Arch::Linux => &[],
             Arch::C => &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"],
         }
     }
@@ -417,6 +421,8 @@ pub enum Atomicity {
 pub enum Flow {
     /// The write depends on its condition and on its value.
     Plain,
+    /// As the Linux kernel: the write depends on its value only, which may use the value read.
+    Kernel,
     /// A compare-and-swap of Armv8: the comparison is a pick dependency. If the values are equal,
     /// the result depends on the read or, by a pick dependency, on the expected value. Otherwise
     /// the old value may be written back.
@@ -503,6 +509,25 @@ pub enum Op {
     },
     /// A fence.
     Fence(u64),
+    /// An event at a location that neither reads nor writes it by itself: operations on locks, for
+    /// which the model decides the sources, and of SRCU.
+    Mark {
+        /// The register of the result, and the result, which depends on the event.
+        into: Option<(Register, Expr)>,
+        /// The address.
+        address: Expr,
+        /// The event's tags.
+        tags: u64,
+        /// True if coherence orders it.
+        ordered: bool,
+        /// The value of the event.
+        value: Expr,
+    },
+    /// The start of an `if` or `while` of the Linux kernel: branches up to the corresponding
+    /// [`Op::Leave`] control only the operations before it.
+    Enter,
+    /// The end of an `if` or `while`.
+    Leave,
     /// Nondeterministic choice: continues with the next operation or with a later one.
     Either {
         /// The index of the operation.

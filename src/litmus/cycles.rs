@@ -151,7 +151,7 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
             match arch {
                 Arch::RiscV => writer.riscv(step, &mut random),
                 Arch::AArch64 => writer.aarch64(step, &mut random),
-                Arch::C => writer.c(step, &mut random),
+                Arch::C | Arch::Linux => writer.c(step, &mut random),
                 Arch::X86 => writer.x86(step),
                 Arch::X86_64 => writer.x86_64(step),
                 // No test is generated for these.
@@ -172,7 +172,7 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
     observed.extend(used.iter().map(|v| (*v).to_string()));
     let name = format!("cycle{seed}");
     let mut text = format!("{} {name}\n{{ {init}}}\n", arch.name());
-    if arch == Arch::C {
+    if matches!(arch, Arch::C | Arch::Linux) {
         for (t, lines) in columns.iter().enumerate() {
             let parameters: Vec<String> =
                 used.iter().map(|v| format!("atomic_int* {v}")).chain(own[t].clone()).collect();

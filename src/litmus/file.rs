@@ -9,6 +9,7 @@ use crate::c;
 use crate::code::{self, Arch, Register, Thread};
 use crate::condition::{Known, Observed, Registers};
 use crate::init::{self, InitialRegister};
+use crate::kernel::{self, Language};
 use crate::layout::{DEFAULT, Layout, Type};
 use crate::{arm, power, riscv, x86};
 use mu_base::words::{self, Cursor, Form, Token};
@@ -17,11 +18,13 @@ use mu_outcome::{Head, Question, head};
 use std::collections::HashMap;
 
 /// Options of the parser.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'l> {
     /// True if read-modify-writes of C and RISC-V become two events related by `rmw`, as some
     /// models need; false for one event.
     pub pairs: bool,
+    /// The language of tests in C if they are tests of the Linux kernel.
+    pub kernel: Option<&'l Language>,
 }
 
 /// A test.
@@ -42,7 +45,7 @@ pub struct Test {
 }
 
 /// Parses a test.
-pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Diagnostic> {
+pub fn parse(source: SourceId, text: &str, options: Options<'_>) -> Result<Test, Diagnostic> {
     let header = header(source, text)?;
     if let Arch::X86 | Arch::X86_64 = header.arch {
         return x86::test(source, text, header.arch);
@@ -63,12 +66,21 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
         if header.arch == Arch::C { Form::C } else { Form::Free },
     )?;
     let mut cursor = Cursor::new(&list);
-    let arch = header.arch;
+    let kernel = options.kernel.filter(|_| header.arch == Arch::C);
+    let arch = if kernel.is_some() { Arch::Linux } else { header.arch };
     let mut layout = Layout::default();
-    let initial = init::initial_state(&mut cursor, arch, &mut layout)?;
+    let initial = match kernel {
+        Some(_) => kernel::initial_state(&mut cursor, &mut layout)?,
+        None => init::initial_state(&mut cursor, arch, &mut layout)?,
+    };
     let mut locals: Vec<c::Locals> = Vec::new();
     let mut threads = Vec::new();
-    if arch == Arch::C {
+    if let Some(language) = kernel {
+        let given =
+            initial.iter().filter_map(|r| Some((r.thread?, r.token.text.to_string()))).collect();
+        threads = kernel::threads(&mut cursor, &mut layout, language, text, &given)?;
+        locals = threads.iter().map(|_| c::Locals::default()).collect();
+    } else if arch == Arch::C {
         for function in c::functions(&mut cursor, &mut layout, options.pairs, text)? {
             threads.push(function.thread);
             locals.push(function.locals);
@@ -128,7 +140,7 @@ fn register_of(arch: Arch, name: &str, symbolic: bool) -> Option<(Option<String>
         Arch::Arm => arm::number(name).map(|n| (Some(format!("R{n}")), 4)),
         // Tests of x86 have a separate parser.
         Arch::X86 | Arch::X86_64 => None,
-        Arch::C => Some((Some(name.to_string()), 8)),
+        Arch::C | Arch::Linux => Some((Some(name.to_string()), 8)),
     }
 }
 

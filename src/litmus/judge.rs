@@ -5,6 +5,7 @@
 //! threads; each thread creates its own sessions.
 
 use crate::code::Arch;
+use crate::kernel::Language;
 use mu_axioms::architecture::{INSIDE, REGISTERS};
 use mu_axioms::cat::{Model, Resolver, Session};
 use mu_axioms::{Architecture, Event, Kind, Name, Relation, RelationId, SetId, Skeleton};
@@ -31,8 +32,6 @@ pub struct Judge {
     /// True if the model computes dependencies itself (`catdep`), so that its events include those
     /// of registers.
     pub computes_dependencies: bool,
-    /// The flags that may differ between executions of one skeleton.
-    pub flags: Vec<String>,
     /// The flags of `undefined_unless`: a program that has one may do anything.
     pub undefined: Vec<String>,
     /// The sets of each tag bit.
@@ -50,6 +49,7 @@ pub fn family(arch: Arch) -> Architecture {
         Arch::Power => Architecture::Power,
         Arch::Arm => Architecture::Arm,
         Arch::C => Architecture::C11,
+        Arch::Linux => Architecture::Linux,
     }
 }
 
@@ -92,7 +92,6 @@ impl Judge {
                 named.chain(old.filter(|_| *names == "EX")).collect()
             })
             .collect();
-        let flags = model.flags_of_choices().into_iter().map(str::to_string).collect();
         let undefined = model.undefined_flags().into_iter().map(str::to_string).collect();
         let mixed_sizes =
             model.reads_relation(RelationId::SI) || model.reads_relation(RelationId::SM);
@@ -107,7 +106,6 @@ impl Judge {
             ordered_updates: arch == Arch::C || coherence.updates,
             pairs: false,
             mixed_sizes,
-            flags,
             undefined,
             tags,
             model,
@@ -115,6 +113,44 @@ impl Judge {
         };
         judge.pairs = judge.needs_pairs(arch)?;
         Ok(judge)
+    }
+    /// Compiles a model of the Linux kernel, after the `.bell` file of its language.
+    pub fn of_kernel(
+        sources: &mut SourceMap,
+        language: &Language,
+        name: &str,
+        text: &str,
+        resolver: Resolver<'_>,
+    ) -> Result<Self, Diagnostic> {
+        let mut vocabulary = Architecture::Linux.vocabulary();
+        let tags = language
+            .sets()
+            .into_iter()
+            .map(|names| names.iter().map(|n| vocabulary.set(n)).collect::<Vec<_>>());
+        let tags: Vec<Vec<SetId>> = tags.collect();
+        let (bell, model) = (format!("{name} (bell)"), format!("{name} (model)"));
+        let resolver = |file: &str| match file {
+            f if f == bell => Some(language.bell_file.1.clone()),
+            f if f == model => Some(text.to_string()),
+            f => resolver(f),
+        };
+        let title = mu_axioms::cat::head(text).pop().unwrap_or_default().replace('"', "'");
+        let whole = format!("\"{title}\"\ninclude \"{bell}\"\ninclude \"{model}\"\n");
+        let variants: Vec<&str> = language.variants.iter().map(String::as_str).collect();
+        let model = Model::compile(sources, name, &whole, &resolver, &vocabulary, &variants)?;
+        let undefined = model.undefined_flags().into_iter().map(str::to_string).collect();
+        Ok(Self {
+            coherent: model.is_coherent(),
+            ordered_updates: true,
+            pairs: false,
+            mixed_sizes: false,
+            inside: false,
+            computes_dependencies: false,
+            undefined,
+            tags,
+            model,
+            family: Architecture::Linux,
+        })
     }
     /// True if it can judge tests of an architecture.
     pub fn is_for(&self, arch: Arch) -> bool {

@@ -135,6 +135,8 @@ pub struct Layout {
     first: Vec<u32>,
     /// The addresses of labels, with their names.
     code: Vec<(u64, String)>,
+    /// A value that stands for any value, printed as `?`.
+    any: Option<u64>,
 }
 
 impl Layout {
@@ -272,11 +274,22 @@ impl Layout {
             self.variables[v].borders.extend([offset as u32, offset as u32 + u32::from(width)]);
         }
     }
+    /// Declares a value that stands for any value. It is no address and no number of the test.
+    pub fn set_any(&mut self, value: u64) {
+        self.any = Some(value);
+    }
+    /// Returns the value that stands for any value, if the test has one.
+    pub fn any(&self) -> Option<u64> {
+        self.any
+    }
     /// Prints the address of a variable as its name, with `[i]` or `+offset`; `None` for other
     /// values.
     pub fn address_text(&self, value: u64) -> Option<String> {
         if let Some((_, name)) = self.code.iter().find(|c| c.0 == value) {
             return Some(name.clone());
+        }
+        if self.any == Some(value) {
+            return Some("?".to_string());
         }
         let (v, offset) = self.at(value)?;
         let variable = &self.variables[v];

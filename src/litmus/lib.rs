@@ -1,5 +1,5 @@
-//! Litmus tests for RISC-V, AArch64, x86, Power, Armv7 and C11: text -> candidate executions ->
-//! outcomes under an axiomatic memory model.
+//! Litmus tests for RISC-V, AArch64, x86, Power, Armv7, C11 and the Linux kernel: text -> candidate
+//! executions -> outcomes under an axiomatic memory model.
 //!
 //! Input: the text of a `.litmus` file in the format of the herd tools ([`mod@file`]). Each thread
 //! is lowered to intermediate code ([`code`]) and executed for all values that its reads may take
@@ -25,6 +25,7 @@ pub mod init;
 pub mod inside;
 pub mod judge;
 pub mod layout;
+pub mod kernel;
 mod names;
 pub mod paths;
 pub mod power;

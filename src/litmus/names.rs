@@ -141,7 +141,7 @@ impl<'t> NameReader<'t> {
                 aarch64::parse_register(name).map(|(full, _)| full.unwrap_or_else(|| "xzr".into()))
             }
             Arch::X86 | Arch::X86_64 => mu_program::registers::parse(name).map(|view| view.full),
-            Arch::C => None,
+            Arch::C | Arch::Linux => None,
         }
     }
     /// Records a register or local variable of a thread.

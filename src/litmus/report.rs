@@ -74,7 +74,7 @@ fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> 
             place,
             "an access crosses a border of 16 bytes, so it is not atomic".to_string(),
         )),
-        (Arch::RiscV | Arch::C, [Some(place), _]) => {
+        (Arch::RiscV | Arch::C | Arch::Linux, [Some(place), _]) => {
             Err(at(place, "an access is not aligned".to_string()))
         }
         _ => match runs.split {

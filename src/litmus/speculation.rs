@@ -94,7 +94,14 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
                 let to = value(address, &registers).and_then(code::instruction_at);
                 next = to.map(|(_, instruction)| thread.operation(instruction));
             }
-            Op::Fence(_) | Op::Assume(_) | Op::Choose(_) | Op::Ordered | Op::Defined(_) => {}
+            Op::Mark { into, .. } => into.iter().for_each(|(r, _)| registers[*r as usize] = None),
+            Op::Fence(_)
+            | Op::Assume(_)
+            | Op::Choose(_)
+            | Op::Ordered
+            | Op::Defined(_)
+            | Op::Enter
+            | Op::Leave => {}
         }
         open.extend(next.map(|next| (next, registers)));
     }

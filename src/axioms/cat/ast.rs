@@ -237,7 +237,7 @@ pub enum Statement {
     /// `enum t = 'a || 'b`.
     Enum(Ident, Vec<Ident>),
     /// `instructions R[{'a, 'b}, …]` and `default R[…]` of a bell file.
-    Instructions(Vec<Arc<Exp>>),
+    Instructions(Ident, Vec<Arc<Exp>>),
     /// `if c … else … end`.
     If(Condition, Arc<Vec<Ins>>, Arc<Vec<Ins>>),
     /// `match e with 'a -> … || _ -> … end`.

@@ -1,5 +1,4 @@
-//! Static analysis of a model: it detects whether the model implies coherence, and which flags
-//! depend on the choice of `rf` and `co`.
+//! Static analysis of a model: it detects whether the model implies coherence.
 //!
 //! If a model implies coherence, a front end drops incoherent choices of `rf` and `co` before
 //! evaluating the model. The analysis of the axioms is sound: it never answers yes for a model that
@@ -42,16 +41,6 @@ impl Model {
             _ => false,
         })
     }
-    /// Returns the names of the flags that depend on `rf` or `co`: executions of one skeleton may
-    /// differ in them.
-    pub fn flags_of_choices(&self) -> Vec<&str> {
-        let flags = self
-            .program
-            .checks
-            .iter()
-            .filter(|c| c.role != Role::Axiom && c.role != Role::Assert && c.stage > 0);
-        flags.map(|c| c.name.as_str()).collect()
-    }
     /// Returns the names of the flags of `undefined_unless`.
     pub fn undefined_flags(&self) -> Vec<&str> {
         let flags = self.program.checks.iter().filter(|c| c.role == Role::UndefinedUnless);
@@ -72,19 +61,30 @@ impl Model {
         })
     }
     fn has_communication(&self, slot: Slot) -> bool {
-        let parts = self.parts(slot);
         // `fr` from the front end, or `rf^-1; co`, possibly in a union.
-        let is =
-            |s: Slot, id: RelationId| self.program.nodes[s.index()].op == Op::GivenRelation(id);
         let from_reads = |op: Op| match op {
             Op::Compose(a, b) => {
-                matches!(self.program.nodes[a.index()].op, Op::Inverse(r) if is(r, RelationId::RF))
-                    && is(b, RelationId::CO)
+                matches!(self.program.nodes[a.index()].op, Op::Inverse(r) if self.contains(r, RelationId::RF))
+                    && self.contains(b, RelationId::CO)
             }
             op => op == Op::GivenRelation(RelationId::FR),
         };
-        parts.contains(&Op::GivenRelation(RelationId::RF))
-            && parts.contains(&Op::GivenRelation(RelationId::CO))
-            && parts.into_iter().any(from_reads)
+        self.contains(slot, RelationId::RF)
+            && self.contains(slot, RelationId::CO)
+            && self.parts(slot).into_iter().any(from_reads)
+    }
+    /// True if a node contains a given relation, by its form: a union or a closure of it.
+    /// `lock.cat` of the Linux kernel extends `rf` and `co` in this way.
+    fn contains(&self, slot: Slot, id: RelationId) -> bool {
+        let mut todo = vec![slot];
+        while let Some(at) = todo.pop() {
+            match self.program.nodes[at.index()].op {
+                op if op == Op::GivenRelation(id) => return true,
+                Op::Union(a, b) => todo.extend([a, b]),
+                Op::Plus(a) | Op::Star(a) | Op::Optional(a) => todo.push(a),
+                _ => {}
+            }
+        }
+        false
     }
 }

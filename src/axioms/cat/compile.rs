@@ -1,10 +1,11 @@
 //! Compiler of `cat` statements to a [`Program`], including the files that they include.
 //!
 //! Input: a text and a resolver of included files. Output: a program, or a diagnostic with a
-//! position. `stdlib.cat` is included first if the resolver has it, as in the herd tools. Each file
-//! is included once.
+//! position. `stdlib.cat` is included first if the resolver has it, as in the herd tools. A file
+//! that is included twice is compiled twice, because names that it uses may have new meanings:
+//! `lock.cat` of the Linux kernel extends `W` before `cross.cat` is included again.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
@@ -37,9 +38,10 @@ pub(super) struct Compiler<'a> {
     pub(super) calls: usize,
     sources: &'a mut SourceMap,
     resolver: Resolver<'a>,
-    included: BTreeSet<String>,
     /// The file that is being compiled.
     file: String,
+    /// The files that include it, outermost first.
+    open: Vec<String>,
     nested: usize,
     /// The relations of drawings, by name.
     pub(super) shown: Vec<(String, Slot)>,
@@ -71,8 +73,8 @@ impl<'a> Compiler<'a> {
             calls: 0,
             sources,
             resolver,
-            included: BTreeSet::new(),
             file: name.clone(),
+            open: Vec::new(),
             nested: 0,
             shown: Vec::new(),
             head: Vec::new(),
@@ -92,10 +94,11 @@ impl<'a> Compiler<'a> {
         let source = self.sources.get(id);
         let name = source.name.clone();
         let parsed = parse(id, &source.text)?;
-        self.included.insert(name.clone());
         let outer = std::mem::replace(&mut self.file, name);
+        self.open.push(outer.clone());
         self.head.extend(parsed.head);
         let env = self.statements(&parsed.body, env)?;
+        self.open.pop();
         self.file = outer;
         Ok(env)
     }
@@ -142,7 +145,7 @@ impl<'a> Compiler<'a> {
             Statement::With(name, from) => self.with(ins.span, name, from, env),
             Statement::Enum(name, tags) => Ok(env
                 .with(name, Value::Tags(Arc::new(tags.iter().map(|t| t.text.clone()).collect())))),
-            Statement::Instructions(arguments) => {
+            Statement::Instructions(_, arguments) => {
                 for a in arguments {
                     let value = self.exp(a, &env)?;
                     if !matches!(value, Value::Tag(_) | Value::Tags(_) | Value::Empty) {
@@ -198,7 +201,8 @@ impl<'a> Compiler<'a> {
         out
     }
     fn include(&mut self, name: &str, span: Span, env: Env) -> Compiled<Env> {
-        if self.included.contains(name) {
+        // A file inside itself adds nothing.
+        if self.file == name || self.open.iter().any(|f| f == name) {
             return Ok(env);
         }
         let Some(text) = (self.resolver)(name) else {

@@ -528,16 +528,11 @@ impl Compiler<'_> {
                 };
                 Ok(Value::Node(self.program.node(op, Type::Value)))
             }
-            Primitive::ClassesLoc | Primitive::Classes => self.interpret(exp, env),
             Primitive::DifferentValues => {
                 let r = self.pairs_of(&value, argument.span)?;
-                let out = self.interpret(exp, env)?;
-                let Value::Node(slot) = &out else { return Ok(out) };
-                // The skeletons of tests have no values.
-                self.missing.entry(*slot).or_insert(exp.span);
-                let of = self.program.node(Op::AsRelation(*slot), Type::Relation);
-                Ok(Value::Node(self.program.intersection(of, r)))
+                Ok(Value::Node(self.program.node(Op::DifferentValues(r), Type::Relation)))
             }
+            Primitive::ClassesLoc | Primitive::Classes => self.interpret(exp, env),
             Primitive::TagToEvents => {
                 let Value::Tag(tag) = &value else {
                     return wrong(
@@ -693,9 +688,10 @@ impl Compiler<'_> {
                 _ => return wrong(b.span, "a `let rec` binds one name, not a tuple or `_`"),
             }
         }
-        // The types of the variables are inferred by iteration: relations first, then the types of
-        // the results.
-        let mut kinds = vec![Type::Relation; names.len()];
+        // The types of the variables follow from the operators. Where these leave them open, they
+        // are inferred by iteration: relations first, then the types of the results.
+        let mut kinds = self.kinds_by_operators(bindings, &names, env);
+        let inferred = kinds.clone();
         let (nodes, groups) = (self.program.nodes.len(), self.program.groups.len());
         let interpreted = self.program.interpreted.len();
         let mut first_error = None;
@@ -703,7 +699,7 @@ impl Compiler<'_> {
             match self.fixpoint(bindings, &names, &kinds, env) {
                 Ok((env, found)) if found == kinds => return Ok(env),
                 Ok((_, found)) => kinds = found,
-                Err(e) if turn == 0 && kinds.iter().all(|k| *k == Type::Relation) => {
+                Err(e) if turn == 0 && kinds == inferred => {
                     first_error = Some(e);
                     kinds = vec![Type::Set; names.len()];
                 }
@@ -715,6 +711,78 @@ impl Compiler<'_> {
             self.missing.retain(|slot, _| slot.index() < nodes);
         }
         wrong(bindings[0].span, "this `let rec` defines both a set and a relation")
+    }
+    /// Infers the types of the variables of a `let rec` from the operators of their values; a
+    /// relation if these do not decide it.
+    fn kinds_by_operators(&self, bindings: &[Binding], names: &[&str], env: &Env) -> Vec<Type> {
+        let mut kinds: Vec<Option<Type>> = vec![None; names.len()];
+        for _ in 0..=names.len() {
+            let next: Vec<Option<Type>> = (bindings.iter().zip(&kinds))
+                .map(|(b, known)| known.or_else(|| self.kind_of(&b.value, names, &kinds, env)))
+                .collect();
+            if next == kinds {
+                break;
+            }
+            kinds = next;
+        }
+        kinds.into_iter().map(|k| k.unwrap_or(Type::Relation)).collect()
+    }
+    fn kind_of(
+        &self,
+        exp: &Exp,
+        names: &[&str],
+        kinds: &[Option<Type>],
+        env: &Env,
+    ) -> Option<Type> {
+        let mut todo = vec![exp];
+        while let Some(exp) = todo.pop() {
+            let found = match &exp.node {
+                Node::Unary(Unary::Complement, a) => {
+                    todo.push(a);
+                    None
+                }
+                Node::Unary(..) | Node::Binary(Binary::Sequence | Binary::Product, ..) => {
+                    Some(Type::Relation)
+                }
+                Node::Binary(Binary::Add, ..) => None,
+                Node::Binary(_, a, b) => {
+                    todo.extend([&**b, &**a]);
+                    None
+                }
+                Node::Let(_, _, body) => {
+                    todo.push(body);
+                    None
+                }
+                Node::Universe => Some(Type::Set),
+                Node::Apply(f, _) => match &f.node {
+                    Node::Name(name) => match env.find(name) {
+                        None => Primitive::by_name(name).and_then(|p| match p {
+                            Primitive::Domain | Primitive::Range => Some(Type::Set),
+                            _ => None,
+                        }),
+                        Some(_) => None,
+                    },
+                    _ => None,
+                },
+                Node::Name(name) => match names.iter().position(|n| n == name) {
+                    Some(i) => kinds[i],
+                    None => match (env.find(name), self.vocabulary.find(name)) {
+                        (Some(Value::Node(slot)), _) => match self.program.kind(*slot) {
+                            Type::Value => None,
+                            kind => Some(kind),
+                        },
+                        (None, Some(Name::Set(_))) => Some(Type::Set),
+                        (None, Some(Name::Relation(_))) => Some(Type::Relation),
+                        _ => None,
+                    },
+                },
+                _ => None,
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
     }
     /// Compiles a `let rec` with given types of its variables. Returns the bound names, and the
     /// types of the results.
@@ -740,12 +808,14 @@ impl Compiler<'_> {
             .map(|(i, &kind)| self.program.node(Op::Variable(group as u32, i as u32), kind))
             .collect();
         self.program.groups.push(Group { span, variables: variables.clone(), ..Group::default() });
-        let inner = names
+        // As in the herd tools, a round computes the values in order, and each uses the new values
+        // of those before it. For values that grow and shrink, this decides the result.
+        let mut inner = names
             .iter()
             .zip(&variables)
             .fold(env.clone(), |env, (n, v)| env.with(n, Value::Node(*v)));
         let (mut results, mut found) = (Vec::new(), Vec::new());
-        for (b, kind) in bindings.iter().zip(kinds) {
+        for ((b, kind), name) in bindings.iter().zip(kinds).zip(names) {
             let value = self.exp(&b.value, &inner)?;
             let slot = match self.node_kind(&value) {
                 Some(Type::Set) => self.events_of(&value, b.value.span)?,
@@ -755,6 +825,9 @@ impl Compiler<'_> {
             };
             results.push(slot);
             found.push(self.program.kind(slot));
+            if self.program.kind(slot) == *kind {
+                inner = inner.with(name, Value::Node(slot));
+            }
         }
         if found != kinds {
             return Ok((env.clone(), found));

@@ -673,17 +673,13 @@ impl<'a> Interpreter<'a> {
                 }
                 Ok(Data::Many(Rc::new(out)))
             }
-            Primitive::DifferentValues => {
-                let r = argument.into_relation(n, span)?;
-                let value = |e: usize| self.skeleton.events()[e].value;
-                let out = Relation::of(n, r.pairs().filter(|&(a, b)| value(a) != value(b)));
-                Ok(Data::Relation(Rc::new(out)))
+            Primitive::TagToEvents | Primitive::PageTables | Primitive::DifferentValues => {
+                Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    span,
+                    "this function inside a recursive function is not supported",
+                ))
             }
-            Primitive::TagToEvents | Primitive::PageTables => Err(Diagnostic::at(
-                Stage::Unsupported,
-                span,
-                "this function inside a recursive function is not supported",
-            )),
         }
     }
     fn condition(&self, c: &Condition, names: &Names) -> Answer<bool> {
@@ -742,9 +738,13 @@ impl<'a> Interpreter<'a> {
             for (b, v) in bindings.iter().zip(&values) {
                 inner = Self::bind(&inner, &b.pattern, v.clone(), b.span)?;
             }
-            let next: Answer<Vec<Data>> =
-                bindings.iter().map(|b| self.exp(&b.value, &inner)).collect();
-            let next = next?;
+            // Each value uses the new values of those before it.
+            let mut next = Vec::with_capacity(bindings.len());
+            for b in bindings {
+                let value = self.exp(&b.value, &inner)?;
+                inner = Self::bind(&inner, &b.pattern, value.clone(), b.span)?;
+                next.push(value);
+            }
             if next.iter().zip(&values).all(|(a, b)| a.same(b)) {
                 return Ok(inner);
             }

@@ -2,11 +2,12 @@
 //! Alglave, Cousot, Maranget 2016): from a text to a verdict on executions.
 //!
 //! `lexer` → `parser` → `ast` → `compile` (with `expression`) → `program` → `plan` → `run`;
-//! `interpret` for expressions beyond sets and relations of events; `explain` for reasons; `names`
-//! for editors. A model is compiled once for a vocabulary and a set of variants, and runs on any
-//! number of executions.
+//! `specialise` to fold what is empty in a skeleton; `interpret` for expressions beyond sets and
+//! relations of events; `explain` for reasons; `names` for editors; `bell` for annotations. A model
+//! is compiled once for a vocabulary and a set of variants, and runs on any number of executions.
 
 mod ast;
+mod bell;
 mod coherent;
 mod compile;
 mod explain;
@@ -18,6 +19,7 @@ mod parser;
 mod plan;
 mod program;
 mod run;
+mod specialise;
 mod templates;
 mod value;
 
@@ -31,6 +33,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 
 pub use ast::TestKind;
+pub use bell::Bell;
 pub use compile::Resolver;
 pub use interpret::each_order;
 pub use lexer::KEYWORDS;
@@ -108,7 +111,7 @@ fn supplied(
             Op::GivenRelation(id) => {
                 format!("the relation `{}`", vocabulary.name_of(Name::Relation(id)))
             }
-            _ => "the values of events".to_string(),
+            _ => "this name".to_string(),
         }
     });
     let message = format!("{}, which executions here do not have", name.unwrap_or_default());

@@ -282,7 +282,7 @@ impl NameResolver<'_> {
                     self.tags.insert(tag.text.clone(), of);
                 }
             }
-            Statement::Instructions(arguments) => arguments.iter().for_each(|a| self.exp(a)),
+            Statement::Instructions(_, arguments) => arguments.iter().for_each(|a| self.exp(a)),
             Statement::If(condition, yes, no) => {
                 self.condition(condition);
                 self.branches(&[yes, no]);

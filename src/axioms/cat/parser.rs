@@ -249,9 +249,9 @@ impl Parser {
                 Ok(Statement::Enum(name, tags))
             }
             "instructions" | "default" => {
-                self.name()?;
+                let kind = self.name()?;
                 self.need_mark("[")?;
-                Ok(Statement::Instructions(self.list("]")?))
+                Ok(Statement::Instructions(kind, self.list("]")?))
             }
             "if" => {
                 let condition = self.condition()?;

@@ -26,6 +26,8 @@ pub struct Plan {
     pub axioms: Vec<Vec<Step>>,
     /// For the flags, after the axioms of all stages.
     pub flags: Vec<Vec<Step>>,
+    /// The nodes that some check or choice needs, ascending.
+    pub live: Vec<Slot>,
 }
 
 /// Returns the nodes that the roots depend on, including the roots, ascending.
@@ -100,7 +102,8 @@ impl Plan {
         );
         Self::bodies(program, &live);
         let stages = 3 + program.choices.len();
-        let mut plan = Plan { axioms: vec![Vec::new(); stages], flags: vec![Vec::new(); stages] };
+        let mut plan =
+            Plan { axioms: vec![Vec::new(); stages], flags: vec![Vec::new(); stages], live };
         let mut done = vec![false; program.nodes.len()];
         let must = |role: Role| matches!(role, Role::Axiom | Role::Assert);
         for stage in 0..stages {

@@ -103,6 +103,8 @@ pub enum Op {
     AsRelation(Slot),
     /// A value that must be a relation, or a set of events, which denotes its identity.
     AsPairs(Slot),
+    /// Pairs of a relation with different values.
+    DifferentValues(Slot),
     /// A set or relation that must be empty: arguments of tests about page tables and the like,
     /// which executions here do not have.
     OnlyEmpty(Slot),
@@ -123,9 +125,8 @@ impl Op {
             | Orders(a, b)
             | Linearisations(a, b) => (Some(a), Some(b)),
             Complement(a) | Identity(a) | Plus(a) | Star(a) | Optional(a) | Inverse(a)
-            | Domain(a) | Range(a) | AsSet(a) | AsRelation(a) | AsPairs(a) | OnlyEmpty(a) => {
-                (Some(a), None)
-            }
+            | Domain(a) | Range(a) | AsSet(a) | AsRelation(a) | AsPairs(a) | OnlyEmpty(a)
+            | DifferentValues(a) => (Some(a), None),
             _ => (None, None),
         };
         a.into_iter().chain(b)
@@ -244,6 +245,8 @@ impl Program {
                 stage = 2
             }
             Op::Element(k) => stage = 3 + k as u8,
+            // Values are chosen with the sources of reads.
+            Op::DifferentValues(_) => stage = stage.max(1),
             Op::Variable(group, _) => groups |= 1 << group,
             Op::Fixpoint(group, _) => {
                 for r in &self.groups[group as usize].results {

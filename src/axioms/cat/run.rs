@@ -14,6 +14,7 @@ use super::ast::{Role, TestKind};
 use super::interpret::{Data, Interpreter, Nodes, by_location, closed, each_order, is_order};
 use super::plan::{Step, needed, steps};
 use super::program::{Op, Property, Slot, Type};
+use super::specialise::Special;
 use crate::execution::{Execution, Name, RelationId, SetId, Skeleton};
 use crate::relation::{Relation, Set};
 
@@ -54,6 +55,10 @@ pub struct Session<'m> {
     relations: Vec<Relation>,
     values: Vec<Data>,
     scratch: Relation,
+    /// The model, folded for the current skeleton.
+    pub(super) special: Special,
+    /// The value of each event, for `different-values`.
+    event_values: Vec<u64>,
 }
 
 /// A session on a skeleton.
@@ -65,6 +70,8 @@ pub struct Run<'m, 's> {
     flagged: usize,
     /// The check that failed last.
     failed: Option<u32>,
+    /// The flags of all allowed choices of the model, while they are collected.
+    collected: Option<Vec<String>>,
 }
 
 /// Returns an empty matrix, as a placeholder for one that is moved out.
@@ -84,6 +91,8 @@ impl<'m> Session<'m> {
             relations: vec![placeholder(); count(Type::Relation)],
             values: vec![Data::Empty; count(Type::Value)],
             scratch: placeholder(),
+            special: Special::default(),
+            event_values: Vec::new(),
         }
     }
     /// Reads a skeleton with the model's vocabulary, and computes the nodes that depend on it
@@ -98,12 +107,25 @@ impl<'m> Session<'m> {
             self.scratch = Relation::empty(n);
         }
         self.values.iter_mut().for_each(|v| *v = Data::Empty);
-        let mut run = Run { session: self, skeleton, holds: false, flagged: 0, failed: None };
+        self.event_values.clear();
+        self.event_values.extend(skeleton.events().iter().map(|e| e.value));
+        self.special.reset(self.model);
+        let mut run = Run {
+            session: self,
+            skeleton,
+            holds: false,
+            flagged: 0,
+            failed: None,
+            collected: None,
+        };
         run.holds = run.steps(0)?;
+        if run.holds {
+            super::specialise::fold(&mut run)?;
+        }
         Ok(run)
     }
     fn at(&self, slot: Slot) -> usize {
-        self.model.places[slot.index()] as usize
+        self.model.places[self.special.same[slot.index()].index()] as usize
     }
     fn set(&self, slot: Slot) -> &Set {
         &self.sets[self.at(slot)]
@@ -129,6 +151,12 @@ impl Nodes for Session<'_> {
     }
 }
 
+impl<'m> Run<'m, '_> {
+    pub(super) fn model(&self) -> &'m super::Model {
+        self.session.model
+    }
+}
+
 impl Run<'_, '_> {
     /// True if the axioms that depend on the skeleton alone hold.
     pub fn holds(&self) -> bool {
@@ -137,6 +165,23 @@ impl Run<'_, '_> {
     /// Returns the events.
     pub fn skeleton(&self) -> &Skeleton {
         self.skeleton
+    }
+    /// Sets the values of all events, which only the function `different-values` reads. Initially
+    /// they are those of the skeleton.
+    pub fn set_values(&mut self, values: impl IntoIterator<Item = u64>) {
+        self.session.event_values.clear();
+        self.session.event_values.extend(values);
+    }
+    /// Returns the flags that executions of this skeleton may have, in addition to those that all
+    /// of them have.
+    pub fn open_flags(&self) -> impl Iterator<Item = &str> {
+        let checks = self.session.model.program.checks.iter().enumerate();
+        checks
+            .filter(|(i, c)| {
+                !matches!(c.role, Role::Axiom | Role::Assert)
+                    && self.session.special.check_stage[*i] > 0
+            })
+            .map(|(_, c)| c.name.as_str())
     }
     /// Reads `rf`. Returns true if the axioms hold that depend on it but not on `co`. Axioms of the
     /// skeleton are not evaluated again.
@@ -157,10 +202,15 @@ impl Run<'_, '_> {
         }
         if let Some(slot) = model.given.get(&Name::Set(SetId::FINAL)) {
             let at = self.session.at(*slot);
+            let writes = self.skeleton.set(SetId::WRITES);
             let set = &mut self.session.sets[at];
-            set.domain_of(co);
-            set.complement();
-            set.intersect(self.skeleton.set(SetId::WRITES));
+            // `co` may order events that are no writes, such as locks.
+            set.copy(self.skeleton.finals());
+            for w in self.skeleton.finals().iter() {
+                if co.after(w).any(|later| writes.has(later)) {
+                    set.remove(w);
+                }
+            }
         }
         Ok(self.steps(2)? && self.choose(0, self.session.model.program.choices.len())?)
     }
@@ -212,7 +262,15 @@ impl Run<'_, '_> {
     /// # Errors
     /// Those of the model's functions.
     pub fn flags(&mut self) -> Result<Vec<String>, Diagnostic> {
-        self.raised_until(usize::MAX)
+        let count = self.session.model.program.choices.len();
+        let special = &self.session.special;
+        if special.fixed.iter().all(|f| *f) || !special.chosen_flags {
+            return self.raised_until(usize::MAX);
+        }
+        // Each allowed choice of the model is an execution with flags of its own.
+        self.collected = Some(Vec::new());
+        self.choose(0, count)?;
+        Ok(self.collected.take().unwrap_or_default())
     }
     /// Returns the flags that depend on the skeleton alone: each of its allowed executions has
     /// them.
@@ -228,7 +286,8 @@ impl Run<'_, '_> {
         let model = self.session.model;
         let end = model.plan.flags.len().min(last.saturating_add(1));
         for stage in self.flagged..end {
-            for &step in &model.plan.flags[stage] {
+            for i in 0..self.session.special.flags[stage].len() {
+                let step = self.session.special.flags[stage][i];
                 if !matches!(step, Step::Check(_)) {
                     self.step(step)?;
                 }
@@ -236,7 +295,10 @@ impl Run<'_, '_> {
         }
         self.flagged = self.flagged.max(end);
         let mut out: Vec<String> = Vec::new();
-        for c in model.program.checks.iter().filter(|c| usize::from(c.stage) <= last) {
+        for (i, c) in model.program.checks.iter().enumerate() {
+            if usize::from(self.session.special.check_stage[i]) > last {
+                continue;
+            }
             let raised = match c.role {
                 Role::Flag => self.passes(c.property, c.negated),
                 Role::UndefinedUnless => !self.passes(c.property, c.negated),
@@ -285,7 +347,8 @@ impl Run<'_, '_> {
     /// Executes the steps of a stage up to the first violated axiom.
     fn steps(&mut self, stage: usize) -> Result<bool, Diagnostic> {
         let model = self.session.model;
-        for &step in &model.plan.axioms[stage] {
+        for at in 0..self.session.special.axioms[stage].len() {
+            let step = self.session.special.axioms[stage][at];
             if let Step::Check(i) = step {
                 let c = &model.program.checks[i as usize];
                 if !self.passes(c.property, c.negated) {
@@ -307,8 +370,23 @@ impl Run<'_, '_> {
     fn choose(&mut self, k: usize, end: usize) -> Result<bool, Diagnostic> {
         let model = self.session.model;
         let Some(choice) = model.program.choices.get(k).filter(|_| k < end) else {
-            return Ok(true);
+            if k < model.program.choices.len() || self.collected.is_none() {
+                return Ok(true);
+            }
+            // Stages from 3 on depend on choices.
+            self.flagged = self.flagged.min(3);
+            let raised = self.raised_until(usize::MAX)?;
+            let all = self.collected.get_or_insert_default();
+            raised.into_iter().for_each(|f| {
+                if !all.contains(&f) {
+                    all.push(f);
+                }
+            });
+            return Ok(false);
         };
+        if self.session.special.fixed[k] {
+            return Ok(self.steps(3 + k)? && self.choose(k + 1, end)?);
+        }
         let at = self.session.at(choice.element);
         let inner = if choice.all { choice.end } else { end };
         let mut error = None;
@@ -358,9 +436,18 @@ impl Run<'_, '_> {
         let program = &self.session.model.program;
         let mut list = Vec::new();
         steps(program, &needed(program, [slot]), |_| true, &mut list);
-        list.into_iter().try_for_each(|s| self.step(s))
+        for step in list {
+            if let Step::Node(s) = step
+                && (self.session.special.same[s.index()] != s
+                    || self.session.special.empty[s.index()])
+            {
+                continue;
+            }
+            self.step(step)?;
+        }
+        Ok(())
     }
-    fn step(&mut self, step: Step) -> Result<(), Diagnostic> {
+    pub(super) fn step(&mut self, step: Step) -> Result<(), Diagnostic> {
         match step {
             Step::Node(slot) => self.node(slot),
             Step::Group(g) => self.group(g as usize),
@@ -382,6 +469,11 @@ impl Run<'_, '_> {
         for _ in 0..most {
             for i in 0..group.body.len() {
                 let slot = group.body[i];
+                if self.session.special.same[slot.index()] != slot
+                    || self.session.special.empty[slot.index()]
+                {
+                    continue;
+                }
                 match model.program.nodes[slot.index()].op {
                     Op::Variable(..) => {}
                     Op::Fixpoint(inner, 0) => {
@@ -559,6 +651,13 @@ impl Run<'_, '_> {
                 Data::Relation(r) => out.copy(&r),
                 value => out.identity_on(&*value.into_set(s.n, self.place(slot))?),
             },
+            Op::DifferentValues(a) => {
+                out.clear();
+                let values = &s.event_values;
+                for (x, y) in s.relation(a).pairs().filter(|&(x, y)| values[x] != values[y]) {
+                    out.insert(x, y);
+                }
+            }
             Op::OnlyEmpty(a) => {
                 self.only_empty(slot, s.relation(a).is_empty())?;
                 out.clear();
@@ -661,8 +760,47 @@ impl Run<'_, '_> {
         }
         Ok(out)
     }
-    pub(super) fn model(&self) -> &super::Model {
-        self.session.model
+    /// Evaluates an axiom on which all executions of the skeleton agree.
+    pub(super) fn demand_constant(&mut self, check: usize) {
+        let c = &self.session.model.program.checks[check];
+        if c.role == Role::Assert {
+            self.session.special.axioms[1].push(Step::Check(check as u32));
+        } else {
+            self.holds &= self.passes(c.property, c.negated);
+        }
+    }
+    /// True if the value of a set or relation is empty.
+    pub(super) fn is_empty(&self, slot: Slot) -> bool {
+        match self.session.model.program.kind(slot) {
+            Type::Set => self.session.set(slot).is_empty(),
+            Type::Relation => self.session.relation(slot).is_empty(),
+            Type::Value => false,
+        }
+    }
+    /// Makes a set or relation empty.
+    pub(super) fn clear(&mut self, slot: Slot) {
+        let at = self.session.at(slot);
+        match self.session.model.program.kind(slot) {
+            Type::Set => self.session.sets[at].clear(),
+            Type::Relation => self.session.relations[at].clear(),
+            Type::Value => {}
+        }
+    }
+    /// Sets the element of a choice with a single alternative. Returns false if there are others.
+    pub(super) fn fix(&mut self, from: Slot, element: Slot) -> bool {
+        let only = match self.session.value(from) {
+            Data::Many(all) if all.len() == 1 => all[0].clone(),
+            _ => return false,
+        };
+        let at = self.session.at(element);
+        self.session.values[at] = only;
+        true
+    }
+    pub(super) fn special_mut(&mut self) -> &mut Special {
+        &mut self.session.special
+    }
+    pub(super) fn special(&self) -> &Special {
+        &self.session.special
     }
     pub(super) fn relation_of(&self, slot: Slot) -> &Relation {
         self.session.relation(slot)

@@ -253,7 +253,7 @@ fn procedures_tags_and_variants() {
 }
 
 #[test]
-fn includes_are_resolved_once() {
+fn includes_inside_themselves_end() {
     let files = |name: &str| match name {
         "stdlib.cat" => Some("let po-loc = po & loc".to_string()),
         "a.cat" => Some("A\ninclude \"b.cat\"\nlet a = b".to_string()),

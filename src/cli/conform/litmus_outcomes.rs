@@ -117,8 +117,12 @@ fn one(
     let mut sources = SourceMap::new();
     let read = read_source(path, &mut sources).and_then(|(source, text)| {
         let judge = judges.of(mu_litmus::file::architecture(source, &text)?, &mut sources)?;
-        mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs })
-            .map(|test| (test, judge))
+        mu_litmus::parse(
+            source,
+            &text,
+            mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() },
+        )
+        .map(|test| (test, judge))
     });
     let (test, judge) = match read {
         Ok(both) => both,

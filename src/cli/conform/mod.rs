@@ -419,7 +419,11 @@ fn judge(
     let included = |name: &str| Named::included_file(text.folder.as_deref(), name);
     let judge =
         mu_litmus::Judge::compile(&mut sources, arch, &against.name, &text.text, &included)?;
-    let test = mu_litmus::parse(source, litmus, mu_litmus::file::Options { pairs: judge.pairs })?;
+    let test = mu_litmus::parse(
+        source,
+        litmus,
+        mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() },
+    )?;
     Ok((judge, test))
 }
 

@@ -1,6 +1,7 @@
 //! Litmus tests under an axiomatic model (`litmus --model FILE.cat`). The model is compiled once
 //! for each architecture of the tests.
 
+use super::kernel::KernelFiles;
 use super::{Picture, Route, TestError, TestResult};
 use crate::args::LitmusArgs;
 use crate::pipeline::{Session, read_text};
@@ -8,6 +9,7 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
 use mu_litmus::code::Arch;
 use mu_litmus::file::{Options, architecture};
 use mu_litmus::judge::family;
+use mu_litmus::kernel::Language;
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::deciding;
 use mu_litmus::{Judge, parse};
@@ -24,7 +26,9 @@ pub(super) struct Axioms {
     folders: Vec<PathBuf>,
     /// The variants of the herd tools that a configuration enables.
     variants: Vec<String>,
-    compiled: [OnceLock<Result<Compiled, TestError>>; 6],
+    compiled: [OnceLock<Result<Compiled, TestError>>; 7],
+    /// The language of tests in C if the model is one of the Linux kernel.
+    kernel: Option<KernelFiles>,
     bounds: Bounds,
 }
 
@@ -33,6 +37,10 @@ pub(super) struct Axioms {
 #[derive(Debug, Default)]
 struct Settings {
     model: Option<String>,
+    /// Annotations of the Linux kernel.
+    bell: Option<String>,
+    /// Macros of the Linux kernel.
+    macros: Option<String>,
     variants: Vec<String>,
 }
 
@@ -43,6 +51,8 @@ impl Settings {
             let line = line.split('#').next().unwrap_or("").trim();
             match line.split_once(char::is_whitespace) {
                 Some(("model", file)) => out.model = Some(file.trim().to_string()),
+                Some(("bell", file)) => out.bell = Some(file.trim().to_string()),
+                Some(("macros", file)) => out.macros = Some(file.trim().to_string()),
                 Some(("variant", list)) => {
                     out.variants.extend(list.split(',').map(|v| v.trim().to_string()));
                 }
@@ -56,6 +66,7 @@ impl Settings {
 /// A model for an architecture, with its files.
 struct Compiled {
     judge: Judge,
+    language: Option<Language>,
     /// The files of the model. The first source is a placeholder for the test, so that a place
     /// belongs either to the test or to the model.
     sources: SourceMap,
@@ -78,6 +89,11 @@ impl Axioms {
             candidates.extend([folder.join(&given), folder.join(format!("{word}.cat"))]);
         }
         let Some(path) = candidates.into_iter().find(|p| mu_base::host::is_file(p)) else {
+            if let (Some(kernel), Some(text)) =
+                (KernelFiles::built_in(word), mu_axioms::models::file(&format!("{word}.cat")))
+            {
+                return Ok(Self { kernel: Some(kernel), ..Self::built_in(word, text, args) });
+            }
             if let Some(text) = mu_axioms::models::file(word) {
                 return Ok(Self::built_in(word, text, args));
             }
@@ -96,10 +112,15 @@ impl Axioms {
                 );
             };
             let mut found = Self::named(&model, &folders, args)?;
+            if let (Some(bell), Some(macros)) = (settings.bell, settings.macros) {
+                found.kernel =
+                    Some(KernelFiles::named(&folders, &bell, &macros, &settings.variants)?);
+            }
             found.variants = settings.variants;
             return Ok(found);
         }
-        Ok(Self { folders, ..Self::built_in(&path.display().to_string(), text, args) })
+        let kernel = KernelFiles::next_to(&path)?;
+        Ok(Self { folders, kernel, ..Self::built_in(&path.display().to_string(), text, args) })
     }
     fn built_in(name: &str, text: String, args: &LitmusArgs) -> Self {
         Self {
@@ -108,6 +129,7 @@ impl Axioms {
             folders: Vec::new(),
             variants: Vec::new(),
             compiled: Default::default(),
+            kernel: None,
             bounds: Bounds { loops: args.unroll },
         }
     }
@@ -121,19 +143,37 @@ impl Axioms {
                 |name: &str| self.folders.iter().find_map(|f| read_text(&f.join(name)).ok());
             let resolver = |name: &str| given(name).or_else(|| mu_axioms::models::file(name));
             let variants: Vec<&str> = self.variants.iter().map(String::as_str).collect();
-            match Judge::compile_with(
-                &mut sources,
-                arch,
-                &self.name,
-                &self.text,
-                &resolver,
-                &variants,
-            ) {
-                Ok(judge) => Ok(Compiled { judge, sources }),
+            let made = match &self.kernel {
+                Some(files) if arch == Arch::Linux => {
+                    files.language(&mut sources).and_then(|language| {
+                        let name = &self.name;
+                        Judge::of_kernel(&mut sources, &language, name, &self.text, &resolver)
+                            .map(|judge| (judge, Some(language)))
+                    })
+                }
+                _ => Judge::compile_with(
+                    &mut sources,
+                    arch,
+                    &self.name,
+                    &self.text,
+                    &resolver,
+                    &variants,
+                )
+                .map(|judge| (judge, None)),
+            };
+            match made {
+                Ok((judge, language)) => Ok(Compiled { judge, language, sources }),
                 Err(d) => Err(TestError::new(&d, &sources)),
             }
         });
         compiled.as_ref().map_err(Clone::clone)
+    }
+    /// Returns the architecture of a test.
+    fn arch(&self, source: SourceId, text: &str) -> Result<Arch, Diagnostic> {
+        match architecture(source, text)? {
+            Arch::C if self.kernel.is_some() => Ok(Arch::Linux),
+            arch => Ok(arch),
+        }
     }
 }
 
@@ -147,11 +187,12 @@ impl Route for Axioms {
         source: SourceId,
         text: &str,
     ) -> Result<Result<TestResult, TestError>, Diagnostic> {
-        let Compiled { judge, sources } = match self.judge(architecture(source, text)?) {
+        let Compiled { judge, language, sources } = match self.judge(self.arch(source, text)?) {
             Ok(compiled) => compiled,
             Err(refused) => return Ok(Err(refused)),
         };
-        let test = parse(source, text, Options { pairs: judge.pairs })?;
+        let options = Options { pairs: judge.pairs, kernel: language.as_ref() };
+        let test = parse(source, text, options)?;
         let report = match mu_litmus::run(test, judge, self.bounds, &session.budget) {
             Ok(report) => report,
             // A function or a `let rec` of the model that does not terminate.
@@ -185,10 +226,11 @@ impl Route for Axioms {
         picture: Picture,
     ) -> Result<Result<(String, usize), Stop>, Diagnostic> {
         // A test is drawn after it was answered, so the model compiles.
-        let Ok(Compiled { judge, .. }) = self.judge(architecture(source, text)?) else {
+        let Ok(Compiled { judge, language, .. }) = self.judge(self.arch(source, text)?) else {
             return Ok(Err(Stop::Complete));
         };
-        let test = parse(source, text, Options { pairs: judge.pairs })?;
+        let options = Options { pairs: judge.pairs, kernel: language.as_ref() };
+        let test = parse(source, text, options)?;
         let title = format!("{} under {}", test.name, judge.model.name());
         let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;
         let Some(drawn) = found else { return Ok(Err(stop)) };

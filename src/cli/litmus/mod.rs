@@ -9,6 +9,7 @@
 
 mod axioms;
 mod expected;
+mod kernel;
 mod listing;
 mod machine;
 mod table;

@@ -192,7 +192,9 @@ fn allowed(
         moved
     };
     let arch = mu_litmus::file::architecture(source, text).map_err(|d| located(d, &sources))?;
-    let parsed = |pairs| mu_litmus::parse(source, text, mu_litmus::file::Options { pairs });
+    let parsed = |pairs| {
+        mu_litmus::parse(source, text, mu_litmus::file::Options { pairs, ..Default::default() })
+    };
     let size = |test: &mu_litmus::Test| {
         (test.threads.iter().map(|t| t.texts.len()).sum::<usize>(), test.threads.len())
     };

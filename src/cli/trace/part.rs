@@ -105,7 +105,7 @@ fn confirm(session: &Session, model: &str, text: &str) -> Result<Result<(), Stri
         let included = |name: &str| mu_axioms::models::file(name);
         let judge =
             mu_litmus::Judge::compile(&mut sources, arch, known.name, known.text, &included)?;
-        let options = mu_litmus::file::Options { pairs: judge.pairs };
+        let options = mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() };
         Ok((mu_litmus::parse(source, text, options)?, judge))
     });
     let (test, judge) = match judged {

@@ -360,7 +360,7 @@ fn written_tests_ask_the_same() {
                 let test = mu_litmus::parse(
                     source,
                     &text,
-                    mu_litmus::file::Options { pairs: judge.pairs },
+                    mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() },
                 );
                 let test = test.unwrap_or_else(|d| panic!("{}{text}", d.render(&sources)));
                 let report = mu_litmus::run(

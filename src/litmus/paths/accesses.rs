@@ -179,7 +179,7 @@ impl Runner<'_> {
                 Flow::Plain if *atomicity == Atomicity::One && writes => {
                     todo.push(self.update_at_once(s.clone(), op, here, &access, loaded))
                 }
-                Flow::Plain => todo.push(self.update_with(
+                Flow::Plain | Flow::Kernel => todo.push(self.update_with(
                     s.clone(),
                     op,
                     here,
@@ -278,6 +278,11 @@ impl Runner<'_> {
                 [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
             match flow {
                 Flow::Plain => data.sources |= expected,
+                Flow::Kernel => {
+                    let uses = value.sources(&mut |_| ());
+                    data.sources |= if uses { source } else { 0 };
+                    data.within = [0, 0];
+                }
                 Flow::Pick => data.picks |= picked,
             }
             let new =

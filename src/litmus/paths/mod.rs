@@ -55,6 +55,8 @@ pub struct EventShape {
     pub instance: u32,
     /// Its operation.
     pub op: u32,
+    /// True if coherence orders it although it does not write.
+    pub ordered: bool,
     /// True if it is one event that reads and writes, and the value written depends on the value
     /// read.
     pub own: bool,
@@ -187,7 +189,11 @@ impl Origins {
                 .cells()
                 .iter()
                 .enumerate()
-                .map(|(c, cell)| ((c as u32, cell.initial), 0))
+                .flat_map(|(c, cell)| {
+                    std::iter::once(cell.initial)
+                        .chain(layout.any())
+                        .map(move |v| ((c as u32, v), 0))
+                })
                 .collect(),
         }
     }
@@ -289,7 +295,10 @@ pub fn run(
 ) -> Result<Runs, Stop> {
     layout.cut();
     'layout: loop {
-        let mut values: Values = vec![Vec::new(); layout.cells().len()];
+        // A value out of thin air needs no store before it is stored.
+        let any: Vec<(u64, Writers)> =
+            layout.any().map(|v| (v, Writers::MAX)).into_iter().collect();
+        let mut values: Values = vec![any; layout.cells().len()];
         let mut origins = Origins::new(threads, layout);
         let mut rounds = 0;
         let mut speculated = false;
@@ -362,6 +371,10 @@ struct State {
     ordered: Option<(u32, u32)>,
     /// The first event of the current instruction.
     first: u32,
+    /// For each register, the reads that control its assignments; empty without [`Op::Enter`].
+    taints: Vec<Events>,
+    /// The control of the enclosing scopes.
+    scopes: Vec<Events>,
     index: u32,
     /// The current execution of an instruction, and the instruction.
     instance: u32,
@@ -419,6 +432,12 @@ impl Runner<'_> {
             choice: 0,
             ordered: None,
             first: 0,
+            taints: if self.thread.ops.contains(&Op::Enter) {
+                vec![0; self.thread.registers.len()]
+            } else {
+                Vec::new()
+            },
+            scopes: Vec::new(),
             index: 0,
             instance: 0,
             running: None,
@@ -481,6 +500,32 @@ impl Runner<'_> {
                     );
                     s.push(event, 0, 0);
                 }
+                Op::Enter => s.scopes.push(s.control),
+                Op::Leave => {
+                    if let Some(control) = s.scopes.pop() {
+                        s.control = control;
+                    }
+                }
+                Op::Mark { into, address, tags, ordered, value } => {
+                    let access = match self.access(&s, address, 4) {
+                        Ok(access) => access,
+                        Err(strayed) => {
+                            self.stop(s, instruction, strayed);
+                            return Ok(());
+                        }
+                    };
+                    s.index += 1;
+                    let value = value.value(&s.registers, 0);
+                    let mut event =
+                        EventShape::new(Kind::Other, None, *tags, &s, instruction).at(&access);
+                    (event.cell, event.ordered) = (Some(access.first), *ordered);
+                    let source = 1 << s.shape.events.len();
+                    s.push(event, value, value);
+                    if let Some((r, result)) = into {
+                        s.assign(Some(*r), result, 0, 0);
+                        s.sources[*r as usize] |= source;
+                    }
+                }
                 Op::Either { to } => todo.push(State { at: *to, ..s.clone() }),
                 Op::Choose(e) => {
                     if e.value(&s.registers, 0) == 0 {
@@ -538,7 +583,7 @@ impl Runner<'_> {
         let mut taken = true;
         if let Some(e) = when {
             let (own, picks) = (sources(e, &s.sources, 0), sources(e, &s.picks, 0));
-            s.control |= own;
+            s.control |= own | s.taint(e);
             s.pick_control |= picks;
             depends = own | picks != 0;
             let from = self.sources(&mut s, e, Port::Other, 0);
@@ -631,6 +676,9 @@ impl Runner<'_> {
         let (sources, picks) = (sources(address, &s.sources, 0), sources(address, &s.picks, 0));
         let address = address.value(&s.registers, 0);
         let place = (self.number, s.running.unwrap_or(0));
+        if self.layout.any() == Some(address) {
+            return Err(false);
+        }
         match self.layout.access(address, width) {
             Found::Cells(first, count) => {
                 if count > 1 {
@@ -768,6 +816,7 @@ impl EventShape {
             within: [0, 0],
             instance: s.instance,
             op: s.at - 1,
+            ordered: false,
             own: false,
         }
     }
@@ -822,6 +871,10 @@ impl State {
             self.shape.amo.extend(reads.map(|(r, _)| (r as u32, w as u32)));
         }
     }
+    /// Returns the reads that control the registers of a value.
+    fn taint(&self, value: &Expr) -> Events {
+        if self.taints.is_empty() { 0 } else { sources(value, &self.taints, 0) }
+    }
     fn push(&mut self, event: EventShape, read: u64, write: u64) {
         let at = self.shape.events.len() as u32;
         if let Some((first, end)) = self.ordered {
@@ -835,6 +888,10 @@ impl State {
         let Some(r) = into else { return };
         let (from, picks) =
             (sources(value, &self.sources, source), sources(value, &self.picks, source));
+        if !self.taints.is_empty() {
+            self.taints[r as usize] =
+                self.taint(value) | if self.scopes.is_empty() { 0 } else { self.control };
+        }
         self.registers[r as usize] = value.value(&self.registers, loaded);
         self.sources[r as usize] = from;
         self.picks[r as usize] = picks | self.choice;

@@ -11,6 +11,7 @@ mod herd;
 mod inside;
 mod instructions;
 mod interleave;
+mod kernel;
 mod machines;
 mod widths;
 mod words;
@@ -62,7 +63,7 @@ fn usual(arch: Arch) -> Judge {
 }
 
 fn read(text: &str, judge: &Judge) -> Test {
-    parse(SourceId(0), text, Options { pairs: judge.pairs })
+    parse(SourceId(0), text, Options { pairs: judge.pairs, ..Default::default() })
         .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 

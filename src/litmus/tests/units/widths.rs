@@ -28,7 +28,7 @@ fn rejected(arch: Arch, initial: &str, code: &[&str]) -> String {
         code.join(" ;\n")
     );
     let judge = usual(arch);
-    let test = parse(SourceId(0), &text, Options { pairs: judge.pairs })
+    let test = parse(SourceId(0), &text, Options { pairs: judge.pairs, ..Default::default() })
         .unwrap_or_else(|d| panic!("{d:?}\n{text}"));
     let d = run(test, &judge, Bounds { loops: 2 }, &Budget::default()).expect_err(&text);
     assert!(d.span.is_some(), "{d:?}");

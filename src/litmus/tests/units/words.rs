@@ -126,8 +126,9 @@ fn machine_and_axioms_agree_on_words() {
             continue;
         }
         for (name, judge) in &models {
-            let read = parse(SourceId(0), &text, Options { pairs: judge.pairs })
-                .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
+            let read =
+                parse(SourceId(0), &text, Options { pairs: judge.pairs, ..Default::default() })
+                    .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
             let report = run(read, judge, Bounds { loops: 2 }, &Budget::default())
                 .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
             assert_eq!(outcomes(&report), by_machine(&text, name), "{name}, seed {seed}\n{text}");

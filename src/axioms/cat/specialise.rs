@@ -1,0 +1,327 @@
+//! Specialisation of a compiled model to a skeleton: what is empty in all of its executions.
+//!
+//! A general model such as that of the Linux kernel defines locks, RCU, SRCU, and data races. Most
+//! programs use few of them, so that most nodes are empty in every execution of a skeleton. After
+//! stage 0 is computed, this module propagates emptiness through the operations, replaces unions
+//! with an empty side by the other side, determines the stages of nodes anew (a node that depends
+//! on `co` only through an empty part belongs to an earlier stage), and plans the remaining steps.
+//! A choice of the model (`with x from s`) with a single alternative becomes a constant.
+//!
+//! Invariant: the value of each node that a check reads is the same as without specialisation. A
+//! fixpoint is empty if its body is empty for empty variables, since it is computed from there.
+//!
+//! Cost: linear in the size of the model for each skeleton.
+
+use mu_base::Diagnostic;
+
+use super::Model;
+use super::ast::Role;
+use super::plan::{Step, root};
+use super::program::{Op, Slot, Type};
+use super::run::Run;
+use crate::execution::RelationId;
+
+/// A model folded for a skeleton.
+#[derive(Debug, Default)]
+pub(super) struct Special {
+    /// For each node, the node that has its value.
+    pub same: Vec<Slot>,
+    /// True for a node that is empty in all executions.
+    pub empty: Vec<bool>,
+    /// The steps of the axioms, by stage.
+    pub axioms: Vec<Vec<Step>>,
+    /// The steps of the flags, by stage.
+    pub flags: Vec<Vec<Step>>,
+    /// The stage of each check; 0 if all executions agree on it.
+    pub check_stage: Vec<u8>,
+    /// True for a choice with a single alternative.
+    pub fixed: Vec<bool>,
+    /// True if a flag depends on a choice of the model.
+    pub chosen_flags: bool,
+    /// The stage of each node.
+    stage: Vec<u8>,
+}
+
+impl Special {
+    /// Restores the general model.
+    pub(super) fn reset(&mut self, model: &Model) {
+        let program = &model.program;
+        let n = program.nodes.len();
+        self.same.clear();
+        self.same.extend((0..n as u32).map(Slot));
+        self.empty.clear();
+        self.empty.resize(n, false);
+        self.axioms.clone_from(&model.plan.axioms);
+        self.flags.clone_from(&model.plan.flags);
+        self.check_stage.clear();
+        self.check_stage.extend(program.checks.iter().map(|c| c.stage));
+        self.fixed.clear();
+        self.fixed.resize(program.choices.len(), false);
+        self.chosen_flags = true;
+        self.stage.clear();
+        self.stage.extend(program.nodes.iter().map(|node| node.stage));
+    }
+    fn known(&self, slot: Slot) -> (Slot, bool, u8) {
+        let same = self.same[slot.index()];
+        (same, self.empty[same.index()], self.stage[same.index()])
+    }
+}
+
+/// The form of a node after folding.
+enum Folded {
+    /// It is empty.
+    Empty,
+    /// It has the value of another node.
+    Same(Slot),
+    /// It is computed in this stage.
+    Computed(u8),
+}
+
+/// Folds a node, given the folded forms of its inputs.
+fn folded(op: Op, kind: Type, known: &dyn Fn(Slot) -> (Slot, bool, u8)) -> Folded {
+    let inputs = || op.inputs().map(|i| known(i).2).max().unwrap_or(0);
+    match op {
+        Op::Nothing => Folded::Empty,
+        Op::Union(a, b) => {
+            let ((a, no_a, _), (b, no_b, _)) = (known(a), known(b));
+            match (no_a, no_b) {
+                (true, true) => Folded::Empty,
+                (true, false) => Folded::Same(b),
+                (false, true) => Folded::Same(a),
+                _ if a == b => Folded::Same(a),
+                _ => Folded::Computed(inputs()),
+            }
+        }
+        Op::Intersection(a, b)
+        | Op::Compose(a, b)
+        | Op::Product(a, b)
+        | Op::From(a, b)
+        | Op::To(a, b) => {
+            if known(a).1 || known(b).1 {
+                Folded::Empty
+            } else {
+                Folded::Computed(inputs())
+            }
+        }
+        Op::Difference(a, b) => {
+            let ((a, no_a, _), (_, no_b, _)) = (known(a), known(b));
+            match (no_a, no_b) {
+                (true, _) => Folded::Empty,
+                (false, true) => Folded::Same(a),
+                _ => Folded::Computed(inputs()),
+            }
+        }
+        Op::Identity(a)
+        | Op::Plus(a)
+        | Op::Inverse(a)
+        | Op::Domain(a)
+        | Op::Range(a)
+        | Op::DifferentValues(a)
+            if known(a).1 =>
+        {
+            Folded::Empty
+        }
+        Op::DifferentValues(_) => Folded::Computed(inputs().max(1)),
+        Op::AsSet(a) | Op::AsRelation(a) | Op::AsPairs(a) if kind != Type::Value => {
+            Folded::Computed(known(a).2)
+        }
+        _ => Folded::Computed(inputs()),
+    }
+}
+
+/// Folds the model of a run after its stage 0.
+///
+/// # Errors
+///
+/// Those of the model's functions.
+pub(super) fn fold(run: &mut Run<'_, '_>) -> Result<(), Diagnostic> {
+    let model = run.model();
+    let program = &model.program;
+    if program.choices.iter().any(|c| c.all) {
+        return Ok(());
+    }
+    // The nodes of stage 0 that only flags need.
+    for &step in &model.plan.flags[0] {
+        if !matches!(step, Step::Check(_)) {
+            run.step(step)?;
+        }
+    }
+    let mut decided = vec![None; program.groups.len()];
+    for &slot in &model.plan.live {
+        let node = &program.nodes[slot.index()];
+        if node.groups == 0 && node.stage == 0 {
+            let empty = run.is_empty(slot);
+            run.special_mut().empty[slot.index()] = empty;
+            continue;
+        }
+        let special = run.special();
+        let form = match node.op {
+            Op::GivenRelation(_) | Op::GivenSet(_) | Op::Variable(..) => {
+                Folded::Computed(node.stage)
+            }
+            Op::Fixpoint(g, _) => {
+                let g = g as usize;
+                let empty = *decided[g].get_or_insert_with(|| empty_group(model, special, g));
+                let results = program.groups[g].results.iter();
+                let stage = results.map(|r| special.known(*r).2).max().unwrap_or(0);
+                if empty { Folded::Empty } else { Folded::Computed(stage) }
+            }
+            Op::Interpret(i) => {
+                let inputs = program.interpreted[i as usize].inputs.iter();
+                Folded::Computed(inputs.map(|r| special.known(*r).2).max().unwrap_or(0))
+            }
+            Op::Element(k) => {
+                let from = program.choices[k as usize].from;
+                let fixed = special.known(from).2 == 0 && run.fix(from, slot);
+                run.special_mut().fixed[k as usize] = fixed;
+                Folded::Computed(if fixed { 0 } else { node.stage })
+            }
+            op => folded(op, node.kind, &|s| special.known(s)),
+        };
+        match form {
+            Folded::Empty => {
+                run.clear(slot);
+                let special = run.special_mut();
+                (special.empty[slot.index()], special.stage[slot.index()]) = (true, 0);
+            }
+            Folded::Same(other) => run.special_mut().same[slot.index()] = other,
+            Folded::Computed(stage) => {
+                run.special_mut().stage[slot.index()] = stage;
+                if stage == 0 && node.groups == 0 {
+                    match node.op {
+                        Op::Element(_) => {}
+                        Op::Fixpoint(g, _) => {
+                            run.step(Step::Group(g))?;
+                            run.step(Step::Node(slot))?;
+                        }
+                        _ => run.step(Step::Node(slot))?,
+                    }
+                    let empty = run.is_empty(slot);
+                    run.special_mut().empty[slot.index()] = empty;
+                }
+            }
+        }
+    }
+    for check in plan(model, run.special_mut()) {
+        run.demand_constant(check);
+    }
+    Ok(())
+}
+
+/// True if a group is empty: its results are empty for empty variables.
+fn empty_group(model: &Model, special: &Special, g: usize) -> bool {
+    let group = &model.program.groups[g];
+    let mut empty: std::collections::HashMap<Slot, bool> = std::collections::HashMap::new();
+    for &slot in &group.body {
+        let node = &model.program.nodes[slot.index()];
+        let is = match node.op {
+            Op::Variable(owner, _) if owner as usize == g => true,
+            _ if special.known(slot).1 => true,
+            Op::Fixpoint(..) | Op::Variable(..) => false,
+            op => {
+                let known = |s: Slot| {
+                    let (same, none, stage) = special.known(s);
+                    (same, none || empty.get(&s) == Some(&true), stage)
+                };
+                match folded(op, node.kind, &known) {
+                    Folded::Empty => true,
+                    Folded::Same(other) => known(other).1,
+                    Folded::Computed(_) => false,
+                }
+            }
+        };
+        empty.insert(slot, is);
+    }
+    group.variables.iter().chain(&group.results).all(|r| {
+        matches!(model.program.nodes[r.index()].op, Op::Variable(..))
+            || empty.get(r).copied().unwrap_or_else(|| special.known(*r).1)
+    })
+}
+
+/// Plans the steps of the folded model. Returns the axioms of later stages that became constant.
+fn plan(model: &Model, special: &mut Special) -> Vec<usize> {
+    let mut constant = Vec::new();
+    let program = &model.program;
+    let stages = special.axioms.len();
+    let must = |role: Role| matches!(role, Role::Axiom | Role::Assert);
+    for list in special.axioms.iter_mut().chain(&mut special.flags) {
+        list.clear();
+    }
+    let mut done = vec![false; program.nodes.len()];
+    let mut axioms = vec![Vec::new(); stages];
+    let mut flags = vec![Vec::new(); stages];
+    let coherence = |slot| super::program::Property::CoherenceIn(slot);
+    special.chosen_flags = false;
+    let order = (0..program.checks.len()).filter(|i| must(program.checks[*i].role));
+    let order = order.chain((0..program.checks.len()).filter(|i| !must(program.checks[*i].role)));
+    for i in order {
+        let check = &program.checks[i];
+        let slot = root(check.property);
+        let mut stage = special.known(slot).2;
+        if check.property == coherence(slot) {
+            stage = stage.max(2);
+        }
+        special.check_stage[i] = stage;
+        if stage == 0 {
+            if must(check.role) && check.stage > 0 {
+                constant.push(i);
+            }
+            continue;
+        }
+        special.chosen_flags |= !must(check.role) && stage > 2;
+        let lists = if must(check.role) { &mut axioms } else { &mut flags };
+        need(model, special, slot, &mut done, lists);
+        lists[stage as usize].push(Step::Check(i as u32));
+    }
+    for (k, choice) in program.choices.iter().enumerate() {
+        if !special.fixed[k] {
+            need(model, special, choice.from, &mut done, &mut axioms);
+        }
+    }
+    special.axioms = axioms;
+    special.flags = flags;
+    constant
+}
+
+/// Adds the steps that compute a node, in the stages of the nodes.
+fn need(model: &Model, special: &Special, slot: Slot, done: &mut [bool], lists: &mut [Vec<Step>]) {
+    let program = &model.program;
+    let mut todo = vec![(slot, false)];
+    while let Some((slot, ready)) = todo.pop() {
+        let (slot, empty, stage) = special.known(slot);
+        let node = &program.nodes[slot.index()];
+        if empty || stage == 0 && node.groups == 0 {
+            continue;
+        }
+        if ready {
+            match node.op {
+                Op::Element(_) | Op::Variable(..) => {}
+                _ if node.groups != 0 => {}
+                Op::GivenRelation(RelationId::RF | RelationId::CO | RelationId::FR) => {}
+                Op::Fixpoint(g, _) => {
+                    if !lists.iter().any(|l| l.contains(&Step::Group(g))) {
+                        lists[stage as usize].push(Step::Group(g));
+                    }
+                    lists[stage as usize].push(Step::Node(slot));
+                }
+                _ => lists[stage as usize].push(Step::Node(slot)),
+            }
+            continue;
+        }
+        if std::mem::replace(&mut done[slot.index()], true) {
+            continue;
+        }
+        todo.push((slot, true));
+        todo.extend(node.op.inputs().map(|i| (i, false)));
+        match node.op {
+            Op::Fixpoint(g, _) => {
+                todo.extend(program.groups[g as usize].results.iter().map(|r| (*r, false)));
+            }
+            Op::Interpret(i) => {
+                todo.extend(program.interpreted[i as usize].inputs.iter().map(|r| (*r, false)));
+            }
+            Op::Element(k) => todo.push((program.choices[k as usize].from, false)),
+            _ => {}
+        }
+    }
+}

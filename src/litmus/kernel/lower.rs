@@ -1,0 +1,559 @@
+//! Lowering of expanded functions of the kernel to intermediate code.
+//!
+//! Dependencies are those of the herd tools: a store depends by data on the loads of its value, by
+//! address on those of its place; the write of an atomic operation depends on its read, except for
+//! exchanges; the condition of an `if` controls its branches. Loads of one expression are not
+//! ordered with each other if neither needs the other.
+
+use super::syntax::{Exp, Form, Node, Operator, Statement};
+use super::{Language, tag};
+use crate::code::{Atomicity, Binary, Expr, Flow, Op, Register, Thread, Unary};
+use crate::layout::Layout;
+use mu_base::{Diagnostic, Span, Stage};
+use std::collections::HashSet;
+
+/// Bytes of every variable.
+const WIDTH: u8 = 4;
+
+type Lowered<T> = Result<T, Diagnostic>;
+
+/// Lowers a function.
+pub(super) fn thread<'g>(
+    language: &Language,
+    layout: &mut Layout,
+    text: &str,
+    number: u32,
+    (parameters, body): (&[(String, Span)], &[Statement]),
+    given: impl Iterator<Item = &'g str>,
+) -> Lowered<Thread> {
+    let mut known: HashSet<String> = given.map(str::to_string).collect();
+    let mut lowering = Lowering {
+        language,
+        thread: Thread::default(),
+        text,
+        number,
+        temporaries: 0,
+        known: HashSet::new(),
+        loads: 0,
+        joined: false,
+        condition: None,
+    };
+    for (name, _) in parameters {
+        known.insert(name.clone());
+        let v = layout.variable(name);
+        let variable = layout.variable_mut(v);
+        variable.declared.get_or_insert(crate::layout::DEFAULT);
+        let address = variable.address;
+        let register = lowering.thread.register(name);
+        lowering.thread.registers[register as usize].1 = address;
+    }
+    assigned(body, &mut known);
+    lowering.known = known;
+    lowering.statements(body)?;
+    Ok(lowering.thread)
+}
+
+/// Collects the variables that statements declare or assign.
+fn assigned(body: &[Statement], out: &mut HashSet<String>) {
+    for s in body {
+        match &s.form {
+            Form::Declare(name) | Form::Set(name, _) => {
+                out.insert(name.clone());
+            }
+            Form::Block(list) => assigned(list, out),
+            Form::If(_, yes, no) => {
+                assigned(std::slice::from_ref(yes), out);
+                if let Some(no) = no {
+                    assigned(std::slice::from_ref(no), out);
+                }
+            }
+            Form::While(_, inner) => assigned(std::slice::from_ref(inner), out),
+            _ => {}
+        }
+    }
+}
+
+struct Lowering<'l> {
+    language: &'l Language,
+    thread: Thread,
+    text: &'l str,
+    number: u32,
+    temporaries: u32,
+    /// The names of parameters and local variables.
+    known: HashSet<String>,
+    /// Number of loads so far.
+    loads: u32,
+    /// True if the next load is not ordered with the previous one.
+    joined: bool,
+    /// Inside of a condition: the addresses of its loads, on which its branches depend too.
+    condition: Option<Vec<Expr>>,
+}
+
+impl Lowering<'_> {
+    fn push(&mut self, op: Op) -> usize {
+        self.thread.ops.push(op);
+        self.thread.instruction.push(self.thread.texts.len() as u32);
+        self.thread.ops.len() - 1
+    }
+    /// Adds a fence, if there is one.
+    fn fence(&mut self, tags: Option<u64>) {
+        if let Some(tags) = tags {
+            self.push(Op::Fence(tags));
+        }
+    }
+    /// Ends an instruction, if it has operations.
+    fn end(&mut self, span: Span) {
+        if self.thread.instruction.last() == Some(&(self.thread.texts.len() as u32)) {
+            let written = self.text.get(span.start as usize..span.end as usize).unwrap_or("");
+            let line = written.split_whitespace().collect::<Vec<_>>().join(" ");
+            self.thread.texts.push((line, span));
+        }
+    }
+    fn temporary(&mut self) -> Register {
+        self.temporaries += 1;
+        self.thread.register(&format!("temporary {}", self.temporaries))
+    }
+    fn land(&mut self, branch: usize) {
+        let place = self.thread.ops.len() as u32;
+        if let Op::Branch { to, .. } | Op::Either { to } = &mut self.thread.ops[branch] {
+            *to = place;
+        }
+    }
+    /// Returns the tags of annotations.
+    fn tags(&self, annotations: &[String], span: Span) -> Lowered<u64> {
+        annotations.iter().try_fold(0, |tags, a| match self.language.tag(a) {
+            Some(bit) => Ok(tags | bit),
+            None => {
+                let file = &self.language.bell_file.0;
+                let message = format!("the annotation `{a}` is not declared in `{file}`");
+                Err(Diagnostic::at(Stage::Type, span, message))
+            }
+        })
+    }
+    /// Returns the address of a place `*p`.
+    fn place(&mut self, place: &Exp, primitive: &str) -> Lowered<Expr> {
+        match &place.node {
+            Node::Load(pointer, annotations) if annotations.is_empty() => self.value(pointer),
+            _ => {
+                let message = format!("the argument of {primitive} is no place");
+                Err(Diagnostic::at(Stage::Type, place.span, message)
+                    .note("expected `*p`, where `p` is a pointer"))
+            }
+        }
+    }
+
+    // Statements.
+
+    fn statements(&mut self, list: &[Statement]) -> Lowered<()> {
+        list.iter().try_for_each(|s| self.statement(s))
+    }
+    fn statement(&mut self, s: &Statement) -> Lowered<()> {
+        match &s.form {
+            Form::Block(list) => return self.statements(list),
+            Form::If(condition, yes, no) => {
+                self.push(Op::Enter);
+                let skip = self.branch(condition)?;
+                self.end(condition.span);
+                self.statement(yes)?;
+                if let Some(no) = no {
+                    let over = self.push(Op::Branch { when: None, to: 0 });
+                    self.land(skip);
+                    self.statement(no)?;
+                    self.land(over);
+                } else {
+                    self.land(skip);
+                }
+                self.push(Op::Leave);
+            }
+            Form::While(condition, body) => {
+                self.push(Op::Enter);
+                let back = self.thread.ops.len() as u32;
+                let out = self.branch(condition)?;
+                self.end(condition.span);
+                self.statement(body)?;
+                self.push(Op::Branch { when: None, to: back });
+                self.land(out);
+                self.push(Op::Leave);
+            }
+            Form::Declare(name) => {
+                self.thread.register(name);
+            }
+            Form::Set(name, e) => {
+                let value = self.value(e)?;
+                let register = self.thread.register(name);
+                self.push(Op::Let(register, value));
+            }
+            Form::Evaluate(e) => {
+                self.value(e)?;
+            }
+            Form::Store(place, e, annotations) => {
+                let tags = self.tags(annotations, s.span)?;
+                let address = self.place(place, "a store")?;
+                let value = self.value(e)?;
+                self.push(Op::Store { address, width: WIDTH, value, tags, joined: false });
+            }
+            Form::Fence(annotations) => {
+                let tags = self.tags(annotations, s.span)?;
+                self.push(Op::Fence(tags));
+            }
+            Form::Lock(lock) => {
+                let address = self.value(lock)?;
+                self.lock(address);
+            }
+            Form::Unlock(lock) => {
+                let address = self.value(lock)?;
+                self.mark(address, tag::UNLOCK, None);
+            }
+            Form::Atomic(pointer, op, e, annotations) => {
+                let tags = self.tags(annotations, s.span)?;
+                let (read, write) = if self.language.first_edition {
+                    (self.edition("noreturn"), self.edition("once"))
+                } else {
+                    (tags, tags)
+                };
+                self.atomic((pointer, *op, e), (read, write), true, s.span)?;
+            }
+            Form::Srcu(pointer, annotations, value) => {
+                let tags = self.tags(annotations, s.span)?;
+                let address = self.value(pointer)?;
+                let value = match value {
+                    Some(value) => self.value(value)?,
+                    None => Expr::Const(0),
+                };
+                self.push(Op::Mark { into: None, address, tags, ordered: false, value });
+            }
+            Form::Call(..) => return Err(Diagnostic::internal("a macro is not expanded")),
+        }
+        self.end(s.span);
+        Ok(())
+    }
+    /// Adds a branch that is taken if a condition is false.
+    fn branch(&mut self, condition: &Exp) -> Lowered<usize> {
+        let outer = self.condition.replace(Vec::new());
+        let value = self.value(condition)?;
+        let addresses = std::mem::replace(&mut self.condition, outer).unwrap_or_default();
+        let zero = addresses.into_iter().fold(Expr::unary(Unary::IsZero, value), |e, address| {
+            if address.sources(&mut |_| ()) || matches!(address, Expr::Const(_)) {
+                return e;
+            }
+            let nothing = Expr::binary(Binary::And, address, Expr::Const(0));
+            Expr::binary(Binary::Or, e, nothing)
+        });
+        Ok(self.push(Op::Branch { when: Some(zero), to: 0 }))
+    }
+
+    // Expressions.
+
+    fn value(&mut self, e: &Exp) -> Lowered<Expr> {
+        let loaded = || Expr::Loaded.extended(WIDTH, true);
+        match &e.node {
+            Node::Number(v) => Ok(Expr::Const(*v as i32 as i64 as u64)),
+            Node::Name(name) => {
+                if !self.known.contains(name) {
+                    let number = self.number;
+                    let message =
+                        format!("`{name}` is no parameter or local variable of P{number}");
+                    return Err(Diagnostic::at(Stage::Type, e.span, message)
+                        .note("declare variables of the test as parameters, such as `int *x`"));
+                }
+                Ok(Expr::Register(self.thread.register(name)))
+            }
+            Node::Load(pointer, annotations) => {
+                let tags = self.tags(annotations, e.span)?;
+                let address = if annotations.is_empty() {
+                    self.value(pointer)?
+                } else {
+                    self.place(pointer, "a load")?
+                };
+                if let Some(addresses) = &mut self.condition {
+                    addresses.push(address.clone());
+                }
+                let into = self.temporary();
+                let joined = std::mem::take(&mut self.joined);
+                self.loads += 1;
+                self.push(Op::Load {
+                    into: Some(into),
+                    value: loaded(),
+                    address,
+                    width: WIDTH,
+                    tags,
+                    reserve: false,
+                    joined,
+                });
+                Ok(Expr::Register(into))
+            }
+            Node::Binary(op, left, right) => {
+                let before = self.loads;
+                let left = self.value(left)?;
+                self.joined = self.loads == before + 1;
+                let right = self.value(right)?;
+                self.joined = false;
+                Ok(self.combined(*op, left, right))
+            }
+            Node::Exchange(of, annotations) => {
+                let tags = self.tags(annotations, e.span)?;
+                let (read, write) = self.halves(annotations, tags);
+                let address = self.value(&of[0])?;
+                let value = self.value(&of[1])?;
+                let around = self.barrier(annotations);
+                self.fence(around);
+                let into = self.temporary();
+                let op = update(address, (into, loaded()), value, None, (read, write));
+                self.update(op, e.span);
+                self.fence(around);
+                Ok(Expr::Register(into))
+            }
+            Node::CompareExchange(of, annotations) => {
+                let tags = self.tags(annotations, e.span)?;
+                let address = self.value(&of[0])?;
+                let old = self.value(&of[1])?;
+                let new = self.value(&of[2])?;
+                let when = Expr::binary(Binary::Eq, loaded(), old);
+                let op = |into, tags| {
+                    update(address.clone(), (into, loaded()), new.clone(), Some(when.clone()), tags)
+                };
+                self.conditional(op, (annotations, tags), e.span)
+            }
+            Node::AddUnless(of, annotations) => {
+                let tags = self.tags(annotations, e.span)?;
+                let address = self.value(&of[0])?;
+                let added = self.value(&of[1])?;
+                let unless = self.value(&of[2])?;
+                let when = Expr::binary(Binary::Ne, loaded(), unless);
+                let sum = Expr::binary(Binary::Add, loaded(), added).extended(WIDTH, true);
+                let op = |into, tags| {
+                    let result = (into, when.clone());
+                    update(address.clone(), result, sum.clone(), Some(when.clone()), tags)
+                };
+                self.conditional(op, (annotations, tags), e.span)
+            }
+            Node::Atomic { of, op, fetch, annotations } => {
+                let tags = self.tags(annotations, e.span)?;
+                let halves = self.halves(annotations, tags);
+                let around = self.barrier(annotations);
+                self.fence(around);
+                let into = self.atomic((&of[0], *op, &of[1]), halves, !fetch, e.span)?;
+                self.fence(around);
+                Ok(Expr::Register(into))
+            }
+            Node::TryLock(lock) => {
+                let address = self.value(lock)?;
+                let into = self.temporary();
+                let fails = self.push(Op::Either { to: 0 });
+                self.lock(address.clone());
+                self.push(Op::Let(into, Expr::Const(1)));
+                let over = self.push(Op::Branch { when: None, to: 0 });
+                self.land(fails);
+                self.tested(address, tag::LOCK_FAIL, into, 0);
+                self.land(over);
+                Ok(Expr::Register(into))
+            }
+            Node::IsLocked(lock) => {
+                let address = self.value(lock)?;
+                let into = self.temporary();
+                let free = self.push(Op::Either { to: 0 });
+                self.tested(address.clone(), tag::READ_LOCKED, into, 1);
+                let over = self.push(Op::Branch { when: None, to: 0 });
+                self.land(free);
+                self.tested(address, tag::READ_UNLOCKED, into, 0);
+                self.land(over);
+                Ok(Expr::Register(into))
+            }
+            Node::Srcu(pointer, annotations) => {
+                let tags = self.tags(annotations, e.span)?;
+                let address = self.value(pointer)?;
+                let into = self.temporary();
+                // An arbitrary value that identifies this operation.
+                let key = u64::from(self.number + 1) * 307 + self.thread.ops.len() as u64 * 599;
+                let value = Expr::Const(if annotations == &["srcu-lock"] { key } else { 0 });
+                let into = Some((into, value.clone()));
+                self.push(Op::Mark { into: into.clone(), address, tags, ordered: false, value });
+                Ok(into.map_or(Expr::Const(0), |i| Expr::Register(i.0)))
+            }
+            Node::Call(..) => Err(Diagnostic::internal("a macro is not expanded")),
+        }
+    }
+    fn combined(&mut self, op: Operator, left: Expr, right: Expr) -> Expr {
+        let wrapped = |b, l, r| Expr::binary(b, l, r).extended(WIDTH, true);
+        match op {
+            Operator::Add => wrapped(Binary::Add, left, right),
+            Operator::Sub => wrapped(Binary::Sub, left, right),
+            Operator::Mul => wrapped(Binary::Mul, left, right),
+            Operator::Div => {
+                self.push(Op::Defined(right.clone()));
+                wrapped(Binary::Div, left, right)
+            }
+            Operator::And => Expr::binary(Binary::And, left, right),
+            Operator::Or => Expr::binary(Binary::Or, left, right),
+            Operator::Xor => Expr::binary(Binary::Xor, left, right),
+            Operator::AndNot => Expr::binary(Binary::And, left, Expr::unary(Unary::Not, right)),
+            Operator::Eq => Expr::binary(Binary::Eq, left, right),
+            Operator::Ne => Expr::binary(Binary::Ne, left, right),
+            Operator::Less => Expr::binary(Binary::Less, left, right),
+            Operator::Greater => Expr::binary(Binary::Less, right, left),
+            Operator::LessEqual => Expr::binary(Binary::LessEqual, left, right),
+            Operator::GreaterEqual => Expr::binary(Binary::LessEqual, right, left),
+        }
+    }
+
+    // Locks.
+
+    fn mark(&mut self, address: Expr, tags: u64, into: Option<(Register, Expr)>) {
+        let ordered = tags == tag::LOCK_WRITE;
+        self.push(Op::Mark { into, address, tags, ordered, value: Expr::Const(0) });
+    }
+    fn lock(&mut self, address: Expr) {
+        self.mark(address.clone(), tag::LOCK_READ, None);
+        self.mark(address, tag::LOCK_WRITE, None);
+    }
+    /// Adds an event that finds a lock taken or free. The result depends on it, unless it is a
+    /// condition itself.
+    fn tested(&mut self, address: Expr, tags: u64, into: Register, result: u64) {
+        if self.condition.is_some() {
+            self.mark(address, tags, None);
+            self.push(Op::Let(into, Expr::Const(result)));
+        } else {
+            self.mark(address, tags, Some((into, Expr::Const(result))));
+        }
+    }
+
+    // Read-modify-writes.
+
+    /// Returns the tag of an annotation of the first edition; 0 if there is none.
+    fn edition(&self, annotation: &str) -> u64 {
+        self.language.tag(annotation).unwrap_or(0)
+    }
+    /// Returns the tags of the read and of the write of a read-modify-write.
+    fn halves(&self, annotations: &[String], tags: u64) -> (u64, u64) {
+        if !self.language.first_edition {
+            return (tags, tags);
+        }
+        let once = self.edition("once");
+        let only = |name: &str| annotations.len() == 1 && annotations[0] == name;
+        (if only("acquire") { tags } else { once }, if only("release") { tags } else { once })
+    }
+    /// Returns the fence around a read-modify-write of the first edition.
+    fn barrier(&self, annotations: &[String]) -> Option<u64> {
+        let full = annotations.len() == 1 && annotations[0] == "mb";
+        (full && self.language.first_edition).then(|| self.edition("mb"))
+    }
+    fn update(&mut self, op: Op, span: Span) {
+        // A read-modify-write is an instruction of its own.
+        self.end(span);
+        self.loads += 1;
+        self.joined = false;
+        self.push(op);
+        self.end(span);
+    }
+    /// Lowers an update that may fail. `op` builds it from the register of its result and its tags.
+    fn conditional(
+        &mut self,
+        op: impl Fn(Register, (u64, u64)) -> Op,
+        (annotations, tags): (&[String], u64),
+        span: Span,
+    ) -> Lowered<Expr> {
+        let into = self.temporary();
+        let halves = self.halves(annotations, tags);
+        let adds = annotations.is_empty();
+        let fence = self
+            .barrier(annotations)
+            .or_else(|| (adds && self.language.first_edition).then(|| self.edition("mb")));
+        let Some(fence) = fence else {
+            self.update(op(into, halves), span);
+            return Ok(Expr::Register(into));
+        };
+        // Only a success has barriers.
+        let Op::Update { when: Some(when), into: Some((_, result)), address, .. } =
+            op(into, halves)
+        else {
+            return Err(Diagnostic::internal("an update without a condition"));
+        };
+        let fails = self.push(Op::Either { to: 0 });
+        self.push(Op::Fence(fence));
+        let success = self.temporary();
+        let mut succeeds = op(into, halves);
+        if let Op::Update { into: Some((register, value)), .. } = &mut succeeds {
+            (*register, *value) = (success, Expr::Loaded.extended(WIDTH, true));
+        }
+        self.update(succeeds, span);
+        let found = |e: &Expr, r: Register| with_loaded(e, r);
+        self.push(Op::Assume(found(&when, success)));
+        self.push(Op::Let(into, found(&result, success)));
+        self.push(Op::Fence(fence));
+        let over = self.push(Op::Branch { when: None, to: 0 });
+        self.land(fails);
+        self.end(span);
+        self.push(Op::Load {
+            into: Some(success),
+            value: Expr::Loaded.extended(WIDTH, true),
+            address,
+            width: WIDTH,
+            tags: self.edition("once") | tag::ATOMIC,
+            reserve: false,
+            joined: false,
+        });
+        self.push(Op::Assume(Expr::unary(Unary::IsZero, found(&when, success))));
+        self.push(Op::Let(into, found(&result, success)));
+        self.land(over);
+        self.end(span);
+        Ok(Expr::Register(into))
+    }
+    /// Lowers an atomic operation. The result is the new value if `new`, otherwise the old one; it
+    /// depends on the operand in both cases.
+    fn atomic(
+        &mut self,
+        (pointer, op, operand): (&Exp, Operator, &Exp),
+        tags: (u64, u64),
+        new: bool,
+        span: Span,
+    ) -> Lowered<Register> {
+        let address = self.value(pointer)?;
+        let operand = self.value(operand)?;
+        let loaded = Expr::Loaded.extended(WIDTH, true);
+        let value = self.combined(op, loaded.clone(), operand.clone());
+        let result = if new {
+            value.clone()
+        } else {
+            let nothing = Expr::binary(Binary::And, operand, Expr::Const(0));
+            Expr::binary(Binary::Or, loaded, nothing)
+        };
+        let into = self.temporary();
+        self.update(update(address, (into, result), value, None, tags), span);
+        Ok(into)
+    }
+}
+
+/// Builds a read-modify-write of two events.
+fn update(
+    address: Expr,
+    into: (Register, Expr),
+    value: Expr,
+    when: Option<Expr>,
+    (read, write): (u64, u64),
+) -> Op {
+    let read = read | tag::ATOMIC;
+    Op::Update {
+        into: Some(into),
+        address,
+        width: WIDTH,
+        value,
+        when,
+        read,
+        write: write | tag::ATOMIC,
+        failed: read,
+        atomicity: Atomicity::Pair,
+        flow: Flow::Kernel,
+    }
+}
+
+/// Replaces the loaded value by a register.
+fn with_loaded(e: &Expr, register: Register) -> Expr {
+    match e {
+        Expr::Loaded => Expr::Register(register),
+        Expr::Unary(op, a) => Expr::unary(*op, with_loaded(a, register)),
+        Expr::Binary(op, a, b) => {
+            Expr::binary(*op, with_loaded(a, register), with_loaded(b, register))
+        }
+        other => other.clone(),
+    }
+}
