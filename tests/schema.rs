@@ -141,6 +141,18 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
         None,
     ),
     (
+        "conform-any",
+        "conform ^specs/machines/sc.spec --interface ^specs/machines/direct.interface -D values=3 --operations any",
+        0,
+        None,
+    ),
+    (
+        "conform-any",
+        "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface -D values=3 --operations any",
+        3,
+        None,
+    ),
+    (
         "litmus",
         "litmus @SB.litmus @bad.litmus @inc.litmus --machine ^specs/machines/tso.spec --interface ^specs/machines/machine.interface",
         2,

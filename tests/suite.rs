@@ -18,6 +18,7 @@ mod cluster_networks;
 mod command_line;
 mod confluence;
 mod conform;
+mod conform_any;
 mod conform_random;
 mod deadlocks;
 mod documents;

@@ -211,21 +211,8 @@ impl Session {
         confluence: &Confluence,
     ) -> Result<Loaded, Diagnostic> {
         let mut spec = spec.clone();
-        show(&mut spec, shown);
-        if !hidden.is_empty() {
-            let init = std::mem::replace(
-                &mut spec.init,
-                Proc { kind: ProcKind::Delta, span: Span::default() },
-            );
-            let span = init.span;
-            spec.init = Proc {
-                kind: ProcKind::Hide(
-                    hidden.iter().map(ToString::to_string).collect(),
-                    Box::new(init),
-                ),
-                span,
-            };
-        }
+        show_actions(&mut spec, shown);
+        hide_actions(&mut spec, hidden);
         let process = self.linearise(&spec, &linearise::Options::default())?;
         self.compile_with(process, confluence).map(Loaded::from)
     }
@@ -237,8 +224,20 @@ impl Session {
     }
 }
 
+/// Hides actions of a specification.
+pub(super) fn hide_actions(spec: &mut ProcSpec, hidden: &[&str]) {
+    if hidden.is_empty() {
+        return;
+    }
+    let delta = Proc { kind: ProcKind::Delta, span: Span::default() };
+    let init = std::mem::replace(&mut spec.init, delta);
+    let span = init.span;
+    let names = hidden.iter().map(ToString::to_string).collect();
+    spec.init = Proc { kind: ProcKind::Hide(names, Box::new(init)), span };
+}
+
 /// Removes names from all `hide` operators of a specification.
-fn show(spec: &mut ProcSpec, names: &[&str]) {
+pub(super) fn show_actions(spec: &mut ProcSpec, names: &[&str]) {
     if names.is_empty() {
         return;
     }

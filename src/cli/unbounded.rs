@@ -415,7 +415,7 @@ fn abstracted(
 }
 
 /// Returns the name of the constant that represents a parameter; no text can use it.
-fn hidden_name(parameter: &str) -> String {
+pub(super) fn hidden_name(parameter: &str) -> String {
     format!("${{{parameter}}}")
 }
 

@@ -137,8 +137,10 @@ fn label_events<'t>(
                 });
             }
         }
-        let observed =
-            || interface.observed.iter().any(|o| o.match_arguments(name, &arguments).is_some());
+        let observed = || {
+            let mut all = interface.observed.iter().chain(&interface.commits);
+            all.any(|o| o.match_arguments(name, &arguments).is_some())
+        };
         if found.is_none() && !observed() && !interface.is_internal(name, &arguments) {
             unmatched.push((name, arguments.len(), part));
         }

@@ -7,6 +7,7 @@
 //! store start_store(p, a, v, n) -> end_store(p, _, _, n);  // … or with begin and end labels
 //! load acquire ld_acq(p, a, v);  store release st_rel(p, a, v);
 //! fence mfence(p);  update xchg(p, a, v, w);   // an update reads v and writes w
+//! commit write(a, v);                          // a store reaches memory; `store commit st(p, a, v);`
 //! observe observe(p, a, v, n, q);              // p sees a store of q: shown, not judged
 //! internal refill, access("c_flush", _, _, _); // labels that are not memory operations
 //! program load do_load(p, "ld(a)") -> answer(p, v);  // most general program: request, response
@@ -190,6 +191,8 @@ pub struct Interface {
     pub first: u64,
     /// The operations.
     pub operations: Vec<Operation>,
+    /// Labels at which a store reaches memory. They may be labels of operations too.
+    pub commits: Vec<Label>,
     /// Patterns of `observe` lines.
     pub observed: Vec<Label>,
     /// Entries of `internal` lines.
@@ -202,7 +205,7 @@ pub struct Interface {
 
 /// The keywords of the constants of a program, in the order of [`Interface::constants`].
 const CONSTANT_KEYWORDS: [&str; 3] = ["processors", "addresses", "values"];
-const EXPECTED_KEYWORDS: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
+const EXPECTED_KEYWORDS: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `commit`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
 
 impl Interface {
     /// Parses an interface file.
@@ -216,6 +219,7 @@ impl Interface {
             initial: Word { text: String::new(), span: end },
             first: 0,
             operations: Vec::new(),
+            commits: Vec::new(),
             observed: Vec::new(),
             internal: Vec::new(),
             program: Vec::new(),
@@ -250,6 +254,11 @@ impl Interface {
                         )
                     })?;
                 }
+                "commit" => {
+                    let label = label(&mut cursor)?;
+                    require(&label, "commit", &[Role::Address, Role::Value])?;
+                    out.commits.push(label);
+                }
                 "observe" => {
                     let label = label(&mut cursor)?;
                     require(&label, "observation", &[Role::Processor, Role::Address])?;
@@ -278,7 +287,14 @@ impl Interface {
                             Kind::Write if cursor.eat_word("release") => Mark::Release,
                             _ => Mark::Plain,
                         };
-                        out.operations.push(operation(&mut cursor, kind, mark)?);
+                        let commits = kind == Kind::Write && cursor.eat_word("commit");
+                        let operation = operation(&mut cursor, kind, mark)?;
+                        if commits {
+                            let what = "store that commits";
+                            require(&operation.end, what, &[Role::Address, Role::Value])?;
+                            out.commits.push(operation.end.clone());
+                        }
+                        out.operations.push(operation);
                     }
                 },
             }
@@ -341,6 +357,19 @@ impl Interface {
                 );
             }
         }
+        for (i, label) in self.commits.iter().enumerate() {
+            if let Some(other) = self.commits[..i].iter().find(|o| o.overlaps(label)) {
+                return reject(
+                    label,
+                    other,
+                    format!(
+                        "a label can match both `{}` and `{}` as a commit",
+                        label.text(),
+                        other.text()
+                    ),
+                );
+            }
+        }
         for (i, label) in self.observed.iter().enumerate() {
             if let Some(other) = self.observed[..i].iter().find(|o| o.overlaps(label)) {
                 return reject(
@@ -363,12 +392,13 @@ impl Interface {
                         && o.action == label.action
                         && o.roles.iter().all(|r| !matches!(r, Role::Text(_)))
             };
-            if let Some(other) = judged.iter().copied().chain(&self.observed).find(covers) {
+            let mut named = judged.iter().copied().chain(&self.commits).chain(&self.observed);
+            if let Some(other) = named.find(covers) {
                 return reject(
                     label,
                     other,
                     format!(
-                        "`{text}` is internal here, and `{}` is a memory operation or an observation",
+                        "`{text}` is internal here, and `{}` is a memory operation, a commit or an observation",
                         other.text()
                     ),
                 );
@@ -431,7 +461,8 @@ impl Interface {
 
     /// Returns all patterns of the interface.
     pub fn labels(&self) -> impl Iterator<Item = &Label> {
-        self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).chain(&self.observed)
+        let operations = self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end]));
+        operations.chain(&self.commits).chain(&self.observed)
     }
 
     /// Returns the actions that only end numbered operations. The time of such an end does not

@@ -19,6 +19,8 @@
 #![warn(missing_docs)]
 
 pub mod alphabet;
+pub mod completeness;
+pub mod every_length;
 pub mod faults;
 pub mod interface;
 pub mod judge;

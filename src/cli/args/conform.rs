@@ -4,6 +4,36 @@ use super::{Common, ReadArgs};
 use clap::Args;
 use std::path::PathBuf;
 
+/// Length of the programs that `conform` judges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operations {
+    /// Up to this number of operations per processor.
+    UpTo(u32),
+    /// Every length.
+    Any,
+}
+
+impl Operations {
+    /// Returns the bound. Programs of every length are searched without one.
+    pub fn bound(self) -> u32 {
+        match self {
+            Operations::UpTo(k) => k,
+            Operations::Any => 0,
+        }
+    }
+}
+
+impl std::str::FromStr for Operations {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(k @ 1..=6) => Ok(Operations::UpTo(k)),
+            _ if text == "any" => Ok(Operations::Any),
+            _ => Err("expected a number from 1 to 6, or `any`".into()),
+        }
+    }
+}
+
 /// `conform`
 #[derive(Args, Debug)]
 #[command(
@@ -13,6 +43,7 @@ Examples:
   mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1
   mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1 --against sc --litmus SB.litmus --evidence run.svg
   mu-check conform specs/machines/tso.spec --interface specs/machines/machine.interface --against tso --operations 3
+  mu-check conform specs/machines/tso.spec --interface specs/machines/buffer.interface -D values=3 --operations any
   mu-check conform specs/machines/tso.spec --interface specs/machines/machine.interface --against tso --operations 3 --fault specs/machines/tso.faults --suite tests"
 )]
 pub struct ConformArgs {
@@ -26,9 +57,9 @@ pub struct ConformArgs {
     /// (default: all built-in models).
     #[arg(long, value_name = "MODEL")]
     pub against: Vec<String>,
-    /// Maximum number of operations per processor.
-    #[arg(long, value_name = "K", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=6))]
-    pub operations: u32,
+    /// Maximum number of operations per processor, 1 to 6; or `any`: programs of every length.
+    #[arg(long, value_name = "K", default_value = "2")]
+    pub operations: Operations,
     /// Write the smallest failing test to this file, in the herd format. For one memory model.
     #[arg(long, value_name = "FILE")]
     pub litmus: Option<PathBuf>,

@@ -22,7 +22,7 @@ mod trace;
 
 pub use self::cluster::DistributedArgs;
 pub use self::cluster::{ClusterArgs, ClusterCommand, ClusterRunArgs};
-pub use self::conform::ConformArgs;
+pub use self::conform::{ConformArgs, Operations};
 pub use self::deferred::Deferred;
 pub use self::editor::{FmtArgs, LspArgs};
 pub use self::eval::EvalArgs;

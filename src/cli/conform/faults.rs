@@ -222,7 +222,7 @@ impl FaultSearch<'_> {
         if known.is_none() {
             let model = Origin::File(&self.args.model);
             let Explored { machine, .. } = Self::with(session, defines, |s| {
-                explored(s, self.interface, &model, self.args.operations)
+                explored(s, self.interface, &model, self.args.operations.bound())
             })?;
             let group = symmetries(session, self.args, &machine);
             controls.push(Control {
@@ -282,7 +282,8 @@ impl FaultSearch<'_> {
             FaultyModel::Beside(path) => Origin::File(path),
         };
         session.log(format!("fault: {}", fault.name));
-        let explored = |s: &mut Session| explored(s, self.interface, &origin, self.args.operations);
+        let explored =
+            |s: &mut Session| explored(s, self.interface, &origin, self.args.operations.bound());
         let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
         self.models.iter().try_for_each(|m| m.check(self.interface, &machine.alphabet))?;
@@ -292,7 +293,7 @@ impl FaultSearch<'_> {
             states: machine.outcome.states,
             stop: Stop::Complete,
         };
-        for k in 1..=self.args.operations as usize {
+        for k in 1..=self.args.operations.bound() as usize {
             let conforming = self.conforming(session, &fault.defines, k, controls)?;
             let selected: Vec<&MemoryModel> = conforming.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
@@ -309,7 +310,7 @@ impl FaultSearch<'_> {
                     session,
                     self.interface,
                     &*model,
-                    &machine,
+                    &machine.alphabet,
                     against,
                     history,
                 )?;
@@ -544,7 +545,8 @@ impl Faults {
                 None => writeln!(
                     out,
                     "| {name} | – | {} | | not found up to {} operations |",
-                    f.states, args.operations
+                    f.states,
+                    args.operations.bound()
                 ),
             };
         }

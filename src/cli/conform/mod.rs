@@ -8,14 +8,16 @@
 //! The verdict is "conforms" only if something was judged: some program loads a value, and every
 //! operation and program that begins also ends ([`SearchResult::unjudged`]).
 
+mod every_length;
 mod faults;
+mod numbers;
 mod program;
 pub(super) mod litmus_outcomes;
 pub(super) mod sorts;
 mod results;
 
 use self::sorts::{Sorts, Typed};
-use super::args::{ConformArgs, Format};
+use super::args::{ConformArgs, Format, Operations};
 use super::files::{expect_writable, unknown_evidence_extension, write_text};
 use super::load::{Loaded, Origin, properties};
 use super::models::{Named, named};
@@ -28,6 +30,7 @@ use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
 use mu_base::{Diagnostic, Span, Stage, Stop, ends_in};
 use mu_compile::Confluence;
+use mu_conform::alphabet::Alphabet;
 use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{Form as Judging, MemoryModel, Reason};
 use mu_conform::machine::{IDLE, Machine};
@@ -90,6 +93,16 @@ struct ConformResults<'a> {
 }
 
 pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagnostic> {
+    let execution = expect_options(args)?;
+    if args.operations == Operations::Any {
+        return every_length::run(session, args, execution);
+    }
+    let (models, texts) = models(session, args)?;
+    run_bounded(session, args, (&models, &texts), execution)
+}
+
+/// Checks the options for files. Returns the form of the drawn execution.
+fn expect_options(args: &ConformArgs) -> Result<Option<litmus::Picture>, Diagnostic> {
     let one = args.against.len() == 1;
     let single = [
         ("--litmus", &args.litmus),
@@ -124,10 +137,18 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
             "`--suite` is for one memory model: expected `--against` once",
         ));
     }
-    let (models, texts) = models(session, args)?;
+    Ok(execution)
+}
+
+fn run_bounded(
+    session: &mut Session,
+    args: &ConformArgs,
+    (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
+    execution: Option<litmus::Picture>,
+) -> Result<u8, Diagnostic> {
     let faulty = faults::read(session, args)?;
     let Read { interface, explored: Explored { model, machine, program, idle, .. } } =
-        read(session, &args.model, &args.interface, args.operations)?;
+        read(session, &args.model, &args.interface, args.operations.bound())?;
     let model = &*model;
     models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
     let group = symmetries(session, args, &machine);
@@ -137,16 +158,17 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         group.names.join(", ")
     ));
     output::begin_stage("searching histories");
-    let bound = Bound::of(args.operations as usize, session.threads());
+    let bound = Bound::of(args.operations.bound() as usize, session.threads());
     let selected: Vec<&MemoryModel> = models.iter().collect();
     let answer = search(&interface, &machine, &group, &selected, bound, &session.budget)?;
     session.log(format!("{} histories judged", grouped(answer.histories)));
     let mut shown = Vec::new();
-    for ((against, text), found) in models.iter().zip(&texts).zip(&answer.found) {
+    for ((against, text), found) in models.iter().zip(texts).zip(&answer.found) {
         let found = found
             .as_ref()
             .map(|f| {
-                confirm_violation(session, &interface, model, &machine, (against, text.as_ref()), f)
+                let names = &machine.alphabet;
+                confirm_violation(session, &interface, model, names, (against, text.as_ref()), f)
             })
             .transpose()?;
         shown.push(found);
@@ -159,8 +181,8 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         let selected = faults::FaultSearch {
             args,
             interface: &interface,
-            models: &models,
-            texts: &texts,
+            models,
+            texts,
             correct: (&machine, &group),
             conforming: &conforming,
         };
@@ -183,7 +205,8 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         seconds,
         peak,
     };
-    write_files(session, &results, model, &models, &texts, execution)?;
+    let written = Written { args, names: &results.names, shown: &results.shown };
+    write_files(session, &written, &|| results.json(), model, (models, texts), execution)?;
     match session.common.format {
         Format::Json => output::print_object(results.json())?,
         Format::Text => print(&results.text(session))?,
@@ -231,15 +254,42 @@ fn read(
     Ok(Read { interface: explored.interface.clone(), explored })
 }
 
-/// Reads and explores a machine. For a specification, the state space is reduced: observations are
-/// hidden, and steps that commute with all others have priority. The ends of operations are such
-/// steps too, because a history does not record when an operation ends.
-fn explored(
+/// A machine as models, not yet explored.
+struct LoadedMachine {
+    /// The unreduced model.
+    whole: Loaded,
+    /// The model that is searched, if it is another one.
+    searched: Option<Arc<dyn Model>>,
+    program: Option<String>,
+    /// The interface, with values in the form of the labels.
+    interface: Interface,
+    /// The declarations of actions.
+    declared: Vec<(String, Span)>,
+}
+
+impl LoadedMachine {
+    fn typed(&self) -> Typed<'_> {
+        Typed {
+            data: &self.whole.data,
+            actions: &self.whole.actions,
+            declared: self.whole.declared,
+        }
+    }
+    fn searched(&self) -> &Arc<dyn Model> {
+        self.searched.as_ref().unwrap_or(&self.whole.model)
+    }
+}
+
+/// Reads a machine. For a specification, the state space is reduced: observations are hidden, and
+/// steps that commute with all others have priority. With a bound on the operations, commits are
+/// hidden too, and the ends of operations are such steps, because a history does not record when an
+/// operation ends.
+fn loaded(
     session: &mut Session,
     interface: &Interface,
     origin: &Origin<'_>,
-    operations: u32,
-) -> Result<Explored, Diagnostic> {
+    operations: Operations,
+) -> Result<LoadedMachine, Diagnostic> {
     let mut program = None;
     let mut interface = interface.clone();
     let mut declared = Vec::new();
@@ -271,25 +321,33 @@ fn explored(
     let (whole, searched) = match (&spec, origin) {
         (Some(spec), _) => {
             // Labels that the interface names must be visible.
-            let shown: Vec<&str> = interface.labels().map(|l| l.action.as_str()).collect();
+            let bounded = operations != Operations::Any;
+            let commits = interface.commits.iter().filter(|_| !bounded);
+            let shown: Vec<&str> = interface
+                .operations
+                .iter()
+                .flat_map(|o| o.begin.iter().chain([&o.end]))
+                .chain(commits.chain(&interface.observed))
+                .map(|l| l.action.as_str())
+                .collect();
             let whole = session.compile_showing(spec, (&shown, &[]), &Confluence::Auto)?;
             let judged: Vec<&str> = interface
                 .operations
                 .iter()
                 .flat_map(|o| o.begin.iter().chain([&o.end]))
+                .chain(interface.commits.iter().filter(|_| !bounded))
                 .map(|l| l.action.as_str())
                 .collect();
             let observed: Vec<&str> = interface
                 .observed
                 .iter()
+                .chain(interface.commits.iter().filter(|_| bounded))
                 .map(|l| l.action.as_str())
                 .filter(|a| !judged.contains(a))
                 .collect();
-            let searched = session.compile_showing(
-                spec,
-                (&judged, &observed),
-                &Confluence::Commuting(interface.ends()),
-            )?;
+            let confluence =
+                if bounded { Confluence::Commuting(interface.ends()) } else { Confluence::Auto };
+            let searched = session.compile_showing(spec, (&judged, &observed), &confluence)?;
             (whole, Some(searched.model))
         }
         (None, Origin::File(path)) if interface.program.is_empty() => {
@@ -306,17 +364,30 @@ fn explored(
         }
     };
     let typed = Typed { data: &whole.data, actions: &whole.actions, declared: whole.declared };
+    Sorts::check(&mut interface, typed)?;
+    Ok(LoadedMachine { whole, searched, program, interface, declared })
+}
+
+/// Reads and explores a machine.
+fn explored(
+    session: &mut Session,
+    interface: &Interface,
+    origin: &Origin<'_>,
+    operations: u32,
+) -> Result<Explored, Diagnostic> {
+    let loaded = loaded(session, interface, origin, Operations::UpTo(operations))?;
+    let mut interface = loaded.interface.clone();
+    let typed = loaded.typed();
     let sorts = Sorts::check(&mut interface, typed)?;
-    let interface = interface;
-    let model = whole.model.clone();
-    let searched = searched.as_ref().unwrap_or(&model);
+    let model = loaded.whole.model.clone();
+    let searched = loaded.searched();
     let options = session.explore_options(&**searched, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let explored = Machine::explore(&**searched, &interface, &options, &session.budget, &bar);
     bar.finish();
     let machine = explored.map_err(|d| {
         if d.message == IDLE {
-            most_general(&interface, &whole).into_iter().fold(d, Diagnostic::note)
+            most_general(&interface, &loaded.whole).into_iter().fold(d, Diagnostic::note)
         } else {
             d
         }
@@ -326,9 +397,9 @@ fn explored(
         grouped(machine.outcome.states),
         grouped(machine.lts.state_count() as u64)
     ));
-    sorts.covered(&machine.alphabet, typed, &declared)?;
+    sorts.covered(&machine.alphabet, typed, &loaded.declared)?;
     let idle = sorts.idle(&machine.alphabet, typed);
-    Ok(Explored { model, machine, program, idle, interface })
+    Ok(Explored { model, machine, program: loaded.program, idle, interface })
 }
 
 /// Returns notes for a machine that does nothing because it needs a program: how to add the most
@@ -432,7 +503,7 @@ fn confirm_violation(
     session: &Session,
     interface: &Interface,
     model: &dyn Model,
-    machine: &Machine,
+    alphabet: &Alphabet,
     (against, text): (&MemoryModel, Option<&ModelSource>),
     found: &Violation,
 ) -> Result<ConfirmedViolation, Diagnostic> {
@@ -450,18 +521,12 @@ fn confirm_violation(
         }
     }
     let options = session.explore_options(model, &[]);
-    let steps = witness::run(
-        model,
-        interface,
-        &machine.alphabet,
-        &found.concrete,
-        &options,
-        &session.budget,
-    )?;
+    let steps =
+        witness::run(model, interface, alphabet, &found.concrete, &options, &session.budget)?;
     let steps = steps.ok_or_else(|| {
         Diagnostic::internal("the machine has no run with the history of the violation")
     })?;
-    let (walk, replayed) = witness::replay(model, interface, &machine.alphabet.names, &steps)?;
+    let (walk, replayed) = witness::replay(model, interface, &alphabet.names, &steps)?;
     if replayed != found.concrete {
         return Err(Diagnostic::internal("the replayed run has another history"));
     }
@@ -481,7 +546,7 @@ fn confirm_violation(
     let meaning = NameMap::of(
         &found.history,
         &mu_conform::judge::history(interface, &lists),
-        &machine.alphabet.names,
+        &alphabet.names,
     );
     let meaning = meaning
         .ok_or_else(|| Diagnostic::internal("a test and its history are in different classes"))?;
@@ -536,26 +601,33 @@ fn execution_of(
     Ok(mu_litmus::report::deciding(test, &judge, Bounds { loops: 1 }, &session.budget)?.0)
 }
 
+/// The violations of models by name, for files.
+struct Written<'a> {
+    args: &'a ConformArgs,
+    names: &'a [String],
+    shown: &'a [Option<ConfirmedViolation>],
+}
+
 fn write_files(
     session: &Session,
-    results: &ConformResults<'_>,
+    results: &Written<'_>,
+    json: &dyn Fn() -> serde_json::Value,
     model: &dyn Model,
-    models: &[MemoryModel],
-    texts: &[Option<ModelSource>],
+    (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
     execution: Option<litmus::Picture>,
 ) -> Result<(), Diagnostic> {
     let args = results.args;
     if let Some(folder) = &args.tests {
         mu_base::host::fs::create_dir_all(folder)
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
-        for (name, shown) in results.names.iter().zip(&results.shown) {
+        for (name, shown) in results.names.iter().zip(results.shown) {
             if let Some(shown) = shown {
                 write_text(&folder.join(format!("{name}.litmus")), &shown.litmus)?;
             }
         }
     }
     if let Some(path) = args.evidence.as_deref().filter(|p| page::is_page(p)) {
-        let mut object = results.json();
+        let mut object = json();
         for (i, shown) in results.shown.iter().enumerate() {
             let (Some(shown), Some(text)) = (shown, &texts[i]) else { continue };
             let title = format!("{} under {}", shown.found.history.text(), results.names[i]);

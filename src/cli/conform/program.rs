@@ -10,6 +10,7 @@
 //! The component is added inside the `comm` that contains its actions. Stores of the initial value
 //! are left out, because a load could not distinguish them from no store.
 
+use super::super::args::Operations;
 use mu_axioms::Kind;
 use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_conform::interface::{Interface, Label, Operation, Part, Role};
@@ -210,7 +211,8 @@ struct Writer<'a> {
     declarations: &'a Declarations,
     name: String,
     sorts: BTreeMap<&'static str, String>,
-    after: u64,
+    /// The number after the last operation; `None` without a bound.
+    after: Option<u64>,
 }
 
 impl Writer<'_> {
@@ -302,7 +304,12 @@ impl Writer<'_> {
         } else {
             format!("sum {} . ", variables.join(", "))
         };
-        let mut conditions = vec![format!("n < {}", self.after)];
+        // Without a bound, operations have no numbers.
+        let (bound, next) = match self.after {
+            Some(after) => (format!("n < {after}"), "n = n + 1"),
+            None => ("true".to_string(), ""),
+        };
+        let mut conditions = vec![bound];
         for letter in letters {
             let choices = self.choices(part.kind, letter);
             let with = |c: &String, x: &String| {
@@ -312,9 +319,7 @@ impl Writer<'_> {
                 conditions.iter().flat_map(|c| choices.iter().map(move |x| with(c, x))).collect();
         }
         out.extend(
-            conditions
-                .iter()
-                .map(|c| format!("({sum}({c}) -> {action} . {}(n = n + 1))", self.name)),
+            conditions.iter().map(|c| format!("({sum}({c}) -> {action} . {}({next}))", self.name)),
         );
         if let Some(response) = &part.response {
             let (action, variables, _) = self.action(response, &["p"])?;
@@ -351,7 +356,7 @@ impl Writer<'_> {
 /// Adds the most general program to the machine if it needs one. Returns the program text.
 pub(super) fn add(
     interface: &Interface,
-    operations: u32,
+    operations: Operations,
     sources: &mut SourceMap,
     tree: &mut Specification,
 ) -> Result<Option<String>, Diagnostic> {
@@ -391,7 +396,13 @@ pub(super) fn add(
     while declarations.processes.contains(&name) || declared.iter().any(|d| d.0 == name) {
         name.push('_');
     }
-    let after = interface.first + u64::from(operations);
+    let after = match operations {
+        Operations::UpTo(k) => Some(interface.first + u64::from(k)),
+        Operations::Any => {
+            reject_numbers(&own)?;
+            None
+        }
+    };
     let text = Writer { interface, declarations: &declarations, name, sorts, after }
         .text(&program, &processors)?;
     let source = sources.add("the most general program", text.clone());
@@ -399,6 +410,30 @@ pub(super) fn add(
     let holder_of_comm = holder_of_comm(&declarations, &own)?;
     insert_components(tree, parsed, &own, &holder_of_comm)?;
     Ok(Some(text))
+}
+
+/// Rejects a program of any length that numbers its operations, because its states would be
+/// infinite.
+fn reject_numbers(labels: &[&Label]) -> Result<(), Diagnostic> {
+    let has_letter =
+        |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "n");
+    let numbered = |l: &&&Label| {
+        l.roles.iter().any(|r| match r {
+            Role::Number => true,
+            Role::Text(text) => has_letter(text),
+            _ => false,
+        })
+    };
+    match labels.iter().find(numbered) {
+        Some(label) => {
+            let message = format!(
+                "the program numbers its operations in `{}`, so programs of every length have infinitely many states",
+                label.text()
+            );
+            Err(Diagnostic::at(Stage::Unsupported, label.span, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the process with the only `comm` that contains the program's actions; `None`: `init`.

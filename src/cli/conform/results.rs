@@ -71,6 +71,66 @@ pub(super) fn names(meaning: &NameMap) -> Value {
     json!({ "processors": processors, "addresses": addresses })
 }
 
+/// Describes a violation: the test, the cycle, the names, and a run.
+pub(super) fn violation_text(session: &Session, name: &str, s: &ConfirmedViolation) -> String {
+    let mut out =
+        format!("does not conform: {name} forbids {}\n\n{}\n", s.found.history.text(), s.litmus);
+    let _ = writeln!(
+        out,
+        "forbidden by {}",
+        if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom }
+    );
+    if !s.reason.cycle.is_empty() {
+        let _ = writeln!(out, "cycle        {}", cycle(s));
+    }
+    let _ = match &s.confirmed {
+        Ok(()) => writeln!(
+            out,
+            "confirmed    forbidden by the litmus route; the run is replayed on the machine"
+        ),
+        Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
+    };
+    let names = s.meaning.lines();
+    for (i, line) in names.iter().enumerate() {
+        let _ = writeln!(out, "{:<13}{line}", if i == 0 { "names" } else { "" });
+    }
+    out += &observed(s);
+    if !session.common.quiet {
+        out.push('\n');
+        out += &s.story.text_of("a shortest run", session.common.verbose > 0);
+    }
+    out
+}
+
+/// Adds a violation to the result of a model.
+pub(super) fn add_violation(object: &mut Value, s: &ConfirmedViolation) {
+    object["names"] = names(&s.meaning);
+    let cycle: Vec<Value> =
+        s.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
+    let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
+    object["test"] = json!(s.found.history.text());
+    object["operations"] = json!(s.found.history.len());
+    object["axiom"] = json!(s.reason.axiom);
+    object["cycle"] = json!(cycle);
+    object["language"] = json!(language(s.language));
+    object["litmus"] = json!(s.litmus);
+    object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
+    object["run"] = json!(run);
+    object["evidence"] = s.story.json();
+    object["evidence"]["kind"] = json!("trace");
+    object["evidence"]["verdict"] = Value::Null;
+    let observed = s.observed.iter().map(|o| {
+        let mut one = json!({ "processor": o.processor, "address": o.address });
+        for (key, text) in [("value", &o.value), ("of", &o.of), ("number", &o.number)] {
+            if let Some(text) = text {
+                one[key] = json!(text);
+            }
+        }
+        one
+    });
+    object["observed"] = json!(observed.collect::<Vec<_>>());
+}
+
 impl ConformResults<'_> {
     fn complete(&self) -> bool {
         self.answer.stop == Stop::Complete
@@ -127,7 +187,7 @@ impl ConformResults<'_> {
     /// Describes the bound that the search reached.
     fn bound(&self) -> String {
         let names = &self.machine.alphabet.names;
-        let (k, longest) = (self.args.operations, self.answer.longest);
+        let (k, longest) = (self.args.operations.bound(), self.answer.longest);
         let own =
             if longest < k as usize && self.complete() && self.shown.iter().any(Option::is_none) {
                 format!(" (the machine stops after {longest})")
@@ -150,7 +210,7 @@ impl ConformResults<'_> {
                 "program",
                 format!(
                     "the most general one of {} operations per processor, in parallel with the machine",
-                    self.args.operations
+                    self.args.operations.bound()
                 ),
             );
         }
@@ -240,36 +300,7 @@ impl ConformResults<'_> {
                 Some(why) => format!("unknown: {name}\nreason       {why}\n"),
             };
         };
-        let mut out = format!(
-            "does not conform: {name} forbids {}\n\n{}\n",
-            s.found.history.text(),
-            s.litmus
-        );
-        let _ = writeln!(
-            out,
-            "forbidden by {}",
-            if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom }
-        );
-        if !s.reason.cycle.is_empty() {
-            let _ = writeln!(out, "cycle        {}", cycle(s));
-        }
-        let _ = match &s.confirmed {
-            Ok(()) => writeln!(
-                out,
-                "confirmed    forbidden by the litmus route; the run is replayed on the machine"
-            ),
-            Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
-        };
-        let names = s.meaning.lines();
-        for (i, line) in names.iter().enumerate() {
-            let _ = writeln!(out, "{:<13}{line}", if i == 0 { "names" } else { "" });
-        }
-        out += &observed(s);
-        if !session.common.quiet {
-            out.push('\n');
-            out += &s.story.text_of("a shortest run", session.common.verbose > 0);
-        }
-        out
+        violation_text(session, name, s)
     }
     /// Returns the results as an object.
     pub(super) fn json(&self) -> Value {
@@ -287,42 +318,14 @@ impl ConformResults<'_> {
                 object["reason"] = json!(why);
             }
             if let Some(s) = shown {
-                object["names"] = names(&s.meaning);
-                let cycle: Vec<Value> = s
-                    .reason
-                    .cycle
-                    .iter()
-                    .map(|(e, r)| json!({ "event": e, "relation": r }))
-                    .collect();
-                let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
-                object["test"] = json!(s.found.history.text());
-                object["operations"] = json!(s.found.history.len());
-                object["axiom"] = json!(s.reason.axiom);
-                object["cycle"] = json!(cycle);
-                object["language"] = json!(language(s.language));
-                object["litmus"] = json!(s.litmus);
-                object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
-                object["run"] = json!(run);
-                object["evidence"] = s.story.json();
-                object["evidence"]["kind"] = json!("trace");
-                object["evidence"]["verdict"] = Value::Null;
-                let observed = s.observed.iter().map(|o| {
-                    let mut one = json!({ "processor": o.processor, "address": o.address });
-                    for (key, text) in [("value", &o.value), ("of", &o.of), ("number", &o.number)] {
-                        if let Some(text) = text {
-                            one[key] = json!(text);
-                        }
-                    }
-                    one
-                });
-                object["observed"] = json!(observed.collect::<Vec<_>>());
+                add_violation(&mut object, s);
             }
             object
         });
         let mut object = json!({
             "model": self.args.model.display().to_string(),
             "interface": self.args.interface.display().to_string(),
-            "operations": self.args.operations,
+            "operations": self.args.operations.bound(),
             "longest": a.longest,
             "processors": own.processors,
             "addresses": own.addresses,

@@ -1,0 +1,61 @@
+//! Comparison in the other direction: the outcomes that a memory model allows and a machine shows.
+//!
+//! Input: the programs that a machine runs up to a bound, and its executions. Output: the number of
+//! outcomes that the model allows for these programs, the number that the machine shows, and a
+//! smallest one that it never shows. Cost: one judgement for each choice of the values of loads.
+
+use crate::judge::MemoryModel;
+use crate::suite::{Executions, outcomes};
+use ahash::AHashSet;
+use mu_axioms::Kind;
+use mu_axioms::history::History;
+use mu_base::{Budget, Diagnostic};
+
+/// Result of the comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completeness {
+    /// Number of programs.
+    pub programs: usize,
+    /// Number of their executions that the model allows, up to the symmetries of memory models.
+    pub allowed: usize,
+    /// Number of those that the machine shows.
+    pub shown: usize,
+    /// A smallest one that the machine never shows.
+    pub missing: Option<History>,
+}
+
+/// Compares the executions of a machine with those that a model allows. Error: a limit.
+pub fn completeness(
+    programs: &AHashSet<History>,
+    executions: &Executions,
+    model: &MemoryModel,
+    budget: &Budget,
+) -> Result<Completeness, Diagnostic> {
+    let mut worker = model.worker();
+    let mut out = Completeness { programs: programs.len(), allowed: 0, shown: 0, missing: None };
+    for (i, program) in programs.iter().enumerate() {
+        budget.check(i as u64).map_err(Diagnostic::stopped)?;
+        let mut allowed: AHashSet<History> = AHashSet::new();
+        for outcome in outcomes(program, &mut worker)? {
+            let mut history = program.clone();
+            let reads = history.threads.iter_mut().flatten().filter(|o| o.kind.reads());
+            for (operation, value) in reads.zip(outcome) {
+                let update = operation.kind == Kind::Update;
+                *(if update { &mut operation.read } else { &mut operation.value }) = value;
+            }
+            allowed.insert(history.canonical());
+        }
+        out.allowed += allowed.len();
+        for history in allowed {
+            if executions.contains(&history) {
+                out.shown += 1;
+                continue;
+            }
+            let rank = |h: &History| (h.len(), h.clone());
+            if out.missing.as_ref().is_none_or(|m| rank(&history) < rank(m)) {
+                out.missing = Some(history);
+            }
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,341 @@
+//! Monitor of cycles in `order | rfe | co | fr` over several addresses.
+//!
+//! A cycle is a list of *visits*. A processor enters a visit with an access at one address and
+//! leaves it with a later access at the address of the next visit, which is ordered after the
+//! entry. The *segment* at an address leads from the exit of one visit to the entry of the next:
+//!
+//! | kind | exit | entry | commits that are followed |
+//! |---|---|---|---|
+//! | `Rf` | stores s1 | loads s1 | none |
+//! | `Co` | stores s1 | stores s2 | s1 before s2 |
+//! | `Fr` | loads s1 | stores s2 | s1 before s2 |
+//! | `Fi` | loads the initial value | stores s2 | none |
+//! | `CoRf`, `FrRf`, `FiRf` | as `Co`, `Fr`, `Fi` | loads s2, a store of a third processor | as they |
+//!
+//! State: two bits for s1 (none, issued, committed) and one for s2 (issued) of each segment, two
+//! bits for each visit ([`Stage`]). Entries are taken at the first occasion, which loses nothing
+//! because loads are ordered before all that follows them and stores are unique.
+
+use super::effects::Effect;
+use super::monitor::{Roles, Size};
+use super::order::Order;
+
+/// The kind of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Reads from.
+    Rf,
+    /// Coherence.
+    Co,
+    /// From a load of s1.
+    Fr,
+    /// From a load of the initial value.
+    Fi,
+    /// Coherence, then reads from.
+    CoRf,
+    /// From a load of s1 to a store that is loaded.
+    FrRf,
+    /// From a load of the initial value to a store that is loaded.
+    FiRf,
+}
+
+impl Kind {
+    const SIMPLE: [Kind; 4] = [Kind::Rf, Kind::Co, Kind::Fr, Kind::Fi];
+    const COMPOSED: [Kind; 3] = [Kind::CoRf, Kind::FrRf, Kind::FiRf];
+
+    /// True if s1 must commit before s2.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Kind::Co | Kind::Fr | Kind::CoRf | Kind::FrRf)
+    }
+    fn from_initial(self) -> bool {
+        matches!(self, Kind::Fi | Kind::FiRf)
+    }
+    fn entry_writes(self) -> bool {
+        matches!(self, Kind::Co | Kind::Fr | Kind::Fi)
+    }
+    fn exit_writes(self) -> bool {
+        matches!(self, Kind::Rf | Kind::Co | Kind::CoRf)
+    }
+    fn is_composed(self) -> bool {
+        Self::COMPOSED.contains(&self)
+    }
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Rf => "rf",
+            Kind::Co => "co",
+            Kind::Fr => "fr",
+            Kind::Fi => "fr from the initial value",
+            Kind::CoRf => "co; rf",
+            Kind::FrRf => "fr; rf",
+            Kind::FiRf => "fr from the initial value; rf",
+        }
+    }
+}
+
+/// A visit with the segment that leads to it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Visit {
+    /// The kind of the segment before it.
+    pub kind: Kind,
+    /// The processor.
+    pub processor: u32,
+    /// The address of the segment and of the entry.
+    pub address: u32,
+}
+
+/// The visits of a cycle, in order; the segment of the first one leads back from the last one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cycle {
+    /// The visits.
+    pub visits: Vec<Visit>,
+    /// The order within a processor.
+    pub order: Order,
+}
+
+/// The stage of a visit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Not entered.
+    None = 0,
+    /// Entered; a fence or an update must follow before the exit.
+    Armed = 1,
+    /// Entered; the next exit completes it.
+    Ready = 2,
+    /// Complete.
+    Done = 3,
+}
+
+/// Bits of a visit and its segment: s1 in bits 0 and 1, s2 in bit 2, the stage in bits 3 and 4.
+const WIDTH: u32 = 5;
+/// Largest number of visits that fit in a state. Machines with more addresses are unsupported.
+pub const MAX_VISITS: u32 = 6;
+
+const ISSUED: u32 = 1;
+const COMMITTED: u32 = 2;
+
+fn first(state: u32, i: usize) -> u32 {
+    state >> (i as u32 * WIDTH) & 3
+}
+
+fn with_first(state: u32, i: usize, value: u32) -> u32 {
+    let at = i as u32 * WIDTH;
+    state & !(3 << at) | value << at
+}
+
+fn second(state: u32, i: usize) -> bool {
+    state >> (i as u32 * WIDTH + 2) & 1 == 1
+}
+
+fn with_second(state: u32, i: usize) -> u32 {
+    state | 1 << (i as u32 * WIDTH + 2)
+}
+
+fn stage(state: u32, i: usize) -> Stage {
+    match state >> (i as u32 * WIDTH + 3) & 3 {
+        0 => Stage::None,
+        1 => Stage::Armed,
+        2 => Stage::Ready,
+        _ => Stage::Done,
+    }
+}
+
+fn with_stage(state: u32, i: usize, to: Stage) -> u32 {
+    let at = i as u32 * WIDTH + 3;
+    state & !(3 << at) | (to as u32) << at
+}
+
+impl Cycle {
+    /// Lists all cycles of a machine of this size, one for each rotation.
+    pub fn all(size: Size, order: Order) -> Vec<Cycle> {
+        let mut out = Vec::new();
+        for length in 2..=size.addresses.min(MAX_VISITS) {
+            extend(size, order, length as usize, &mut Vec::new(), &mut out);
+        }
+        out
+    }
+
+    fn next(&self, i: usize) -> usize {
+        (i + 1) % self.visits.len()
+    }
+    fn previous(&self, i: usize) -> usize {
+        (i + self.visits.len() - 1) % self.visits.len()
+    }
+    /// Returns the segment at an address.
+    fn segment(&self, address: u32) -> Option<usize> {
+        self.visits.iter().position(|v| v.address == address)
+    }
+    /// Returns the stage of visit `i` right after its entry.
+    fn entered(&self, i: usize) -> Stage {
+        let (entry, exit) = (self.visits[i].kind, self.visits[self.next(i)].kind);
+        if self.order.orders(entry.entry_writes(), exit.exit_writes()) {
+            Stage::Ready
+        } else {
+            Stage::Armed
+        }
+    }
+
+    pub(super) fn apply(&self, roles: &Roles, state: u32, effect: &Effect) -> Option<u32> {
+        match *effect {
+            Effect::Load { processor, address, value } => {
+                Some(self.load(roles, state, processor, address, value))
+            }
+            Effect::Store { processor, address, value } => {
+                self.store(roles, state, processor, address, value)
+            }
+            Effect::Commit { address, value } => self.commit(roles, state, address, value),
+            Effect::Fence { processor } => Some(self.fence(state, processor)),
+            Effect::Update { processor, address, read, written } => {
+                let state = self.fence(state, processor);
+                let state = self.load(roles, state, processor, address, read);
+                let state = self.store(roles, state, processor, address, written)?;
+                let state = self.commit(roles, state, address, written)?;
+                Some(self.fence(state, processor))
+            }
+            Effect::Begin { .. } | Effect::End { .. } => Some(state),
+        }
+    }
+
+    fn load(&self, roles: &Roles, state: u32, processor: u32, address: u32, value: u32) -> u32 {
+        let Some(i) = self.segment(address) else { return state };
+        let (before, visit) = (self.previous(i), &self.visits[i]);
+        let entry_value = match visit.kind {
+            Kind::Rf => Some(roles.first),
+            k if k.is_composed() => Some(roles.second),
+            _ => None,
+        };
+        if visit.processor == processor
+            && stage(state, i) == Stage::None
+            && entry_value == Some(value)
+        {
+            return with_stage(state, i, self.entered(i));
+        }
+        let exit_value = if visit.kind.from_initial() { roles.initial } else { roles.first };
+        if self.visits[before].processor == processor
+            && stage(state, before) == Stage::Ready
+            && !visit.kind.exit_writes()
+            && value == exit_value
+        {
+            return with_stage(state, before, Stage::Done);
+        }
+        state
+    }
+
+    fn store(
+        &self,
+        roles: &Roles,
+        state: u32,
+        processor: u32,
+        address: u32,
+        value: u32,
+    ) -> Option<u32> {
+        let Some(i) = self.segment(address) else {
+            return (value == roles.other).then_some(state);
+        };
+        let (before, visit) = (self.previous(i), &self.visits[i]);
+        let kind = visit.kind;
+        let plain = if kind.from_initial() { roles.other_than_initial() } else { roles.other };
+        if value == plain {
+            return Some(state);
+        }
+        if value == roles.first {
+            if kind.from_initial() || first(state, i) != 0 {
+                return None;
+            }
+            let state = with_first(state, i, ISSUED);
+            if !kind.exit_writes() {
+                return Some(state);
+            }
+            let leaves =
+                self.visits[before].processor == processor && stage(state, before) == Stage::Ready;
+            return leaves.then(|| with_stage(state, before, Stage::Done));
+        }
+        if value != roles.second || kind == Kind::Rf || second(state, i) {
+            return None;
+        }
+        let marked = with_second(state, i);
+        if kind.is_composed() {
+            let third = processor != visit.processor && processor != self.visits[before].processor;
+            return third.then_some(marked);
+        }
+        let enters = processor == visit.processor && stage(state, i) == Stage::None;
+        enters.then(|| with_stage(marked, i, self.entered(i)))
+    }
+
+    fn commit(&self, roles: &Roles, state: u32, address: u32, value: u32) -> Option<u32> {
+        let Some(i) = self.segment(address).filter(|&i| self.visits[i].kind.is_ordered()) else {
+            return Some(state);
+        };
+        if value == roles.first {
+            return Some(with_first(state, i, COMMITTED));
+        }
+        (value != roles.second || first(state, i) == COMMITTED).then_some(state)
+    }
+
+    fn fence(&self, state: u32, processor: u32) -> u32 {
+        let armed = |state: u32, i: usize| {
+            self.visits[i].processor == processor && stage(state, i) == Stage::Armed
+        };
+        (0..self.visits.len()).fold(state, |state, i| {
+            if armed(state, i) { with_stage(state, i, Stage::Ready) } else { state }
+        })
+    }
+
+    pub(super) fn is_alarm(&self, state: u32) -> bool {
+        self.visits.iter().enumerate().all(|(i, visit)| {
+            let committed = first(state, i) == COMMITTED && second(state, i);
+            stage(state, i) == Stage::Done && (!visit.kind.is_ordered() || committed)
+        })
+    }
+
+    /// Prints the cycle, such as `p0: a0 -rf a1-> p1: a1 -fr a0->`.
+    pub(super) fn text(&self, processors: &[String], addresses: &[String]) -> String {
+        let one = |i: usize| {
+            let next = &self.visits[self.next(i)];
+            format!(
+                "{} —{} at {}→",
+                processors[self.visits[i].processor as usize],
+                next.kind.name(),
+                addresses[next.address as usize]
+            )
+        };
+        let all: Vec<String> = (0..self.visits.len()).map(one).collect();
+        format!("{} {}", all.join(" "), processors[self.visits[0].processor as usize])
+    }
+}
+
+/// Extends a list of visits in all ways, and collects the complete ones. The first visit has the
+/// least address, so that each rotation occurs once.
+fn extend(size: Size, order: Order, length: usize, visits: &mut Vec<Visit>, out: &mut Vec<Cycle>) {
+    if visits.len() == length {
+        let joined = |i: usize| {
+            let (before, visit) = (&visits[(i + length - 1) % length], &visits[i]);
+            let same = before.processor == visit.processor;
+            if visit.kind.is_composed() {
+                // A third processor stores s2.
+                size.processors > if same { 1 } else { 2 }
+            } else {
+                !same
+            }
+        };
+        // Two visits of one processor alone would be a cycle in program order.
+        let several = visits.iter().any(|v| v.processor != visits[0].processor);
+        if (0..length).all(joined) && (length > 2 || several) {
+            out.push(Cycle { visits: visits.clone(), order });
+        }
+        return;
+    }
+    let kinds = Kind::SIMPLE.iter().chain(&Kind::COMPOSED);
+    for &kind in kinds.filter(|k| size.commits || !k.is_ordered()) {
+        for processor in 0..size.processors {
+            for address in 0..size.addresses {
+                let taken = visits.iter().any(|v| v.address == address);
+                let rotated = visits.first().is_some_and(|v| v.address > address);
+                if !taken && !rotated {
+                    visits.push(Visit { kind, processor, address });
+                    extend(size, order, length, visits, out);
+                    visits.pop();
+                }
+            }
+        }
+    }
+}

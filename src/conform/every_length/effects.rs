@@ -1,0 +1,250 @@
+//! Effects of labels: the memory operations and commits of a label, in the order in which monitors
+//! process them.
+//!
+//! Input: an interface and the alphabet of a machine. Output: for each label a list of [`Effect`]s:
+//! the operation first, then its commit. A store counts at the label of its beginning, because
+//! other processors can read it from then on. A load, an update, or a fence counts at its end.
+//! Invariant: a label has at most one memory operation; other labels are rejected by name.
+
+use crate::alphabet::{Alphabet, Event, Phase, arguments};
+use crate::interface::{Interface, Label, Role};
+use mu_axioms::Kind;
+use mu_base::{Diagnostic, Stage};
+use mu_lts::relabel::{name_of, parts};
+
+/// An effect of a label on a monitor. Processors, addresses, and values are those of the alphabet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Effect {
+    /// An operation begins that ends at another label: the event of the alphabet.
+    Begin {
+        /// Its processor.
+        processor: u32,
+        /// The id of its event.
+        event: u32,
+    },
+    /// An operation ends that has begun at another label; its other effects follow.
+    End {
+        /// Its processor.
+        processor: u32,
+    },
+    /// A load returns a value.
+    Load {
+        /// Its processor.
+        processor: u32,
+        /// Its address.
+        address: u32,
+        /// Its value.
+        value: u32,
+    },
+    /// A store is issued.
+    Store {
+        /// Its processor.
+        processor: u32,
+        /// Its address.
+        address: u32,
+        /// Its value.
+        value: u32,
+    },
+    /// A store reaches memory.
+    Commit {
+        /// The address.
+        address: u32,
+        /// The value.
+        value: u32,
+    },
+    /// An update reads and writes memory.
+    Update {
+        /// Its processor.
+        processor: u32,
+        /// Its address.
+        address: u32,
+        /// The value that it reads.
+        read: u32,
+        /// The value that it writes.
+        written: u32,
+    },
+    /// A full fence.
+    Fence {
+        /// Its processor.
+        processor: u32,
+    },
+}
+
+impl Effect {
+    /// Returns the effect with other values.
+    #[must_use]
+    pub fn with_values(self, image: impl Fn(u32) -> u32) -> Effect {
+        match self {
+            Effect::Load { processor, address, value } => {
+                Effect::Load { processor, address, value: image(value) }
+            }
+            Effect::Store { processor, address, value } => {
+                Effect::Store { processor, address, value: image(value) }
+            }
+            Effect::Commit { address, value } => Effect::Commit { address, value: image(value) },
+            Effect::Update { processor, address, read, written } => {
+                Effect::Update { processor, address, read: image(read), written: image(written) }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Reads effects from labels.
+pub struct LabelReader<'a> {
+    interface: &'a Interface,
+    alphabet: &'a Alphabet,
+}
+
+impl<'a> LabelReader<'a> {
+    /// Creates a reader. Error: the interface has a form that monitors do not support, with its
+    /// place.
+    pub fn new(interface: &'a Interface, alphabet: &'a Alphabet) -> Result<Self, Diagnostic> {
+        for line in &interface.operations {
+            let unsupported = |label: &Label, message: &str| {
+                Err(Diagnostic::at(Stage::Unsupported, label.span, message))
+            };
+            match &line.begin {
+                None if line.end.roles.contains(&Role::Number) => {
+                    return unsupported(
+                        &line.end,
+                        "the place of this operation in program order is its number: expected a label for its beginning",
+                    );
+                }
+                Some(begin) if line.kind == Kind::Write => {
+                    let missing = |r: &Role| !begin.roles.contains(r);
+                    if missing(&Role::Address) || missing(&Role::Value) {
+                        return unsupported(
+                            begin,
+                            "the beginning of this store has no address or no value, so it is unknown from when on other processors can load it",
+                        );
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(LabelReader { interface, alphabet })
+    }
+
+    /// Returns the alphabet.
+    pub fn alphabet(&self) -> &'a Alphabet {
+        self.alphabet
+    }
+
+    /// Returns the effects of a label; empty for internal labels. Error: the label has several
+    /// operations.
+    pub fn effects(&self, text: &str) -> Result<Vec<Effect>, Diagnostic> {
+        let mut out = Vec::new();
+        let words = self.alphabet.of_label.get(text);
+        let events: &[u32] = words.map_or(&[], |w| &self.alphabet.words[*w as usize]);
+        if events.len() > 1 {
+            let message = format!(
+                "the label `{text}` has several memory operations, which `--operations any` does not support"
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
+        if let Some(&id) = events.first() {
+            self.operation(id, &mut out);
+        }
+        // An update reaches memory at its own label.
+        let updates = |id: &u32| {
+            let event = &self.alphabet.events[*id as usize];
+            self.interface.operations[event.operation as usize].kind == Kind::Update
+        };
+        if events.iter().any(updates) {
+            return Ok(out);
+        }
+        for part in parts(text) {
+            let (name, arguments) = (name_of(part), arguments(part));
+            for label in &self.interface.commits {
+                let Some(fields) = label.match_arguments(name, &arguments) else { continue };
+                let field = |role: Role, names: &[String]| {
+                    let text = fields.iter().find(|f| *f.0 == role)?.1;
+                    names.iter().position(|n| n == text).map(|i| i as u32)
+                };
+                let names = &self.alphabet.names;
+                let both =
+                    field(Role::Address, &names.addresses).zip(field(Role::Value, &names.values));
+                let (address, value) = both.ok_or_else(|| {
+                    let message = format!(
+                        "the label `{text}` has an address or a value that no operation has"
+                    );
+                    Diagnostic::at(Stage::Unsupported, label.span, message)
+                })?;
+                out.push(Effect::Commit { address, value });
+            }
+        }
+        Ok(out)
+    }
+
+    fn operation(&self, id: u32, out: &mut Vec<Effect>) {
+        let event = &self.alphabet.events[id as usize];
+        let kind = self.interface.operations[event.operation as usize].kind;
+        let processor = event.processor;
+        match (event.phase, kind) {
+            (Phase::Begin, Kind::Write) => {
+                out.push(Effect::Begin { processor, event: id });
+                let (address, value) = (event.address.unwrap_or(0), event.value.unwrap_or(0));
+                out.push(Effect::Store { processor, address, value });
+            }
+            (Phase::Begin, _) => out.push(Effect::Begin { processor, event: id }),
+            (Phase::End, Kind::Write) => out.push(Effect::End { processor }),
+            (Phase::End, _) => out.push(Effect::End { processor }),
+            (Phase::Whole, _) => out.extend(self.whole(event)),
+        }
+    }
+
+    /// Returns the effect of an operation with all its fields; `None` if one is missing.
+    pub fn whole(&self, event: &Event) -> Option<Effect> {
+        let processor = event.processor;
+        Some(match self.interface.operations[event.operation as usize].kind {
+            Kind::Read => Effect::Load { processor, address: event.address?, value: event.value? },
+            Kind::Write => {
+                Effect::Store { processor, address: event.address?, value: event.value? }
+            }
+            Kind::Update => Effect::Update {
+                processor,
+                address: event.address?,
+                read: event.value?,
+                written: event.written?,
+            },
+            _ => Effect::Fence { processor },
+        })
+    }
+
+    /// Returns the effect at the end of an operation, given the event of its beginning. Stores have
+    /// none, because they count at their beginning. Error: the end does not belong to it.
+    pub fn ended(&self, begin: u32, text: &str) -> Result<Option<Effect>, Diagnostic> {
+        let begin = &self.alphabet.events[begin as usize];
+        let word = self.alphabet.of_label.get(text);
+        let id = word.and_then(|w| self.alphabet.words[*w as usize].first());
+        let end = id.map(|id| &self.alphabet.events[*id as usize]);
+        let agree = |a: Option<u32>, b: Option<u32>| a.is_none() || b.is_none() || a == b;
+        let matches = |e: &&Event| {
+            e.operation == begin.operation
+                && e.processor == begin.processor
+                && e.number == begin.number
+                && agree(e.address, begin.address)
+                && agree(e.value, begin.value)
+                && agree(e.written, begin.written)
+        };
+        let Some(end) = end.filter(matches) else {
+            let message = format!(
+                "`{text}` ends another operation than the one that its processor began last"
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        };
+        let both = Event {
+            address: end.address.or(begin.address),
+            value: end.value.or(begin.value),
+            written: end.written.or(begin.written),
+            ..*end
+        };
+        Ok(self.whole(&both).filter(|e| !matches!(e, Effect::Store { .. })))
+    }
+
+    /// True if some operation has separate labels for its beginning and its end.
+    pub fn has_beginnings(&self) -> bool {
+        self.interface.operations.iter().any(|o| o.begin.is_some())
+    }
+}

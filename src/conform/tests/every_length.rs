@@ -1,0 +1,307 @@
+//! Monitors of `every_length` compared with the axioms on random executions.
+//!
+//! An execution is a random sequence of loads, stores, commits, updates, and fences of two or three
+//! processors and addresses. The axioms judge it with its sources and the order of its commits. The
+//! monitors must reach an alarm for some guess and some choice of the distinguished stores exactly
+//! if the axioms forbid it. `MU_CHECK_SEED` is the first seed, `MU_CHECK_CASES` the number of
+//! executions.
+
+use mu_axioms::Kind;
+use mu_axioms::Relation;
+use mu_axioms::cat::Session;
+use mu_axioms::history::{History, Operation};
+use mu_axioms::models::{Dialect, Mark, by_name};
+use mu_base::SourceMap;
+use mu_base::random::Random;
+use mu_conform::every_length::effects::Effect;
+use mu_conform::every_length::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
+use mu_conform::every_length::order::Order;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
+}
+
+/// A random execution: values of effects are the numbers of stores, 0 for the initial value.
+struct Execution {
+    size: Size,
+    effects: Vec<Effect>,
+    /// Address of each store, from 1.
+    stores: Vec<u32>,
+}
+
+impl Execution {
+    fn random(random: &mut Random) -> Execution {
+        let below = |random: &mut Random, n: usize| random.below(n) as u32;
+        let size = Size {
+            processors: 2 + below(random, 2),
+            addresses: 2 + u32::from(random.chance(1, 3)),
+            commits: true,
+            updates: true,
+        };
+        let length = 5 + random.below(9);
+        let strict = random.chance(2, 3);
+        let (fifo, forward) = (random.chance(2, 3), random.chance(4, 5));
+        let mut memory = vec![0u32; size.addresses as usize];
+        let mut buffers: Vec<Vec<(u32, u32)>> = vec![Vec::new(); size.processors as usize];
+        let mut out = Execution { size, effects: Vec::new(), stores: vec![u32::MAX] };
+        for _ in 0..length {
+            let (processor, address) =
+                (below(random, size.processors as usize), below(random, size.addresses as usize));
+            let p = processor as usize;
+            match random.below(12) {
+                0..4 => {
+                    let own = buffers[p].iter().rev().find(|e| e.0 == address && forward);
+                    let mut value = own.map_or(memory[address as usize], |e| e.1);
+                    if !strict && random.chance(1, 5) {
+                        let all: Vec<u32> = (1..out.stores.len() as u32)
+                            .filter(|s| out.stores[*s as usize] == address)
+                            .chain([0])
+                            .collect();
+                        value = all[random.below(all.len())];
+                    }
+                    out.effects.push(Effect::Load { processor, address, value });
+                }
+                4..8 => {
+                    let value = out.stores.len() as u32;
+                    out.stores.push(address);
+                    buffers[p].push((address, value));
+                    out.effects.push(Effect::Store { processor, address, value });
+                }
+                8..10 => {
+                    if !buffers[p].is_empty() {
+                        let at = if fifo { 0 } else { random.below(buffers[p].len()) };
+                        let (address, value) = buffers[p].remove(at);
+                        memory[address as usize] = value;
+                        out.effects.push(Effect::Commit { address, value });
+                    }
+                }
+                10 => {
+                    if buffers[p].is_empty() || random.chance(1, 4) {
+                        let written = out.stores.len() as u32;
+                        out.stores.push(address);
+                        let mut read = memory[address as usize];
+                        if !strict && random.chance(1, 5) {
+                            read = 0;
+                        }
+                        memory[address as usize] = written;
+                        out.effects.push(Effect::Update { processor, address, read, written });
+                    }
+                }
+                _ => {
+                    if buffers[p].is_empty() || random.chance(1, 4) {
+                        out.effects.push(Effect::Fence { processor });
+                    }
+                }
+            }
+        }
+        // All stores commit in the end.
+        let mut open: Vec<usize> = (0..buffers.len()).collect();
+        while !open.is_empty() {
+            let at = random.below(open.len());
+            match buffers[open[at]].first().copied() {
+                Some((address, value)) => {
+                    buffers[open[at]].remove(0);
+                    out.effects.push(Effect::Commit { address, value });
+                }
+                None => {
+                    open.swap_remove(at);
+                }
+            }
+        }
+        out
+    }
+
+    /// Returns the history and the stores of each address in the order of their commits.
+    fn history(&self) -> (History, Vec<Vec<u32>>) {
+        let mut history =
+            History { threads: vec![Vec::new(); self.size.processors as usize], last: Vec::new() };
+        let mut committed = vec![Vec::new(); self.size.addresses as usize];
+        for effect in &self.effects {
+            let mut add = |p: u32, kind, location, value: u32, read: u32| {
+                let (value, read, mark) = (u64::from(value), u64::from(read), Mark::Plain);
+                history.threads[p as usize].push(Operation { kind, location, value, read, mark });
+            };
+            match *effect {
+                Effect::Load { processor, address, value } => {
+                    add(processor, Kind::Read, address, value, 0)
+                }
+                Effect::Store { processor, address, value } => {
+                    add(processor, Kind::Write, address, value, 0)
+                }
+                Effect::Update { processor, address, read, written } => {
+                    add(processor, Kind::Update, address, written, read);
+                    committed[address as usize].push(written);
+                }
+                Effect::Fence { processor } => add(processor, Kind::Fence, 0, 0, 0),
+                Effect::Commit { address, value } => committed[address as usize].push(value),
+                _ => {}
+            }
+        }
+        (history, committed)
+    }
+
+    /// True if the axioms allow the execution with the order of its commits.
+    fn is_allowed(&self, model: &mu_axioms::cat::Model) -> bool {
+        let (history, committed) = self.history();
+        let skeleton = history.skeleton(Dialect::Plain, model.vocabulary());
+        let events = skeleton.events();
+        let place = |address: u32, value: u64| {
+            events
+                .iter()
+                .position(|e| e.kind.writes() && e.location == Some(address) && e.value == value)
+                .expect("a store with this value")
+        };
+        let mut rf = Relation::empty(skeleton.len());
+        for (i, e) in events.iter().enumerate().filter(|(_, e)| e.kind.reads()) {
+            rf.insert(place(e.location.unwrap(), e.value), i);
+        }
+        let mut co = Relation::empty(skeleton.len());
+        for (address, stores) in committed.iter().enumerate() {
+            if address as u32 >= history.locations() {
+                continue;
+            }
+            let all: Vec<usize> = std::iter::once(0)
+                .chain(stores.iter().copied())
+                .map(|v| place(address as u32, u64::from(v)))
+                .collect();
+            for (i, &a) in all.iter().enumerate() {
+                all[i + 1..].iter().for_each(|&b| co.insert(a, b));
+            }
+        }
+        let mut session = Session::new(model);
+        let mut run = session.on(&skeleton).unwrap();
+        run.holds() && run.allows(&rf, &co).unwrap()
+    }
+
+    /// True if a guess reaches its alarm for some choice of the distinguished stores.
+    fn is_found(&self, guess: &Guess, roles: &Roles) -> bool {
+        let mut values = vec![roles.initial; self.stores.len()];
+        self.search(guess, roles, 0, 0, &mut values)
+    }
+
+    fn search(
+        &self,
+        guess: &Guess,
+        roles: &Roles,
+        at: usize,
+        state: u32,
+        values: &mut Vec<u32>,
+    ) -> bool {
+        let Some(effect) = self.effects.get(at) else { return guess.is_alarm(state) };
+        let stored = match *effect {
+            Effect::Store { value, .. } => Some(value),
+            Effect::Update { written, .. } => Some(written),
+            _ => None,
+        };
+        let choices = match stored {
+            Some(_) => {
+                let mut all = vec![roles.first, roles.second, roles.other];
+                all.dedup();
+                all
+            }
+            None => vec![0],
+        };
+        choices.into_iter().any(|choice| {
+            if let Some(store) = stored {
+                values[store as usize] = choice;
+            }
+            let named = effect.with_values(|v| values[v as usize]);
+            guess
+                .apply(roles, state, &named)
+                .is_some_and(|next| self.search(guess, roles, at + 1, next, values))
+        })
+    }
+}
+
+const SEPARATE: Roles = Roles { initial: 0, first: 1, second: 2, other: 3 };
+const JOINED: Roles = Roles { initial: 0, first: 1, second: 2, other: 0 };
+
+#[test]
+fn monitors_agree_with_the_axioms_on_random_executions() {
+    let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 100));
+    println!("seeds {first} to {}", first + cases - 1);
+    let mut sources = SourceMap::new();
+    let models = Order::ALL.map(|o| by_name(o.name()).unwrap().compile(&mut sources).unwrap());
+    let (mut allowed, mut cycles, mut incoherent) = (0, 0, 0);
+    for seed in first..first + cases {
+        let execution = Execution::random(&mut Random::new(seed));
+        let found = |guesses: &[Guess]| {
+            let by_roles = [SEPARATE, JOINED]
+                .map(|roles| guesses.iter().find(|g| execution.is_found(g, &roles)));
+            assert_eq!(
+                by_roles[0].is_some(),
+                by_roles[1].is_some(),
+                "seed {seed}: {:?}: {by_roles:?}",
+                execution.effects
+            );
+            by_roles[0].cloned()
+        };
+        let coherence = found(&coherence_guesses(execution.size));
+        for (order, model) in Order::ALL.into_iter().zip(&models) {
+            let alarm = coherence.clone().or_else(|| found(&cycle_guesses(execution.size, order)));
+            assert_eq!(
+                execution.is_allowed(model),
+                alarm.is_none(),
+                "seed {seed}, {order:?}: {:?}: {alarm:?}",
+                execution.effects
+            );
+            match alarm {
+                None => allowed += 1,
+                Some(Guess::Cycle(_)) => cycles += 1,
+                Some(Guess::Coherence(_)) => incoherent += 1,
+            }
+        }
+    }
+    println!("{allowed} allowed, {cycles} cycles, {incoherent} incoherent");
+    assert!(allowed > 0 && cycles > 0 && incoherent > 0 || cases < 100);
+}
+
+/// Parses an execution of three processors and addresses: `p W x 1` for a store, `p R x 1` for a
+/// load, `C x 1` for a commit. Values are numbers of stores.
+fn parsed(text: &str) -> Execution {
+    let number = |word: &str| word.parse::<u32>().unwrap();
+    let address = |word: &str| "xyz".find(word).unwrap() as u32;
+    let mut out = Execution {
+        size: Size { processors: 3, addresses: 3, commits: true, updates: false },
+        effects: Vec::new(),
+        stores: vec![u32::MAX],
+    };
+    for part in text.split(';') {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        out.effects.push(match words[..] {
+            ["C", a, v] => Effect::Commit { address: address(a), value: number(v) },
+            [p, "R", a, v] => {
+                Effect::Load { processor: number(p), address: address(a), value: number(v) }
+            }
+            [p, "W", a, v] => {
+                out.stores.push(address(a));
+                assert_eq!(number(v) as usize, out.stores.len() - 1);
+                Effect::Store { processor: number(p), address: address(a), value: number(v) }
+            }
+            _ => panic!("{part}"),
+        });
+    }
+    out
+}
+
+/// Cycles with a composed segment, and with one from a processor to itself; each is allowed with
+/// one access less.
+#[test]
+fn composed_segments_are_needed_for_three_processors() {
+    let mut sources = SourceMap::new();
+    let tso = by_name("tso").unwrap().compile(&mut sources).unwrap();
+    let composed =
+        "0 W x 1; 1 R x 1; 1 W y 2; 0 R y 2; 0 R z 0; 2 W z 3; 2 W x 4; C y 2; C x 4; C x 1; C z 3";
+    let own = "0 W x 1; 0 W y 2; 2 W y 3; 0 R y 3; 0 R z 0; 1 W z 4; 1 W x 5; C x 5; C x 1; C y 2; C y 3; C z 4";
+    for (text, shorter) in [(composed, "0 R y 2; "), (own, "0 R y 3; ")] {
+        for (text, allowed) in [(text.to_string(), false), (text.replace(shorter, ""), true)] {
+            let execution = parsed(&text);
+            assert_eq!(execution.is_allowed(&tso), allowed, "{text}");
+            let guesses = cycle_guesses(execution.size, Order::Tso);
+            let found = guesses.iter().find(|g| execution.is_found(g, &SEPARATE));
+            assert_eq!(found.is_none(), allowed, "{text}: {found:?}");
+            let coherent = coherence_guesses(execution.size);
+            assert!(!coherent.iter().any(|g| execution.is_found(g, &SEPARATE)), "{text}");
+        }
+    }
+}

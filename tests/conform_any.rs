@@ -1,0 +1,176 @@
+//! `conform --operations any`: the machines of the project, their seeded faults, and ARCx.
+
+use crate::support::{Outcome, mu_check, package};
+use mu_check::conform::faults::Fault;
+use serde_json::Value;
+
+fn conform(spec: &str, interface: &str, more: &[&str]) -> Outcome {
+    let interface = package(&format!("specs/{interface}.interface"));
+    let mut words = vec!["conform", spec, "--interface", &interface, "--operations", "any"];
+    words.extend(more);
+    mu_check(&words)
+}
+
+fn verdict(outcome: &Outcome, model: &str) -> String {
+    let all = outcome.json["models"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
+    let one = all.iter().find(|m| m["name"] == model).unwrap();
+    one["verdict"].as_str().unwrap().to_string()
+}
+
+/// Interfaces and parameters of the machines, with the model that each implements.
+const MACHINES: [(&str, &str, &str, &str); 4] = [
+    ("sc", "machines/direct", "values=3", "sc"),
+    ("tso", "machines/buffer", "values=3", "tso"),
+    ("pso", "machines/buffer", "values=3", "pso"),
+    ("msi", "machines/msi", "values=3", "sc"),
+];
+
+#[test]
+fn machines_conform_for_programs_of_every_length() {
+    for (machine, interface, values, strongest) in MACHINES.into_iter().take(3) {
+        let spec = package(&format!("specs/machines/{machine}.spec"));
+        let outcome = conform(&spec, interface, &["-D", values]);
+        assert_eq!(outcome.code, 0, "{machine}: {}", outcome.stderr);
+        assert_eq!(outcome.json["strongest"], strongest, "{machine}: {}", outcome.json);
+        assert_eq!(outcome.json["bounded"], false, "{machine}");
+        let orders = ["sc", "tso", "pso"];
+        let at = orders.iter().position(|o| *o == strongest).unwrap();
+        for (i, order) in orders.into_iter().enumerate() {
+            let expected = if i < at { "false" } else { "true" };
+            assert_eq!(verdict(&outcome, order), expected, "{machine}: {order}");
+        }
+        // No acquires and releases, and the weaker models follow.
+        assert_eq!(verdict(&outcome, "rvwmo"), "true", "{machine}");
+        for search in outcome.json["searches"].as_array().unwrap() {
+            if search["violated"].is_null() {
+                assert!(search["rechecked"]["states"].as_u64() > Some(0), "{machine}: {search}");
+            }
+        }
+    }
+}
+
+/// The product with caches is larger: 20 s in a release build.
+#[test]
+#[ignore = "cargo test --release --test suite conform_any:: -- --ignored"]
+fn caches_conform_for_programs_of_every_length() {
+    let spec = package("specs/machines/msi.spec");
+    let outcome = conform(&spec, "machines/msi", &["-D", "values=3"]);
+    assert_eq!(outcome.json["strongest"], "sc", "{} {}", outcome.stderr, outcome.json);
+}
+
+/// Finds all faults of a machine under its model; each with a test that the litmus route forbids.
+fn all_found(machine: &str) -> usize {
+    let (_, interface, values, model) = MACHINES.into_iter().find(|m| m.0 == machine).unwrap();
+    let text = |end: &str| {
+        std::fs::read_to_string(package(&format!("specs/machines/{machine}.{end}"))).unwrap()
+    };
+    let (spec, faults) = (text("spec"), text("faults"));
+    let folder = tempfile::tempdir().unwrap();
+    let list = Fault::parse(mu_check::base::SourceId(0), &faults).unwrap();
+    for fault in &list {
+        let path = folder.path().join("faulty.spec").display().to_string();
+        std::fs::write(&path, fault.apply(&spec).unwrap()).unwrap();
+        let mut more = vec!["-D".to_string(), values.to_string()];
+        for (name, value) in &fault.defines {
+            more.extend(["-D".to_string(), format!("{name}={value}")]);
+        }
+        more.extend(["--against".to_string(), model.to_string()]);
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        let outcome = conform(&path, interface, &more);
+        assert_eq!(outcome.code, 1, "{}: {} {}", fault.name, outcome.stderr, outcome.json);
+        let found = &outcome.json["models"][0];
+        assert_eq!(found["verdict"], "false", "{}", fault.name);
+        assert_eq!(found["confirmed"]["litmus"], true, "{}: {found}", fault.name);
+    }
+    list.len()
+}
+
+#[test]
+fn seeded_faults_of_machines_are_found() {
+    assert_eq!(all_found("sc") + all_found("tso") + all_found("pso"), 14);
+}
+
+/// 30 s in a release build.
+#[test]
+#[ignore = "cargo test --release --test suite conform_any:: -- --ignored"]
+fn seeded_faults_of_caches_are_found() {
+    assert_eq!(all_found("msi"), 7);
+}
+
+#[test]
+fn without_commits_faults_are_found_and_nothing_is_proved() {
+    let spec = package("specs/machines/tso.spec");
+    let outcome = conform(&spec, "machines/machine", &["-D", "values=3"]);
+    assert_eq!(verdict(&outcome, "sc"), "false");
+    assert_eq!(verdict(&outcome, "tso"), "unknown");
+    let reason = outcome.json["models"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("`commit`"), "{reason}");
+    assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+}
+
+#[test]
+fn obstacles_are_reported() {
+    let spec = package("specs/machines/tso.spec");
+    // Two values do not distinguish three kinds of stores.
+    let few = conform(&spec, "machines/buffer", &[]);
+    assert_eq!(few.code, 2);
+    assert!(few.stderr.contains("three values"), "{}", few.stderr);
+    // A model without an order within a processor.
+    let other = conform(&spec, "machines/buffer", &["-D", "values=3", "--against", "rc11"]);
+    assert_eq!((other.code, verdict(&other, "rc11").as_str()), (3, "unknown"));
+    // A machine that compares values: a store that repeats the youngest entry is dropped.
+    let text = std::fs::read_to_string(&spec).unwrap();
+    let silent = text.replace(
+        "store(p, a, v) . Core(p, b <| entry(a, v))",
+        "store(p, a, v) . Core(p, if(b != [] && rhead(b) == entry(a, v), b, b <| entry(a, v)))",
+    );
+    assert_ne!(text, silent);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("silent.spec").display().to_string();
+    std::fs::write(&path, silent).unwrap();
+    let silent = conform(&path, "machines/buffer", &["-D", "values=3", "--against", "tso"]);
+    assert_eq!(silent.code, 3, "{} {}", silent.stderr, silent.json);
+    let reason = silent.json["models"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("distinguishes the values"), "{reason}");
+    // A store that waits for ever.
+    let stuck = text.replace(
+        "  + (b != []) -> c_write(p, address(head(b)), value(head(b)))",
+        "  + (b != [] && (#b > 1 || p == p1)) -> c_write(p, address(head(b)), value(head(b)))",
+    );
+    assert_ne!(text, stuck);
+    std::fs::write(&path, stuck).unwrap();
+    let stuck = conform(&path, "machines/buffer", &["-D", "values=3", "--against", "tso"]);
+    assert_eq!(stuck.code, 0, "{} {}", stuck.stderr, stuck.json);
+    let held =
+        text.replace("  + (b != []) -> c_write(p,", "  + (b != [] && p == p1) -> c_write(p,");
+    std::fs::write(&path, held).unwrap();
+    let held = conform(&path, "machines/buffer", &["-D", "values=3", "--against", "tso"]);
+    assert_eq!(held.code, 3, "{} {}", held.stderr, held.json);
+    let reason = held.json["models"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("may never reach memory"), "{reason}");
+}
+
+/// After its last operation a core of ARCx observes nothing, so the memory may wait for it, and
+/// stores of the other core never commit. So a number of operations proves nothing; any number does.
+#[test]
+fn a_bounded_machine_says_so() {
+    let spec = package("specs/arcx.spec");
+    let bounds = ["-D", "max_operation_id=0", "-D", "byte_size=3", "--against", "tso"];
+    let outcome = conform(&spec, "arcx", &bounds);
+    assert_eq!(outcome.code, 3, "{} {}", outcome.stderr, outcome.json);
+    assert_eq!(outcome.json["bounded"], Value::Bool(true));
+    let reason = outcome.json["models"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("may never reach memory"), "{reason}");
+}
+
+/// Any number of operations: 26 million states, a minute in a release build.
+#[test]
+#[ignore = "cargo test --release --test suite conform_any:: -- --ignored"]
+fn arcx_implements_tso_for_programs_of_every_length() {
+    let spec = package("specs/arcx.spec");
+    let any = ["-D", "max_operation_id=any", "-D", "byte_size=3"];
+    let outcome = conform(&spec, "arcx", &any);
+    assert_eq!(verdict(&outcome, "tso"), "true", "{} {}", outcome.stderr, outcome.json);
+    assert_eq!(verdict(&outcome, "sc"), "false");
+    assert_eq!(outcome.json["models"][0]["test"], "W x 1; R y 0 || W y 1; R x 0");
+}
