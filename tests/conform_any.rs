@@ -151,7 +151,7 @@ fn obstacles_are_reported() {
 }
 
 /// After its last operation a core of ARCx observes nothing, so the memory may wait for it, and
-/// stores of the other core never commit. So a number of operations proves nothing; any number does.
+/// stores of the other core never commit. A number of operations proves nothing; any number does.
 #[test]
 fn a_bounded_machine_says_so() {
     let spec = package("specs/arcx.spec");

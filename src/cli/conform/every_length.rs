@@ -10,7 +10,7 @@ use super::super::args::{ConformArgs, Format};
 use super::super::load::Origin;
 use super::super::pipeline::Session;
 use super::super::progress::{Bar, grouped};
-use super::super::{litmus, output, print};
+use super::super::{litmus, output, page, print};
 use super::numbers::{AnyNumber, CHECKED_INSTANCE};
 use super::results::{add_violation, violation_text};
 use super::sorts::{Sorts, Typed};
@@ -60,6 +60,10 @@ fn ground(key: &'static str, text: impl Into<String>) -> Ground {
 /// Number of operations per processor for which the outcomes of the strongest model are compared
 /// with those of the machine.
 const COMPARED_OPERATIONS: usize = 2;
+
+/// Number of operations per processor up to which a violation of the commits is searched in
+/// histories, if no run with it is confirmed.
+const CONFIRMED_OPERATIONS: usize = 3;
 
 /// Compares the outcomes that a model allows with those that the machine shows; `None` if a limit
 /// is reached.
@@ -114,6 +118,11 @@ pub(super) fn run(
     let excluded = [("--fault", !args.fault.is_empty()), ("--suite", args.suite.is_some())];
     if let Some((option, _)) = excluded.iter().find(|e| e.1) {
         let message = format!("`{option}` needs a bound: expected `--operations K`");
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if args.evidence.as_deref().is_some_and(page::is_page) {
+        let message =
+            "a page needs a bound: expected `--operations K`, or another file for `--evidence`";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let (models, texts) = models(session, args)?;
@@ -547,6 +556,9 @@ impl Decider<'_> {
                 }
             }
         }
+        if let Some(confirmed) = self.bounded((model, text))? {
+            return Ok(Verdict::Violated(Box::new(confirmed)));
+        }
         let violated = searched.unwrap_or(self.coherence).violated.as_ref();
         let names = &self.survey.alphabet.names;
         let what = violated.map_or(String::new(), |g| {
@@ -556,6 +568,38 @@ impl Decider<'_> {
             "the commits of some run are in an order that violates `{}`, but no run was found in which loads show it{what}",
             model.name
         )))
+    }
+
+    /// Searches for a violation up to a number of operations, where that of the commits is not
+    /// confirmed; `None` if there is none, or for an abstraction.
+    fn bounded(
+        &self,
+        (model, text): (&MemoryModel, Option<&ModelSource>),
+    ) -> Result<Option<ConfirmedViolation>, Diagnostic> {
+        if !self.machine.any.is_empty() {
+            return Ok(None);
+        }
+        output::begin_stage("searching histories");
+        let (interface, session) = (self.subject.interface, self.session);
+        let explored = Machine::explore(
+            self.subject.machine,
+            interface,
+            self.subject.options,
+            &session.budget,
+            &mu_explore::Silent,
+        )?;
+        let group = Group::find(&explored.alphabet, &explored.lts, session.threads());
+        for operations in 1..=CONFIRMED_OPERATIONS {
+            let bound = Bound { first: true, ..Bound::of(operations, session.threads()) };
+            let answer = search(interface, &explored, &group, &[model], bound, &session.budget)?;
+            if let Some(found) = &answer.found[0] {
+                let whole = &*self.machine.checked().whole.model;
+                let names = &explored.alphabet;
+                return confirm_violation(session, interface, whole, names, (model, text), found)
+                    .map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns a history found before that a model forbids.

@@ -9,7 +9,8 @@
 //! | `ReadWrite` | loads s1 before it stores s1 itself |
 //! | `ReadWriteOther` | loads s2, then stores s1, which commits before s2 |
 //! | `WriteWrite` | stores s2, then s1, which commits before s2 |
-//! | `ThinAir` | any processor loads, or memory receives, a value that none stored at this address |
+//! | `ThinAir` | any processor loads a value that none stored at this address |
+//! | `ThinCommit` | memory receives a value that none stored at this address |
 //! | `Once` | a store commits before it is issued, twice, or at another address |
 //! | `Atomic` | an update reads s1 although s2, of another processor, has committed after it |
 //! | `AtomicInitial` | an update reads the initial value although a store of another has committed |
@@ -36,8 +37,10 @@ pub enum Kind {
     ReadWriteOther,
     /// Stores that commit against program order.
     WriteWrite,
-    /// A value from nowhere.
+    /// A load of a value from nowhere.
     ThinAir,
+    /// A commit of a value from nowhere.
+    ThinCommit,
     /// A commit without its store.
     Once,
     /// A store between the two halves of an update.
@@ -47,7 +50,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 11] = [
+    const ALL: [Kind; 12] = [
         Kind::WriteRead,
         Kind::WriteReadInitial,
         Kind::ReadRead,
@@ -56,6 +59,7 @@ impl Kind {
         Kind::ReadWriteOther,
         Kind::WriteWrite,
         Kind::ThinAir,
+        Kind::ThinCommit,
         Kind::Once,
         Kind::Atomic,
         Kind::AtomicInitial,
@@ -77,9 +81,13 @@ impl Kind {
     fn is_atomic(self) -> bool {
         matches!(self, Kind::Atomic | Kind::AtomicInitial)
     }
+    /// True if the violation is one of the commits alone, which no load shows.
+    pub fn is_of_commits(self) -> bool {
+        matches!(self, Kind::ThinCommit | Kind::Once)
+    }
     /// True if the processor of the guess does not matter.
     fn is_shared(self) -> bool {
-        matches!(self, Kind::ThinAir | Kind::Once)
+        matches!(self, Kind::ThinAir | Kind::ThinCommit | Kind::Once)
     }
     fn name(self) -> &'static str {
         match self {
@@ -91,6 +99,7 @@ impl Kind {
             Kind::ReadWriteOther => "stores after a load, and commits before what it loaded",
             Kind::WriteWrite => "commits its stores against program order",
             Kind::ThinAir => "some processor loads a value that none stored there",
+            Kind::ThinCommit => "memory receives a value that none stored there",
             Kind::Once => "a store commits twice, before it is issued, or at another address",
             Kind::Atomic | Kind::AtomicInitial => "an update does not read the last value",
         }
@@ -133,7 +142,7 @@ impl Coherence {
     pub(super) fn all(size: Size) -> Vec<Coherence> {
         let mut out = Vec::new();
         for kind in Kind::ALL {
-            let needs_commits = kind.is_ordered() || kind == Kind::Once || kind.is_atomic();
+            let needs_commits = kind.is_ordered() || kind.is_of_commits() || kind.is_atomic();
             if needs_commits && !size.commits || kind.is_atomic() && !size.updates {
                 continue;
             }
@@ -216,7 +225,8 @@ impl Coherence {
     ) -> Option<Parts> {
         let kind = self.kind;
         if address != self.address {
-            let allowed = value == roles.other || kind == Kind::ThinAir && value == roles.first;
+            let thin = matches!(kind, Kind::ThinAir | Kind::ThinCommit);
+            let allowed = value == roles.other || thin && value == roles.first;
             return allowed.then_some(z);
         }
         let plain = if kind.reads_initial() { roles.other_than_initial() } else { roles.other };
@@ -225,7 +235,8 @@ impl Coherence {
         }
         let own = processor == self.processor;
         if value == roles.first {
-            if kind.reads_initial() || kind == Kind::ThinAir || z.first != 0 {
+            let thin = matches!(kind, Kind::ThinAir | Kind::ThinCommit);
+            if kind.reads_initial() || thin || z.first != 0 {
                 return None;
             }
             let z = Parts { first: ISSUED, ..z };
@@ -236,7 +247,7 @@ impl Coherence {
                 _ => Some(z),
             };
         }
-        let absent = matches!(kind, Kind::ThinAir | Kind::Once | Kind::ReadWrite);
+        let absent = kind.is_shared() || kind == Kind::ReadWrite;
         if value != roles.second || absent || z.second != 0 {
             return None;
         }
@@ -258,7 +269,8 @@ impl Coherence {
         }
         if value == roles.first {
             return Some(match kind {
-                Kind::ThinAir => Parts { stage: DONE, ..z },
+                Kind::ThinCommit => Parts { stage: DONE, ..z },
+                Kind::ThinAir => z,
                 Kind::Once if z.first != ISSUED => Parts { stage: DONE, ..z },
                 _ if kind.reads_initial() || kind == Kind::ReadWrite => z,
                 _ => Parts { first: COMMITTED, ..z },

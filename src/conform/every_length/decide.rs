@@ -212,9 +212,9 @@ impl<'m> Subject<'m> {
     }
 
     /// Finds a violation that a memory model confirms: a run in which all operations end, with a
-    /// history that the model forbids. The lists of guesses are searched one after the other; if
-    /// the shortest run of a list is allowed with another order of stores, one is searched in which
-    /// loads show the order. `None` if no run is confirmed.
+    /// history that the model forbids. The lists of guesses are searched one after the other, then
+    /// each guess alone; if the shortest run is allowed with another order of stores, one is
+    /// searched in which loads show the order. `None` if no run is confirmed.
     pub fn confirm(
         &self,
         survey: &Survey,
@@ -222,9 +222,14 @@ impl<'m> Subject<'m> {
         model: &MemoryModel,
     ) -> Result<Option<Violation>, Diagnostic> {
         let mut worker = model.worker();
-        for guesses in lists {
+        let visible = |list: &Vec<Guess>| -> Vec<Guess> {
+            list.iter().filter(|g| g.is_visible()).cloned().collect()
+        };
+        let lists: Vec<Vec<Guess>> = lists.iter().map(visible).collect();
+        let single = lists.iter().flatten().map(|g| vec![g.clone()]);
+        for guesses in lists.iter().cloned().chain(single) {
             for shown in [false, true] {
-                let Some(steps) = self.run(survey, guesses, shown)? else { break };
+                let Some(steps) = self.run(survey, &guesses, shown)? else { break };
                 let names = &survey.alphabet.names;
                 let (_, concrete) = witness::replay(self.machine, self.interface, names, &steps)?;
                 let lists: Vec<&[Entry]> = concrete.iter().map(Vec::as_slice).collect();

@@ -61,6 +61,10 @@ impl Guess {
             Guess::Coherence(c) => c.is_alarm(state),
         }
     }
+    /// True if loads can show the violation.
+    pub fn is_visible(&self) -> bool {
+        !matches!(self, Guess::Coherence(c) if c.kind.is_of_commits())
+    }
     /// Lists the addresses at which the violation depends on the order of two commits.
     pub fn ordered_addresses(&self) -> Vec<u32> {
         match self {

@@ -5,8 +5,8 @@
 //! committed must have a path to its commit: otherwise some order of commits is never shown, and a
 //! violation may be missed. A state from which a processor begins no further operation limits the
 //! length of programs. In an instance of a machine with any number of operations, a store may be
-//! stuck because processors have stopped: the same run of a larger instance has not. Cost: for each address one exploration that stores the transitions, and
-//! searches backwards over them.
+//! stuck because processors have stopped: the same run of a larger instance has not. Cost: for each
+//! address one exploration that stores the transitions, and searches backwards over them.
 
 use super::coherence::Coherence;
 use super::decide::{Subject, Survey};
