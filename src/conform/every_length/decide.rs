@@ -8,6 +8,7 @@
 //! its operations, for the judge of histories to confirm.
 
 use super::effects::{Effect, LabelReader};
+use super::extend::extend;
 use super::monitor::{Guess, Roles, Size, coherence_guesses, cycle_guesses};
 use super::order::Order;
 use super::pending::{Continuation, continuation};
@@ -32,6 +33,9 @@ use mu_model::Model;
 const MERGING_LIMIT: u64 = 3_000_000;
 /// Limit on the states of the products that [`recheck`] searches again; larger ones are sampled.
 const RECHECK_LIMIT: u64 = 200_000;
+
+/// Number of runs with an unconfirmed violation that are extended; further ones are not tried.
+const EXTENDED_RUNS: usize = 8;
 
 /// A machine with its labels.
 pub struct Subject<'m> {
@@ -214,7 +218,8 @@ impl<'m> Subject<'m> {
     /// Finds a violation that a memory model confirms: a run in which all operations end, with a
     /// history that the model forbids. The lists of guesses are searched one after the other, then
     /// each guess alone; if the shortest run is allowed with another order of stores, one is
-    /// searched in which loads show the order. `None` if no run is confirmed.
+    /// searched in which loads show the order. At last such runs are extended at random. `None` if
+    /// no run is confirmed.
     pub fn confirm(
         &self,
         survey: &Survey,
@@ -226,6 +231,7 @@ impl<'m> Subject<'m> {
             list.iter().filter(|g| g.is_visible()).cloned().collect()
         };
         let lists: Vec<Vec<Guess>> = lists.iter().map(visible).collect();
+        let mut allowed: Vec<Vec<Step>> = Vec::new();
         let single = lists.iter().flatten().map(|g| vec![g.clone()]);
         for guesses in lists.iter().cloned().chain(single) {
             for shown in [false, true] {
@@ -237,6 +243,14 @@ impl<'m> Subject<'m> {
                 if !worker.allows(&history)? {
                     return Ok(Some(Violation { history, concrete }));
                 }
+                if allowed.len() < EXTENDED_RUNS && !allowed.contains(&steps) {
+                    allowed.push(steps);
+                }
+            }
+        }
+        for steps in &allowed {
+            if let Some(found) = extend(self, survey, steps, model)? {
+                return Ok(Some(found));
             }
         }
         Ok(None)

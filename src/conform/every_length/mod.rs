@@ -6,9 +6,10 @@
 //! violates the model. docs/memory-models.md has the proof for each answer.
 //!
 //! [`effects`] reads labels, [`order`] has the models, [`cycle`] and [`coherence`] are the
-//! monitors, [`product`] composes them with the machine, [`decide`] searches. An answer rests on
-//! checks of the machine: stores can commit ([`pending`]), values can be merged ([`values`]); and a
-//! second computation of the states of the product ([`recheck`]).
+//! monitors, [`product`] composes them with the machine, [`decide`] searches, and `extend` makes
+//! violations visible to loads. An answer rests on checks of the machine: stores can commit
+//! ([`pending`]), values can be merged ([`values`]); and on a second computation of the states of
+//! the product ([`recheck`]).
 //!
 //! Sources: D. Shasha, M. Snir, "Efficient and correct execution of parallel programs that share
 //! memory" (TOPLAS 1988) for critical cycles; S. Qadeer, "Verifying sequential consistency on
@@ -21,6 +22,7 @@ pub mod coherence;
 pub mod cycle;
 pub mod decide;
 pub mod effects;
+mod extend;
 pub mod monitor;
 pub mod order;
 pub mod pending;

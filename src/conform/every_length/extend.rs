@@ -1,0 +1,88 @@
+//! Random extensions of a run with a violation, until its history shows the violation.
+//!
+//! A run may violate a model in the order of its commits although its history is allowed with
+//! another order. Operations after it, mostly loads, can exclude the other orders. Input: the steps
+//! of a run, a judge of histories. Output: an extension with a forbidden history. Cost: one walk of
+//! at most [`STEPS`] steps for each sample. The seeds are fixed, so the answer does not depend on
+//! anything but the run.
+
+use super::decide::{Subject, Survey};
+use super::effects::{Effect, LabelReader};
+use crate::judge::{self, MemoryModel};
+use crate::search::Violation;
+use crate::sequences::{Entry, State};
+use crate::witness::{self, Step};
+use mu_base::random::Random;
+use mu_base::{Budget, Diagnostic};
+
+/// Number of extensions that are tried.
+const SAMPLES: u64 = 200;
+/// Largest number of additional steps.
+const STEPS: usize = 60;
+/// Number of additional operations after which an extension ends with the operations in progress.
+const OPERATIONS: usize = 5;
+
+/// Searches for an extension that the model forbids; `None` if no sample is one.
+pub(super) fn extend(
+    subject: &Subject<'_>,
+    survey: &Survey,
+    steps: &[Step],
+    model: &MemoryModel,
+) -> Result<Option<Violation>, Diagnostic> {
+    let (interface, names) = (subject.interface, &survey.alphabet.names);
+    let reader = LabelReader::new(interface, &survey.alphabet)?;
+    let budget: &Budget = subject.budget;
+    let mut worker = model.worker();
+    let (mut walk, _) = witness::replay(subject.machine, interface, names, steps)?;
+    let start = walk.position();
+    for seed in 0..SAMPLES {
+        budget.check(seed).map_err(Diagnostic::stopped)?;
+        let mut random = Random::new(seed);
+        walk.go(start)?;
+        let (mut begun, mut open) = (0, 0i64);
+        for _ in 0..STEPS {
+            // Beginnings of operations, mostly not stores, up to the limit.
+            let mut allowed = Vec::new();
+            for (i, step) in walk.moves().iter().enumerate() {
+                let effects = reader.effects(&subject.machine.label_text(step.label))?;
+                let begins = effects.iter().any(|e| !is_end(e));
+                let stores = effects
+                    .iter()
+                    .any(|e| matches!(e, Effect::Store { .. } | Effect::Update { .. }));
+                if begins && begun >= OPERATIONS || stores && random.chance(3, 4) {
+                    continue;
+                }
+                let opens = effects.iter().any(|e| matches!(e, Effect::Begin { .. }));
+                let ends = effects.iter().any(|e| matches!(e, Effect::End { .. }));
+                allowed.push((i, begins, i64::from(opens) - i64::from(ends)));
+            }
+            if allowed.is_empty() || begun >= OPERATIONS && open == 0 {
+                break;
+            }
+            let (index, begins, change) = allowed[random.below(allowed.len())];
+            begun += usize::from(begins);
+            open += change;
+            walk.take(index)?;
+        }
+        if open != 0 {
+            continue;
+        }
+        let path = walk.path()[..walk.position()].iter();
+        let all: Vec<Step> =
+            path.map(|m| Step { label: m.label, state: m.state.clone() }).collect();
+        let (_, concrete) = witness::replay(subject.machine, interface, names, &all)?;
+        if concrete.iter().flatten().any(|e| e.state != State::Done) {
+            continue;
+        }
+        let lists: Vec<&[Entry]> = concrete.iter().map(Vec::as_slice).collect();
+        let history = judge::history(interface, &lists).canonical();
+        if !worker.allows(&history)? {
+            return Ok(Some(Violation { history, concrete }));
+        }
+    }
+    Ok(None)
+}
+
+fn is_end(effect: &Effect) -> bool {
+    matches!(effect, Effect::End { .. } | Effect::Commit { .. })
+}
