@@ -341,16 +341,19 @@ impl<'p> Search<'p> {
             return None;
         }
         let last = self.s.last[place];
+        let mut lasting = false;
         if last != NONE {
             let left = self.left[place] - 1;
             let last_left = self.remaining[last as usize] - u32::from(class == last);
             if left > 0 && last_left == 0 || left == 0 && class != last {
                 return None;
             }
+            // Of several stores with the final value, the last one has to be chosen.
+            lasting = class == last && left > 0;
         }
         let needed = self.pending[now as usize] - u32::from(want == now);
         if needed == 0 || class == now {
-            return Some(true);
+            return Some(!lasting);
         }
         (self.remaining[now as usize] > 0).then_some(false)
     }
