@@ -40,6 +40,8 @@ pub struct Found {
     pub flags: BTreeSet<String>,
     /// Number of executions that the model has judged.
     pub judged: u64,
+    /// True if all outcomes that decide the condition were searched.
+    pub decided: bool,
     /// The instruction, with its thread, at which an allowed execution ends because its address is
     /// not that of a variable.
     pub strayed: Option<(u32, u32)>,
@@ -136,16 +138,23 @@ fn search_with(
         skeleton_flags: Vec::new(),
         asked_memory: test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))),
         open_flags: Vec::new(),
+        pass: Pass::All,
         steps: 0,
     };
     let mut session = Session::new(&judge.model);
-    let mut chosen = Vec::new();
-    let stop = match search.shapes(runs, &mut session, &mut chosen) {
-        Ok(()) | Err(End::Enough) => Stop::Complete,
-        Err(End::Stop(stop)) => stop,
-        Err(End::Refused(d)) => return Err(d),
-    };
-    Ok((search.found, stop))
+    let traces = search.masks.iter().map(|t| t.iter().map(Vec::len).sum::<usize>() as u128);
+    let several = traces.fold(1u128, u128::saturating_mul) > TWO_PASSES && search.visit.is_none();
+    let passes: &[Pass] = if several { &[Pass::Deciding, Pass::Others] } else { &[Pass::All] };
+    for &pass in passes {
+        search.pass = pass;
+        match search.shapes(runs, &mut session, &mut Vec::new()) {
+            Ok(()) => search.found.decided = true,
+            Err(End::Enough) => {}
+            Err(End::Stop(stop)) => return Ok((search.found, stop)),
+            Err(End::Refused(d)) => return Err(d),
+        }
+    }
+    Ok((search.found, Stop::Complete))
 }
 
 /// Returns a bit for a value in a cell. Different values may share a bit, so the bits only exclude
@@ -233,6 +242,21 @@ struct Joint {
     strayed: Option<(u32, u32)>,
 }
 
+/// Number of combinations of values from which on the outcomes that decide the condition are
+/// searched first, so that a limit on the search of the others does not leave the verdict open.
+const TWO_PASSES: u128 = 1 << 10;
+
+/// The outcomes of a pass of the search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// All.
+    All,
+    /// Those that decide the condition.
+    Deciding,
+    /// The others.
+    Others,
+}
+
 struct Search<'a, 'v> {
     test: &'a Test,
     judge: &'a Judge,
@@ -249,6 +273,7 @@ struct Search<'a, 'v> {
     asked_memory: bool,
     /// The flags that executions of the current skeleton may have.
     open_flags: Vec<String>,
+    pass: Pass,
     steps: u64,
 }
 
@@ -592,6 +617,16 @@ impl<'a> Search<'a, '_> {
     fn is_known(&self, outcome: &[u64]) -> bool {
         self.visit.is_none() && self.found.outcomes.contains(outcome) && self.all_flags()
     }
+    /// True if executions with an outcome are judged: it passes the filter, belongs to the pass,
+    /// and is not known.
+    fn wants(&self, outcome: &[u64]) -> bool {
+        let question = &self.test.question;
+        self.visit.is_some()
+            || question.counts(outcome)
+                && (self.pass == Pass::All
+                    || question.decided_by(outcome) == (self.pass == Pass::Deciding))
+                && !self.is_known(outcome)
+    }
     /// Enumerates the choices of `rf` and `co` for a combination of values.
     fn values(
         &mut self,
@@ -619,11 +654,7 @@ impl<'a> Search<'a, '_> {
                 choice.outcome[k] = traces[t as usize].registers[before];
             }
         }
-        let skipped = |search: &Self, choice: &Choice| {
-            search.is_known(&choice.outcome)
-                || search.visit.is_none() && !search.test.question.counts(&choice.outcome)
-        };
-        if !self.asked_memory && joint.strayed.is_none() && skipped(self, choice) {
+        if !self.asked_memory && joint.strayed.is_none() && !self.wants(&choice.outcome) {
             return Ok(());
         }
         self.choose_reads(joint, run, choice, 0, &joint.forced)
@@ -751,8 +782,7 @@ impl<'a> Search<'a, '_> {
         }
         if self.asked_memory {
             self.observe(joint, choice)?;
-            let counts = self.visit.is_some() || self.test.question.counts(&choice.outcome);
-            if !counts || self.is_known(&choice.outcome) {
+            if !self.wants(&choice.outcome) {
                 return Ok(());
             }
         }

@@ -108,8 +108,8 @@ pub fn run(
         }
         Err(stop) => (Runs::default(), candidates::Found::default(), stop),
     };
-    let complete =
-        stop == Stop::Complete && !runs.cut && !runs.drops_paths() && found.strayed.is_none();
+    let whole = !runs.cut && !runs.drops_paths() && found.strayed.is_none();
+    let complete = stop == Stop::Complete && whole;
     let mut answer = Answer::new(
         &test.name,
         judge.model.name(),
@@ -118,6 +118,9 @@ pub fn run(
         &found.outcomes,
         complete,
     );
+    if whole && found.decided && !complete {
+        answer.decide();
+    }
     answer.undefined = found.flags.iter().any(|f| judge.undefined.contains(f));
     answer.flags = found.flags.into_iter().collect();
     Ok(Report {

@@ -48,6 +48,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// True if these are all outcomes; false if a limit or a bound excluded some.
     pub complete: bool,
+    /// True if all outcomes that decide the condition are known, although others may be missing.
+    pub decided: bool,
     /// The flags that the model raises, such as data races.
     pub flags: Vec<String>,
     /// True if an allowed execution violates `undefined_unless`, so that the program may do
@@ -98,9 +100,19 @@ impl Answer {
             negative,
             verdict,
             complete,
+            decided: complete,
             flags: Vec::new(),
             undefined: false,
         }
+    }
+    /// Records that all outcomes that decide the condition are known: those that satisfy it or, for
+    /// `forall`, violate it. Missing outcomes then do not leave the verdict open.
+    pub fn decide(&mut self) {
+        self.decided = true;
+        self.verdict = match self.quantifier.holds(self.positive, self.negative) {
+            true => Verdict::Ok,
+            false => Verdict::No,
+        };
     }
     /// Returns the word of the answer: `Undef` if the program is undefined, else that of the
     /// verdict.
@@ -120,6 +132,8 @@ impl Answer {
     /// Returns `Always`, `Sometimes` or `Never`; `Unknown` if missing outcomes could change it.
     pub fn observation(&self) -> &'static str {
         match (self.positive, self.negative) {
+            (0, _) if self.decided && self.quantifier != Quantifier::Forall => "Never",
+            (_, 0) if self.decided && self.quantifier == Quantifier::Forall => "Always",
             (0, _) | (_, 0) if !self.complete => "Unknown",
             (0, _) => "Never",
             (_, 0) => "Always",
