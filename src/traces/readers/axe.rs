@@ -50,14 +50,25 @@ impl TraceReader for Axe {
         let mut number = 0u64;
         loop {
             bytes.clear();
-            let read = log.read_until(b'\n', &mut bytes).map_err(|e| {
-                Diagnostic::new(Stage::File, format!("cannot read the log: {e}"))
-                    .in_file(&options.file)
-            })?;
-            if read == 0 {
-                break;
+            match log.read_until(b'\n', &mut bytes) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(e) => {
+                    let message = format!("cannot read the log to its end: {e}");
+                    let error = Diagnostic::in_line(Stage::File, number + 1, 1, "", message)
+                        .in_file(&options.file)
+                        .note("the file is damaged or cut off");
+                    if !options.repair {
+                        return Err(error);
+                    }
+                    sink.skipped(error);
+                    break;
+                }
             }
             number += 1;
+            if number == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
+                bytes.drain(..3);
+            }
             let outcome = match std::str::from_utf8(&bytes) {
                 Ok(text) => reader.line(number, text.trim_end_matches(['\n', '\r'])),
                 Err(e) => {
