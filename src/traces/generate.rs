@@ -7,8 +7,8 @@
 //! settings give the same text. Linear in the number of operations.
 //!
 //! A third of the addresses are those of the two operations before, so that accesses to one address
-//! meet. Compiled with `-DREORDER`, a program exchanges the results of two loads of one address, as
-//! a processor without coherence does: a check of the checker.
+//! meet. Compiled with `-DREORDER`, a load of each round overtakes a store of its thread to the
+//! same address: a fault that every checker must find.
 
 use mu_base::random::Random;
 use std::fmt::Write;

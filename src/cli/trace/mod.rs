@@ -214,7 +214,13 @@ impl Sink for Decider<'_, '_> {
         };
         let mut result = TraceResult::of(&trace);
         for (model, verdict) in models.iter().zip(verdicts) {
-            let verdict = verdict.map_err(|d| with_trace(d, self.file, &result.name))?;
+            let verdict = match verdict {
+                // The model does not define the trace: no answer, and no error of the log.
+                Err(d) if d.stage == Stage::Unsupported => {
+                    Verdict::Unknown { stop: Stop::Complete, reason: d.to_string() }
+                }
+                verdict => verdict.map_err(|d| with_trace(d, self.file, &result.name))?,
+            };
             if let Verdict::Unknown { stop, .. } = &verdict
                 && *stop != Stop::Complete
                 && self

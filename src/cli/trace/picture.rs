@@ -36,6 +36,24 @@ impl Form {
     }
 }
 
+/// Returns the name of a location; numbers are addresses.
+fn location(o: &super::results::ShownOperation) -> String {
+    match o.location.parse::<u64>() {
+        Ok(number) => format!("M[{number}]"),
+        Err(_) => o.location.clone(),
+    }
+}
+
+/// Returns the conflict as a graph (docs/schema/litmus.json), with the lines of the log.
+fn graph(shown: &Shown, model: &str, title: &str) -> Value {
+    let mut graph = judged_execution::json(&execution(shown, model), title);
+    // All events have threads, so their order is that of the operations.
+    for (i, operation) in shown.operations.iter().enumerate() {
+        graph["events"][i]["code"] = json!(format!("line {}", operation.line));
+    }
+    graph
+}
+
 /// Returns the conflict as an execution of a litmus test.
 fn execution(shown: &Shown, model: &str) -> DecidingExecution {
     let mut threads: Vec<usize> = shown.operations.iter().map(|o| o.thread).collect();
@@ -67,7 +85,7 @@ fn execution(shown: &Shown, model: &str) -> DecidingExecution {
         texts: (shown.operations.iter())
             .map(|o| format!("line {}, thread {}", o.line, o.thread_name))
             .collect(),
-        locations: shown.operations.iter().map(|o| o.location.clone()).collect(),
+        locations: shown.operations.iter().map(location).collect(),
         relations: Vec::new(),
         undrawn_relations: Vec::new(),
         allowed: false,
@@ -96,7 +114,7 @@ pub(super) fn write(session: &Session, path: &Path, results: &Results) -> Result
     let picture = match form {
         Form::Svg => judged_execution::svg(&drawn, &title),
         Form::Dot => judged_execution::dot(&drawn, &title),
-        Form::Json | Form::Page => judged_execution::json(&drawn, &title).to_string(),
+        Form::Json | Form::Page => graph(shown, &results.models[model], &title).to_string(),
     };
     write_text(path, &picture)?;
     session.log(format!("wrote {}: {} operations", path.display(), drawn.events.len()));
@@ -144,7 +162,7 @@ fn page_object(results: &Results, session: &Session) -> Value {
                 test["reason"] = json!(reason);
             }
             if let Some(shown) = &answer.shown {
-                test["execution"] = judged_execution::json(&execution(shown, model), &title(trace));
+                test["execution"] = graph(shown, model, &title(trace));
             }
             if let Some(Ok(text)) = answer.part.as_ref().map(|p| &p.test) {
                 test["text"] = json!(text);
