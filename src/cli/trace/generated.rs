@@ -39,7 +39,10 @@ pub(super) fn write(session: &Session, args: &TraceArgs) -> Result<u8, Diagnosti
         };
         match args.common.format {
             Format::Text => print(text)?,
-            Format::Json => print_object(json!({ "text": text }))?,
+            Format::Json => print_object(json!({
+                "files": [{ "name": "trace.c", "text": text }],
+                "commands": commands(&["trace.c".to_string()], "./trace"),
+            }))?,
         }
         return Ok(0);
     };
@@ -51,15 +54,26 @@ pub(super) fn write(session: &Session, args: &TraceArgs) -> Result<u8, Diagnosti
         write_text(&path, text)?;
         written.push(path.display().to_string());
     }
-    let program = folder.join("trace").display().to_string();
-    let commands = [
-        format!("cc -O2 -pthread {} -o {program}", written.join(" ")),
-        format!("{program} 10 | mu-check trace - --against tso"),
-    ];
+    let mut program = folder.join("trace").display().to_string();
+    if !program.contains('/') {
+        program = format!("./{program}");
+    }
+    let commands = commands(&written, &program);
     match args.common.format {
-        Format::Json => print_object(json!({ "files": written, "commands": commands }))?,
+        Format::Json => print_object(json!({
+            "files": written.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
+            "commands": commands,
+        }))?,
         Format::Text if session.common.quiet => {}
         Format::Text => print(&format!("wrote {}\n{}\n", written.join(", "), commands.join("\n")))?,
     }
     Ok(0)
+}
+
+/// Returns the commands that compile, run, and check a program.
+fn commands(files: &[String], program: &str) -> [String; 2] {
+    [
+        format!("cc -O2 -pthread {} -o {program}", files.join(" ")),
+        format!("{program} 10 | mu-check trace - --against tso"),
+    ]
 }

@@ -94,6 +94,10 @@ fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> An
         let reason = format!("it has {busy} threads; at most {MAX_THREADS} are compared");
         return unknown(reason, stop);
     }
+    if !trace.finals.is_empty() {
+        let reason = "it has final values, which labels of the machine do not contain";
+        return unknown(reason, stop);
+    }
     let history = match history(trace) {
         Ok(history) => history,
         Err(reason) => return unknown(reason, stop),
@@ -112,10 +116,7 @@ fn answer(trace: &Trace, longest: usize, machine: &Behaviour, stop: &Stop) -> An
 
 /// Converts a trace to a history; in histories the initial value is 0. Error: the reason why there
 /// is none.
-fn history(trace: &Trace) -> Result<History, String> {
-    if !trace.finals.is_empty() {
-        return Err("it has final values, which labels of the machine do not contain".into());
-    }
+pub(super) fn history(trace: &Trace) -> Result<History, String> {
     if trace.has_mixed_sizes() {
         return Err("accesses of several sizes overlap".into());
     }
@@ -134,6 +135,9 @@ fn history(trace: &Trace) -> Result<History, String> {
         })
     };
     let mut out = History::default();
+    for f in &trace.finals {
+        out.last.push((f.location, value(f.location, f.value)?));
+    }
     for thread in 0..trace.threads.len() {
         let mut list = Vec::new();
         for i in trace.range(thread) {
@@ -151,7 +155,7 @@ fn history(trace: &Trace) -> Result<History, String> {
                 (_, Mark::PLAIN) => HistoryMark::Plain,
                 (Kind::Load, Mark::ACQUIRE) => HistoryMark::Acquire,
                 (Kind::Store, Mark::RELEASE) => HistoryMark::Release,
-                _ => return Err("it has annotations that machines do not have".into()),
+                _ => return Err("it has annotations that histories do not have".into()),
             };
             let location = if kind == EventKind::Fence { 0 } else { o.location };
             list.push(Operation { kind, location, value: stored, read, mark });

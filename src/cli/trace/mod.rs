@@ -6,6 +6,7 @@
 //! litmus test is judged by the layer `litmus` too, where the model has axioms; a disagreement is
 //! an internal error.
 
+mod against;
 mod generated;
 mod log;
 mod machine;
@@ -14,6 +15,7 @@ mod part;
 mod picture;
 mod results;
 
+use self::against::{Against, Judged, truth};
 use self::log::{Log, open};
 use self::results::{Answer, Results, Shown, TraceResult};
 use super::args::{LogFormat, TraceArgs};
@@ -21,7 +23,7 @@ use super::files::expect_writable;
 use super::output;
 use super::pipeline::Session;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_traces::{Model, Options, ReadOptions, Sink, Trace, Verdict, decide};
+use mu_traces::{Options, ReadOptions, Sink, Trace, Verdict};
 use std::cell::RefCell;
 use std::io::{BufRead, Read};
 use std::rc::Rc;
@@ -41,7 +43,7 @@ pub(super) fn run(session: &mut Session, args: &TraceArgs) -> Result<u8, Diagnos
     if let Some(machine) = &args.machine {
         return machine::run(session, args, machine);
     }
-    let models = models(args)?;
+    let models = models(session, args)?;
     if let Some(path) = args.litmus.as_deref()
         && mu_base::ends_in(path, "litmus")
     {
@@ -84,46 +86,28 @@ fn print_skipped(session: &Session, results: &Results) {
 }
 
 /// Returns the memory models of `--against`, strongest first; all built-in ones by default.
-fn models(args: &TraceArgs) -> Result<Vec<Model>, Diagnostic> {
+fn models(session: &mut Session, args: &TraceArgs) -> Result<Vec<Against>, Diagnostic> {
     if args.against.is_empty() {
-        return Ok(Model::BUILT_IN.into());
+        return Ok(Against::all());
     }
-    let mut models: Vec<Model> = Vec::new();
+    let mut models: Vec<Against> = Vec::new();
     for word in &args.against {
-        let model = model(word)?;
-        if models.iter().any(|m| m.name() == model.name()) {
+        let model = Against::of(session, word)?;
+        if models.iter().any(|m| m.name == model.name) {
             let message = format!("`--against` has the model `{word}` twice");
             return Err(Diagnostic::new(Stage::Usage, message));
         }
         models.push(model);
     }
-    let rank = |m: &Model| Model::BUILT_IN.iter().position(|b| b.name() == m.name());
-    models.sort_by_key(|m| rank(m).unwrap_or(usize::MAX));
+    models.sort_by_key(Against::rank);
     Ok(models)
-}
-
-/// Returns the memory model with a name.
-fn model(word: &str) -> Result<Model, Diagnostic> {
-    let lower = word.trim().to_lowercase();
-    let name = match lower.as_str() {
-        "power" => "pow",
-        "x86" => "tso",
-        "riscv" => "rvwmo",
-        "aarch64" => "armv8",
-        name => name,
-    };
-    Model::by_name(name).ok_or_else(|| {
-        let all: Vec<&str> = Model::BUILT_IN.iter().map(Model::name).collect();
-        Diagnostic::new(Stage::Usage, format!("no memory model for traces is called `{word}`"))
-            .note(format!("models: {}", all.join(", ")))
-    })
 }
 
 /// Reads a log and decides its traces.
 fn read(
     session: &Session,
     args: &TraceArgs,
-    models: &[Model],
+    models: &[Against],
     log: Log,
     results: &mut Results,
 ) -> Result<(), Diagnostic> {
@@ -192,7 +176,7 @@ impl BufRead for Limited {
 /// Decides the traces of a log as they come.
 struct Decider<'a, 'r> {
     session: &'a Session,
-    models: &'a [Model],
+    models: &'a [Against],
     results: &'r mut Results,
     options: Options,
     stopped: Rc<RefCell<Option<Stop>>>,
@@ -206,34 +190,24 @@ impl Sink for Decider<'_, '_> {
         }
         output::begin_stage("deciding traces");
         let (session, models) = (self.session, self.models);
-        let judge = |model: &Model| decide(&trace, model, &self.options, &session.budget);
-        let verdicts: Vec<Result<Verdict, Diagnostic>> = if trace.len() < 10_000 {
+        let judge = |model: &Against| model.judge(&trace, &self.options, &session.budget);
+        let judged: Vec<Result<Judged, Diagnostic>> = if trace.len() < 10_000 {
             models.iter().map(judge).collect()
         } else {
             super::litmus::parallel(session, models, judge)?
         };
         let mut result = TraceResult::of(&trace);
-        for (model, verdict) in models.iter().zip(verdicts) {
-            let verdict = match verdict {
-                // The model does not define the trace: no answer, and no error of the log.
-                Err(d) if d.stage == Stage::Unsupported => {
-                    Verdict::Unknown { stop: Stop::Complete, reason: d.to_string() }
-                }
-                verdict => verdict.map_err(|d| with_trace(d, self.file, &result.name))?,
-            };
-            if let Verdict::Unknown { stop, .. } = &verdict
-                && *stop != Stop::Complete
-                && self
-                    .session
-                    .budget
-                    .check(0)
-                    .and_then(|()| self.session.budget.check_memory())
-                    .is_err()
+        for (model, judged) in models.iter().zip(judged) {
+            let judged = judged.map_err(|d| with_trace(d, self.file, &result.name))?;
+            let is_over =
+                || self.session.budget.check(0).and_then(|()| self.session.budget.check_memory());
+            if let (None, _, Some(stop)) = truth(&judged)
+                && stop != Stop::Complete
+                && is_over().is_err()
             {
-                self.results.stop = stop.clone();
+                self.results.stop = stop;
             }
-            let answer = self.answer(&trace, model, verdict)?;
-            result.answers.push(answer);
+            result.answers.push(self.answer(&trace, model, judged)?);
         }
         self.results.traces.push(result);
         output::record("traces_decided", self.results.traces.len().into());
@@ -256,26 +230,20 @@ fn with_trace(mut error: Diagnostic, file: &str, name: &str) -> Diagnostic {
 
 impl Decider<'_, '_> {
     /// Returns the answer with the parts that will be shown.
-    fn answer(&self, trace: &Trace, model: &Model, verdict: Verdict) -> Result<Answer, Diagnostic> {
-        let truth = verdict.truth();
-        let mut answer = Answer { truth, ..Answer::default() };
-        match verdict {
-            Verdict::Allowed { witness } => {
-                if self.results.wants_witness {
-                    answer.order = Some(results::order(trace, &witness));
-                }
+    fn answer(&self, trace: &Trace, model: &Against, judged: Judged) -> Result<Answer, Diagnostic> {
+        let (truth, reason, stop) = truth(&judged);
+        let mut answer = Answer { truth, reason, stop, ..Answer::default() };
+        match judged {
+            Judged::Verdict(Verdict::Allowed { witness }) if self.results.wants_witness => {
+                answer.order = Some(results::order(trace, &witness));
             }
-            Verdict::Forbidden { conflict } => {
+            Judged::Verdict(Verdict::Forbidden { conflict }) => {
                 answer.shown = Some(Shown::new(trace, &conflict));
                 if self.results.wants_part() {
-                    answer.part =
-                        Some(part::of(self.session, trace, &conflict, model, &self.options)?);
+                    answer.part = part::of(self.session, trace, &conflict, model, &self.options)?;
                 }
             }
-            Verdict::Unknown { stop, reason } => {
-                answer.reason = Some(reason);
-                answer.stop = Some(stop);
-            }
+            _ => {}
         }
         Ok(answer)
     }

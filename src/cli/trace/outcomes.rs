@@ -12,15 +12,14 @@
 //! of the test in the log, above `Generated assembler`. The layer `litmus` computes all outcomes of
 //! the test under the axioms of the model once.
 
+use super::against::Against;
 use super::log::Log;
 use super::results::{Answer, Results, TraceResult};
 use crate::args::TraceArgs;
 use crate::output;
 use crate::pipeline::Session;
-use mu_axioms::models::by_name;
 use mu_base::{Diagnostic, SourceMap, Stage, Stop};
 use mu_litmus::paths::Bounds;
-use mu_traces::Model;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -175,7 +174,7 @@ fn test_of(
 /// Computes the outcomes of a test under a model.
 fn allowed(
     session: &Session,
-    model: &Model,
+    model: &Against,
     name: &str,
     text: &str,
 ) -> Result<(Allowed, usize, usize), Diagnostic> {
@@ -198,18 +197,18 @@ fn allowed(
     let size = |test: &mu_litmus::Test| {
         (test.threads.iter().map(|t| t.texts.len()).sum::<usize>(), test.threads.len())
     };
-    let Some(known) = by_name(model.name()) else {
+    let Some(axioms) = &model.axioms else {
         let (instructions, threads) = size(&parsed(false).map_err(|d| located(d, &sources))?);
-        let reason = format!("there are no axioms of `{}`", model.name());
+        let reason = format!("there are no axioms of `{}`", model.name);
         return Ok((Allowed::Unknown(reason), instructions, threads));
     };
-    let included = |name: &str| mu_axioms::models::file(name);
-    let judge = mu_litmus::Judge::compile(&mut sources, arch, known.name, known.text, &included);
+    let included = |name: &str| axioms.included(name);
+    let judge = mu_litmus::Judge::compile(&mut sources, arch, &model.name, &axioms.text, &included);
     let judge = match judge {
         Ok(judge) => judge,
         Err(d) => {
             let (instructions, threads) = size(&parsed(false).map_err(|d| located(d, &sources))?);
-            let reason = format!("`{}` does not judge {} tests: {d}", known.name, arch.name());
+            let reason = format!("`{}` does not judge {} tests: {d}", model.name, arch.name());
             return Ok((Allowed::Unknown(reason), instructions, threads));
         }
     };
@@ -266,7 +265,7 @@ fn same(a: i128, b: i128) -> bool {
 pub(super) fn read(
     session: &Session,
     args: &TraceArgs,
-    models: &[Model],
+    models: &[Against],
     mut log: Log,
     results: &mut Results,
 ) -> Result<(), Diagnostic> {

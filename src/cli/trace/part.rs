@@ -1,10 +1,10 @@
 //! Minimal forbidden parts of traces as litmus tests, confirmed by the layer `litmus`.
 
+use super::against::Against;
 use super::results::Results;
 use crate::args::TraceArgs;
 use crate::files::write_text;
 use crate::pipeline::{Session, file_error};
-use mu_axioms::models::by_name;
 use mu_base::{Diagnostic, SourceMap, Stage, ends_in};
 use mu_litmus::paths::Bounds;
 use mu_traces::litmus_test::{Language, litmus_test};
@@ -67,14 +67,15 @@ fn needs_more_than_x86(trace: &Trace, operations: &[u32]) -> bool {
     operations.iter().any(|&i| trace.mark(i as usize) != mu_traces::Mark::PLAIN)
 }
 
-/// Returns the minimal part of a forbidden trace.
+/// Returns the minimal part of a forbidden trace. `None` for a model of small traces.
 pub(super) fn of(
     session: &Session,
     trace: &Trace,
     conflict: &Conflict,
-    model: &Model,
+    against: &Against,
     options: &Options,
-) -> Result<LitmusPart, Diagnostic> {
+) -> Result<Option<LitmusPart>, Diagnostic> {
+    let Some(model) = against.model() else { return Ok(None) };
     crate::output::begin_stage("minimising a forbidden part");
     let part = minimal(trace, conflict, model, options, &session.budget)?;
     let mut languages = languages(model).iter().copied().collect::<Vec<_>>();
@@ -85,9 +86,10 @@ pub(super) fn of(
     let test = litmus_test(trace, &part.operations, part.finals, &title, languages[0]);
     let mut confirmed = Err("there is no test".to_string());
     if let Ok(text) = &test {
-        confirmed = confirm(session, model.name(), text)?;
+        confirmed = confirm(session, against, text)?;
     }
-    Ok(LitmusPart { operations: part.operations.len(), test, confirmed, file: None })
+    let operations = part.operations.len();
+    Ok(Some(LitmusPart { operations, test, confirmed, file: None }))
 }
 
 /// Returns `Ok` if the layer `litmus` forbids a test under the axioms of a model, otherwise the
@@ -95,16 +97,20 @@ pub(super) fn of(
 ///
 /// # Errors
 /// The layer allows the test: one of the two is wrong.
-fn confirm(session: &Session, model: &str, text: &str) -> Result<Result<(), String>, Diagnostic> {
-    let Some(known) = by_name(model) else {
+fn confirm(
+    session: &Session,
+    against: &Against,
+    text: &str,
+) -> Result<Result<(), String>, Diagnostic> {
+    let model = &against.name;
+    let Some(axioms) = &against.axioms else {
         return Ok(Err(format!("there are no axioms of `{model}`")));
     };
     let mut sources = SourceMap::new();
     let source = sources.add("the minimal part", text);
     let judged = mu_litmus::file::architecture(source, text).and_then(|arch| {
-        let included = |name: &str| mu_axioms::models::file(name);
-        let judge =
-            mu_litmus::Judge::compile(&mut sources, arch, known.name, known.text, &included)?;
+        let included = |name: &str| axioms.included(name);
+        let judge = mu_litmus::Judge::compile(&mut sources, arch, model, &axioms.text, &included)?;
         let options = mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() };
         Ok((mu_litmus::parse(source, text, options)?, judge))
     });

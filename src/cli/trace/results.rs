@@ -1,11 +1,12 @@
 //! Answers of `trace`, as text and as JSON.
 
+use super::against::Against;
 use super::part::LitmusPart;
 use crate::args::{Format, TraceArgs};
 use crate::output::{print, print_object};
 use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stop};
-use mu_traces::{Conflict, Model, Reason, Step, Trace, Witness};
+use mu_traces::{Conflict, Reason, Step, Trace, Witness};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -252,11 +253,11 @@ fn coherent(
 }
 
 impl Results {
-    pub(super) fn new(args: &TraceArgs, models: &[Model]) -> Self {
+    pub(super) fn new(args: &TraceArgs, models: &[Against]) -> Self {
         let machine = args.machine.as_ref().map(|m| m.display().to_string());
-        let names = models.iter().map(|m| m.name().to_string());
+        let names = models.iter().map(|m| m.name.clone());
         Self {
-            summaries: models.iter().map(|m| m.summary().to_string()).collect(),
+            summaries: models.iter().map(|m| m.summary.clone()).collect(),
             against: !args.against.is_empty() || machine.is_some(),
             models: names.chain(machine).collect(),
             explain: args.explain,
