@@ -13,6 +13,7 @@ use super::print;
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
+use mu_frontends::Input;
 use mu_game::{Game, Player, pg};
 use mu_lts::Lts;
 use mu_lts::info::info;
@@ -134,11 +135,8 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
     let i = info(&lts);
     // The specification was read for the transition system; read its parameters again for their
     // texts.
-    let params = if properties(&args.input).mcrl2 {
-        session.expand(&args.input)?.params
-    } else {
-        Vec::new()
-    };
+    let input = Input::file(&args.input);
+    let params = session.reading(|loading| mu_frontends::of(&input).parameters(&input, loading))?;
     let actions: serde_json::Map<String, Value> =
         i.actions.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
     if session.common.format == Format::Json {

@@ -1,17 +1,18 @@
-//! `-D help`: the parameters of a specification.
+//! `-D help`: the parameters of a model.
 
 use super::args::Format;
 use super::output::{self, print};
 use super::pipeline::Session;
 use mu_base::Diagnostic;
-use mu_syntax::template::Param;
+use mu_frontends::{Input, Parameter};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Prints the parameters of the specification.
+/// Prints the parameters of a model.
 pub(super) fn print_parameters(session: &mut Session, model: &Path) -> Result<u8, Diagnostic> {
     session.common.define.clear();
-    let params = session.expand(model)?.params;
+    let input = Input::file(model);
+    let params = session.reading(|loading| mu_frontends::of(&input).parameters(&input, loading))?;
     match session.common.format {
         Format::Json => output::print_object(json!({ "declared": parameters_json(&params) }))?,
         Format::Text if params.is_empty() => {
@@ -23,15 +24,15 @@ pub(super) fn print_parameters(session: &mut Session, model: &Path) -> Result<u8
 }
 
 /// Returns the declarations of parameters as JSON.
-pub(super) fn parameters_json(params: &[Param]) -> Value {
-    let one = |p: &Param| {
+pub(super) fn parameters_json(params: &[Parameter]) -> Value {
+    let one = |p: &Parameter| {
         json!({
             "name": p.name,
-            "sort": p.sort.word(),
-            "default": p.default.to_string(),
-            "value": p.value.to_string(),
+            "sort": p.sort,
+            "default": p.default,
+            "value": p.value,
             "constraint": p.constraint,
-            "help": p.doc,
+            "help": p.help,
         })
     };
     params.iter().map(one).collect()

@@ -1,7 +1,7 @@
 //! Systems of any number of processes (`.cub`): the instance with a fixed number is the model.
 
 use crate::loaded::StoreBuffers;
-use crate::{EditedText, FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
+use crate::{EditedText, FrontEnd, Input, Lexicon, Loaded, Loading, Parameter, Properties};
 use mu_base::host::Instant;
 use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
@@ -53,6 +53,23 @@ impl FrontEnd for Cubicle {
         ));
         let loaded = Loaded::inferred(model.clone())?;
         Ok(Loaded { buffers: Some(model), parameters, ..loaded })
+    }
+    fn parameters(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<Vec<Parameter>, Diagnostic> {
+        let processes = system(input, loading.sources)?.processes;
+        let default = processes.map_or_else(String::new, |n| n.to_string());
+        let given = loading.parameters()?.into_iter().find(|(name, _)| name == "processes");
+        Ok(vec![Parameter {
+            name: "processes".into(),
+            sort: "Pos".into(),
+            value: given.map_or_else(|| default.clone(), |(_, value)| value),
+            default,
+            constraint: "processes <= 64".into(),
+            help: "number of processes".into(),
+        }])
     }
     fn lexicon(&self) -> Option<&'static Lexicon> {
         const LEXICON: Lexicon =

@@ -28,7 +28,7 @@ pub mod transition_systems;
 
 pub use editing::{Edited, EditedText, Lexicon, Meaning};
 pub use input::Input;
-pub use loaded::{Loaded, StoreBuffers};
+pub use loaded::{Loaded, Parameter, StoreBuffers};
 pub use loading::{Journal, Loading, Memory, Options, Silent, compile, linearise};
 
 use mu_base::naming::Naming;
@@ -82,6 +82,23 @@ pub trait FrontEnd: Sync {
     /// # Errors
     /// An error in the file or in a parameter, with its place; a limit.
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic>;
+
+    /// Returns the parameters that the file declares. The default are those of the parameter layer
+    /// for specifications, and none for others.
+    ///
+    /// # Errors
+    /// As [`FrontEnd::expand`].
+    fn parameters(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<Vec<Parameter>, Diagnostic> {
+        let Properties { specification, rejected, .. } = self.properties();
+        if !specification && !rejected {
+            return Ok(Vec::new());
+        }
+        Ok(self.expand(input, loading)?.params.iter().map(Parameter::from).collect())
+    }
 
     /// Returns the file as plain mCRL2, with parameters replaced.
     ///

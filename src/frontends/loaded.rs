@@ -11,6 +11,8 @@ use mu_labels::{ActionDecl, ActionLabels};
 use mu_lts::Lts;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
+use mu_syntax::template::Param;
+use std::fmt;
 use std::sync::Arc;
 
 /// Model with labels that formulas can match.
@@ -38,6 +40,51 @@ pub struct Loaded {
     pub buffers: Option<Arc<dyn StoreBuffers>>,
     /// The labels that are memory operations, if the front end knows them.
     pub interface: Option<Interface>,
+}
+
+/// Parameter that a file declares, which `-D NAME=VALUE` sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Name.
+    pub name: String,
+    /// Sort.
+    pub sort: String,
+    /// Value without `-D`; empty if the parameter must be set.
+    pub default: String,
+    /// Value in this reading; empty if there is none.
+    pub value: String,
+    /// Constraint beyond its sort; empty if there is none.
+    pub constraint: String,
+    /// Help text; empty if there is none.
+    pub help: String,
+}
+
+impl From<&Param> for Parameter {
+    fn from(p: &Param) -> Self {
+        Self {
+            name: p.name.clone(),
+            sort: p.sort.word().to_string(),
+            default: p.default.to_string(),
+            value: p.value.to_string(),
+            constraint: p.constraint.clone(),
+            help: p.doc.clone(),
+        }
+    }
+}
+
+/// Formats a line for people: `name: Sort = default where constraint  help`.
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.sort)?;
+        for (before, part) in
+            [(" = ", &self.default), (" where ", &self.constraint), ("  ", &self.help)]
+        {
+            if !part.is_empty() {
+                write!(f, "{before}{part}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Bounded store buffers of a model.
