@@ -113,6 +113,7 @@ pub(crate) struct Normal {
     image: Vec<u64>,
     best: Vec<u64>,
     next: Vec<u64>,
+    spare: Vec<u64>,
     order: Vec<u32>,
     permutation: Vec<u32>,
 }
@@ -288,8 +289,13 @@ impl Normal {
     fn classes(&mut self, colors: &[u64]) -> usize {
         let mut count = 0;
         for set in &self.sets {
+            let of = &colors[set.base as usize..(set.base + set.size) as usize];
+            if of.len() <= 16 {
+                count += (0..of.len()).filter(|n| !of[..*n].contains(&of[*n])).count();
+                continue;
+            }
             self.keys.clear();
-            self.keys.extend(&colors[set.base as usize..(set.base + set.size) as usize]);
+            self.keys.extend(of);
             self.keys.sort_unstable();
             self.keys.dedup();
             count += self.keys.len();
@@ -302,7 +308,7 @@ impl Normal {
             return;
         }
         let mut count = self.classes(colors);
-        let mut next = Vec::with_capacity(colors.len());
+        let mut next = std::mem::take(&mut self.spare);
         while count < self.elements {
             self.round(colors, &mut next);
             std::mem::swap(colors, &mut next);
@@ -312,6 +318,7 @@ impl Normal {
             }
             count = now;
         }
+        self.spare = next;
     }
     fn round(&self, colors: &[u64], next: &mut Vec<u64>) {
         next.clear();

@@ -46,6 +46,11 @@ pub(crate) struct States {
 /// Odd factor with well spread bits (the golden ratio).
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// States that are ordered together when the index grows.
+const BLOCK: usize = 1 << 18;
+/// Parts of the index for that order.
+const PARTS: usize = 1 << 11;
+
 /// Most states of a store.
 const MOST: usize = u32::MAX as usize - 1;
 
@@ -180,25 +185,59 @@ impl States {
         }
         Some(number)
     }
+    /// Enlarges the index and fills it anew, in blocks of states that are ordered by their buckets:
+    /// accesses to the index are then local.
     #[cold]
     fn grow(&mut self) {
         self.set_index(self.index.len() * 3 / 2);
         let mut state = vec![0; self.words];
-        for number in 0..self.count {
-            self.get(number, &mut state);
-            let hash = Self::hash(&state);
-            let (mut at, tag) = (self.bucket(hash), tag(hash));
-            'found: loop {
-                for slot in 0..SLOTS {
-                    if self.index[at].tag(slot) == 0 {
-                        self.index[at].set(slot, tag, number as u32);
-                        break 'found;
-                    }
-                }
-                at = if at + 1 == self.index.len() { 0 } else { at + 1 };
+        let (mut hashes, mut ordered) = (Vec::new(), Vec::new());
+        for first in (0..self.count).step_by(BLOCK) {
+            let last = (first + BLOCK).min(self.count);
+            let mut starts = [0u32; PARTS + 1];
+            hashes.clear();
+            for number in first..last {
+                self.get(number, &mut state);
+                let hash = Self::hash(&state);
+                hashes.push(hash);
+                starts[part(hash) + 1] += 1;
+            }
+            for n in 0..PARTS {
+                starts[n + 1] += starts[n];
+            }
+            ordered.clear();
+            ordered.resize(hashes.len(), (0, 0));
+            for (hash, number) in hashes.iter().zip(first as u32..) {
+                let at = &mut starts[part(*hash)];
+                ordered[*at as usize] = (*hash, number);
+                *at += 1;
+            }
+            for (hash, number) in &ordered {
+                self.place(*hash, *number);
             }
         }
     }
+    /// Adds a number to the index.
+    #[inline(always)]
+    fn place(&mut self, hash: u64, number: u32) {
+        let (mut at, tag) = (self.bucket(hash), tag(hash));
+        loop {
+            let bucket = &mut self.index[at];
+            for slot in 0..SLOTS {
+                if bucket.tag(slot) == 0 {
+                    bucket.set(slot, tag, number);
+                    return;
+                }
+            }
+            at = if at + 1 == self.index.len() { 0 } else { at + 1 };
+        }
+    }
+}
+
+/// The part of the index with the bucket of a hash.
+#[inline(always)]
+fn part(hash: u64) -> usize {
+    (hash >> (64 - PARTS.ilog2())) as usize
 }
 
 /// The tag of a hash, never 0: bits that do not choose the bucket.
