@@ -25,6 +25,12 @@ const LITMUS: &str = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV 
 /// the file that is checked if it is not standard output.
 const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("explore", "explore @chain.mcrl2", 0, None),
+    ("explore", "explore @counter.m --deadlocks off", 0, None),
+    ("explore", "explore @counter.m", 1, None),
+    ("explore", "explore @counter.m --max-states 2", 3, None),
+    ("explore", "explore @counter.m --engine symbolic", 0, None),
+    ("check", "check @counter.m -f [true*.up(3)]false", 1, None),
+    ("error", "explore @chain.mcrl2 --deadlocks off", 2, None),
     ("explore", "explore @chain.mcrl2 --action leave --all 2 --trace-dir @traces", 1, None),
     ("explore", "explore ^tests/broken/locks.mcrl2 --deadlock", 1, None),
     (
@@ -308,12 +314,16 @@ fn the_validator_refuses() {
     }
 }
 
+const COUNTER: &str = "var x: 0..9; startstate x := 0; end;
+ruleset n: 1..3 do rule \"up\" x + n <= 9 ==> x := x + n; end; end; invariant \"small\" x < 10;";
+
 fn prepare(folder: &Path) {
     for (name, text) in [
         ("chain.mcrl2", CHAIN),
         ("other.mcrl2", &CHAIN.replace("give(n) . First;", "(give(n) . First + tau . First);")),
         ("large.mcrl2", LARGE),
         ("SB.litmus", LITMUS),
+        ("counter.m", COUNTER),
         ("inc.litmus", &LITMUS.replace("MOV [x],$1 ", "INC [x]")),
         ("bad.litmus", "X86 bad\n{ }\n P0 ;\n FLY ;\nexists (x=1)\n"),
         ("bad.csv", "thread,operation,address,value\n0,jump,x,1\n0,store,x,1\n"),

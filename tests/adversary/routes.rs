@@ -371,6 +371,14 @@ fn of_others() -> Vec<Row> {
             ],
         ),
         elsewhere(
+            "Murphi models against their groups",
+            &["form .m", "deadlocks=stuttering", "deadlocks=stuck", "deadlocks=off"],
+            &[
+                ("src/murphi/tests/groups.rs", "small_models_agree"),
+                ("src/murphi/tests/semantics.rs", "deadlocks_have_three_definitions"),
+            ],
+        ),
+        elsewhere(
             "threads of any number against instances",
             &["option threads-of", "form .asm", "initial=zero", "initial=any"],
             &[("src/cubicle/tests/words.rs", "programs_with_words_at_their_bounds")],
