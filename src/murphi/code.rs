@@ -258,6 +258,8 @@ pub struct FieldTest {
     pub field: Bits,
     /// Accepted contents, one bit each.
     pub accept: u64,
+    /// True if the content 0 is accepted because the test fails then: an undefined value is read.
+    pub fails: bool,
 }
 
 /// Parameter of an instance, in own numbers; for a position the slot.

@@ -179,7 +179,7 @@ impl<'m> Lower<'m> {
                         Loc::At(None, offset) if self.code.len() == start => {
                             let field = Bits::new(offset, 1)
                                 .ok_or_else(|| Diagnostic::internal("a bit spans two words"))?;
-                            tests.push(FieldTest { field, accept: 0b10 });
+                            tests.push(FieldTest { field, accept: 0b10, fails: false });
                         }
                         _ => {
                             let a = self.register()?;

@@ -71,14 +71,18 @@ impl Guards {
                 if accepted.is_empty() {
                     continue;
                 }
-                self.ranges[first + raw] = if raw == 0 {
-                    // Undefined: the whole guard reports it.
-                    let whole = accepted
+                // If a test fails, the whole guard reports it.
+                let (failing, passed): (Vec<u32>, Vec<u32>) = accepted
+                    .into_iter()
+                    .partition(|at| raw == 0 && instances[*at as usize].tests[depth].fails);
+                self.ranges[first + raw] = if failing.is_empty() {
+                    self.list(instances, &passed, depth + 1)
+                } else {
+                    let whole = failing
                         .iter()
+                        .chain(&passed)
                         .map(|at| Item::Instance(*at, Some(instances[*at as usize].guard)));
                     self.add(whole.collect())
-                } else {
-                    self.list(instances, &accepted, depth + 1)
                 };
             }
             list.push(Item::Node(node));

@@ -372,6 +372,13 @@ impl<'m> Lower<'m> {
                     Ok(())
                 }
             }
+            ExprKind::IsUndefined(place) if self.static_place(place).is_some() => {
+                let Some((from, _)) = self.static_place(place) else { return Ok(()) };
+                let a = self.register()?;
+                self.emit(Op::Raw { d: a, from });
+                self.emit(if when { Op::JumpUnless { a, to } } else { Op::JumpIf { a, to } });
+                Ok(())
+            }
             _ => {
                 if let Some((from, simple)) = self.static_field(e) {
                     // A boolean: true has the code of 1.
@@ -731,6 +738,9 @@ impl<'m> Lower<'m> {
     /// Returns the field of a read at a constant place in one word.
     fn static_field(&self, e: &Expr) -> Option<(Bits, Simple)> {
         let ExprKind::Read(place) = &e.kind else { return None };
+        self.static_place(place)
+    }
+    fn static_place(&self, place: &Place) -> Option<(Bits, Simple)> {
         let (mut ty, mut at) = match place.root {
             Root::Global(g) => (self.model.globals[g.index()].ty, self.layout.globals[g.index()]),
             Root::Local(local) => match self.scope.bound[local.index()] {
@@ -779,6 +789,11 @@ impl<'m> Lower<'m> {
                     (Some(found), Some(known)) => other |= found != *known,
                     (None, _) => other = true,
                 },
+                ExprKind::IsUndefined(place) => match (self.static_place(place), &field) {
+                    (Some(found), None) => field = Some(found),
+                    (Some(found), Some(known)) => other |= found != *known,
+                    (None, _) => other = true,
+                },
                 ExprKind::Constant(_)
                 | ExprKind::Unary(..)
                 | ExprKind::Binary(..)
@@ -788,22 +803,26 @@ impl<'m> Lower<'m> {
             walk::Part::Stmt(_) | walk::Part::Argument(_) => {}
         });
         let (from, simple) = field.filter(|f| !other && f.0.width <= 6)?;
-        let mut accept = 1u64;
+        let mut accept = 0;
         for raw in 1..1u64 << from.width {
             let Some(value) = simple.value(raw).filter(|v| simple.contains(*v)) else { continue };
-            match self.test_value(e, value)? {
+            match self.test_value(e, Some(value))? {
                 0 => {}
                 _ => accept |= 1 << raw,
             }
         }
-        Some(FieldTest { field: from, accept })
+        // Without a value every failure is the read of an undefined value.
+        let absent = self.test_value(e, None);
+        accept |= u64::from(absent != Some(0));
+        Some(FieldTest { field: from, accept, fails: absent.is_none() })
     }
-    /// Evaluates a condition for a value of its only field. `None` if it fails, or if it may not
-    /// read the field.
-    fn test_value(&self, e: &Expr, value: i64) -> Option<i64> {
+    /// Evaluates a condition for a value of its only field, `None` if that is undefined. `None` if it
+    /// fails, or if it may not read the field.
+    fn test_value(&self, e: &Expr, value: Option<i64>) -> Option<i64> {
         match &e.kind {
             ExprKind::Constant(_) => self.constant(e),
-            ExprKind::Read(_) => Some(self.constant(e).unwrap_or(value)),
+            ExprKind::Read(_) => self.constant(e).or(value),
+            ExprKind::IsUndefined(_) => Some(i64::from(value.is_none())),
             ExprKind::Unary(op, a) => fold_unary(*op, self.test_value(a, value)?),
             ExprKind::Binary(op, a, b) => {
                 // The field must be read in any case, so the left operand reads it.

@@ -101,6 +101,11 @@ fn guards_with_undefined_parts_fail_unless_an_earlier_part_is_false() {
     assert_eq!(counts(&guard("x = 3 & y = 1"), false), (1, 0));
     assert_eq!(fault(&guard("y = 1 & x = 3")).0, Fault::Undefined);
     assert_eq!(fault(&guard("x + y = 1")).0, Fault::Undefined);
+    assert_eq!(counts(&guard("isundefined(y) & x = 1"), false), (2, 1));
+    assert_eq!(counts(&guard("!isundefined(y) & y = 1"), false), (1, 0));
+    assert_eq!(counts(&guard("isundefined(y) | y = 1"), false), (2, 2));
+    assert_eq!(fault(&guard("isundefined(y) -> y = 1")).0, Fault::Undefined);
+    assert_eq!(fault(&guard("isundefined(x) & y = 1 | y = 2")).0, Fault::Undefined);
 }
 
 #[test]
