@@ -87,7 +87,7 @@ fn compare(name: &str, text: &str) -> Option<()> {
 fn small_models_agree() {
     let models = [
         "var x: 0..9; startstate x := 0; end; rule x < 9 ==> x := x + 1; end; invariant x < 10;",
-        "var x: 0..9; startstate x := 0; end; rule x := x + 1; end;",
+        "var x: 0..9; startstate x := 0; end; rule begin x := x + 1; end;",
         "var x: 0..9; startstate x := 0; end; startstate x := 5; end;
          rule x < 9 ==> x := x + 1; assume x != 7; end; assume x != 3;",
         "type t: scalarset(3); var a: array [t] of 0..2; p: t;
@@ -104,8 +104,8 @@ fn small_models_agree() {
         "var a: array [0..3] of 0..3; i: 0..3;
          procedure down(var n: 0..3); begin if n > 0 then n := n - 1; down(n); end; end;
          startstate for k: 0..3 do a[k] := k; end; i := 0; end;
-         ruleset k: 0..3 do rule i := k; end; end; rule a[i] := a[(i + 1) % 4]; end;
-         rule down(a[i]); end; rule i = 3 ==> switch a[i] case 0: a[0] := 1; else clear i; end; end;",
+         ruleset k: 0..3 do rule begin i := k; end; end; rule begin a[i] := a[(i + 1) % 4]; end;
+         rule begin down(a[i]); end; rule i = 3 ==> switch a[i] case 0: a[0] := 1; else clear i; end; end;",
     ];
     for (n, text) in models.into_iter().enumerate() {
         assert!(compare(&format!("model {n}"), text).is_some(), "model {n} is compared");

@@ -50,7 +50,7 @@ fn fault(text: &str) -> (Fault, usize) {
 
 /// A model with two variables and one rule.
 fn rule(body: &str) -> String {
-    format!("var x: 0..5; y: 0..5; b: boolean; startstate x := 1; end; rule {body} end;")
+    format!("var x: 0..5; y: 0..5; b: boolean; startstate x := 1; end; rule begin {body} end;")
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn errors_of_rules_have_kinds_and_shortest_paths() {
     assert_eq!(fault(&rule("error \"stop\";")).0, Fault::Error("stop".into()));
     assert_eq!(fault(&rule("assert x = 2 \"two\";")).0, Fault::Assertion(0));
     let text = "var a: array [1..3] of 0..3; i: 0..3;
-        startstate i := 3; a[1] := 1; end; rule i := i - 1; a[i] := 2; end;";
+        startstate i := 3; a[1] := 1; end; rule begin i := i - 1; a[i] := 2; end;";
     assert!(matches!(fault(text), (Fault::Index(_), 3)));
 }
 
@@ -78,7 +78,7 @@ fn copies_of_undefined_values_are_no_errors_and_reads_are() {
     assert_eq!(fault(&rule("undefine x; b := x = 1;")).0, Fault::Undefined);
     assert_eq!(counts(&rule("b := isundefined(y);"), false), (2, 2));
     let text = "var r: record a: 0..3; c: 0..3; end; s: record a: 0..3; c: 0..3; end; b: boolean;
-        startstate r.a := 1; end; rule s := r; b := isundefined(s.c) & s.a = 1 & s = r; end;
+        startstate r.a := 1; end; rule begin s := r; b := isundefined(s.c) & s.a = 1 & s = r; end;
         invariant isundefined(b) | b;";
     assert_eq!(counts(text, false), (2, 2));
 }
@@ -141,7 +141,7 @@ fn references_to_locals_of_earlier_calls_stay_valid() {
 #[test]
 fn a_function_without_return_fails() {
     let text = "var x: 0..3; function f(n: 0..3): 0..3; begin if n = 2 then return 1; end; end;
-        startstate x := 1; end; rule x := f(x); end;";
+        startstate x := 1; end; rule begin x := f(x); end;";
     assert_eq!(fault(text).0, Fault::NoReturn("f".into()));
 }
 
@@ -162,7 +162,7 @@ fn loops_count_in_steps_and_quantifiers_stop_early() {
 fn aliases_and_switches_select() {
     let text = "type e: enum {A, B, C, D}; var v: array [e] of 0..9; p: e;
         startstate for i: e do v[i] := 0; end; p := B; end;
-        rule alias q: v[p] do
+        rule begin alias q: v[p] do
           switch p case A: q := 1; case B: p := C; q := 2; case C, D: q := 3; p := A; end;
         end; end;
         invariant v[D] = 0;";
@@ -223,7 +223,7 @@ fn orbits_are_counted_once() {
     // Subsets of four elements, of which one orbit for each size.
     let text = "type t: scalarset(4); var a: array [t] of boolean;
         startstate for i: t do a[i] := false; end; end;
-        ruleset i: t do rule a[i] := !a[i]; end; end;";
+        ruleset i: t do rule begin a[i] := !a[i]; end; end;";
     assert_eq!(counts(text, false), (16, 64));
     assert_eq!(counts(text, true), (5, 20));
 }
@@ -248,7 +248,7 @@ fn relations_have_known_numbers_of_orbits() {
         let text = format!(
             "type t: scalarset({size}); var edge: array [t] of array [t] of boolean;
              startstate for i: t do for j: t do edge[i][j] := false; end; end; end;
-             ruleset i: t; j: t do rule edge[i][j] := !edge[i][j]; end; end;"
+             ruleset i: t; j: t do rule begin edge[i][j] := !edge[i][j]; end; end;"
         );
         assert_eq!(counts(&text, true).0, orbits, "{size} elements");
     }
@@ -262,14 +262,14 @@ fn maps_and_multisets_have_known_numbers_of_orbits() {
         let text = format!(
             "type t: scalarset({size}); var f: array [t] of t;
              startstate for i: t do f[i] := i; end; end;
-             ruleset i: t; j: t do rule f[i] := j; end; end;"
+             ruleset i: t; j: t do rule begin f[i] := j; end; end;"
         );
         assert_eq!(counts(&text, true).0, orbits, "{size} elements");
     }
     // Matrices of 3 and 3 with entries 0 and 1, up to permutations of rows and columns.
     let text = "type r: scalarset(3); c: scalarset(3); var m: array [r] of array [c] of boolean;
         startstate for i: r do for j: c do m[i][j] := false; end; end; end;
-        ruleset i: r; j: c do rule m[i][j] := !m[i][j]; end; end;";
+        ruleset i: r; j: c do rule begin m[i][j] := !m[i][j]; end; end;";
     assert_eq!(counts(text, true).0, 36);
     // Multisets of at most two of three elements: of sizes 0, 1, and 2 equal or different.
     let text = "type t: scalarset(3); var n: multiset [2] of t; startstate undefine n; end;
