@@ -816,8 +816,8 @@ impl<'m> Lower<'m> {
         accept |= u64::from(absent != Some(0));
         Some(FieldTest { field: from, accept, fails: absent.is_none() })
     }
-    /// Evaluates a condition for a value of its only field, `None` if that is undefined. `None` if it
-    /// fails, or if it may not read the field.
+    /// Evaluates a condition for a value of its only field, `None` if that is undefined. Returns
+    /// `None` if it fails, or if it may not read the field.
     fn test_value(&self, e: &Expr, value: Option<i64>) -> Option<i64> {
         match &e.kind {
             ExprKind::Constant(_) => self.constant(e),
