@@ -47,11 +47,10 @@ case ${1:-} in
     any machines/tso machines/buffer -D values=3 -D slots=3 -D fences=1 -D updates=1
     any machines/pso machines/buffer -D values=3
     any machines/msi machines/msi -D values=3
-    for m in sc/direct tso/buffer pso/buffer; do
+    for m in tso/buffer pso/buffer; do
       any "machines/${m%/*}" "machines/${m#*/}" -D values=3 -D slots=1 -D processors=3
     done
     any arcx arcx -D byte_size=3 -D max_operation_id=any
-    any arcx arcx -D byte_size=3 -D max_operation_id=any -D release_acquire=true
     ;;
   *) usage ;;
 esac

@@ -660,6 +660,12 @@ impl Decider<'_> {
 }
 
 impl Results<'_> {
+    /// Returns the reason for the end of the first search that is not complete.
+    fn stop(&self) -> &Stop {
+        let searches = std::iter::once(&self.coherence).chain(self.cycles.iter().map(|c| &c.1));
+        searches.map(|s| &s.outcome.stop).find(|s| **s != Stop::Complete).unwrap_or(&Stop::Complete)
+    }
+
     fn code(&self) -> u8 {
         let is_violated = |v: &&Verdict| matches!(v, Verdict::Violated(_));
         let is_open = |v: &&Verdict| matches!(v, Verdict::Unknown(_));
@@ -825,7 +831,7 @@ impl Results<'_> {
                 "never": c.missing.as_ref().map(History::text),
             })),
             "models": models.collect::<Vec<_>>(),
-            "stop": Stop::Complete.word(),
+            "stop": self.stop().word(),
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,
         })
