@@ -9,8 +9,6 @@ impl Parser<'_> {
     /// Parses statements up to a word that no statement begins with. Semicolons separate them.
     pub(super) fn statements(&mut self) -> Parsed<Vec<Stmt>> {
         let mut out = Vec::new();
-        // Older models have semicolons without a statement.
-        self.semicolons();
         while self.begins_statement() {
             let from = self.span();
             let kind = self.deeper(Self::statement)?;
@@ -198,9 +196,12 @@ impl Parser<'_> {
         let mut cases = Vec::new();
         while self.is_key(Key::Case) {
             let from = self.next().span;
-            let mut matches = vec![self.expression()?];
-            while self.eat(",") && !self.is(":") {
+            let mut matches = Vec::new();
+            while !self.is(":") {
                 matches.push(self.expression()?);
+                if !self.eat(",") {
+                    break;
+                }
             }
             self.expect(":")?;
             let body = self.statements()?;

@@ -128,6 +128,7 @@ fn rejected_statements() {
         ("x := 1 ⟦x⟧ := 2;", "found `x`, expected `;` between statements"),
         ("x ⟦=⟧ 1;", "expected `:=` and a value, or a call"),
         ("if b then x := 1; ⟦endfor⟧;", "expected `end` or `endif`"),
+        ("⟦;⟧ x := 1;", "found `;`, expected `end` or `endrule`"),
         ("error ⟦b⟧;", "expected the text of the error"),
         ("undefine ⟦1⟧;", "expected a variable"),
         ("put ⟦\"⟧no end;", "this text is not closed"),
@@ -219,7 +220,7 @@ fn accepted_statements() {
         // Rumur: comparisons of records, bits, texts before conditions, `==`, `&&`, `||`.
         "b := r = s && a == a || r != s; x := x & 3 | 1 ^ 2; x := 1 << 2 >> 1; x := ~x % 3;",
         "assert \"text\" b; assert b \"text\"; cover b; assume b; invariant b;",
-        "switch e case b ? A : B: end;",
+        "switch e case b ? A : B: case : x := 1; end;",
         "put \"text\"; put x + 1; put r; put isundefined(x);",
         "alias k: N; y: r.f; z: y + k; do y := z; end;",
         "alias v, w: r do v.f := w.f; end;",
