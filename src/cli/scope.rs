@@ -88,6 +88,9 @@ fn rows(command: &Command) -> Vec<Row> {
         Command::Check(a) => of_check(a),
         Command::Explore(a) => of_explore(a),
         Command::Models(_) => vec![("define", false, PARAMETERS)],
+        Command::Trace(a) => ["addresses", "operations", "seed", "language", "out"]
+            .map(|option| (option, a.generate, "generated programs (`--generate`)"))
+            .into(),
         _ => Vec::new(),
     });
     rows
