@@ -129,7 +129,7 @@ fn parse_threads(text: &str) -> Result<ThreadCount, String> {
   mu-check litmus riscv-tests --model riscv.cat --include models --expected verdicts.tsv")]
 pub struct LitmusArgs {
     /// Litmus tests, folders of them, and lists `@NAME` of them. With a `cat` model: X86, X86_64,
-    /// RISCV, AArch64, C; otherwise X86, X86_64.
+    /// RISCV, AArch64, PPC, ARM, C; otherwise X86, X86_64.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Memory model: the machine `sc`, `tso` or `pso`, or a model in the language `cat`: a file, or
