@@ -41,6 +41,7 @@ mod limits;
 mod linearise_random;
 mod murphi;
 mod proofs;
+mod memory_files;
 mod pages;
 mod programs;
 mod properties;

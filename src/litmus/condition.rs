@@ -195,7 +195,7 @@ impl Names for Known<'_> {
 }
 
 /// Returns the thread of a register, `0:x5` or `P0:x5`; `None` if no register follows.
-fn thread_of(cursor: &Cursor<'_, '_>) -> Option<u32> {
+pub(crate) fn thread_of(cursor: &Cursor<'_, '_>) -> Option<u32> {
     let first = cursor.peek();
     let number = match first.kind {
         Kind::Number => first.text,

@@ -268,15 +268,12 @@ fn item<'a>(
         ),
     };
     let ty = declared.map(|d| d.0);
-    let numbered = cursor.peek().kind == Kind::Number && cursor.ahead(1).text == ":";
-    if numbered || cursor.is("%") {
-        let thread = if numbered {
-            let thread = cursor.number()? as u32;
+    let thread = crate::condition::thread_of(cursor);
+    if thread.is_some() || cursor.is("%") {
+        if thread.is_some() {
+            cursor.take();
             cursor.expect(":")?;
-            Some(thread)
-        } else {
-            None
-        };
+        }
         // `0:X%a` and `0:%a`.
         let sized = matches!(cursor.peek().text, "X" | "W") && cursor.ahead(1).text == "%";
         if sized {

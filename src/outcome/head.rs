@@ -89,7 +89,12 @@ pub fn head<A>(
         }
         match b {
             b'{' => return Ok(Head { arch, name: name.to_string(), info, body: at }),
-            b'"' => at = text[at + 1..].find('"').map_or(bytes.len(), |i| at + 1 + i + 1),
+            // A quoted text without a closing quote ends with its line.
+            b'"' => {
+                let rest = &text[at + 1..];
+                let end = rest.find('"').or_else(|| rest.find('\n'));
+                at = end.map_or(bytes.len(), |i| at + 1 + i + 1);
+            }
             _ if b.is_ascii_whitespace() || b == b';' => at += 1,
             _ => {
                 let line = text[at..].lines().next().unwrap_or("");

@@ -1,0 +1,72 @@
+//! Files of memory models: the folders from which a model includes files, and configurations.
+
+use crate::support::mu_check;
+use std::fs;
+use std::path::Path;
+
+const TEST: &str = "AArch64 T\n{ 0:X1=x; 0:X2=y; 1:X1=y; 1:X2=x; 0:X0=1; }\nP0 | P1 ;\n\
+                    STR W0,[X1] | LDR W3,[X1] ;\nSTR W0,[X2] | LDR W4,[X2] ;\n\
+                    exists (1:X3=1 /\\ 1:X4=0)\n";
+
+/// A library that defines the order which models of these tests require.
+fn library(order: &str) -> String {
+    format!("let po-loc = po & loc\nlet required = {order}\n")
+}
+
+const MODEL: &str = "\"m\"\ninclude \"order.cat\"\nacyclic required | rf | co | fr as order\n";
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// A model includes the files of its own folder, whatever other folders contain; built-in models
+/// include no file.
+#[test]
+fn no_file_shadows_another_of_the_same_name() {
+    let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let test = write(own.path(), "t.litmus", TEST);
+    let model = write(own.path(), "m.cat", MODEL);
+    write(own.path(), "order.cat", &library("po"));
+    write(other.path(), "order.cat", &library("po & loc"));
+    // A library that no model can use, and a model with the name of a built-in one.
+    write(other.path(), "stdlib.cat", "let po-loc = unknown-name\nempty W as nothing\n");
+    write(other.path(), "armv8.cat", "\"mine\"\nacyclic po | rf | co | fr as order\n");
+    let folder = other.path().display().to_string();
+    let verdict = |model: &str| {
+        let outcome = mu_check(&["litmus", &test, "--model", model, "--include", &folder]);
+        assert!(outcome.code < 2, "{model}: {}", outcome.stderr);
+        outcome.json["tests"][0]["herd"].as_str().unwrap_or("").to_string()
+    };
+    // The library of the other folder is used if the model's folder has none.
+    write(own.path(), "stdlib.cat", "let po-loc = po & loc\n");
+    assert_eq!(verdict(&model), "No");
+    assert_eq!(verdict("armv8"), "Ok");
+    fs::remove_file(own.path().join("order.cat")).unwrap();
+    assert_eq!(verdict(&model), "Ok");
+}
+
+/// A configuration names the model and the variants of its conditions.
+#[test]
+fn configurations_name_models_and_variants() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = write(folder.path(), "t.litmus", TEST);
+    write(
+        folder.path(),
+        "m.cat",
+        "\"m\"\nlet required = if \"strict\" then po else po & loc\n\
+         acyclic required | rf | co | fr as order\n",
+    );
+    let lines = "# drawing\ngraph columns\nmodel m.cat\nshowevents noregs\n";
+    let weak = write(folder.path(), "weak.cfg", lines);
+    let strict = write(folder.path(), "strict.cfg", &format!("{lines}variant strict\n"));
+    let none = write(folder.path(), "none.cfg", "graph columns\n");
+    for (model, verdict) in [(&weak, "Ok"), (&strict, "No")] {
+        let outcome = mu_check(&["litmus", &test, "--model", model]);
+        assert_eq!(outcome.json["tests"][0]["herd"], verdict, "{}", outcome.stderr);
+    }
+    let outcome = mu_check(&["litmus", &test, "--model", &none]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("names no model"), "{}", outcome.stderr);
+}
