@@ -57,7 +57,8 @@ pub(super) fn formula_texts(
             let text = text.trim_start_matches('\u{feff}').to_string();
             (name, (session.sources.add("standard input", text.clone()), text))
         } else {
-            (path.clone(), session.read_source(path)?)
+            let read = session.read_source(path);
+            (path.clone(), read.map_err(|error| suggest_option(error, path))?)
         };
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let parts = split(&text);
@@ -99,6 +100,18 @@ pub(super) fn formula_texts(
         texts[at].copy = texts[..at].iter().filter(|before| before.text == texts[at].text).count();
     }
     Ok(texts)
+}
+
+/// Adds the option for a formula on the command line to the error about a file that cannot be read,
+/// if the name of the file is a formula.
+fn suggest_option(error: Diagnostic, path: &Path) -> Diagnostic {
+    let text = path.to_string_lossy();
+    let symbols = text.contains(['<', '[', '(', '&', '|', '!']);
+    let word = ["true", "false"].contains(&&*text);
+    if !(symbols || word) || !mu_syntax::is_formula(SourceId(0), &text) {
+        return error;
+    }
+    error.note(format!("a formula on the command line follows `-f`: -f '{text}'"))
 }
 
 /// Splits a file into properties, with blanks for all other text; empty if the file has a single

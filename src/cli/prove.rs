@@ -53,6 +53,11 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         return super::threads::prove(session, args, false);
     }
     let system = read(session, &args.file)?;
+    if system.unsafes.is_empty() {
+        let message = "the file has no `unsafe`, so there is nothing to prove";
+        return Err(Diagnostic::at(Stage::Type, system.init.place.0, message)
+            .note("expected `unsafe (p) { … }`, the states that must not be reached"));
+    }
     let outcome = search(session, args, &system, None)?;
     save(session, args, &system, &outcome)?;
     let seconds = session.budget.elapsed().as_secs_f64();

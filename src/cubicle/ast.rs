@@ -186,6 +186,8 @@ pub enum Item {
 pub struct File {
     /// Its declarations, in order.
     pub items: Vec<Item>,
+    /// The end of the text, for errors about a missing declaration.
+    pub end: Place,
 }
 
 impl Term {

@@ -197,7 +197,8 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
         }
     }
     system.init = init.ok_or_else(|| {
-        Diagnostic::new(Stage::Type, "the file has no `init`, which describes the initial states")
+        let message = "the file has no `init`, which describes the initial states";
+        Diagnostic::at(Stage::Type, file.end.0, message)
     })?;
     (system.processes, system.invariants, system.unsafes, system.transitions) =
         (processes, invariants, unsafes, transitions);

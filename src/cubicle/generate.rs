@@ -136,7 +136,7 @@ impl Maker<'_> {
                 items.push(Item::Invariant(params, body, Place::default()));
             }
         }
-        File { items }
+        File { items, end: Place::default() }
     }
     fn init(&mut self) -> Item {
         let mut parts = Vec::new();

@@ -60,7 +60,7 @@ pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
     while !matches!(parser.peek(), Tok::End) {
         items.push(parser.item()?);
     }
-    Ok(File { items })
+    Ok(File { items, end: Place(parser.span()) })
 }
 
 /// Words that begin a declaration.

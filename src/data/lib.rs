@@ -7,6 +7,7 @@
 extern crate self as mu_data;
 
 pub mod builtins;
+pub mod contradictions;
 pub mod engine;
 pub mod enumerate;
 pub mod expr;

@@ -40,7 +40,7 @@ pub fn sort(signature: &Signature, sort: SortId) -> String {
 pub fn data_spec(data: &DataSpec) -> String {
     let mut printer = SpecPrinter::new(data);
     let sections = printer.sections();
-    mu_syntax::print::specification(&ast::Specification { sections })
+    mu_syntax::print::specification(&ast::Specification { sections, ..Default::default() })
 }
 
 /// Names of variables in a text, different for different variables.

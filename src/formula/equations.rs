@@ -299,7 +299,7 @@ fn system(
     sections.push(Section::Processes(processes));
     sections.push(Section::Init(call(name.clone(), args.clone(), name.span)));
     Ok(System {
-        specification: ast::Specification { sections },
+        specification: ast::Specification { sections, ..Default::default() },
         prefix,
         least: signs,
         initial,

@@ -10,6 +10,7 @@
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, FixId, SortId, VarId};
+use mu_base::similar::similar_names;
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
@@ -234,7 +235,12 @@ impl Formulas {
                 name.kind
             ));
         }
+        if name.kind == "nil" {
+            diagnostic = diagnostic.note("the formula that holds nowhere is `false`");
+        }
         let names = self.scope.iter().map(|f| self.fixes[f.index()].name.as_str());
+        let constants = similar_names(&name.kind, ["true", "false"]);
+        let names = names.chain(constants);
         Err(with_suggestions(diagnostic, &name.kind, names, "fixed-point variables"))
     }
 
@@ -395,6 +401,8 @@ impl Formulas {
                         "`{0}` is data: a Bool is written `val({0})` in a formula",
                         name.kind
                     ))
+                } else if name.kind == "nil" {
+                    e.note("the path without steps is `false*`")
                 } else {
                     e
                 }

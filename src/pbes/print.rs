@@ -132,7 +132,7 @@ pub fn text(system: &System) -> String {
             system.globals.iter().map(|v| printer.declare(*v)).collect(),
         ));
     }
-    let mut out = print::specification(&ast::Specification { sections });
+    let mut out = print::specification(&ast::Specification { sections, ..Default::default() });
     if !out.is_empty() {
         out.push('\n');
     }

@@ -29,7 +29,7 @@ pub fn linear_process(process: &LinearProcess) -> String {
         sections
             .push(Section::Globals(process.globals.iter().map(|v| printer.declare(*v)).collect()));
     }
-    let mut out = print::specification(&ast::Specification { sections });
+    let mut out = print::specification(&ast::Specification { sections, ..Default::default() });
     let name = unused("P", |n| process.actions.iter().any(|a| a.name == n));
     let params: Vec<ast::VarDecl> = process.params.iter().map(|p| printer.declare(p.var)).collect();
     let mut process_printer = Printer { printer, process, name, params };

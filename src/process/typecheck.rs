@@ -67,11 +67,17 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
     }
     checker.own = None;
     let Some(init) = init else {
-        return Err(Diagnostic::new(Stage::Type, "the specification has no `init`")
-            .note("expected: init P;"));
+        return Err(Diagnostic::at(
+            Stage::Type,
+            specification.end,
+            "the specification has no `init`",
+        )
+        .note("expected: init P;"));
     };
     let init = checker.process(init)?;
     let mut warnings = checker.warnings;
+    let contradictions = mu_data::contradictions::contradictions(&checker.data.data);
+    warnings.extend(contradictions.into_iter().map(|c| (c.span, c.text)));
     // An overloaded call is completed once for each candidate.
     warnings.sort_by_key(|w| (w.0.source, w.0.start));
     warnings.dedup();

@@ -287,6 +287,9 @@ pub struct ProcessEquation {
 pub struct Specification {
     /// Sections in order.
     pub sections: Vec<Section>,
+    /// The end of the text, for errors about a missing section; the default place if the tree was
+    /// not read.
+    pub end: Span,
 }
 
 /// A formula file: data declarations (none in a plain formula) and the formula.

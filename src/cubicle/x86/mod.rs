@@ -610,7 +610,7 @@ impl<'a> Translator<'a> {
         items.push(Item::Init(vec![name("p")], start, Place::default()));
         items.extend(claims);
         items.extend(self.transitions);
-        File { items }
+        File { items, end: Place::default() }
     }
 }
 

@@ -33,12 +33,29 @@ type Built<T> = Result<T, Diagnostic>;
 
 /// Parses a whole specification.
 pub fn parse_specification(source: SourceId, text: &str) -> Result<ast::Specification, Diagnostic> {
-    run(source, text, Rule::specification, |b, p| b.specification(p))
+    run(source, text, Rule::specification, |b, p| b.specification(p)).map_err(|error| {
+        if is_formula(source, text) {
+            return error.note("this text is a formula; the model comes first, then its formulas");
+        }
+        error
+    })
+}
+
+/// True if a text is a well-formed formula, such as one in the place of a model or a file name.
+pub fn is_formula(source: SourceId, text: &str) -> bool {
+    run(source, text, Rule::formula_file, |b, p| b.formula_file(p)).is_ok()
 }
 
 /// Parses a formula: a state formula alone, or declarations and `form F;`.
 pub fn parse_formula(source: SourceId, text: &str) -> Result<ast::FormulaFile, Diagnostic> {
-    run(source, text, Rule::formula_file, |b, p| b.formula_file(p))
+    run(source, text, Rule::formula_file, |b, p| b.formula_file(p)).map_err(|error| {
+        let model = run(source, text, Rule::specification, |b, p| b.specification(p));
+        if model.is_ok_and(|model| !model.sections.is_empty()) {
+            return error
+                .note("this text is a specification; a formula is expected after the model");
+        }
+        error
+    })
 }
 
 /// Parses a state formula that is a part of a text; places refer to the text. The cost is that of

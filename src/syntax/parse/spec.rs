@@ -9,6 +9,8 @@ impl Builder {
     pub(super) fn specification(&self, pair: P) -> Built<Specification> {
         let mut sections = Vec::new();
         let mut init = false;
+        let all = self.span(&pair);
+        let end = mu_base::Span { start: all.end, ..all };
         for p in self.parts(pair) {
             if p.as_rule() == Rule::init_section && std::mem::replace(&mut init, true) {
                 return Err(self
@@ -17,7 +19,7 @@ impl Builder {
             }
             sections.push(self.section(p)?);
         }
-        Ok(Specification { sections })
+        Ok(Specification { sections, end })
     }
 
     /// Builds the sections and the formula of a `formula_file` pair.

@@ -307,7 +307,7 @@ fn specifications() {
     let make = |t: &mut Trees| {
         let mut sections = t.some(0, 6, |t| t.section(true));
         sections.push(Section::Init(t.process(3)));
-        Specification { sections }
+        Specification { sections, ..Default::default() }
     };
     identity(300, make, specification, |s| parse_specification(SOURCE, s));
 }
