@@ -10,6 +10,7 @@ pub mod files;
 pub mod host;
 pub mod ids;
 pub mod limits;
+pub mod mixing;
 pub mod naming;
 pub mod random;
 pub mod similar;

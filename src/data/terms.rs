@@ -12,6 +12,7 @@
 
 use crate::expr::Expr;
 use ahash::AHashMap;
+use mu_base::mixing::fx;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of a term.
@@ -120,9 +121,7 @@ fn entry(hash: u64, place: usize) -> u32 {
 }
 
 fn hash(node: &[u32]) -> u64 {
-    let mix =
-        |h: u64, w: &u32| (h.rotate_left(5) ^ u64::from(*w)).wrapping_mul(0x517c_c1b7_2722_0a95);
-    let h = node.iter().fold(node.len() as u64, mix);
+    let h = node.iter().fold(node.len() as u64, |h, w| fx(h, u64::from(*w)));
     (h ^ h >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

@@ -29,12 +29,13 @@ use super::intern::Rows;
 use super::owner_hash::OwnerHash;
 use super::pair_map::PairMap;
 use super::search::StepTest;
-use super::stable_hash::{StableHashes, spread};
+use super::stable_hash::StableHashes;
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
 use super::symmetry::{Orbits, Symmetries, SymmetryCostMonitor};
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
+use mu_base::mixing::spread;
 use mu_model::{Model, Steps, Worker};
 
 /// A successor.

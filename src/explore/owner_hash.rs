@@ -9,8 +9,8 @@
 //! equals the sum over the state's leaves, regardless of how it was computed.
 
 use super::expander::{Expander, Halt};
-use super::stable_hash::spread;
 use super::store::Store;
+use mu_base::mixing::spread;
 
 /// Owner hashes of successors; see the module header.
 #[derive(Default)]

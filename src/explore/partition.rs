@@ -32,11 +32,11 @@ use super::group_cache::SharedGroupCache;
 use super::owner_hash::OwnerHash;
 use super::queue::Queue;
 use super::search::{BATCH, MAX_DEADLOCKS, index_too_wide};
-use super::stable_hash::spread;
 use super::state_batch::{Receiver, Sender};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
+use mu_base::mixing::spread;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 

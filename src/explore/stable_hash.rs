@@ -11,21 +11,12 @@ use std::cmp::Ordering;
 
 use super::store::Store;
 use mu_base::Diagnostic;
+use mu_base::mixing::{FNV_BASIS, fnv, spread};
 use mu_model::{Model, Portable};
 
 /// FNV-1a with a finisher that spreads all bits. Never 0.
 fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
-    spread(bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    }))
-    .max(1)
-}
-
-/// The finisher of MurmurHash3.
-pub(super) fn spread(mut h: u64) -> u64 {
-    h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    h ^ h >> 33
+    spread(fnv(FNV_BASIS ^ seed, bytes)).max(1)
 }
 
 /// Cached stable hashes; see the module header.

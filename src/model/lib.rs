@@ -21,7 +21,7 @@ pub mod table;
 extern crate self as mu_model;
 
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, Span, Stage, mixing};
 use num_rational::BigRational;
 use num_traits::One;
 use std::sync::Arc;
@@ -275,11 +275,7 @@ pub trait Portable {
     ///
     /// # Errors Those of [`Portable::export`].
     fn digest(&self, slot: Slot, value: u32) -> Result<u64, Diagnostic> {
-        // FNV-1a.
-        let bytes = self.export(slot, value)?;
-        Ok(bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        }))
+        Ok(mixing::fnv(mixing::FNV_BASIS, self.export(slot, value)?))
     }
     /// Returns the number of an exported value here, adding the value if it is new.
     ///

@@ -12,6 +12,7 @@ use crate::atom::{Atom, Cell, Linear, Literal, NONE, OTHER, Point, Signature, So
 use crate::decide::satisfiable;
 use crate::simplex::{Answer, Relation};
 use crate::stages;
+use mu_base::mixing::fx;
 use std::hash::{Hash, Hasher};
 
 /// A conjunction of atoms over distinct processes, in normal form.
@@ -44,7 +45,7 @@ impl Hasher for Mix {
         self.write_u64(u64::from(n));
     }
     fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x517c_c1b7_2722_0a95);
+        self.0 = fx(self.0, n);
     }
     fn write_i64(&mut self, n: i64) {
         self.write_u64(n.cast_unsigned());
