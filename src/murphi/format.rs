@@ -236,12 +236,11 @@ impl Layout {
                 Key::Rule | Key::Startstate | Key::Function | Key::Procedure => {
                     open(self, Block::Header);
                 }
+                Key::Const | Key::Type | Key::Var if self.top() == Some(Block::Bracket) => {}
                 Key::Const | Key::Type | Key::Var => {
-                    if self.top() != Some(Block::Bracket) {
-                        self.close_implicit(&[Block::Section, Block::Property]);
-                        open(self, Block::Section);
-                        self.fresh = true;
-                    }
+                    self.close_implicit(&[Block::Section, Block::Property]);
+                    open(self, Block::Section);
+                    self.fresh = true;
                 }
                 Key::Begin => {
                     self.close_implicit(&[Block::Section]);

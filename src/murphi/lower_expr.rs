@@ -401,12 +401,12 @@ impl<'m> Lower<'m> {
     fn jump_equal(&mut self, a: &'m Expr, b: &'m Expr, equal: bool, to: u32) -> Lowered<()> {
         for (x, y) in [(a, b), (b, a)] {
             let Some(value) = self.constant(y) else { continue };
-            if let Some((from, simple)) = self.static_field(x) {
-                if let (true, Ok(raw)) = (simple.contains(value), u32::try_from(simple.code(value)))
-                {
-                    self.emit_field(from, raw, equal, to, x.span);
-                    return Ok(());
-                }
+            if let Some((from, simple)) = self.static_field(x)
+                && simple.contains(value)
+                && let Ok(raw) = u32::try_from(simple.code(value))
+            {
+                self.emit_field(from, raw, equal, to, x.span);
+                return Ok(());
             }
             if let Ok(value) = i32::try_from(value) {
                 let left = self.value(x)?;
@@ -715,12 +715,11 @@ impl<'m> Lower<'m> {
             self.store(to, Val::Reg(a), true)?;
         } else if self.layout.same_encoding(to.ty, from.ty) {
             let bits = self.layout.size(to.ty);
-            if let (Loc::At(None, x), Loc::At(None, y), 1..=64) = (to.loc, from.loc, bits) {
-                if let (Some(to), Some(from)) = (Bits::new(x, bits as u8), Bits::new(y, bits as u8))
-                {
-                    self.emit(Op::Copy { from, to });
-                    return Ok(());
-                }
+            if let (Loc::At(None, x), Loc::At(None, y), 1..=64) = (to.loc, from.loc, bits)
+                && let (Some(to), Some(from)) = (Bits::new(x, bits as u8), Bits::new(y, bits as u8))
+            {
+                self.emit(Op::Copy { from, to });
+                return Ok(());
             }
             let (to, from) = (self.address(to.loc)?, self.address(from.loc)?);
             self.emit(Op::CopyBits { to, from, bits });

@@ -563,14 +563,15 @@ impl Search<'_> {
     }
     fn finish(mut self, depth: u32) -> Explored {
         let complete = !self.ended();
-        if complete && !self.liveness.is_empty() {
-            if let Some((at, state)) = self.dead_end() {
-                self.failure = Some(Failure {
-                    broken: Broken::Liveness(at),
-                    culprit: Culprit::State,
-                    state: Some(state),
-                });
-            }
+        if complete
+            && !self.liveness.is_empty()
+            && let Some((at, state)) = self.dead_end()
+        {
+            self.failure = Some(Failure {
+                broken: Broken::Liveness(at),
+                culprit: Culprit::State,
+                state: Some(state),
+            });
         }
         let (mut uncovered, mut uncovered_claims) = (Vec::new(), Vec::new());
         if complete && self.options.checks {

@@ -490,6 +490,8 @@ pub enum Binary {
 
 /// Values over which a quantifier, loop or ruleset ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
+// A model has few domains.
+#[allow(clippy::large_enum_variant)]
 pub enum Domain {
     /// All values of a simple type, in the order of [`Types::parts`].
     Type(TypeId),

@@ -56,7 +56,8 @@ pub(super) fn address(
     }
     cursor.expect("]")?;
     let pre = cursor.is("!");
-    if !pre && !(cursor.is(",") && constant) {
+    let post = cursor.is(",") && constant;
+    if !(pre || post) {
         return Ok(Address { value, change: None });
     }
     let at = cursor.take();
