@@ -231,10 +231,10 @@ impl<'t> Replay<'t> {
             for (a, row) in kinds.iter().enumerate() {
                 for (b, kind) in row.iter().enumerate() {
                     self.fences[a][b][i] = fences[a][b];
-                    if let Kind::Fence(f) = self.trace.kind(i) {
-                        if f.includes(*kind) {
-                            fences[a][b] = i as u32;
-                        }
+                    if let Kind::Fence(f) = self.trace.kind(i)
+                        && f.includes(*kind)
+                    {
+                        fences[a][b] = i as u32;
                     }
                 }
             }
@@ -278,10 +278,8 @@ impl<'t> Replay<'t> {
         for i in 0..self.trace.len() {
             let kind = self.trace.kind(i);
             let fence = matches!(kind, Kind::Fence(_));
-            if fence && !self.loaded[i]
-                || kind.loads() && !self.loaded[i]
-                || kind.stores() && !self.stored[i]
-            {
+            let loads = fence || kind.loads();
+            if loads && !self.loaded[i] || kind.stores() && !self.stored[i] {
                 return Err(format!("it lacks {}", self.text(i)));
             }
         }

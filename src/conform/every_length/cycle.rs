@@ -47,7 +47,7 @@ impl Kind {
     pub fn is_ordered(self) -> bool {
         matches!(self, Kind::Co | Kind::Fr | Kind::CoRf | Kind::FrRf)
     }
-    fn from_initial(self) -> bool {
+    fn begins_with_initial(self) -> bool {
         matches!(self, Kind::Fi | Kind::FiRf)
     }
     fn entry_writes(self) -> bool {
@@ -209,7 +209,7 @@ impl Cycle {
         {
             return with_stage(state, i, self.entered(i));
         }
-        let exit_value = if visit.kind.from_initial() { roles.initial } else { roles.first };
+        let exit_value = if visit.kind.begins_with_initial() { roles.initial } else { roles.first };
         if self.visits[before].processor == processor
             && stage(state, before) == Stage::Ready
             && !visit.kind.exit_writes()
@@ -233,12 +233,13 @@ impl Cycle {
         };
         let (before, visit) = (self.previous(i), &self.visits[i]);
         let kind = visit.kind;
-        let plain = if kind.from_initial() { roles.other_than_initial() } else { roles.other };
+        let plain =
+            if kind.begins_with_initial() { roles.other_than_initial() } else { roles.other };
         if value == plain {
             return Some(state);
         }
         if value == roles.first {
-            if kind.from_initial() || first(state, i) != 0 {
+            if kind.begins_with_initial() || first(state, i) != 0 {
                 return None;
             }
             let state = with_first(state, i, ISSUED);

@@ -50,7 +50,7 @@ pub fn search(product: &Product<'_>, budget: &Budget) -> Result<u64, Diagnostic>
     let mut open = vec![product.initial()];
     let mut visited: AHashSet<Vec<u32>> = open.iter().cloned().collect();
     while let Some(state) = open.pop() {
-        if visited.len() % 1024 == 0 {
+        if visited.len().is_multiple_of(1024) {
             budget.check(visited.len() as u64).map_err(Diagnostic::stopped)?;
         }
         for next in successors(product, &mut *worker, &state)? {

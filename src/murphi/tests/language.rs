@@ -12,6 +12,7 @@ var x: 0..7; b: boolean; e: E; p: P; q: Q; u: U; r: R; t: T; m: multiset [2] of 
   a: array [0..3] of boolean;
 ";
 
+#[allow(clippy::result_large_err)]
 fn checked(text: &str, settings: &Settings) -> Result<Model, (Diagnostic, String)> {
     let mut sources = SourceMap::new();
     let source = sources.add("model.m", text);

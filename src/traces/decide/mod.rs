@@ -379,15 +379,15 @@ fn power(
     budget: &Budget,
 ) -> Result<Verdict, Diagnostic> {
     for i in 0..trace.len() {
-        if let Kind::Fence(fence) = trace.kind(i) {
-            if fence != Fence::FULL {
-                let message = format!(
-                    "line {}: `{}` has no meaning under `pow`, which has only full fences",
-                    trace.line(i),
-                    fence.name()
-                );
-                return Err(Diagnostic::new(Stage::Unsupported, message));
-            }
+        if let Kind::Fence(fence) = trace.kind(i)
+            && fence != Fence::FULL
+        {
+            let message = format!(
+                "line {}: `{}` has no meaning under `pow`, which has only full fences",
+                trace.line(i),
+                fence.name()
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, message));
         }
     }
     if let Some(&load) = s.ambiguous().first() {

@@ -301,10 +301,10 @@ impl<'t> Search<'t> {
                 operation.and_then(|o| if fence(o) { Some(o) } else { later.get(&o).copied() });
             if let Some(target) = target {
                 for t in 0..threads {
-                    if let Some(f) = clocks[from + t].checked_sub(1) {
-                        if self.thread_of[target as usize] as usize != t {
-                            self.require(f, target)?;
-                        }
+                    if let Some(f) = clocks[from + t].checked_sub(1)
+                        && self.thread_of[target as usize] as usize != t
+                    {
+                        self.require(f, target)?;
                     }
                 }
             }

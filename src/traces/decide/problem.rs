@@ -342,9 +342,9 @@ impl Builder<'_> {
             }
             self.edge(self.collected[before], n);
             self.collected[before] = Some(n);
-            for after in 0..2 {
-                if parts[before][after] {
-                    self.fences[before][after] = Some(n);
+            for (fence, orders) in self.fences[before].iter_mut().zip(parts[before]) {
+                if orders {
+                    *fence = Some(n);
                 }
             }
         }
@@ -367,14 +367,14 @@ impl Builder<'_> {
         let rules = self.rules;
         let at = std::mem::take(&mut self.places[place]);
         let mut at = at;
-        if rules.loads_first {
-            if let Some(l) = self.last_load {
-                let previous = if rules.stores_in_order { self.last_store } else { at.store };
-                // The previous store of the chain is behind the load already.
-                let implied = load.is_none() && previous.is_some_and(|s| s >= l);
-                if !implied {
-                    self.edge(Some(l), i);
-                }
+        if rules.loads_first
+            && let Some(l) = self.last_load
+        {
+            let previous = if rules.stores_in_order { self.last_store } else { at.store };
+            // The previous store of the chain is behind the load already.
+            let implied = load.is_none() && previous.is_some_and(|s| s >= l);
+            if !implied {
+                self.edge(Some(l), i);
             }
         }
         if rules.stores_in_order {
@@ -388,10 +388,10 @@ impl Builder<'_> {
         } else if let Some(s) = store {
             self.edge(at.store, s);
         }
-        if rules.same_loads {
-            if let Some(l) = at.load.filter(|l| Some(*l) != at.store || store.is_none()) {
-                self.edge(Some(l), i);
-            }
+        if rules.same_loads
+            && let Some(l) = at.load.filter(|l| Some(*l) != at.store || store.is_none())
+        {
+            self.edge(Some(l), i);
         }
         if let Some(l) = load {
             if rules.different_loads {
@@ -400,14 +400,14 @@ impl Builder<'_> {
             self.last_load = Some(l);
             at.load = Some(l);
         }
-        if let Some(s) = store {
-            if rules.different_loads {
-                for l in at.since_store.drain(..).filter(|l| *l != i) {
-                    self.edges.push((l, s));
-                }
-                at.run.clear();
-                at.before.clear();
+        if let Some(s) = store
+            && rules.different_loads
+        {
+            for l in at.since_store.drain(..).filter(|l| *l != i) {
+                self.edges.push((l, s));
             }
+            at.run.clear();
+            at.before.clear();
         }
         self.places[place] = at;
     }

@@ -423,10 +423,10 @@ impl<'p> Search<'p> {
         }
         if want != NONE || class != NONE {
             let place = self.place(n);
-            if class != NONE {
-                if let Some(list) = self.waiting.get(&class) {
-                    self.queue.extend_from_slice(list);
-                }
+            if class != NONE
+                && let Some(list) = self.waiting.get(&class)
+            {
+                self.queue.extend_from_slice(list);
             }
             let now = self.current[place] as usize;
             if class != NONE || self.pending[now] <= 1 {
@@ -544,14 +544,14 @@ impl<'p> Search<'p> {
                 return Outcome::Found(std::mem::take(&mut self.trail));
             }
             polled += 1;
-            if polled % 1024 == 0 {
+            if polled.is_multiple_of(1024) {
                 if let Err(stop) = budget.check(revisions) {
                     return Outcome::Stopped(stop);
                 }
-                if polled % (1 << 16) == 0 {
-                    if let Err(stop) = budget.check_memory() {
-                        return Outcome::Stopped(stop);
-                    }
+                if polled.is_multiple_of(1 << 16)
+                    && let Err(stop) = budget.check_memory()
+                {
+                    return Outcome::Stopped(stop);
                 }
             }
             let known = !self.failed.is_empty() && self.failed.contains(&self.key());

@@ -282,10 +282,10 @@ impl<'o> Reader<'o> {
             None => (text, None),
         };
         if code.trim().is_empty() {
-            if let Some(comment) = comment.map(str::trim).filter(|c| !c.is_empty()) {
-                if self.builder.is_empty() {
-                    self.comment = Some(comment.to_string());
-                }
+            if let Some(comment) = comment.map(str::trim).filter(|c| !c.is_empty())
+                && self.builder.is_empty()
+            {
+                self.comment = Some(comment.to_string());
             }
             return Ok(false);
         }

@@ -27,8 +27,7 @@ pub fn row<'a>(line: Line<'a>, separator: char) -> Result<Vec<Word<'a>>, Diagnos
     loop {
         let rest = &text[at..];
         let inner = at + rest.len() - rest.trim_start_matches(' ').len();
-        let next;
-        if text[inner..].starts_with('"') {
+        let next = if text[inner..].starts_with('"') {
             let Some(length) = text[inner + 1..].find('"') else {
                 return Err(line.error(inner, "this quoted field does not end"));
             };
@@ -40,12 +39,12 @@ pub fn row<'a>(line: Line<'a>, separator: char) -> Result<Vec<Word<'a>>, Diagnos
                     "text after a quoted field; quotes inside of quotes are not supported";
                 return Err(line.error(after, message));
             }
-            next = end;
+            end
         } else {
             let end = text[inner..].find(separator).map_or(text.len(), |e| inner + e);
             words.push(Word::of(line, inner, text[inner..end].trim_end()));
-            next = end;
-        }
+            end
+        };
         if next >= text.len() {
             return Ok(words);
         }

@@ -28,12 +28,18 @@ pub struct Line<'a> {
     pub text: &'a str,
 }
 
+/// Returns the last boundary of characters up to a byte.
+fn char_boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
 impl<'a> Line<'a> {
     /// Creates an error at a byte of the line.
     pub fn error(&self, at: usize, message: impl Into<String>) -> Diagnostic {
-        let at = self.text.floor_char_boundary(at.min(self.text.len()));
+        let at = char_boundary(self.text, at);
         let column = self.text[..at].chars().count() + 1;
-        let shown = &self.text[..self.text.floor_char_boundary(MAX_SHOWN.min(self.text.len()))];
+        let shown = &self.text[..char_boundary(self.text, MAX_SHOWN)];
         Diagnostic::in_line(Stage::Syntax, self.number, column, shown, message).in_file(self.file)
     }
     /// Begins to scan the line.
