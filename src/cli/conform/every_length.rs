@@ -275,11 +275,10 @@ fn decide(
     for (i, (model, form)) in models.iter().zip(&forms).enumerate() {
         if matches!(verdicts[i], Verdict::Unknown(_))
             && matches!(form, Form::WeakerThan(_) | Form::Unsupported(_))
+            && let Some(found) = decider.known_violation(model)?
         {
-            if let Some(found) = decider.known_violation(model)? {
-                let shown = decider.confirmed((model, texts[i].as_ref()), &found)?;
-                verdicts[i] = Verdict::Violated(Box::new(shown));
-            }
+            let shown = decider.confirmed((model, texts[i].as_ref()), &found)?;
+            verdicts[i] = Verdict::Violated(Box::new(shown));
         }
     }
     let strongest = clean.filter(|_| decider.obstacle.is_none());

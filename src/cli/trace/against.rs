@@ -46,7 +46,7 @@ enum Kind {
     /// A model for traces of any size.
     BuiltIn(Model),
     /// A model for small traces.
-    Small(MemoryModel),
+    Small(Box<MemoryModel>),
 }
 
 /// A memory model.
@@ -86,7 +86,7 @@ impl Against {
             let name = word.to_string();
             let model = MemoryModel { name: name.clone(), form: Form::Views(views) };
             let summary = "serial views".to_string();
-            return Ok(Self { name, summary, axioms: None, kind: Kind::Small(model) });
+            return Ok(Self { name, summary, axioms: None, kind: Kind::Small(Box::new(model)) });
         }
         let lower = word.trim().to_lowercase();
         let name = match lower.as_str() {
@@ -115,7 +115,7 @@ impl Against {
             name: word.to_string(),
             summary: "axioms, for small traces".to_string(),
             axioms: Some(Axioms { text: named.text, folder: named.folder }),
-            kind: Kind::Small(MemoryModel { name: named.name, form }),
+            kind: Kind::Small(Box::new(MemoryModel { name: named.name, form })),
         })
     }
     /// Returns the position among the built-in models, the strongest first; other models are last.

@@ -78,7 +78,7 @@ pub(super) fn of(
     let Some(model) = against.model() else { return Ok(None) };
     crate::output::begin_stage("minimising a forbidden part");
     let part = minimal(trace, conflict, model, options, &session.budget)?;
-    let mut languages = languages(model).iter().copied().collect::<Vec<_>>();
+    let mut languages = languages(model).to_vec();
     if needs_more_than_x86(trace, &part.operations) && languages.len() > 1 {
         languages.retain(|l| *l != Language::X86);
     }

@@ -170,8 +170,7 @@ fn files_without_a_model_are_rejected() {
         let name = format!("a{}", front_end.endings()[0]);
         let input = Input::text_named(Path::new(&name), "");
         let (mut sources, budget) = (SourceMap::new(), Budget::default());
-        let mut options = Options::default();
-        options.confluence = mu_compile::Confluence::Auto;
+        let options = Options { confluence: mu_compile::Confluence::Auto, ..Options::default() };
         let mut loading = Loading {
             sources: &mut sources,
             defines: &[],
