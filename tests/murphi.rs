@@ -149,7 +149,7 @@ fn commands_take_models() {
     let broken = file(folder.path(), "broken.m", &OWNERS.replace("owner := n", "owner := 1"));
     let wrong = of(&["explore", broken.to_str().unwrap()]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("broken.m:14:30: error: a value of integer"),
+        wrong.code == 2 && wrong.stderr.contains("broken.m:14:32: error: a value of integer"),
         "{}",
         wrong.stderr
     );
