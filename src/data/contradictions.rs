@@ -2,9 +2,9 @@
 //! term and give different values.
 //!
 //! Critical pairs at the root (Knuth and Bendix, 1970): the left-hand sides are unified, and the
-//! right-hand sides differ if their constructors differ at the same position. Nothing is evaluated,
-//! so a pair whose right-hand sides differ only after rewriting is not found; a pair that is found
-//! is a contradiction. Cost: the number of pairs of equations per mapping, up to [`MAX_PAIRS`],
+//! right-hand sides differ if their constructors differ at the same position. Nothing is evaluated:
+//! right-hand sides that differ only after rewriting are not found; a pair that is found is a
+//! contradiction. Cost: the number of pairs of equations per mapping, up to [`MAX_PAIRS`],
 //! each linear in the terms.
 
 use crate::expr::{DataSpec, Equation, Expr, ExprKind};

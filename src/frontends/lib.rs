@@ -7,7 +7,8 @@
 //!
 //! A new front end is a file or folder here and a row of [`registry`]. It implements
 //! [`FrontEnd::language`], [`FrontEnd::endings`] and [`FrontEnd::read`]; all other methods have
-//! defaults (`tests/toy.rs` is a complete example). Editors need [`FrontEnd::lexicon`] as well.
+//! defaults. `src/library/tests/toy.rs` is a complete example. Editors need
+//! [`FrontEnd::lexicon`] as well.
 //!
 //! Recognition: the ending of the file's name; if several front ends have it, the first that
 //! recognises the beginning of the content. A name without a registered ending is mCRL2.
