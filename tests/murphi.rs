@@ -163,6 +163,7 @@ fn commands_take_models() {
     std::fs::write(&latin_file, latin).unwrap();
     assert!(of(&["explore", latin_file.to_str().unwrap()]).code < 2);
     // Formatting: once it changes the file, then it does not.
+    std::fs::write(&model, OWNERS.replace("\n  ", "\n")).unwrap();
     let first = of(&["fmt", path]);
     assert_eq!((first.code, first.json["changed"].as_array().map(Vec::len)), (0, Some(1)));
     assert_eq!(of(&["fmt", "--check", path]).code, 0);
@@ -210,6 +211,7 @@ fn names_in_an_editor() {
         serde_json::json!({ "textDocument": { "uri": crate::language_server::uri(&path) },
             "options": { "tabSize": 2, "insertSpaces": true } }),
     );
-    assert_eq!(formatted["result"].as_array().map(Vec::len), Some(1), "{formatted}");
+    // The text is formatted already.
+    assert_eq!(formatted["result"].as_array().map(Vec::len), Some(0), "{formatted}");
     client.end();
 }

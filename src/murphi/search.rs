@@ -268,6 +268,11 @@ impl Search<'_> {
             number += 1;
             if self.hashes.len() >= BATCH || number >= self.states.len() || number == level_end {
                 self.flush();
+                if !self.ended()
+                    && let Err(stop) = budget.check(self.states.len() as u64)
+                {
+                    self.stop = stop;
+                }
             }
         }
         depth
