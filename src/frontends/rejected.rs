@@ -7,6 +7,8 @@ use crate::{FrontEnd, Input, Lexicon, Loaded, Loading, Properties};
 use mu_axioms::cat::Model;
 use mu_axioms::models::Dialect;
 use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_litmus::Judge;
+use mu_litmus::kernel::Language;
 use std::cell::RefCell;
 
 /// Parity games and boolean equation systems.
@@ -84,10 +86,32 @@ impl FrontEnd for MemoryModels {
     fn edited(&self, text: &EditedText<'_>) -> Edited {
         let mut sources = SourceMap::new();
         let sibling = |name: &str| (text.sibling)(name).or_else(|| mu_axioms::models::file(name));
+        if let Some(error) = kernel_model(&mut sources, text, &sibling) {
+            let meaning = meaning(text, &sibling, None);
+            return Edited { error: error.err(), sources, meaning: Some(meaning) };
+        }
         let compiled = Dialect::compile(&mut sources, &text.name(), text.text, &sibling);
         let meaning = meaning(text, &sibling, compiled.as_ref().ok().map(|c| &c.0));
         Edited { error: compiled.err(), sources, meaning: Some(meaning) }
     }
+}
+
+/// Compiles a model of the Linux kernel; `None` if no `.bell` and `.def` file with its name is in its
+/// folder, so that it is another model.
+fn kernel_model(
+    sources: &mut SourceMap,
+    text: &EditedText<'_>,
+    sibling: &dyn Fn(&str) -> Option<String>,
+) -> Option<Result<(), Diagnostic>> {
+    let file = |ending: &str| {
+        let name = text.path.with_extension(ending).file_name()?.to_string_lossy().into_owned();
+        Some((name.clone(), (text.sibling)(&name)?))
+    };
+    let (bell, macros) = (file("bell")?, file("def")?);
+    let language = Language::parse(sources, (&bell.0, &bell.1), (&macros.0, &macros.1), None);
+    Some(language.and_then(|language| {
+        Judge::of_kernel(sources, &language, &text.name(), text.text, sibling).map(drop)
+    }))
 }
 
 /// Returns the meaning of the names of a memory model. `model`: the model, if it has no error.

@@ -69,7 +69,7 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
     let Some(init) = init else {
         return Err(Diagnostic::at(
             Stage::Type,
-            specification.end,
+            specification.end.0,
             "the specification has no `init`",
         )
         .note("expected: init P;"));

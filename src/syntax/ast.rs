@@ -4,7 +4,7 @@
 //! Equality ignores spans where [`Node`] compares, so that `parse(print(tree)) == tree` can be
 //! tested.
 
-use mu_base::Span;
+use mu_base::{Place, Span};
 
 /// Tree node with its place. Equality compares the kind only. Cloning, comparing and dropping work
 /// on deep trees.
@@ -289,7 +289,7 @@ pub struct Specification {
     pub sections: Vec<Section>,
     /// The end of the text, for errors about a missing section; the default place if the tree was
     /// not read.
-    pub end: Span,
+    pub end: Place,
 }
 
 /// A formula file: data declarations (none in a plain formula) and the formula.

@@ -10,7 +10,7 @@ impl Builder {
         let mut sections = Vec::new();
         let mut init = false;
         let all = self.span(&pair);
-        let end = mu_base::Span { start: all.end, ..all };
+        let end = mu_base::Place(mu_base::Span { start: all.end, ..all });
         for p in self.parts(pair) {
             if p.as_rule() == Rule::init_section && std::mem::replace(&mut init, true) {
                 return Err(self

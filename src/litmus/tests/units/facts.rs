@@ -290,7 +290,7 @@ fn what_decides_a_test_is_found_and_explained() {
 fn mistakes_have_places() {
     let cases = [
         ("", "litmus test is empty", ""),
-        ("PPC t\n{}\nP0 ;\nexists (x=1)", "the architecture `PPC` is not supported", "PPC"),
+        ("MIPS t\n{}\nP0 ;\nexists (x=1)", "the architecture `MIPS` is not supported", "MIPS"),
         ("RISCV t\n{}\nP0 ;\n lw x5,0(q9) ;\nexists (x=1)", "`q9` is no register", "q9"),
         (
             "RISCV t\n{}\nP0 ;\n frob x5 ;\nexists (x=1)",
