@@ -34,7 +34,8 @@ type Built<T> = Result<T, Diagnostic>;
 /// Parses a whole specification.
 pub fn parse_specification(source: SourceId, text: &str) -> Result<ast::Specification, Diagnostic> {
     run(source, text, Rule::specification, |b, p| b.specification(p)).map_err(|error| {
-        if is_formula(source, text) {
+        // A single word is no more a formula than it is a wrong specification.
+        if text.contains(['<', '[', '(', '&', '|', '!']) && is_formula(source, text) {
             return error.note("this text is a formula; the model comes first, then its formulas");
         }
         error
@@ -50,7 +51,10 @@ pub fn is_formula(source: SourceId, text: &str) -> bool {
 pub fn parse_formula(source: SourceId, text: &str) -> Result<ast::FormulaFile, Diagnostic> {
     run(source, text, Rule::formula_file, |b, p| b.formula_file(p)).map_err(|error| {
         let model = run(source, text, Rule::specification, |b, p| b.specification(p));
-        if model.is_ok_and(|model| !model.sections.is_empty()) {
+        let has_init = |model: ast::Specification| {
+            model.sections.iter().any(|section| matches!(section, ast::Section::Init(..)))
+        };
+        if model.is_ok_and(has_init) {
             return error
                 .note("this text is a specification; a formula is expected after the model");
         }
