@@ -96,8 +96,8 @@ impl FrontEnd for MemoryModels {
     }
 }
 
-/// Compiles a model of the Linux kernel; `None` if no `.bell` and `.def` file with its name is in its
-/// folder, so that it is another model.
+/// Compiles a model of the Linux kernel; `None` if its folder contains no `.bell` and `.def` file
+/// with its name, so that it is another model.
 fn kernel_model(
     sources: &mut SourceMap,
     text: &EditedText<'_>,
