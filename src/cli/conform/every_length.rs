@@ -451,7 +451,7 @@ fn grounds(
     }
     checked.push(ground(
         "symmetry",
-        "none is assumed: the first step chooses processors and addresses",
+        "no symmetry is assumed: the first step chooses processors and addresses",
     ));
     (checked, assumed)
 }
