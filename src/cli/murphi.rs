@@ -96,8 +96,15 @@ pub(super) fn explore(
         found = path::path(&model, &program, &explored);
     }
     bar.finish();
-    let outcome = Outcome { session, model: &model, program: &program, explored: &explored };
-    outcome.print(found.as_ref(), start)
+    Outcome {
+        session,
+        model: &model,
+        program: &program,
+        explored: &explored,
+        found: found.as_ref(),
+        start,
+    }
+    .print()
 }
 
 /// Result of a search with all that its output needs.
@@ -106,6 +113,9 @@ struct Outcome<'r> {
     model: &'r Model,
     program: &'r Program,
     explored: &'r Explored,
+    /// The path to the failure, if there is one.
+    found: Option<&'r Path>,
+    start: Instant,
 }
 
 impl Outcome<'_> {
@@ -174,41 +184,40 @@ impl Outcome<'_> {
         let (line, column) = self.session.sources.line_column(span);
         Some((self.session.sources.get(span.source).name.clone(), line, column))
     }
-    fn print(&self, found: Option<&Path>, start: Instant) -> Result<u8, Diagnostic> {
-        let verdict = self.verdict();
-        let failure = found.map(|p| &p.failure).or(self.explored.failure.as_ref());
+    /// Returns the failure: that of the path, if there is one.
+    fn failure(&self) -> Option<&Failure> {
+        self.found.map(|p| &p.failure).or(self.explored.failure.as_ref())
+    }
+    fn print(&self) -> Result<u8, Diagnostic> {
         match self.session.common.format {
-            Format::Json => self.print_json(verdict, failure, found, start)?,
-            Format::Text => self.print_text(verdict, failure, found, start)?,
+            Format::Json => self.print_json()?,
+            Format::Text => self.print_text()?,
         }
-        Ok(match verdict {
+        Ok(match self.verdict() {
             "ok" => 0,
             "unknown" => 3,
             _ => 1,
         })
     }
-    fn print_text(
-        &self,
-        verdict: &str,
-        failure: Option<&Failure>,
-        found: Option<&Path>,
-        start: Instant,
-    ) -> Result<(), Diagnostic> {
-        let explored = self.explored;
+    fn print_text(&self) -> Result<(), Diagnostic> {
+        let (explored, verdict) = (self.explored, self.verdict());
         let mut text = String::new();
         let at = |span| {
             self.place(span)
                 .map_or(String::new(), |(f, line, column)| format!("{f}:{line}:{column}: "))
         };
-        if let Some(failure) = failure {
+        if let Some(failure) = self.failure() {
             let (what, span) = self.description(failure);
             text += &format!("{}{what}\n", at(span));
         }
         for (what, span) in self.uncovered() {
             text += &format!("{}{what} never holds\n", at(Some(span)));
         }
-        if let Some(found) = found {
-            text += &self.path_text(found);
+        for (rule, changes) in self.found.map(|found| self.steps(found)).unwrap_or_default() {
+            text += &format!("{rule}\n");
+            for (name, value) in changes {
+                text += &format!("    {name} = {value}\n");
+            }
         }
         let orbits = if explored.symmetries > 1 { "  (one of each orbit)" } else { "" };
         text += &format!(
@@ -220,23 +229,19 @@ impl Outcome<'_> {
         }
         text += &format!(
             "time         {:.3} s\nmemory       {:.1} bytes for a state\n",
-            start.elapsed().as_secs_f64(),
+            self.start.elapsed().as_secs_f64(),
             explored.memory as f64 / explored.states.max(1) as f64
         );
         print(&text)
     }
-    fn path_text(&self, found: &Path) -> String {
+    /// Returns the rules of a path, each with names and values of the variables that it changes.
+    fn steps<'p>(&self, found: &'p Path) -> Vec<(&'p str, Vec<(String, String)>)> {
         let all = variables(self.model, &self.program.layout);
-        let mut text = String::new();
         let mut before: Option<&[u64]> = None;
-        for (name, state) in &found.steps {
-            text += &format!("{name}\n");
-            for (name, value) in self.changes(&all, before, state) {
-                text += &format!("    {name} = {value}\n");
-            }
-            before = Some(state);
-        }
-        text
+        let step = |(name, state): &'p (String, Vec<u64>)| {
+            (name.as_str(), self.changes(&all, before.replace(state), state))
+        };
+        found.steps.iter().map(step).collect()
     }
     /// Returns the variables with new values; all that are defined in the first state.
     fn changes(
@@ -254,13 +259,7 @@ impl Outcome<'_> {
         let shown = all.iter().filter(changed).map(|v| (v.name.clone(), text(v, state)));
         shown.filter(|(_, value)| !value.is_empty()).collect()
     }
-    fn print_json(
-        &self,
-        verdict: &str,
-        failure: Option<&Failure>,
-        found: Option<&Path>,
-        start: Instant,
-    ) -> Result<(), Diagnostic> {
+    fn print_json(&self) -> Result<(), Diagnostic> {
         let explored = self.explored;
         let item = |what: String, span: Option<Span>| {
             let mut object = json!({ "message": what });
@@ -271,7 +270,7 @@ impl Outcome<'_> {
             object
         };
         let mut failed: Vec<Value> = Vec::new();
-        failed.extend(failure.map(|f| {
+        failed.extend(self.failure().map(|f| {
             let (what, span) = self.description(f);
             item(what, span)
         }));
@@ -281,28 +280,21 @@ impl Outcome<'_> {
                 .map(|(what, span)| item(format!("{what} never holds"), Some(span))),
         );
         let mut object = json!({
-            "verdict": verdict,
+            "verdict": self.verdict(),
             "failed": failed,
             "states": explored.states,
             "rules": explored.rules,
             "depth": explored.depth,
             "symmetries": explored.symmetries,
             "store_bytes": explored.memory,
-            "seconds": start.elapsed().as_secs_f64(),
+            "seconds": self.start.elapsed().as_secs_f64(),
             "peak_memory_bytes": self.session.peak_memory(),
             "stop": explored.stop.word(),
         });
-        if let Some(found) = found {
-            let all = variables(self.model, &self.program.layout);
-            let mut before: Option<&[u64]> = None;
-            let steps = found.steps.iter().map(|(name, state)| {
-                let changes: serde_json::Map<String, Value> = self
-                    .changes(&all, before, state)
-                    .into_iter()
-                    .map(|(name, value)| (name, value.into()))
-                    .collect();
-                before = Some(state);
-                json!({ "rule": name, "changes": changes })
+        if let Some(found) = self.found {
+            let steps = self.steps(found).into_iter().map(|(rule, changes)| {
+                let changes = changes.into_iter().map(|(name, value)| (name, value.into()));
+                json!({ "rule": rule, "changes": changes.collect::<serde_json::Map<_, _>>() })
             });
             object["path"] = steps.collect::<Vec<_>>().into();
         }

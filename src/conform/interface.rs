@@ -344,43 +344,19 @@ impl Interface {
         };
         let judged: Vec<&Label> =
             self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).collect();
-        for (i, label) in judged.iter().enumerate() {
-            if let Some(other) = judged[..i].iter().find(|o| o.overlaps(label)) {
-                return reject(
-                    label,
-                    other,
-                    format!(
-                        "a label can match both `{}` and `{}` of the interface",
-                        label.text(),
-                        other.text()
-                    ),
-                );
-            }
-        }
-        for (i, label) in self.commits.iter().enumerate() {
-            if let Some(other) = self.commits[..i].iter().find(|o| o.overlaps(label)) {
-                return reject(
-                    label,
-                    other,
-                    format!(
-                        "a label can match both `{}` and `{}` as a commit",
-                        label.text(),
-                        other.text()
-                    ),
-                );
-            }
-        }
-        for (i, label) in self.observed.iter().enumerate() {
-            if let Some(other) = self.observed[..i].iter().find(|o| o.overlaps(label)) {
-                return reject(
-                    label,
-                    other,
-                    format!(
-                        "a label can match both `{}` and `{}` of two `observe` lines",
-                        label.text(),
-                        other.text()
-                    ),
-                );
+        let commits: Vec<&Label> = self.commits.iter().collect();
+        let observed: Vec<&Label> = self.observed.iter().collect();
+        for (labels, role) in [
+            (&judged, "of the interface"),
+            (&commits, "as a commit"),
+            (&observed, "of two `observe` lines"),
+        ] {
+            for (i, label) in labels.iter().enumerate() {
+                if let Some(other) = labels[..i].iter().find(|o| o.overlaps(label)) {
+                    let (first, second) = (label.text(), other.text());
+                    let message = format!("a label can match both `{first}` and `{second}` {role}");
+                    return reject(label, other, message);
+                }
             }
         }
         for (i, internal) in self.internal.iter().enumerate() {

@@ -8,7 +8,7 @@ use mu_axioms::cat::Model;
 use mu_axioms::models::Dialect;
 use mu_base::{Diagnostic, SourceMap, Stage};
 use mu_litmus::Judge;
-use mu_litmus::kernel::Language;
+use mu_litmus::kernel::{Language, files_of};
 use std::cell::RefCell;
 
 /// Parity games and boolean equation systems.
@@ -103,11 +103,8 @@ fn kernel_model(
     text: &EditedText<'_>,
     sibling: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Result<(), Diagnostic>> {
-    let file = |ending: &str| {
-        let name = text.path.with_extension(ending).file_name()?.to_string_lossy().into_owned();
-        Some((name.clone(), (text.sibling)(&name)?))
-    };
-    let (bell, macros) = (file("bell")?, file("def")?);
+    let name = text.path.file_stem()?.to_string_lossy();
+    let [bell, macros] = files_of(&name, text.sibling)?;
     let language = Language::parse(sources, (&bell.0, &bell.1), (&macros.0, &macros.1), None);
     Some(language.and_then(|language| {
         Judge::of_kernel(sources, &language, &text.name(), text.text, sibling).map(drop)

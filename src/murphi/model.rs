@@ -24,6 +24,7 @@ use crate::search::priorities;
 use crate::typed::{Binding, Claim, Model as Typed};
 use crate::variables::{Variable, variables};
 use mu_base::ids::LabelId;
+use mu_base::mixing::{FNV_BASIS, fnv};
 use mu_base::{Diagnostic, Stage};
 use mu_model::{Group, Model, Portable, Slot, SlotInfo, Steps, Worker};
 use std::collections::BTreeSet;
@@ -84,9 +85,7 @@ impl ProtocolModel {
             .collect();
         let priorities = priorities(&typed, &program);
         let code = format!("{:?}{:?}", program.code, variables);
-        let hash = code.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = fnv(FNV_BASIS, code.bytes());
         let mut model = Self {
             typed,
             program,

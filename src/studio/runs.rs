@@ -11,6 +11,7 @@ use crate::folder::Folder;
 use crate::http::{Refusal, refusal};
 use crate::request_args::{self, RunArguments};
 use crate::{Limits, Settings};
+use mu_base::mixing::{FNV_BASIS, fnv};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read};
@@ -416,9 +417,6 @@ pub(crate) fn process(program: &Path, root: &Path, scratch: Option<&Path>) -> Co
 /// Returns the folder for a sweep's tables: the same for the same model, so that a stopped sweep
 /// resumes.
 fn sweep_name(wish: &Value) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in wish["model"].as_str().unwrap_or_default().bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
+    let hash = fnv(FNV_BASIS, wish["model"].as_str().unwrap_or_default().bytes());
     format!("sweep-{hash:016x}")
 }

@@ -5,7 +5,7 @@
 
 use crate::pipeline::read_text;
 use mu_base::{Diagnostic, SourceMap, Stage};
-use mu_litmus::kernel::Language;
+use mu_litmus::kernel::{Language, files_of};
 use std::path::{Path, PathBuf};
 
 /// The files of the language of tests.
@@ -18,11 +18,8 @@ pub(super) struct KernelFiles {
 impl KernelFiles {
     /// Returns the files of a built-in model; `None` if it is no model of the kernel.
     pub(super) fn built_in(name: &str) -> Option<Self> {
-        let file = |extension: &str| {
-            let file = format!("{name}.{extension}");
-            mu_axioms::models::file(&file).map(|text| (file, text))
-        };
-        Some(Self { bell: file("bell")?, macros: file("def")?, variants: None })
+        let [bell, macros] = files_of(name, &mu_axioms::models::file)?;
+        Some(Self { bell, macros, variants: None })
     }
     /// Finds the files next to a model; `None` if there are none.
     pub(super) fn next_to(model: &Path) -> Result<Option<Self>, Diagnostic> {

@@ -74,6 +74,19 @@ pub struct Language {
     first_edition: bool,
 }
 
+/// Returns the `.bell` file and the `.def` file with the name of a model, each as name and text;
+/// `None` if `find` does not find both.
+pub fn files_of(
+    model: &str,
+    find: &dyn Fn(&str) -> Option<String>,
+) -> Option<[(String, String); 2]> {
+    let file = |ending: &str| {
+        let name = format!("{model}.{ending}");
+        find(&name).map(|text| (name, text))
+    };
+    Some([file("bell")?, file("def")?])
+}
+
 impl Language {
     /// Parses a `.bell` file and a `.def` file, each given as name and text. `variants` are the
     /// variants of a `.cfg` file; `None` if there is none: the variant `lkmmv2` then holds if the
