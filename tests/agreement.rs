@@ -29,9 +29,7 @@ use mu_check::formula::typed::TypedFormula;
 use mu_check::game::{Player, pg, verify};
 use mu_check::labels::inferred::InferredLabels;
 use mu_check::labels::{ActionLabels, MultiAction};
-use mu_check::lts::compare::equivalent;
-use mu_check::lts::distinguish::distinguish;
-use mu_check::lts::reduce::{Equivalence, reduce};
+use mu_check::lts::equivalence::{Equivalence, distinguish, equivalent, reduce};
 use mu_check::lts::{Labels, Lts, aut};
 use mu_check::model::Model;
 use mu_check::model::from_lts::LtsModel;
@@ -243,7 +241,7 @@ pub fn subject(
         "rules and lineariser",
         &expected,
         &with_sorted_labels(lts.clone()),
-        Equivalence::Strong,
+        Equivalence::STRONG,
     )?;
     tally.states += lts.state_count() as u64;
     // The same by other numbers of threads, caches, sizes: the same numbers, and the same
@@ -280,9 +278,9 @@ pub fn subject(
         .map_err(said("explore"))?;
     tally.symmetric += u64::from(found.symmetries > 1);
     let plain = compiled(linear(false, false)?, Confluence::None)?;
-    alike(tally, "unsimplified", &lts, &full(&plain, &options(1, true))?, Equivalence::Strong)?;
+    alike(tally, "unsimplified", &lts, &full(&plain, &options(1, true))?, Equivalence::STRONG)?;
     let one = compiled(linear(seed.is_multiple_of(2), !seed.is_multiple_of(2))?, Confluence::None)?;
-    alike(tally, "one simplification", &lts, &full(&one, &options(1, true))?, Equivalence::Strong)?;
+    alike(tally, "one simplification", &lts, &full(&one, &options(1, true))?, Equivalence::STRONG)?;
     if let Some(text) = printed {
         tally.printed += 1;
         let again = parse_specification(&text)
@@ -295,7 +293,7 @@ pub fn subject(
             "printed linear process",
             &with_sorted_labels(lts.clone()),
             &with_sorted_labels(again),
-            Equivalence::Strong,
+            Equivalence::STRONG,
         )?;
     }
     // Confluence.
@@ -303,7 +301,7 @@ pub fn subject(
     if prioritised.confluent.contains(&true) {
         tally.confluent += 1;
         let less = full(&confluent, &prioritised)?;
-        alike(tally, "confluence", &lts, &less, Equivalence::Branching)?;
+        alike(tally, "confluence", &lts, &less, Equivalence::BRANCHING)?;
         let by_threads = explore::Options { threads: 2, cache: false, ..prioritised };
         let (mut a, mut b) = (full(&confluent, &by_threads)?, less);
         same(
@@ -344,7 +342,7 @@ pub fn subject(
         aut::read(&bytes[..], &aut::AutOptions::default()).map_err(said("reading the file"))?;
     let shape = |l: &Lts| (l.initial, l.offsets.clone(), l.targets.clone());
     same(tally, || "file".into(), &shape(&file), &shape(&lts))?;
-    alike(tally, "file", &lts, &file, Equivalence::Strong)?;
+    alike(tally, "file", &lts, &file, Equivalence::STRONG)?;
     tally.specifications += 1;
     let mut quotients = quotients.into_iter().map(Arc::new);
     let strong = quotients.next().expect("strong");
@@ -448,7 +446,7 @@ pub fn verdicts(
         )?;
         match answer.reduced.map(|r| r.equivalence) {
             None => {}
-            Some(Equivalence::Strong) => tally.on_strong += 1,
+            Some(e) if e == Equivalence::STRONG => tally.on_strong += 1,
             Some(_) => tally.on_branching += 1,
         }
         match answer.route {

@@ -14,7 +14,7 @@ use mu_check::compile::typed::process::process as typed_process;
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Silent};
 use mu_check::formula::equations;
-use mu_check::lts::reduce::{Equivalence, reduce};
+use mu_check::lts::equivalence::{Equivalence, reduce};
 use mu_check::lts::{Lts, mcrl2};
 use mu_check::process::linear::LinearProcess;
 use mu_check::process::linearise;
@@ -43,7 +43,7 @@ fn system(process: LinearProcess) -> Option<Lts> {
     match explore::explore_lts(&model, &options, &budget, &Silent) {
         // A function may be several states, by the expressions that stand for it.
         Ok((outcome, lts)) if outcome.stop == Stop::Complete => {
-            Some(reduce(&lts, Equivalence::Strong, 1))
+            Some(reduce(&lts, Equivalence::STRONG, 1))
         }
         _ => None,
     }

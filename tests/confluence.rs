@@ -12,8 +12,7 @@ use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Options, Silent};
 use mu_check::formula::typecheck::check_formula;
 use mu_check::lts::Lts;
-use mu_check::lts::compare::equivalent;
-use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::equivalence::{Equivalence, equivalent};
 use mu_check::pbes::{self, Verdict};
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
@@ -140,7 +139,7 @@ fn compare(confluence: &Confluence, also: &dyn Fn(Lts) -> (Lts, bool)) {
             continue;
         }
         assert!(
-            equivalent(&whole, &less, Equivalence::Branching, 1),
+            equivalent(&whole, &less, Equivalence::BRANCHING, 1),
             "seed {seed}: {} states, {} with priority for confluent steps\n{text}",
             whole.state_count(),
             less.state_count()

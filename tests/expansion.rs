@@ -9,8 +9,7 @@ use mu_check::base::{Budget, Limits, SourceId, Span, Stop};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{Options, Silent, explore_lts};
 use mu_check::lts::Lts;
-use mu_check::lts::compare::equivalent;
-use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::equivalence::{Equivalence, equivalent};
 use mu_check::process::{linearise, typecheck};
 use mu_check::program::expansion::mcrl2;
 use mu_check::program::expr::{BinOp, Expr, Test, TestKind, Width};
@@ -57,7 +56,7 @@ fn compare(
     let expanded =
         system(&Compiled::new(process, &Confluence::None).unwrap_or_else(|d| fail(&d.message)));
     let own = system(&ProgramModel::new(machine(), None));
-    if !equivalent(&own, &expanded, Equivalence::Strong, 1) {
+    if !equivalent(&own, &expanded, Equivalence::STRONG, 1) {
         fail(&format!(
             "not bisimilar:\nthe machine\n{}the specification\n{}",
             labels(&own),

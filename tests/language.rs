@@ -35,8 +35,7 @@ use mu_check::formula::direct;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::labels::{ActionLabels, MultiAction};
 use mu_check::lts::Lts;
-use mu_check::lts::compare::equivalent;
-use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::equivalence::{Equivalence, equivalent};
 use mu_check::pbes::{Options, Verdict, check};
 use mu_check::process::linear::LinearProcess;
 use mu_check::process::spec::ProcSpec;
@@ -263,7 +262,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
         let own = with_sorted_labels(lts.clone());
         if let Ok(rules) = by_rules(&spec, MOST_STATES as usize / 10) {
             tally.systems_twice += 1;
-            if !equivalent(&with_sorted_labels(rules), &own, Equivalence::Strong, 1) {
+            if !equivalent(&with_sorted_labels(rules), &own, Equivalence::STRONG, 1) {
                 wrong.push("not strongly bisimilar to what the operational rules give".into());
             }
         }
@@ -280,7 +279,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
             match explored(&spec, &options) {
                 Ok((_, other)) => {
                     let counts = |l: &Lts| (l.state_count(), l.transition_count());
-                    if !equivalent(&with_sorted_labels(other.clone()), &own, Equivalence::Strong, 1)
+                    if !equivalent(&with_sorted_labels(other.clone()), &own, Equivalence::STRONG, 1)
                     {
                         wrong.push(format!("simplification {name} changes the transition system"));
                     } else if !options.dead && counts(&other) != counts(lts) {
@@ -355,7 +354,7 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                         if !equivalent(
                             &with_sorted_labels(other),
                             &with_sorted_labels(lts.clone()),
-                            Equivalence::Strong,
+                            Equivalence::STRONG,
                             1,
                         ) {
                             wrong.push(format!("not strongly bisimilar to {rest}"));

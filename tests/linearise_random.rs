@@ -11,9 +11,7 @@ use mu_check::base::{Budget, Diagnostic, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore;
 use mu_check::lts::Lts;
-use mu_check::lts::compare::equivalent;
-use mu_check::lts::distinguish::distinguish;
-use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::equivalence::{Equivalence, distinguish, equivalent};
 use mu_check::process::spec::ProcSpec;
 use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
@@ -232,11 +230,11 @@ fn compare_all() {
         ] {
             let got = by_lineariser(&spec, &options).unwrap_or_else(|d| fail("lineariser", &d));
             assert!(
-                equivalent(&expected, &got, Equivalence::Strong, 1),
+                equivalent(&expected, &got, Equivalence::STRONG, 1),
                 "seed {seed} (simplify {simplify}): {} states by the rules, {} by the lineariser: {:?}\n{text}",
                 expected.state_count(),
                 got.state_count(),
-                distinguish(&expected, &got, Equivalence::Trace, 1)
+                distinguish(&expected, &got, Equivalence::TRACE, 1)
             );
         }
         compared += 1;
@@ -284,7 +282,7 @@ fn lists_that_sums_make_longer_agree_with_the_operational_rules() {
                 let got =
                     by_lineariser(&spec, &options).unwrap_or_else(|d| panic!("{name}: {d:?}"));
                 assert!(
-                    equivalent(&expected, &got, Equivalence::Strong, 1),
+                    equivalent(&expected, &got, Equivalence::STRONG, 1),
                     "{name}: {} and {} states",
                     expected.state_count(),
                     got.state_count()

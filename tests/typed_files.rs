@@ -12,8 +12,8 @@ use mu_check::compile::typed::process::process as typed_process;
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Silent};
 use mu_check::lts::behaviour::{Process, Summand};
+use mu_check::lts::equivalence::{Equivalence, reduce};
 use mu_check::lts::mcrl2;
-use mu_check::lts::reduce::{Equivalence, reduce};
 use mu_check::lts::typed::{self, NumberSort, Term, TermRef, Typed};
 use mu_check::process::linear::LinearProcess;
 use mu_check::process::linearise::{self, Options};
@@ -237,7 +237,7 @@ fn figures(process: LinearProcess) -> Option<(usize, BTreeMap<String, usize>)> {
     let budget = Budget::new(Limits { max_states: Some(400), ..Default::default() });
     let options = explore::Options { threads: 1, ..Default::default() };
     let (outcome, lts) = explore::explore_lts(&model, &options, &budget, &Silent).ok()?;
-    let lts = (outcome.stop == Stop::Complete).then(|| reduce(&lts, Equivalence::Strong, 1))?;
+    let lts = (outcome.stop == Stop::Complete).then(|| reduce(&lts, Equivalence::STRONG, 1))?;
     let mut labels = BTreeMap::new();
     lts.labels
         .iter()

@@ -16,6 +16,12 @@ use mu_base::ids::{LabelId, StateId};
 use mu_lts::Labels;
 use num_rational::BigRational;
 
+/// Name of the equivalence for options and reports, next to those of [`mu_lts::equivalence`].
+pub const NAME: &str = "probabilistic";
+
+/// Its name in full, for help texts.
+pub const ABOUT: &str = "Probabilistic bisimulation, for probabilistic systems";
+
 /// Classes of states and of distributions, by number.
 struct Partition {
     state: Vec<u32>,

@@ -3,7 +3,7 @@
 //! These functions are used for probabilistic models, and for `--equivalence probabilistic`, which
 //! applies to every model and `.aut` file.
 
-use super::args::{CompareArgs, ExploreArgs, Format, Reduce, ReduceArgs};
+use super::args::{CompareArgs, ExploreArgs, Format, Modulo, ReduceArgs};
 use super::counts::Report;
 use super::files::write;
 use super::load::Loaded;
@@ -23,7 +23,7 @@ use serde_json::json;
 use std::path::Path;
 
 /// Name of the only supported equivalence.
-pub(super) const EQUIVALENCE: &str = "probabilistic";
+pub(super) const EQUIVALENCE: &str = mu_chance::bisimulation::NAME;
 
 /// Explores the system of a model; returns the stop reason with the part that was found.
 pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, Stop), Diagnostic> {
@@ -98,7 +98,7 @@ pub(super) fn explore(
         (relabelled, "--hide` and `--rename"),
         (args.engine.name() == "symbolic", "--engine symbolic"),
         (
-            args.reduce.is_some_and(|r| r != Reduce::Probabilistic),
+            args.reduce.is_some_and(|r| r != Modulo::Probabilistic),
             "--reduce` other than `probabilistic",
         ),
     ];

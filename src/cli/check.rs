@@ -31,7 +31,6 @@ use mu_engines::{Options, Subject, Task};
 use mu_evidence::checker::{self, Checked};
 use mu_formula::typed::TypedFormula;
 use mu_game::pg;
-use mu_lts::reduce::Equivalence;
 use mu_pbes::{Answer, Order, Priority, Reduced, Route, Verdict};
 use mu_report::junit::{Case, Outcome};
 use mu_report::page::PageResult;
@@ -812,9 +811,10 @@ pub(super) fn report_formula(
 }
 
 fn log_quotient(session: &Session, Reduced { equivalence, states, classes }: &Reduced) {
-    let why = match equivalence {
-        Equivalence::Strong => "the formula does not name every label",
-        _ => "no formula state distinguishes steps that the formula does not name",
+    let why = if equivalence.abstracts() {
+        "no formula state distinguishes steps that the formula does not name"
+    } else {
+        "the formula does not name every label"
     };
     session.log(format!(
         "quotient: {states} states in {classes} classes of {} bisimilarity: {why}",

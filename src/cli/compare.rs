@@ -5,7 +5,7 @@
 //! by state; a formula is checked on both systems by the model checker. A difference that is
 //! refuted is an internal error. The result reports if `check` can read the formula.
 
-use super::args::{CompareArgs, Format, Reduce};
+use super::args::{CompareArgs, Format, Modulo};
 use super::confirm::{Checkable, MAX_CONFIRMED, Pair, Vocabulary, checkable};
 use super::files::{system_and, write_text};
 use super::load::Loaded;
@@ -15,9 +15,9 @@ use super::pipeline::Session;
 use super::print;
 use mu_base::Diagnostic;
 use mu_base::host::Instant;
-use mu_lts::distinguish::{Difference, distinguish};
+use mu_lts::distinguish::Difference;
+use mu_lts::equivalence::{Equivalence, Evidence, distinguish};
 use mu_lts::preorder::{Preorder, excess};
-use mu_lts::reduce::Equivalence;
 use mu_lts::{Lts, relabel};
 use serde_json::{Value, json};
 
@@ -29,18 +29,29 @@ enum Question {
 }
 
 impl Question {
+    /// True if internal steps do not count as steps.
+    fn abstracts(self) -> bool {
+        match self {
+            Question::Equivalent(e) => e.abstracts(),
+            Question::Refines(p) => p.abstracts(),
+        }
+    }
+    /// True if taus are omitted from the trace of a difference.
     fn weak(self) -> bool {
-        matches!(
-            self,
-            Question::Equivalent(Equivalence::WeakTrace) | Question::Refines(Preorder::WeakTrace)
-        )
+        let evidence = match self {
+            Question::Equivalent(e) => e.evidence(),
+            Question::Refines(p) => p.evidence(),
+        };
+        evidence == Evidence::WeakTrace
     }
 }
 
 pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
-    if args.equivalence == Reduce::Probabilistic && args.preorder.is_none() {
-        return super::chance::compare(session, args);
-    }
+    let question = match (args.preorder, args.equivalence) {
+        (Some(p), _) => Question::Refines(p),
+        (None, Modulo::Labelled(e)) => Question::Equivalent(e),
+        (None, Modulo::Probabilistic) => return super::chance::compare(session, args),
+    };
     let start = Instant::now();
     let relabel = args.relabelling.relabel()?;
     // Renamed labels have no declarations.
@@ -52,18 +63,10 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
     };
     let [a, b] = relabel.apply([a, b])?;
-    let abstracts = match args.preorder {
-        Some(preorder) => Preorder::from(preorder).abstracts(),
-        None => args.equivalence.equivalence().abstracts(),
-    };
-    super::lts::note_internal(session, &[&a, &b], abstracts);
+    super::lts::note_internal(session, &[&a, &b], question.abstracts());
     let (a, b) = (relabel::in_order(a), relabel::in_order(b));
     super::output::begin_stage("comparing");
     let threads = session.threads();
-    let question = match args.preorder {
-        Some(p) => Question::Refines(p.into()),
-        None => Question::Equivalent(args.equivalence.equivalence()),
-    };
     let ask = |a: &Lts, b: &Lts| match question {
         Question::Equivalent(e) => Ok(distinguish(a, b, e, threads)),
         Question::Refines(p) => excess(a, b, p, threads, &session.budget),

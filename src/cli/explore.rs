@@ -1,6 +1,6 @@
 //! Exploration of a model: counting, reduction, and output (`explore`).
 
-use super::args::{ExploreArgs, Format, Reduce, Reduction, SetStrategy};
+use super::args::{ExploreArgs, Format, Modulo, Reduction, SetStrategy};
 use super::chance;
 use super::checkpoint;
 use super::cluster;
@@ -24,25 +24,9 @@ use mu_engines::{Counted, Detail, Engine, Options, Task};
 use mu_explore::Spilled;
 use mu_frontends::FrontEnd as _;
 use mu_frontends::programs::LITMUS;
-use mu_lts::reduce::{Equivalence, reduce};
+use mu_lts::equivalence::reduce;
 use mu_model::Model;
 use std::sync::Arc;
-
-impl Reduce {
-    pub(super) fn equivalence(self) -> Equivalence {
-        match self {
-            Reduce::Strong => Equivalence::Strong,
-            Reduce::Branching => Equivalence::Branching,
-            Reduce::DivergenceBranching => Equivalence::DivergenceBranching,
-            Reduce::Weak => Equivalence::Weak,
-            Reduce::Trace => Equivalence::Trace,
-            Reduce::WeakTrace => Equivalence::WeakTrace,
-            // Commands that support it never call this; without probabilities it equals strong
-            // bisimulation.
-            Reduce::Probabilistic => Equivalence::Strong,
-        }
-    }
-}
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
     if super::murphi::applies(args) {
@@ -109,7 +93,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     if loaded.stored.is_none() {
         mu_base::host::leave(loaded.labels.clone());
     }
-    if loaded.model.is_probabilistic() || args.reduce == Some(Reduce::Probabilistic) {
+    if loaded.model.is_probabilistic() || args.reduce == Some(Modulo::Probabilistic) {
         return chance::explore(session, args, &loaded, start);
     }
     let args = &without_symmetry_if_needed(args, &loaded);
@@ -189,20 +173,17 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             Some(lts) => relabel.apply([lts])?.into_iter().next(),
             None => None,
         };
-        if let (Some(how), Some(lts)) = (args.reduce, &result) {
+        if let (Some(Modulo::Labelled(equivalence)), Some(lts)) = (args.reduce, &result) {
             let begin = Instant::now();
             output::begin_stage("reducing");
-            let quotient = reduce(lts, how.equivalence(), session.threads());
+            let quotient = reduce(lts, equivalence, session.threads());
             session.log(format!(
                 "reduced modulo {} in {:.3} s",
-                how.equivalence().name(),
+                equivalence.name(),
                 begin.elapsed().as_secs_f64()
             ));
-            report.reduced = Some((
-                how.equivalence().name(),
-                quotient.state_count(),
-                quotient.transition_count(),
-            ));
+            report.reduced =
+                Some((equivalence.name(), quotient.state_count(), quotient.transition_count()));
             result = Some(quotient);
         }
         if let (Some(path), Some(lts)) = (&args.out, &result) {

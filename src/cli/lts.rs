@@ -1,7 +1,7 @@
 //! Commands on one transition system or game: figures, quotients and conversion (`reduce`, `info`,
 //! `convert`).
 
-use super::args::{ConvertArgs, Format, InfoArgs, Reduce, ReduceArgs};
+use super::args::{ConvertArgs, Format, InfoArgs, Modulo, ReduceArgs};
 use super::files::{
     expect_lts_name, is_parity_game, read_game, relabelled_system, transition_system, write,
     write_lts, write_text,
@@ -16,8 +16,8 @@ use mu_base::{Diagnostic, Stage, Stop};
 use mu_frontends::Input;
 use mu_game::{Game, Player, pg};
 use mu_lts::Lts;
+use mu_lts::equivalence::reduce as quotient;
 use mu_lts::info::info;
-use mu_lts::reduce::reduce as quotient;
 use mu_report::layers;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -47,9 +47,9 @@ pub(super) fn note_internal(session: &Session, systems: &[&Lts], abstracts: bool
 }
 
 pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
-    if args.equivalence == Reduce::Probabilistic {
+    let Modulo::Labelled(equivalence) = args.equivalence else {
         return super::chance::reduce(session, args);
-    }
+    };
     if let Some(out) = &args.out {
         expect_lts_name("--out ", out)?;
     }
@@ -61,7 +61,6 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
         Err(stop) => return unknown(session, &stop),
     };
     let (states, transitions) = (lts.state_count(), lts.transition_count());
-    let equivalence = args.equivalence.equivalence();
     note_internal(session, &[&lts], equivalence.abstracts());
     let begin = Instant::now();
     super::output::begin_stage("reducing");

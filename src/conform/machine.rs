@@ -13,7 +13,7 @@ use crate::interface::Interface;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_explore::{Options, Outcome, Progress, explore_lts};
-use mu_lts::reduce::{Equivalence, reduce};
+use mu_lts::equivalence::{Equivalence, reduce};
 use mu_lts::{Labels, Lts};
 use mu_model::Model;
 
@@ -55,7 +55,7 @@ impl Machine {
                 .map(|i| if i == 0 { "tau".into() } else { format!("w{i}") })
                 .collect(),
         };
-        let lts = reduce(&lts, Equivalence::Branching, options.thread_count());
+        let lts = reduce(&lts, Equivalence::BRANCHING, options.thread_count());
         Ok(Machine { alphabet, lts, outcome })
     }
 }

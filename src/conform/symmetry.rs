@@ -12,7 +12,7 @@ use crate::alphabet::{Alphabet, Event};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_lts::Lts;
-use mu_lts::reduce::{Equivalence, partition};
+use mu_lts::equivalence::{Equivalence, partition};
 
 /// Limit on the order of a group; beyond it only the identity is used.
 const GROUP_LIMIT: usize = 5000;
@@ -206,7 +206,7 @@ fn verified(
     union.offsets.extend(lts.offsets[1..].iter().map(|o| o + lts.transition_count() as u64));
     union.labels.extend(lts.labels.iter().map(|l| words[l.index()]));
     union.targets.extend(lts.targets.iter().map(|t| StateId(t.0 + shift)));
-    let blocks = partition(&union, Equivalence::Strong, threads);
+    let blocks = partition(&union, Equivalence::STRONG, threads);
     if !blocks.same(lts.initial, StateId(lts.initial.0 + shift)) {
         return None;
     }

@@ -1,21 +1,10 @@
-//! Equivalence of two transition systems: partition of their disjoint union, and comparison of the
-//! initial states.
+//! Disjoint union of two transition systems, in which comparisons relate the initial states. Labels
+//! are equal if their texts are. Cost: linear.
 
 use ahash::AHashMap;
 
-use super::reduce::{Equivalence, partition};
-use super::{Lts, trace};
+use super::Lts;
 use mu_base::ids::{LabelId, StateId};
-
-/// True if the initial states of two systems are equivalent. Labels are equal if their texts are.
-pub fn equivalent(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> bool {
-    let (union, first, second) = disjoint_union(a, b);
-    match equivalence {
-        Equivalence::Trace => trace::same(&union, first, second, false, threads),
-        Equivalence::WeakTrace => trace::same(&union, first, second, true, threads),
-        _ => partition(&union, equivalence, threads).same(first, second),
-    }
-}
 
 /// Returns the disjoint union of two systems, with both initial states (the first is the initial
 /// state of the union).

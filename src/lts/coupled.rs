@@ -11,7 +11,8 @@
 
 use super::Lts;
 use super::distinguish::Difference;
-use super::preorder::{MAX_FORMULA, closure};
+use super::preorder::MAX_FORMULA;
+use super::trace_inclusion::closure;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};

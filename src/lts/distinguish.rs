@@ -17,8 +17,8 @@
 use ahash::AHashMap;
 
 use super::compare::disjoint_union;
-use super::levels::{self, Levels};
-use super::reduce::{Equivalence, partition, reduce};
+use super::equivalence::{partition, reduce};
+use super::levels::{self, Bisimulation, Levels};
 use super::signature::{Entry, EntryKind};
 use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
@@ -43,49 +43,52 @@ pub enum Difference {
 /// Limit on the length of a formula in bytes; beyond it, [`Difference::TooLong`] is returned.
 const MAX_FORMULA: u64 = 1 << 20;
 
-/// Returns distinguishing evidence; `None` if the systems are equivalent.
-pub fn distinguish(
+/// Returns a formula that distinguishes the initial states; `None` if they are bisimilar.
+pub(super) fn distinguishing_formula(
     a: &Lts,
     b: &Lts,
-    equivalence: Equivalence,
+    kind: Bisimulation,
     threads: usize,
 ) -> Option<Difference> {
-    match equivalence {
-        Equivalence::Trace | Equivalence::WeakTrace => {
-            let weak = equivalence == Equivalence::WeakTrace;
-            let (x, y) =
-                (trace::determinise(a, weak, threads), trace::determinise(b, weak, threads));
-            distinguishing_trace(&x, &y)
-        }
-        _ => {
-            let (x, y) = (reduce(a, equivalence, threads), reduce(b, equivalence, threads));
-            let (union, first, second) = disjoint_union(&x, &y);
-            if partition(&union, equivalence, threads).same(first, second) {
-                return None;
-            }
-            let levels = levels::refine(&union, equivalence, Some((first, second)));
-            let (p, q) = (levels.block_of[first.index()], levels.block_of[second.index()]);
-            let mut search = FormulaBuilder {
-                lts: &union,
-                equivalence,
-                levels,
-                nodes: Vec::new(),
-                sizes: Vec::new(),
-                ids: AHashMap::new(),
-            };
-            let top = search.node(p, q);
-            if search.sizes[top as usize] > MAX_FORMULA {
-                return Some(Difference::TooLong);
-            }
-            let mut text = String::new();
-            search.write(top, &mut text);
-            Some(Difference::Formula(text))
-        }
+    let equivalence = kind.equivalence();
+    let (x, y) = (reduce(a, equivalence, threads), reduce(b, equivalence, threads));
+    let (union, first, second) = disjoint_union(&x, &y);
+    if partition(&union, equivalence, threads).same(first, second) {
+        return None;
     }
+    let levels = levels::refine(&union, kind, Some((first, second)));
+    let (p, q) = (levels.block_of[first.index()], levels.block_of[second.index()]);
+    let mut search = FormulaBuilder {
+        lts: &union,
+        kind,
+        levels,
+        nodes: Vec::new(),
+        sizes: Vec::new(),
+        ids: AHashMap::new(),
+    };
+    let top = search.node(p, q);
+    if search.sizes[top as usize] > MAX_FORMULA {
+        return Some(Difference::TooLong);
+    }
+    let mut text = String::new();
+    search.write(top, &mut text);
+    Some(Difference::Formula(text))
+}
+
+/// Returns a shortest trace that only one system can perform (`weak`: without taus); `None` if they
+/// have equal traces.
+pub(super) fn distinguishing_trace(
+    a: &Lts,
+    b: &Lts,
+    weak: bool,
+    threads: usize,
+) -> Option<Difference> {
+    let (x, y) = (trace::determinise(a, weak, threads), trace::determinise(b, weak, threads));
+    first_difference(&x, &y)
 }
 
 /// Searches the product of two deterministic systems in which all states accept, breadth first.
-fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
+fn first_difference(a: &Lts, b: &Lts) -> Option<Difference> {
     let (union, first, second) = disjoint_union(a, b);
     let mut seen: AHashMap<(StateId, StateId), usize> = AHashMap::new();
     // Each pair with its predecessor and the label between.
@@ -150,7 +153,7 @@ struct FormulaNode {
 
 struct FormulaBuilder<'a> {
     lts: &'a Lts,
-    equivalence: Equivalence,
+    kind: Bisimulation,
     levels: Levels,
     nodes: Vec<FormulaNode>,
     /// Length of the text of each node.
@@ -189,7 +192,7 @@ impl FormulaBuilder<'_> {
         let (positive, entry) = self.difference(level, p, q);
         let other = self.levels.signature(level, if positive { q } else { p });
         let own = self.levels.parent(level, p);
-        let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
+        let until = self.kind.has_until();
         let others = |label: LabelId| other.iter().filter_map(move |e| e.step_by(label));
         let mut inside = Vec::new();
         if until {
@@ -239,7 +242,7 @@ impl FormulaBuilder<'_> {
                 EntryKind::Step(label, _) => Some(label),
                 EntryKind::Inert(_) | EntryKind::Divergence => None,
             };
-            let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
+            let until = self.kind.has_until();
             let node = self.intern(FormulaNode {
                 positive,
                 label,
@@ -293,10 +296,10 @@ impl FormulaBuilder<'_> {
         let label = node.label.map(|l| {
             if l == LabelId::TAU { "tau" } else { self.lts.table.texts[l.index()].as_str() }
         });
-        match (label, self.equivalence) {
-            (Some(label), Equivalence::Strong) => *out += &format!("<{label}>"),
-            (Some("tau"), Equivalence::Weak) => *out += "<tau*>",
-            (Some(label), Equivalence::Weak) => *out += &format!("<tau* . {label} . tau*>"),
+        match (label, self.kind) {
+            (Some(label), Bisimulation::Strong) => *out += &format!("<{label}>"),
+            (Some("tau"), Bisimulation::Weak) => *out += "<tau*>",
+            (Some(label), Bisimulation::Weak) => *out += &format!("<tau* . {label} . tau*>"),
             _ => {
                 *out += &format!("({} X{x}. ", if label.is_some() { "mu" } else { "nu" });
                 if !node.inside.is_empty() {
@@ -320,7 +323,7 @@ impl FormulaBuilder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::equivalent;
+    use crate::equivalence::{Equivalence, Evidence, distinguish, equivalent};
     use crate::naive::random_lts;
     use mu_base::random::Random;
 
@@ -443,7 +446,7 @@ mod tests {
 
     #[test]
     fn differences_distinguish() {
-        let mut differ = [0; 6];
+        let mut differ = [0; Equivalence::ALL.len()];
         for seed in 0..3000 {
             let mut random = Random::new(seed);
             let n = 1 + random.below(7);
@@ -472,7 +475,7 @@ mod tests {
                     }
                     Some(Difference::Trace { labels, first }) => {
                         differ[i] += 1;
-                        let weak = e == Equivalence::WeakTrace;
+                        let weak = e.evidence() == Evidence::WeakTrace;
                         assert_eq!(
                             (can(&a, weak, &labels), can(&b, weak, &labels)),
                             (first, !first),
@@ -492,16 +495,16 @@ mod tests {
             |text: &str| super::super::aut::read(text.as_bytes(), &Default::default()).unwrap();
         let early = parse("des (0,4,5)\n(0,a,1)\n(0,a,2)\n(1,b,3)\n(2,c,4)\n");
         let late = parse("des (0,3,4)\n(0,a,1)\n(1,b,2)\n(1,c,3)\n");
-        assert_eq!(distinguish(&early, &late, Equivalence::Trace, 1), None);
+        assert_eq!(distinguish(&early, &late, Equivalence::TRACE, 1), None);
         let formula = |e| match distinguish(&early, &late, e, 1) {
             Some(Difference::Formula(f)) => f,
             other => panic!("{other:?}"),
         };
-        assert_eq!(formula(Equivalence::Strong), "<a>!<c>true");
-        assert_eq!(formula(Equivalence::Weak), "<tau* . a . tau*>!<tau* . c . tau*>true");
+        assert_eq!(formula(Equivalence::STRONG), "<a>!<c>true");
+        assert_eq!(formula(Equivalence::WEAK), "<tau* . a . tau*>!<tau* . c . tau*>true");
         let stop = parse("des (0,2,3)\n(0,a,1)\n(1,b,2)\n");
         let Some(Difference::Trace { labels, first }) =
-            distinguish(&stop, &late, Equivalence::WeakTrace, 1)
+            distinguish(&stop, &late, Equivalence::WEAK_TRACE, 1)
         else {
             panic!()
         };

@@ -7,15 +7,16 @@
 //!   for sets of weak traces instead of labels.
 //!
 //! Each is decided on pairs (state of the first, set of all states of the second after the same
-//! trace), dropping subsumed pairs, like inclusion of traces (see [`super::preorder`]). A pair is
-//! matched if one state of the set offers no more than the state of the first does. Cost:
+//! trace), dropping subsumed pairs, like inclusion of traces ([`super::trace_inclusion`]). A pair
+//! is matched if one state of the set offers no more than the state of the first does. Cost:
 //! exponential in the second system in the worst case; impossible futures need inclusions of traces
 //! at each pair, which are cached. Invariant: a formula holds in the first system and not in the
 //! second.
 
 use super::Lts;
 use super::distinguish::Difference;
-use super::preorder::{Included, MAX_FORMULA, closure, is_subset, trace_excess};
+use super::preorder::MAX_FORMULA;
+use super::trace_inclusion::{Included, closure, is_subset, trace_excess};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};

@@ -19,7 +19,7 @@
 //! names still has that of its block.
 
 use super::Lts;
-use super::reduce::Equivalence;
+use super::equivalence::Equivalence;
 use super::signature::{Entry, Interner};
 use super::tau::{Rows, components, edges};
 use ahash::AHashMap;
@@ -29,6 +29,35 @@ use std::collections::BinaryHeap;
 
 /// Size in words above which unused signatures are dropped.
 const MANY_WORDS: usize = 1 << 16;
+
+/// Bisimulation, by the signatures of its refinement and the shape of its formulas.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bisimulation {
+    /// Strong.
+    Strong,
+    /// Branching.
+    Branching,
+    /// Branching with divergence.
+    DivergenceBranching,
+    /// Weak.
+    Weak,
+}
+
+impl Bisimulation {
+    /// Returns the equivalence.
+    pub fn equivalence(self) -> Equivalence {
+        match self {
+            Bisimulation::Strong => Equivalence::STRONG,
+            Bisimulation::Branching => Equivalence::BRANCHING,
+            Bisimulation::DivergenceBranching => Equivalence::DIVERGENCE_BRANCHING,
+            Bisimulation::Weak => Equivalence::WEAK,
+        }
+    }
+    /// True if a formula constrains the states between internal steps.
+    pub fn has_until(self) -> bool {
+        matches!(self, Bisimulation::Branching | Bisimulation::DivergenceBranching)
+    }
+}
 
 /// Two states: refinement stops at the first level with them in different blocks.
 pub type Goal = Option<(StateId, StateId)>;
@@ -129,7 +158,7 @@ impl Queue {
 
 struct Refiner<'a> {
     lts: &'a Lts,
-    equivalence: Equivalence,
+    kind: Bisimulation,
     /// States in an order in which tau steps lead to earlier ones, and the place of each.
     order: Vec<u32>,
     place: Vec<u32>,
@@ -161,7 +190,7 @@ struct Refiner<'a> {
 
 /// Refines until the partition is stable, or until the two states of a goal are in different
 /// blocks. The history of splits is recorded only with a goal.
-pub fn refine(lts: &Lts, equivalence: Equivalence, goal: Goal) -> Levels {
+pub fn refine(lts: &Lts, kind: Bisimulation, goal: Goal) -> Levels {
     let n = lts.state_count();
     let tau = components(lts);
     let mut order: Vec<u32> = (0..n as u32).collect();
@@ -170,21 +199,21 @@ pub fn refine(lts: &Lts, equivalence: Equivalence, goal: Goal) -> Levels {
     for (i, &s) in order.iter().enumerate() {
         place[s as usize] = i as u32;
     }
-    let internal = |l: LabelId| equivalence != Equivalence::Strong && l == LabelId::TAU;
+    let internal = |l: LabelId| kind != Bisimulation::Strong && l == LabelId::TAU;
     let before = Rows::build(n, || edges(lts).filter(|e| !internal(e.1)).map(|(s, _, t)| (t, s)));
     let before_tau = Rows::build(n, || {
         edges(lts).filter(|e| internal(e.1) && e.0 != e.2).map(|(s, _, t)| (t, s))
     });
     let mut refiner = Refiner {
         lts,
-        equivalence,
+        kind,
         order,
         place,
         before,
         before_tau,
         queue: Queue { heap: BinaryHeap::new(), queued: vec![false; n] },
         closures: Interner::default(),
-        closure_of: vec![0; if equivalence == Equivalence::Weak { n } else { 0 }],
+        closure_of: vec![0; if kind == Bisimulation::Weak { n } else { 0 }],
         sets: Interner::default(),
         set_of: vec![0; n],
         elements: (0..n as u32).collect(),
@@ -217,7 +246,7 @@ impl Refiner<'_> {
         let mut changed = Vec::new();
         for i in 0..self.order.len() {
             let s = self.order[i];
-            if self.equivalence == Equivalence::Weak {
+            if self.kind == Bisimulation::Weak {
                 self.closure_of[s as usize] = self.closure_at(s);
             }
             self.set_of[s as usize] = self.set_at(s);
@@ -249,7 +278,7 @@ impl Refiner<'_> {
     fn update(&mut self, moved: &[u32], changed: &mut Vec<u32>) {
         let before = std::mem::take(&mut self.before);
         let before_tau = std::mem::take(&mut self.before_tau);
-        if self.equivalence == Equivalence::Weak {
+        if self.kind == Bisimulation::Weak {
             for &s in moved {
                 self.queue.push(self.place[s as usize]);
             }
@@ -269,7 +298,7 @@ impl Refiner<'_> {
         } else {
             for &s in moved {
                 before.row(s).iter().for_each(|&p| self.queue.push(self.place[p as usize]));
-                if self.equivalence != Equivalence::Strong {
+                if self.kind != Bisimulation::Strong {
                     // Its own tau steps, and those to it, may no longer be inert.
                     self.queue.push(self.place[s as usize]);
                     before_tau.row(s).iter().for_each(|&p| self.queue.push(self.place[p as usize]));
@@ -282,7 +311,7 @@ impl Refiner<'_> {
             if std::mem::replace(&mut self.set_of[s as usize], new) != new {
                 changed.push(s);
                 for &p in before_tau.row(s) {
-                    if self.equivalence == Equivalence::Weak
+                    if self.kind == Bisimulation::Weak
                         || self.block_of[p as usize] == self.block_of[s as usize]
                     {
                         self.queue.push(self.place[p as usize]);
@@ -321,19 +350,19 @@ impl Refiner<'_> {
     fn set_at(&mut self, s: u32) -> u32 {
         let own = self.block_of[s as usize];
         self.set.clear();
-        if self.equivalence == Equivalence::Weak {
+        if self.kind == Bisimulation::Weak {
             self.set.push(Entry::step(LabelId::TAU, own));
         }
         for (l, t) in self.lts.successors(StateId(s)) {
             self.count();
             let to = self.block_of[t.index()];
-            match self.equivalence {
-                Equivalence::Strong => self.set.push(Entry::step(l, to)),
-                Equivalence::Weak if l == LabelId::TAU && t.0 == s => {}
-                Equivalence::Weak if l == LabelId::TAU => {
+            match self.kind {
+                Bisimulation::Strong => self.set.push(Entry::step(l, to)),
+                Bisimulation::Weak if l == LabelId::TAU && t.0 == s => {}
+                Bisimulation::Weak if l == LabelId::TAU => {
                     self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
                 }
-                Equivalence::Weak => {
+                Bisimulation::Weak => {
                     self.set.extend(
                         self.closures
                             .get(self.closure_of[t.index()])
@@ -343,7 +372,7 @@ impl Refiner<'_> {
                 }
                 _ if l != LabelId::TAU || to != own => self.set.push(Entry::step(l, to)),
                 _ if t.0 != s => self.set.extend_from_slice(self.sets.get(self.set_of[t.index()])),
-                Equivalence::DivergenceBranching => self.set.push(Entry::divergence()),
+                Bisimulation::DivergenceBranching => self.set.push(Entry::divergence()),
                 _ => {}
             }
         }
@@ -442,16 +471,16 @@ impl Refiner<'_> {
 mod tests {
     use super::*;
     use crate::compare::disjoint_union;
-    use crate::distinguish::{Difference, distinguish};
-    use crate::reduce::{partition, reduce};
+    use crate::distinguish::Difference;
+    use crate::equivalence::{distinguish, partition, reduce};
     use crate::{Labels, naive};
     use mu_base::random::Random;
 
-    const BISIMULATIONS: [Equivalence; 4] = [
-        Equivalence::Strong,
-        Equivalence::DivergenceBranching,
-        Equivalence::Branching,
-        Equivalence::Weak,
+    const BISIMULATIONS: [Bisimulation; 4] = [
+        Bisimulation::Strong,
+        Bisimulation::DivergenceBranching,
+        Bisimulation::Branching,
+        Bisimulation::Weak,
     ];
 
     /// Returns a chain of steps `step`, the last one `last`.
@@ -477,7 +506,7 @@ mod tests {
                         levels.block_of[x.index()],
                         levels.block_of[y.index()],
                         "{}",
-                        e.name()
+                        e.equivalence().name()
                     );
                     levels.work
                 })
@@ -485,7 +514,7 @@ mod tests {
             assert!(
                 counts[0] >= 5_000 && counts[1] <= 20 * 40_000 && counts[1] <= 6 * counts[0],
                 "{}: {counts:?}",
-                e.name()
+                e.equivalence().name()
             );
         }
     }
@@ -494,9 +523,9 @@ mod tests {
     fn long_chains_differ_at_their_ends() {
         let (a, b) = (chain(20_000, 1, 1), chain(20_000, 1, 2));
         for e in BISIMULATIONS {
-            assert_eq!(distinguish(&a, &a, e, 1), None, "{}", e.name());
-            let Some(Difference::Formula(text)) = distinguish(&a, &b, e, 1) else {
-                panic!("{}: no formula", e.name())
+            assert_eq!(distinguish(&a, &a, e.equivalence(), 1), None, "{}", e.equivalence().name());
+            let Some(Difference::Formula(text)) = distinguish(&a, &b, e.equivalence(), 1) else {
+                panic!("{}: no formula", e.equivalence().name())
             };
             // One step of the formula for each step of the chain, the last of which only one system
             // can do.
@@ -504,10 +533,10 @@ mod tests {
                 text.matches("a>").count() + text.matches("a . tau*>").count(),
                 20_000,
                 "{}",
-                e.name()
+                e.equivalence().name()
             );
         }
-        assert_eq!(reduce(&a, Equivalence::Weak, 1).state_count(), 20_001);
+        assert_eq!(reduce(&a, Equivalence::WEAK, 1).state_count(), 20_001);
     }
 
     /// The same partition as by the definitions, after contraction of tau cycles; taus without
@@ -522,17 +551,21 @@ mod tests {
             let lts = naive::random_lts(&mut random, states, edges, 3);
             for (i, e) in BISIMULATIONS.into_iter().enumerate() {
                 // The quotient has a class for each state, so refinement splits all of them.
-                let small = reduce(&lts, e, 1);
+                let small = reduce(&lts, e.equivalence(), 1);
                 assert_eq!(
                     refine(&small, e, None).blocks,
                     small.state_count(),
                     "seed {seed}, {}",
-                    e.name()
+                    e.equivalence().name()
                 );
-                let (union, x, y) = disjoint_union(&small, &reduce(&lts, Equivalence::Strong, 1));
-                if e == Equivalence::Strong {
+                let (union, x, y) = disjoint_union(&small, &reduce(&lts, Equivalence::STRONG, 1));
+                if e == Bisimulation::Strong {
                     let levels = refine(&union, e, None);
-                    assert_eq!(levels.blocks, partition(&union, e, 1).blocks, "seed {seed}");
+                    assert_eq!(
+                        levels.blocks,
+                        partition(&union, e.equivalence(), 1).blocks,
+                        "seed {seed}"
+                    );
                     assert_eq!(
                         levels.block_of[x.index()],
                         levels.block_of[y.index()],

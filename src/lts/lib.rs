@@ -11,6 +11,7 @@ mod coupled;
 mod declarations;
 pub mod distinguish;
 pub mod dot;
+pub mod equivalence;
 mod failures;
 pub mod fsm;
 pub mod info;
@@ -25,8 +26,10 @@ pub mod reduce;
 mod refine;
 pub mod relabel;
 mod signature;
+mod simulation;
 pub mod tau;
 pub mod trace;
+mod trace_inclusion;
 pub mod typed;
 mod weak;
 

@@ -2,7 +2,7 @@
 
 use mu_base::host::Instant;
 
-use super::reduce::{Equivalence, reduce};
+use super::equivalence::{Equivalence, reduce};
 use super::{Labels, Lts, aut};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
@@ -63,7 +63,7 @@ fn speed() {
     ] {
         let lts = copies(base, n, 10, taus);
         println!("{name}: {} states, {} transitions", lts.state_count(), lts.transition_count());
-        for e in [Equivalence::Strong, Equivalence::Branching] {
+        for e in [Equivalence::STRONG, Equivalence::BRANCHING] {
             for threads in [1, 2] {
                 let q = timed(&format!("  {} with {threads} threads", e.name()), || {
                     reduce(&lts, e, threads)

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::compare::equivalent;
-use super::reduce::{Equivalence, partition, reduce};
+use super::equivalence::{Equivalence, equivalent, partition, reduce};
+use super::levels::Bisimulation;
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
 
-type Relation = Vec<Vec<bool>>;
+/// Relation on states, as a matrix.
+pub type Relation = Vec<Vec<bool>>;
 
 /// Returns a random system over `labels` labels (0 is tau).
 pub fn random_lts(random: &mut Random, states: usize, edges: usize, labels: usize) -> Lts {
@@ -64,10 +65,10 @@ fn diverges(lts: &Lts, r: &Relation, s: usize) -> bool {
 }
 
 /// True if `t` matches each step of `s`.
-fn is_matched(lts: &Lts, equivalence: Equivalence, r: &Relation, s: usize, t: usize) -> bool {
-    steps(lts, s).into_iter().all(|(a, to)| match equivalence {
-        Equivalence::Strong => steps(lts, t).into_iter().any(|(b, u)| a == b && r[to][u]),
-        Equivalence::Branching | Equivalence::DivergenceBranching => {
+fn is_matched(lts: &Lts, kind: Bisimulation, r: &Relation, s: usize, t: usize) -> bool {
+    steps(lts, s).into_iter().all(|(a, to)| match kind {
+        Bisimulation::Strong => steps(lts, t).into_iter().any(|(b, u)| a == b && r[to][u]),
+        Bisimulation::Branching | Bisimulation::DivergenceBranching => {
             (a == LabelId::TAU && r[to][t])
                 || closure(lts, t)
                     .into_iter()
@@ -108,18 +109,15 @@ fn traces_equal(lts: &Lts, s: usize, t: usize, weak: bool) -> bool {
     true
 }
 
-/// Computes the relation by its definition.
-pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
+/// Computes equality of (weak) traces of all pairs of states.
+pub fn trace_equivalence(lts: &Lts, weak: bool) -> Relation {
     let n = lts.state_count();
-    if matches!(equivalence, Equivalence::Trace | Equivalence::WeakTrace) {
-        return (0..n)
-            .map(|s| {
-                (0..n)
-                    .map(|t| traces_equal(lts, s, t, equivalence == Equivalence::WeakTrace))
-                    .collect()
-            })
-            .collect();
-    }
+    (0..n).map(|s| (0..n).map(|t| traces_equal(lts, s, t, weak)).collect()).collect()
+}
+
+/// Computes a bisimulation as the greatest fixed point of its definition.
+pub fn bisimulation(lts: &Lts, kind: Bisimulation) -> Relation {
+    let n = lts.state_count();
     let mut r: Relation = vec![vec![true; n]; n];
     // Divergence within a class is defined only for an equivalence, so it is checked whenever the
     // rest is stable.
@@ -130,8 +128,8 @@ pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
                 let related = |t: usize| {
                     r[s][t]
                         && infinite[s] == infinite[t]
-                        && is_matched(lts, equivalence, &r, s, t)
-                        && is_matched(lts, equivalence, &r, t, s)
+                        && is_matched(lts, kind, &r, s, t)
+                        && is_matched(lts, kind, &r, t, s)
                 };
                 (0..n).map(related).collect()
             })
@@ -140,7 +138,7 @@ pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
         r = next;
         if stable {
             let now: Vec<bool> = (0..n)
-                .map(|s| equivalence == Equivalence::DivergenceBranching && diverges(lts, &r, s))
+                .map(|s| kind == Bisimulation::DivergenceBranching && diverges(lts, &r, s))
                 .collect();
             if now == infinite {
                 return r;
@@ -157,7 +155,7 @@ fn check(seed: u64) {
     let labels = 1 + random.below(4);
     let lts = random_lts(&mut random, states, edges, labels);
     for e in Equivalence::ALL {
-        let r = relation(&lts, e);
+        let r = e.definition(&lts);
         let p = partition(&lts, e, 1);
         for (s, row) in r.iter().enumerate() {
             for (t, &wanted) in row.iter().enumerate() {
@@ -206,7 +204,7 @@ fn quotients_have_no_redundant_transition() {
         let states = 1 + random.below(7);
         let edges = random.below(3 * states);
         let lts = random_lts(&mut random, states, edges, 3);
-        for e in [Equivalence::Branching, Equivalence::DivergenceBranching, Equivalence::Weak] {
+        for e in [Equivalence::BRANCHING, Equivalence::DIVERGENCE_BRANCHING, Equivalence::WEAK] {
             let small = reduce(&lts, e, 1);
             let edges: Vec<_> =
                 super::tau::edges(&small).map(|(s, l, t)| (StateId(s), l, StateId(t))).collect();
@@ -246,10 +244,10 @@ fn copies_fold_back() {
             .collect();
         let big = Lts::from_edges(base.initial, 60 * copies as usize, &edges, base.table.clone());
         for e in [
-            Equivalence::Strong,
-            Equivalence::Branching,
-            Equivalence::DivergenceBranching,
-            Equivalence::Weak,
+            Equivalence::STRONG,
+            Equivalence::BRANCHING,
+            Equivalence::DIVERGENCE_BRANCHING,
+            Equivalence::WEAK,
         ] {
             // Between copies a tau loop can become a long cycle, and the classes stay those of the
             // small system.
@@ -275,9 +273,9 @@ fn long_chains_are_split_in_linear_rounds() {
             (0..n).map(|i| (StateId(i), LabelId(label), StateId(i + 1))).collect();
         edges.push((StateId(n), LabelId(2), StateId(n)));
         let lts = Lts::from_edges(StateId(0), n as usize + 1, &edges, Labels { texts });
-        assert_eq!(reduce(&lts, Equivalence::Strong, 1).state_count(), n as usize + 1);
+        assert_eq!(reduce(&lts, Equivalence::STRONG, 1).state_count(), n as usize + 1);
         assert_eq!(
-            reduce(&lts, Equivalence::Branching, 1).state_count(),
+            reduce(&lts, Equivalence::BRANCHING, 1).state_count(),
             if label == 0 { 1 } else { n as usize + 1 }
         );
     }

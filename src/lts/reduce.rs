@@ -1,71 +1,20 @@
-//! Quotients of transition systems: [`Lts`] + [`Equivalence`] -> the partition of its states, or
-//! the smaller system.
+//! Partitions and quotients by strong and branching bisimilarity: [`Lts`] -> the partition of its
+//! states, or the smaller system. The table of all equivalences is [`super::equivalence`].
 //!
 //! - strong: signature refinement (`refine`).
 //! - branching, with or without divergence: contraction of tau components ([`super::tau`]), then
 //!   signature refinement. Divergence-preserving means: of equivalent states either both or neither
 //!   have an infinite tau path within their class.
-//! - weak: on the branching quotient, see `weak`. Trace, weak trace: determinisation, see
-//!   [`super::trace`].
 //!
 //! A quotient contains the states reachable from the initial state, which is state 0; states are
 //! numbered breadth first; parallel transitions are merged. Inert tau steps are dropped, under
-//! branching and weak bisimulation tau loops as well, while the quotient by divergence-preserving
+//! branching bisimulation tau loops as well, while the quotient by divergence-preserving
 //! branching bisimulation has a tau loop exactly at the states that diverge.
 
+use super::Lts;
 use super::refine::{Graph, refine};
-use super::tau::{Components, Rows, components, edges, in_breadth_first_order, reachable};
-use super::{Lts, trace, weak};
+use super::tau::{Components, Rows, components, edges, in_breadth_first_order};
 use mu_base::ids::{LabelId, StateId};
-
-/// Equivalence of states.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-#[non_exhaustive]
-pub enum Equivalence {
-    /// Strong bisimulation.
-    Strong,
-    /// Branching bisimulation.
-    Branching,
-    /// Branching bisimulation that preserves divergence.
-    DivergenceBranching,
-    /// Weak bisimulation (observation equivalence).
-    Weak,
-    /// Equal traces; tau is an ordinary label.
-    Trace,
-    /// Equal traces without their taus.
-    WeakTrace,
-}
-
-impl Equivalence {
-    /// All equivalences, the finest first.
-    pub const ALL: [Equivalence; 6] = [
-        Equivalence::Strong,
-        Equivalence::DivergenceBranching,
-        Equivalence::Branching,
-        Equivalence::Weak,
-        Equivalence::Trace,
-        Equivalence::WeakTrace,
-    ];
-    /// True if internal steps do not count as steps.
-    pub fn abstracts(self) -> bool {
-        !matches!(self, Equivalence::Strong | Equivalence::Trace)
-    }
-    /// Returns the name for options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Equivalence::Strong => "strong",
-            Equivalence::Branching => "branching",
-            Equivalence::DivergenceBranching => "divergence-branching",
-            Equivalence::Weak => "weak",
-            Equivalence::Trace => "trace",
-            Equivalence::WeakTrace => "weak-trace",
-        }
-    }
-    /// Returns the equivalence of a name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|e| e.name() == name)
-    }
-}
 
 /// Partition of states into classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,42 +44,17 @@ impl Partition {
     }
 }
 
-/// Computes the classes of all states, unreachable ones included.
-pub fn partition(lts: &Lts, equivalence: Equivalence, threads: usize) -> Partition {
-    match equivalence {
-        Equivalence::Strong => strong(lts, threads),
-        Equivalence::Branching => branching(lts, false, threads).0,
-        Equivalence::DivergenceBranching => branching(lts, true, threads).0,
-        Equivalence::Weak => weak::partition(lts, threads),
-        Equivalence::Trace => trace::partition(lts, false, threads),
-        Equivalence::WeakTrace => trace::partition(lts, true, threads),
-    }
+/// Computes the quotient by strong bisimilarity.
+pub(super) fn strong_quotient(lts: &Lts, threads: usize) -> Lts {
+    quotient(lts, &strong(lts, threads), Inert::Keep, &[])
 }
 
-/// Computes the quotient of the reachable part.
-pub fn reduce(lts: &Lts, equivalence: Equivalence, threads: usize) -> Lts {
-    let part = reachable(lts);
-    let lts = part.as_ref().unwrap_or(lts);
-    match equivalence {
-        Equivalence::Strong => {
-            let p = strong(lts, threads);
-            quotient(lts, &p, Inert::Keep, &[])
-        }
-        Equivalence::Branching => {
-            let (p, _) = branching(lts, false, threads);
-            quotient(lts, &p, Inert::Drop, &[])
-        }
-        Equivalence::DivergenceBranching => {
-            let (p, tau) = branching(lts, true, threads);
-            quotient(lts, &p, Inert::Drop, &divergent(&p, &tau))
-        }
-        Equivalence::Weak => weak::reduce(lts, threads),
-        Equivalence::Trace | Equivalence::WeakTrace => {
-            let det = trace::determinise(lts, equivalence == Equivalence::WeakTrace, threads);
-            let p = strong(&det, threads);
-            quotient(&det, &p, Inert::Keep, &[])
-        }
-    }
+/// Computes the quotient by branching bisimilarity; with `divergence`, a class that diverges has a
+/// tau loop.
+pub(super) fn branching_quotient(lts: &Lts, divergence: bool, threads: usize) -> Lts {
+    let (p, tau) = branching(lts, divergence, threads);
+    let loops = if divergence { divergent(&p, &tau) } else { Vec::new() };
+    quotient(lts, &p, Inert::Drop, &loops)
 }
 
 /// Computes the classes of strong or divergence-preserving branching bisimilarity, and their

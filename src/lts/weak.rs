@@ -9,7 +9,8 @@
 //! Cost: that of the signatures that change; a signature can have as many entries as there are
 //! labels times states.
 
-use super::reduce::{Equivalence, Inert, Partition, branching, classes};
+use super::levels::Bisimulation;
+use super::reduce::{Inert, Partition, branching, classes};
 use super::signature::{Entry, Interner};
 use super::tau::{components, in_breadth_first_order};
 use super::{Lts, levels};
@@ -19,7 +20,7 @@ use mu_base::ids::{LabelId, StateId};
 pub fn partition(lts: &Lts, threads: usize) -> Partition {
     let (fine, _) = branching(lts, false, threads);
     let small = classes(lts, &fine, Inert::Drop, &[]);
-    let coarse = levels::refine(&small, Equivalence::Weak, None);
+    let coarse = levels::refine(&small, Bisimulation::Weak, None);
     Partition::normal(
         fine.block_of.iter().map(|&b| coarse.block_of[b as usize]).collect(),
         coarse.blocks,

@@ -28,7 +28,8 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_evidence::Builder;
 use mu_labels::ActionLabels;
-use mu_lts::reduce::{Equivalence, Partition, by_classes};
+use mu_lts::equivalence::Equivalence;
+use mu_lts::reduce::{Partition, by_classes};
 use mu_lts::tau::Rows;
 use mu_lts::{Labels, Lts};
 use std::collections::VecDeque;
@@ -153,7 +154,7 @@ impl ExploredModel {
     pub fn quotient(&self, blind: bool, threads: usize) -> Quotient {
         let (lts, partition) = by_classes(&self.lts, blind, threads);
         let equivalence =
-            if blind { Equivalence::DivergenceBranching } else { Equivalence::Strong };
+            if blind { Equivalence::DIVERGENCE_BRANCHING } else { Equivalence::STRONG };
         let reduced =
             Reduced { equivalence, states: self.lts.state_count(), classes: partition.blocks };
         Quotient { lts: Arc::new(lts), reduced, partition }
@@ -204,7 +205,7 @@ impl ExploredModel {
                 for (representative_label, label, target) in lift.row(s)? {
                     let to = lift.block_of[target.index()];
                     // Not distinguished on the quotient: the same demand continues.
-                    let inert = quotient.reduced.equivalence != Equivalence::Strong
+                    let inert = quotient.reduced.equivalence != Equivalence::STRONG
                         && representative_label == LabelId::TAU
                         && to == lift.block_of[s.index()];
                     let fitting = edges

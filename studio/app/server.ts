@@ -35,6 +35,8 @@ export interface Hello {
   command: string;
   components: string[];
   parameters: { name: string; component: number; control: boolean }[];
+  /** Names of the equivalences of pictures of quotients. */
+  quotients: string[];
   first: ModelState;
 }
 

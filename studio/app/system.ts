@@ -14,6 +14,9 @@ const [MOST_NAMES, MOST_ACTIONS] = [24, 60];
 /** Text for a group of parameters without meaning in a state. */
 const NONE = "·";
 
+/** Choice of the picture of all states. */
+const NO_QUOTIENT = "no quotient";
+
 type Column = NonNullable<System["values"]>[string];
 
 /** The state of a component: the values of all its parameters together. */
@@ -76,7 +79,7 @@ export class SystemPanel {
   private readonly told = h("div", { class: "told", "aria-live": "polite" });
   private readonly legend = h("p", { class: "legend" });
   private readonly grouping = h("select", {});
-  private readonly modulo = h("select", {}, ...["no quotient", "strong", "branching", "divergence-branching", "weak"].map((name) => h("option", { value: name }, name)));
+  private readonly modulo = h("select", {}, h("option", { value: NO_QUOTIENT }, NO_QUOTIENT));
   private readonly search = h("input", { type: "search", placeholder: "Search values and actions", "aria-label": "Search states and actions" });
   private readonly hits = h("output", { class: "hits", "aria-live": "polite" });
   private group: number[] | null = null;
@@ -97,7 +100,7 @@ export class SystemPanel {
   }
 
   get reduce(): string | null {
-    return this.modulo.value === "no quotient" ? null : this.modulo.value;
+    return this.modulo.value === NO_QUOTIENT ? null : this.modulo.value;
   }
 
   /** Shows a system. `title`: its description; `about`: the model, for grouping by components; `more`: true if more states can be drawn. */
@@ -109,6 +112,9 @@ export class SystemPanel {
     this.title = title;
     this.search.value = this.hits.textContent = "";
     this.columns = columns(system, about);
+    const quotient = this.modulo.value;
+    const names = [NO_QUOTIENT, ...(about?.quotients ?? [])];
+    this.modulo.replaceChildren(...names.map((name) => h("option", { value: name, selected: name === quotient }, name)));
     const chosen = this.grouping.value;
     this.grouping.replaceChildren(h("option", { value: "" }, "nothing"), ...[...this.columns.keys()].map((name) => h("option", { value: name, selected: name === chosen }, name)));
     (this.grouping.parentElement as HTMLElement).hidden = this.columns.size === 0;

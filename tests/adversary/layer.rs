@@ -10,8 +10,7 @@ use crate::support::tape::Tape;
 use mu_check::base::{Budget, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Silent};
-use mu_check::lts::distinguish::distinguish;
-use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::equivalence::{Equivalence, distinguish};
 use mu_check::lts::relabel::in_order;
 use mu_check::process::linearise;
 use mu_check::syntax::template;
@@ -279,7 +278,7 @@ pub fn within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), Stri
         b.map_err(|d| said(format!("plain: {}", d.message)))?,
     );
     tally.count("expansions", 1);
-    match distinguish(&a, &b, Equivalence::Strong, 1) {
+    match distinguish(&a, &b, Equivalence::STRONG, 1) {
         None => Ok(()),
         Some(difference) => Err(said(format!("compare: {difference:?}"))),
     }

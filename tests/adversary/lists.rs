@@ -46,7 +46,9 @@ fn values() -> BTreeSet<String> {
     found.extend(mu_check::engines::engines().iter().map(|e| format!("engine={}", e.name())));
     found.extend(mu_check::solve::solvers().iter().map(|s| format!("solver={}", s.name())));
     found.extend(
-        mu_check::lts::reduce::Equivalence::ALL.iter().map(|e| format!("equivalence={}", e.name())),
+        mu_check::lts::equivalence::Equivalence::ALL
+            .iter()
+            .map(|e| format!("equivalence={}", e.name())),
     );
     let endings = mu_check::frontends::registry().iter().flat_map(|f| f.endings());
     let forms = endings.map(|e| e.trim_start_matches('.'));

@@ -3,6 +3,7 @@
 use super::plain::{Found, Main};
 use super::runs::{Answer, Folder, Run};
 use crate::support::random_text::Kind as Formulas;
+use mu_check::lts::preorder::Preorder;
 
 /// Fails unless a run ended well.
 fn done(what: &str, run: &Run) -> Result<(), String> {
@@ -189,16 +190,7 @@ pub fn quotient(
 
 /// A strongly bisimilar system refines and is refined in every preorder.
 pub fn preorders(folder: &Folder, main: &Main) -> Result<Found, String> {
-    let all = [
-        "trace",
-        "weak-trace",
-        "simulation",
-        "ready-simulation",
-        "coupled-simulation",
-        "failures",
-        "weak-failures",
-        "impossible-futures",
-    ];
+    let all = Preorder::ALL.map(Preorder::name);
     done("reduce", &folder.run("reduce m.mcrl2 -e strong --out q.aut"))?;
     let preorder = all[(main.seed % all.len() as u64) as usize];
     for pair in ["m.mcrl2 q.aut", "q.aut m.mcrl2"] {

@@ -15,9 +15,8 @@ use mu_check::game::{Player, pg, verify};
 use mu_check::labels::declared::DeclaredLabels;
 use mu_check::labels::inferred::InferredLabels;
 use mu_check::labels::{ActionLabels, MultiAction};
-use mu_check::lts::compare::equivalent;
+use mu_check::lts::equivalence::{Equivalence, equivalent, reduce};
 use mu_check::lts::preorder::{Preorder, excess};
-use mu_check::lts::reduce::{Equivalence, reduce};
 use mu_check::lts::relabel::in_order;
 use mu_check::lts::{Lts, aut, binary, fsm, mcrl2};
 use mu_check::model::Model;
@@ -295,7 +294,7 @@ pub fn converted(inside: &Inside, form: &str) -> Result<Found, String> {
 /// # Errors
 /// The quotient is not equivalent or not the least.
 pub fn quotient(inside: &Inside, name: &str, verdicts: bool) -> Result<Found, String> {
-    let equivalence = *Equivalence::ALL.iter().find(|e| e.name() == name).expect("an equivalence");
+    let equivalence = Equivalence::of_name(name).expect("an equivalence");
     let lts = inside.lts()?;
     let threads = 1 + (inside.main.seed % 2) as usize;
     let small = reduce(lts, equivalence, threads);
@@ -330,23 +329,13 @@ pub fn quotient(inside: &Inside, name: &str, verdicts: bool) -> Result<Found, St
 /// # Errors
 /// It does not.
 pub fn preorders(inside: &Inside) -> Result<Found, String> {
-    let all = [
-        Preorder::Trace,
-        Preorder::WeakTrace,
-        Preorder::Simulation,
-        Preorder::ReadySimulation,
-        Preorder::CoupledSimulation,
-        Preorder::Failures,
-        Preorder::WeakFailures,
-        Preorder::ImpossibleFutures,
-    ];
     let lts = inside.lts()?;
     if lts.state_count() > 60 {
         return Ok(Found::default());
     }
-    let (a, b) = (in_order(lts.clone()), in_order(reduce(lts, Equivalence::Strong, 1)));
+    let (a, b) = (in_order(lts.clone()), in_order(reduce(lts, Equivalence::STRONG, 1)));
     let mut found = Found::default();
-    for preorder in all {
+    for preorder in Preorder::ALL {
         for (x, y) in [(&a, &b), (&b, &a)] {
             match excess(x, y, preorder, 1, &budget(None, 500)) {
                 Ok(None) => found.more += 1,

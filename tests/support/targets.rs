@@ -9,7 +9,7 @@ use mu_check::formula::equations as with_data;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::game::{bes, pg, verify};
 use mu_check::labels::inferred::InferredLabels;
-use mu_check::lts::reduce::{Equivalence, reduce};
+use mu_check::lts::equivalence::{Equivalence, reduce};
 use mu_check::lts::{aut, binary, mcrl2};
 use mu_check::process::{linearise, typecheck};
 use mu_check::program::litmus;
@@ -80,7 +80,7 @@ pub fn lts(data: &[u8]) {
     if lts.state_count() > 10_000 {
         return;
     }
-    let small = reduce(&lts, Equivalence::Branching, 1);
+    let small = reduce(&lts, Equivalence::BRANCHING, 1);
     assert!(small.state_count() <= lts.state_count());
     let mut bytes = Vec::new();
     binary::write(&lts, &mut bytes).expect("what was read can be written");

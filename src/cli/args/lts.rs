@@ -1,8 +1,9 @@
 //! Arguments of the commands on transition systems.
 
-use super::{Common, ReadArgs, Reduce};
-use clap::{Args, ValueEnum};
+use super::{Common, Modulo, ReadArgs, modulo, preorder};
+use clap::Args;
 use mu_base::{Diagnostic, Stage};
+use mu_lts::equivalence::Equivalence;
 use mu_lts::preorder::Preorder;
 use mu_lts::relabel::Relabel;
 use std::path::PathBuf;
@@ -63,8 +64,8 @@ pub struct ReduceArgs {
     /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, or a specification.
     pub input: PathBuf,
     /// Equivalence of the quotient.
-    #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
-    pub equivalence: Reduce,
+    #[arg(short, long, value_name = "EQUIVALENCE", value_parser = modulo(), default_value = Equivalence::STRONG.name())]
+    pub equivalence: Modulo,
     /// Write the quotient to this file: `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -80,43 +81,6 @@ pub struct ReduceArgs {
     /// Common options.
     #[command(flatten)]
     pub common: Common,
-}
-
-/// Preorders of `compare --preorder`.
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refines {
-    /// Every trace of A is a trace of B.
-    Trace,
-    /// Every weak trace of A is a weak trace of B.
-    WeakTrace,
-    /// B simulates A.
-    Simulation,
-    /// B simulates A, and related states have the same initial labels.
-    ReadySimulation,
-    /// B weakly simulates A, and after internal steps A simulates B in turn.
-    CoupledSimulation,
-    /// Each set of labels that A can refuse after a trace, B can refuse too.
-    Failures,
-    /// As `failures`, for weak traces and stable states (without internal steps).
-    WeakFailures,
-    /// Each set of futures that A can make impossible after a weak trace, B can make impossible
-    /// too.
-    ImpossibleFutures,
-}
-
-impl From<Refines> for Preorder {
-    fn from(refines: Refines) -> Self {
-        match refines {
-            Refines::Trace => Preorder::Trace,
-            Refines::WeakTrace => Preorder::WeakTrace,
-            Refines::Simulation => Preorder::Simulation,
-            Refines::ReadySimulation => Preorder::ReadySimulation,
-            Refines::CoupledSimulation => Preorder::CoupledSimulation,
-            Refines::Failures => Preorder::Failures,
-            Refines::WeakFailures => Preorder::WeakFailures,
-            Refines::ImpossibleFutures => Preorder::ImpossibleFutures,
-        }
-    }
 }
 
 /// `compare`
@@ -135,11 +99,11 @@ pub struct CompareArgs {
     /// The second system.
     pub b: PathBuf,
     /// Equivalence.
-    #[arg(short, long, value_name = "EQUIVALENCE", value_enum, default_value_t = Reduce::Strong)]
-    pub equivalence: Reduce,
+    #[arg(short, long, value_name = "EQUIVALENCE", value_parser = modulo(), default_value = Equivalence::STRONG.name())]
+    pub equivalence: Modulo,
     /// Check the preorder instead: does A refine B?
-    #[arg(short, long, value_name = "PREORDER", value_enum, conflicts_with = "equivalence")]
-    pub preorder: Option<Refines>,
+    #[arg(short, long, value_name = "PREORDER", value_parser = preorder(), conflicts_with = "equivalence")]
+    pub preorder: Option<Preorder>,
     /// Write a distinguishing formula to this file (also for a distinguishing trace).
     #[arg(short, long, value_name = "FILE.mcf")]
     pub out: Option<PathBuf>,

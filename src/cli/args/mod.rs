@@ -9,6 +9,7 @@ mod game;
 mod deferred;
 mod lts;
 mod models;
+mod modulo;
 mod new;
 mod program;
 mod prove;
@@ -28,8 +29,9 @@ pub use self::editor::{FmtArgs, LspArgs};
 pub use self::eval::EvalArgs;
 pub use self::game::{PbesArgs, SolveArgs, solver_names};
 pub use self::goal::GoalArgs;
-pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
+pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Relabelling};
 pub use self::models::ModelsArgs;
+pub use self::modulo::{Modulo, modulo, preorder};
 pub use self::new::{NewArgs, Project};
 pub use self::program::{
     ExpandArgs, InitialValues, Language, LitmusArgs, LitmusMethod, MemoryName, ProgramArgs,
@@ -262,26 +264,6 @@ pub enum Format {
     Json,
 }
 
-/// Equivalences to reduce by.
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reduce {
-    /// Strong bisimulation.
-    Strong,
-    /// Branching bisimulation.
-    Branching,
-    /// Divergence-preserving branching bisimulation.
-    #[value(alias = "div-branching")]
-    DivergenceBranching,
-    /// Weak bisimulation.
-    Weak,
-    /// Trace equivalence.
-    Trace,
-    /// Weak trace equivalence.
-    WeakTrace,
-    /// Probabilistic bisimulation, for probabilistic systems.
-    Probabilistic,
-}
-
 /// Reductions that are on by default and apply if their conditions are proved.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
@@ -384,8 +366,8 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Reduce modulo an equivalence.
-    #[arg(long, value_name = "EQUIVALENCE", value_enum)]
-    pub reduce: Option<Reduce>,
+    #[arg(long, value_name = "EQUIVALENCE", value_parser = modulo())]
+    pub reduce: Option<Modulo>,
     /// Write the time of each stage to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,

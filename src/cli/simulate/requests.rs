@@ -13,7 +13,7 @@ use crate::pipeline::Session;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, SourceMap, Stage};
 use mu_explore::walk::{Move, moves};
-use mu_lts::reduce::{Equivalence, reduce};
+use mu_lts::equivalence::{Equivalence, reduce};
 use mu_lts::{Labels, Lts};
 use mu_model::{Model, SlotInfo, Worker};
 use mu_report::printed_evidence::{PrintedEvidence, parameters, printed_step, values};
@@ -74,9 +74,13 @@ impl<'m> States<'m> {
             .iter()
             .map(|p| json!({ "name": p.name, "component": p.component, "control": p.control }))
             .collect();
-        Ok(
-            json!({ "components": self.model.components(), "parameters": slots, "first": self.state(0)? }),
-        )
+        let quotients: Vec<&str> = drawn().map(Equivalence::name).collect();
+        Ok(json!({
+            "components": self.model.components(),
+            "parameters": slots,
+            "quotients": quotients,
+            "first": self.state(0)?,
+        }))
     }
 
     /// Answers a request line. Error: a broken invariant of the program; all other errors are
@@ -134,8 +138,7 @@ impl<'m> States<'m> {
             match &request["reduce"] {
                 Value::Null => None,
                 Value::String(name) => {
-                    let known = Equivalence::of_name(name)
-                        .filter(|e| !matches!(e, Equivalence::Trace | Equivalence::WeakTrace));
+                    let known = drawn().find(|e| e.name() == name);
                     Some(known.ok_or_else(|| {
                         usage(&format!("graphs modulo `{name}` are not supported"))
                     })?)
@@ -233,6 +236,11 @@ impl<'m> States<'m> {
         };
         self.model.slots().iter().enumerate().map(column).collect::<Map<_, _>>().into()
     }
+}
+
+/// Returns the equivalences of graphs. The others have quotients that can be much larger.
+fn drawn() -> impl Iterator<Item = Equivalence> {
+    Equivalence::ALL.into_iter().filter(|e| !e.determinises())
 }
 
 /// Returns the quotient of a graph, with its levels.

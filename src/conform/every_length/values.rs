@@ -15,7 +15,7 @@ use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stop};
 use mu_explore::explore_lts;
-use mu_lts::reduce::{Equivalence, partition, reduce};
+use mu_lts::equivalence::{Equivalence, partition, reduce};
 use mu_lts::{Labels, Lts};
 
 /// Result of the check.
@@ -78,7 +78,7 @@ pub(super) fn merging(
             let merged = relabelled(&|v| if v == from { to } else { v }, &lts);
             let uses = |l: LabelId| keys[l.index()].has_value(reader, from);
             let without = restricted(&identity, &lts, &uses);
-            let both = [&merged, &without].map(|l| reduce(l, Equivalence::Branching, threads));
+            let both = [&merged, &without].map(|l| reduce(l, Equivalence::BRANCHING, threads));
             if !equivalent(&both[0], &both[1], threads) {
                 let names = &survey.alphabet.names.values;
                 let name = |v: u32| names[v as usize].clone();
@@ -158,6 +158,6 @@ fn equivalent(a: &Lts, b: &Lts, threads: usize) -> bool {
     union.targets.extend(b.targets.iter().map(|t| StateId(t.0 + shift)));
     let longer = if a.table.texts.len() > b.table.texts.len() { a } else { b };
     union.table = Labels { texts: longer.table.texts.clone() };
-    let blocks = partition(&union, Equivalence::Branching, threads);
+    let blocks = partition(&union, Equivalence::BRANCHING, threads);
     blocks.same(a.initial, StateId(b.initial.0 + shift))
 }

@@ -1,0 +1,191 @@
+//! Simulation and ready simulation: two states of a system -> a formula that holds in the first and
+//! not in the second, if the second does not simulate the first.
+//!
+//! Pairs of states on demand, refuted backwards by counters as in linear-time solving of boolean
+//! systems (Dowling and Gallier 1984). Cost: O(transitions of the one * transitions of the other).
+//! The formula follows the order of refutation, so it is finite; it has no negation, so a system
+//! that satisfies it is not simulated. Ready simulation: simulation between states that offer the
+//! same labels.
+
+use super::Lts;
+use super::distinguish::Difference;
+use super::preorder::MAX_FORMULA;
+use ahash::AHashMap;
+use mu_base::ids::{LabelId, StateId};
+use mu_base::{Budget, Stop};
+
+/// Returns a formula that holds in state `a` and not in `b`; `None` if `b` simulates `a` (`ready`:
+/// by states that offer the same labels).
+pub(super) fn simulation_excess(
+    lts: &Lts,
+    (a, b): (StateId, StateId),
+    ready: bool,
+    budget: &Budget,
+) -> Result<Option<Difference>, Stop> {
+    Simulation { lts, ready, pairs: Vec::new(), known: AHashMap::new() }.run(a, b, budget)
+}
+
+/// Pair of states of which the second may simulate the first.
+struct Pair {
+    first: StateId,
+    second: StateId,
+    /// The move without a matching move of the second; without target, a label that the second
+    /// offers and the first does not.
+    refuted: Option<(LabelId, Option<StateId>)>,
+    /// Number of remaining matches of each move.
+    answers: Vec<(LabelId, StateId, u32)>,
+    /// Moves of other pairs that this pair matches: pair and number of the move.
+    serves: Vec<(u32, u32)>,
+}
+
+struct Simulation<'a> {
+    lts: &'a Lts,
+    /// True if states must offer the same labels.
+    ready: bool,
+    pairs: Vec<Pair>,
+    known: AHashMap<(StateId, StateId), u32>,
+}
+
+impl Simulation<'_> {
+    fn pair(&mut self, first: StateId, second: StateId) -> u32 {
+        let pairs = &mut self.pairs;
+        *self.known.entry((first, second)).or_insert_with(|| {
+            pairs.push(Pair {
+                first,
+                second,
+                refuted: None,
+                answers: Vec::new(),
+                serves: Vec::new(),
+            });
+            pairs.len() as u32 - 1
+        })
+    }
+
+    fn run(mut self, a: StateId, b: StateId, budget: &Budget) -> Result<Option<Difference>, Stop> {
+        self.pair(a, b);
+        let mut next = 0;
+        while next < self.pairs.len() && self.pairs[0].refuted.is_none() {
+            if next.is_multiple_of(1024) {
+                budget.check(next as u64)?;
+                if next.is_multiple_of(1 << 16) {
+                    budget.check_memory()?;
+                }
+            }
+            self.expand(next as u32);
+            next += 1;
+        }
+        if self.pairs[0].refuted.is_none() {
+            return Ok(None);
+        }
+        if self.size(0, &mut AHashMap::new()) > MAX_FORMULA {
+            return Ok(Some(Difference::TooLong));
+        }
+        Ok(Some(Difference::Formula(self.formula(0, &mut AHashMap::new()))))
+    }
+
+    fn expand(&mut self, p: u32) {
+        let (s, t) = (self.pairs[p as usize].first, self.pairs[p as usize].second);
+        let moves: Vec<(LabelId, StateId)> = self.lts.successors(s).collect();
+        let more = self
+            .lts
+            .successors(t)
+            .map(|(l, _)| l)
+            .filter(|l| moves.iter().all(|m| m.0 != *l))
+            .min();
+        if let Some(label) = more.filter(|_| self.ready) {
+            self.refute(p, (label, None));
+            return;
+        }
+        for (i, &(label, to)) in moves.iter().enumerate() {
+            let answers: Vec<StateId> =
+                self.lts.successors(t).filter(|&(l, _)| l == label).map(|(_, u)| u).collect();
+            let mut left = 0;
+            for u in answers {
+                let q = self.pair(to, u);
+                if self.pairs[q as usize].refuted.is_none() {
+                    left += 1;
+                    self.pairs[q as usize].serves.push((p, i as u32));
+                }
+            }
+            self.pairs[p as usize].answers.push((label, to, left));
+            if left == 0 {
+                self.refute(p, (label, Some(to)));
+                return;
+            }
+        }
+    }
+
+    fn refute(&mut self, p: u32, by: (LabelId, Option<StateId>)) {
+        let mut todo = vec![(p, by)];
+        while let Some((p, by)) = todo.pop() {
+            if self.pairs[p as usize].refuted.is_some() {
+                continue;
+            }
+            self.pairs[p as usize].refuted = Some(by);
+            for (q, i) in std::mem::take(&mut self.pairs[p as usize].serves) {
+                let pair = &mut self.pairs[q as usize];
+                // A pair that is refuted during its expansion has no later moves.
+                let Some(answer) = pair.answers.get_mut(i as usize) else { continue };
+                answer.2 -= 1;
+                if answer.2 == 0 {
+                    todo.push((q, (answer.0, Some(answer.1))));
+                }
+            }
+        }
+    }
+
+    /// Returns the pairs behind the move that refutes a pair.
+    fn behind(&self, p: u32) -> (LabelId, Vec<u32>) {
+        let pair = &self.pairs[p as usize];
+        let (label, to) = pair.refuted.unwrap_or((LabelId::TAU, Some(pair.first)));
+        let Some(to) = to else { return (label, Vec::new()) };
+        let mut behind: Vec<u32> = self
+            .lts
+            .successors(pair.second)
+            .filter(|&(l, _)| l == label)
+            .map(|(_, u)| self.known[&(to, u)])
+            .collect();
+        behind.sort_unstable();
+        behind.dedup();
+        (label, behind)
+    }
+
+    fn size(&self, p: u32, known: &mut AHashMap<u32, u64>) -> u64 {
+        if let Some(&size) = known.get(&p) {
+            return size;
+        }
+        let (label, behind) = self.behind(p);
+        let mut size = self.lts.table.texts[label.index()].len() as u64 + 10;
+        for q in behind {
+            size =
+                size.saturating_add(stacker::maybe_grow(64 << 10, 1 << 20, || self.size(q, known)));
+        }
+        known.insert(p, size);
+        size
+    }
+
+    fn formula(&self, p: u32, known: &mut AHashMap<u32, String>) -> String {
+        if let Some(text) = known.get(&p) {
+            return text.clone();
+        }
+        let (label, behind) = self.behind(p);
+        let mut parts: Vec<String> = behind
+            .into_iter()
+            .map(|q| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(q, known)))
+            .collect();
+        parts.sort();
+        parts.dedup();
+        let rest = match parts.len() {
+            0 => "true".to_string(),
+            1 => parts.swap_remove(0),
+            _ => format!("({})", parts.join(" && ")),
+        };
+        let label = &self.lts.table.texts[label.index()];
+        let text = match self.pairs[p as usize].refuted {
+            Some((_, None)) => format!("[{label}]false"),
+            _ => format!("<{label}>{rest}"),
+        };
+        known.insert(p, text.clone());
+        text
+    }
+}
