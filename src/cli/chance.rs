@@ -3,8 +3,9 @@
 //! These functions are used for probabilistic models, and for `--equivalence probabilistic`, which
 //! applies to every model and `.aut` file.
 
-use super::args::{CompareArgs, ExploreArgs, Format, Modulo, ReduceArgs};
+use super::args::{CompareArgs, Format, Modulo, ReduceArgs};
 use super::counts::Report;
+use super::exploration::Exploration;
 use super::files::write;
 use super::load::Loaded;
 use super::lts::unknown;
@@ -84,7 +85,7 @@ fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), D
 /// Runs `explore` on a probabilistic model.
 pub(super) fn explore(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     loaded: &Loaded,
     start: Instant,
 ) -> Result<u8, Diagnostic> {

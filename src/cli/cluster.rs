@@ -12,9 +12,11 @@
 //! Invariant: processes that this one started do not outlive it.
 
 use super::args::cluster::DistributedArgs;
-use super::args::{CheckArgs, EngineRef, ExploreArgs};
+use super::args::{CheckpointArgs, Counting, EngineRef};
+use super::check::Plan;
 use super::counts::{Processes, Report};
 use super::engines;
+use super::exploration::Exploration;
 use super::find_path::{DistributedPath, EndCounter, EndCounts};
 use super::folder_lock::Locks;
 pub(super) use super::hosts::run as across;
@@ -100,7 +102,7 @@ fn cannot_combine(distribution: &DistributedArgs, what: &str) -> Result<(), Diag
 }
 
 /// Rejects options that a distributed `explore` does not support.
-pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Result<(), Diagnostic> {
+pub(super) fn expect_possible(args: &Exploration, threads: Option<u32>) -> Result<(), Diagnostic> {
     expect_cluster(
         &args.distribution,
         args.engine,
@@ -116,30 +118,18 @@ pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Resul
     Ok(())
 }
 
-/// Rejects options that a distributed `check` does not support. `any`: true if a parameter is set
-/// to `any`.
-pub(super) fn expect_checkable(
-    args: &CheckArgs,
-    threads: Option<u32>,
-    any: bool,
-) -> Result<(), Diagnostic> {
-    expect_cluster(
-        &args.distribution,
-        args.engine(),
-        threads,
-        engines::capabilities_of_check(args),
-    )?;
+/// Rejects options that a distributed `check` does not support.
+pub(super) fn expect_checkable(plan: &Plan, threads: Option<u32>) -> Result<(), Diagnostic> {
+    let (distribution, capabilities) = (&plan.distribution, engines::capabilities_of_check(plan));
+    expect_cluster(distribution, plan.search.engine(), threads, capabilities)?;
     let unsupported = [
-        (any, "`any` as a value of a parameter"),
-        (args.game.is_some(), "`--game`"),
-        (properties(&args.model).stored, Capability::Stored.words()),
-        (args.formulas.iter().any(|f| f.as_os_str() == "-"), "a formula on standard input"),
+        (!plan.any.is_empty(), "`any` as a value of a parameter"),
+        (plan.game.is_some(), "`--game`"),
+        (properties(&plan.model).stored, Capability::Stored.words()),
+        (plan.reads_input, "a formula on standard input"),
     ];
-    match unsupported
-        .iter()
-        .find(|(unsupported, _)| *unsupported && args.distribution.is_requested())
-    {
-        Some((_, what)) => cannot_combine(&args.distribution, what),
+    match unsupported.iter().find(|(unsupported, _)| *unsupported && distribution.is_requested()) {
+        Some((_, what)) => cannot_combine(distribution, what),
         None => Ok(()),
     }
 }
@@ -159,46 +149,45 @@ pub(super) struct ProcessGroup {
 /// Connects to the other processes if `check` is distributed.
 pub(super) fn join(
     session: &Session,
-    args: &CheckArgs,
+    plan: &Plan,
     model: &dyn Model,
-    texts: &[FormulaText],
 ) -> Result<Option<ProcessGroup>, Diagnostic> {
-    if !args.distribution.is_requested() {
+    if !plan.distribution.is_requested() {
         return Ok(None);
     }
-    let basis = portable(model, &args.model, &args.distribution)?.basis();
+    let basis = portable(model, &plan.model, &plan.distribution)?.basis();
     let options = format!(
         "formulas {} {:?} {:?} {}",
-        args.confluence,
-        args.without,
-        args.count,
-        args.evidence.is_some()
+        plan.search.confluence,
+        plan.search.without,
+        if plan.search.as_written { Counting::AllParameters } else { Counting::Merged },
+        plan.search.witnesses
     );
     let fingerprint = format!("{options}; {basis}");
-    let reports = args.distribution.reports();
-    let locks = if reports { Locks::of_checkpoints(&args.checkpoints)? } else { Locks::default() };
+    let reports = plan.distribution.reports();
+    let locks = if reports { Locks::of_checkpoints(&plan.checkpoints)? } else { Locks::default() };
     let kept_in =
         |folder: &Path| Ok((folder.to_path_buf(), shares::kept_in(folder, &fingerprint, reports)?));
-    let from = args.checkpoints.resume.as_deref().map(kept_in).transpose()?;
+    let from = plan.checkpoints.resume.as_deref().map(kept_in).transpose()?;
     if reports && from.as_ref().is_none_or(|(_, kept)| kept.is_empty()) {
-        shares::mark(&args.checkpoints, &fingerprint)?;
+        shares::mark(&plan.checkpoints, &fingerprint)?;
     }
     let begin: Vec<_> = from
         .iter()
         .flat_map(|f| &f.1)
         .map(|(name, stamp)| (name, stamp.run, stamp.number))
         .collect();
-    let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
-    let searched = format!("{options} {} {begin:?}", args.checkpoints.is_requested());
+    let formulas: Vec<&str> = plan.texts.iter().map(|t| t.text.as_str()).collect();
+    let searched = format!("{options} {} {begin:?}", plan.checkpoints.is_requested());
     let identity = || identity(&basis, &searched, &format!("{formulas:?}"));
-    let (party, mut children, budget) = join_group(session, &args.distribution, &identity)?;
+    let (party, mut children, budget) = join_group(session, &plan.distribution, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let current = Current::default();
     let places = (party.me, party.addresses.len());
     let log_option = (session.common.verbose > 0, current.clone());
     let resumes = from.as_ref().is_some_and(|(_, kept)| !kept.is_empty());
-    let rack = args.checkpoints.folder().map(|f| {
-        Rack::new(f, args.checkpoints.checkpoint_every, fingerprint, places, from, log_option)
+    let rack = plan.checkpoints.folder().map(|f| {
+        Rack::new(f, plan.checkpoints.checkpoint_every, fingerprint, places, from, log_option)
     });
     let together = GroupPeers::new(SearchGroup::new(
         connections,
@@ -231,14 +220,14 @@ impl ProcessGroup {
     pub(super) fn close(
         mut self,
         session: &Session,
-        args: &CheckArgs,
+        checkpoints: &CheckpointArgs,
         unknown: bool,
     ) -> (Value, u64) {
         let mut together = self.together.into_inner();
         let kept = (together.kept().is_some() || self.resumes) && unknown;
         let parts = together.take_parts();
         let lost = together.close().map(|lost| self.children.last_words(&lost).unwrap_or(lost));
-        let resume = args.checkpoints.folder().filter(|_| kept).map(resume_command);
+        let resume = checkpoints.folder().filter(|_| kept).map(resume_command);
         if let Some(lost) = lost.as_ref().filter(|_| self.me == 0 || !session.common.quiet) {
             eprintln!("the search is incomplete: {lost}");
         }
@@ -269,7 +258,7 @@ struct DistributedResult {
 /// exit code.
 pub(super) fn run(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     loaded: &Loaded,
 ) -> Result<Result<Report, u8>, Diagnostic> {
     let model = &*loaded.model;
@@ -303,7 +292,7 @@ pub(super) fn run(
 /// Searches for a path with the other processes. Returns the exit code if another process reports.
 pub(super) fn seek(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     model: &dyn Model,
     sought: PathGoal<'_>,
 ) -> Result<Result<DistributedPath, u8>, Diagnostic> {
@@ -334,7 +323,7 @@ pub(super) fn seek(
 /// Connects to the other processes and searches with them.
 fn search(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     model: &dyn Model,
     sought: Option<PathGoal<'_>>,
 ) -> Result<DistributedResult, Diagnostic> {
@@ -502,7 +491,7 @@ fn total_ends(said: &[Vec<u8>]) -> Option<EndCounts> {
 }
 
 /// Returns the command that resumes a search; `None` if there is no complete checkpoint.
-fn resume_command_of(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<String> {
+fn resume_command_of(args: &Exploration, shares: &Shares, outcome: &Outcome) -> Option<String> {
     let last = outcome.kept?;
     let began = shares.resumed().is_some_and(|stamp| stamp.number == last);
     Some(resume_command(if began { args.checkpoints.resume.as_deref()? } else { shares.folder() }))
@@ -551,7 +540,7 @@ fn figures(parts: &[Part], lost: &Option<String>, resume: Option<String>) -> Val
     })
 }
 
-fn log(session: &Session, args: &ExploreArgs, outcome: &Outcome) {
+fn log(session: &Session, args: &Exploration, outcome: &Outcome) {
     session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     let states = outcome.sum(|p| p.tally.states);
     session.log(format!(

@@ -1,6 +1,7 @@
 //! Result of an exploration by any engine, as text or JSON.
 
-use super::args::{ExploreArgs, Format, SetStrategy};
+use super::args::{Format, SetStrategy};
+use super::exploration::Exploration;
 use super::find_path::EndCounts;
 use super::output;
 use super::pipeline::Session;
@@ -56,7 +57,7 @@ pub(super) struct Processes {
 
 impl Report {
     /// Builds the report of an engine's result.
-    pub(super) fn of(counted: Counted, args: &ExploreArgs) -> Self {
+    pub(super) fn of(counted: Counted, args: &Exploration) -> Self {
         let spilled = match &counted.detail {
             Detail::Explicit(outcome) => Some(outcome.spilled).filter(|s| s.flushes > 0),
             Detail::Symbolic(_) => None,

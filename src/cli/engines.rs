@@ -1,6 +1,8 @@
 //! Capabilities that options need from engines, and logs of searches.
 
-use super::args::{CheckArgs, EngineRef, ExploreArgs, SetStrategy};
+use super::args::{EngineRef, SetStrategy};
+use super::check::Plan;
+use super::exploration::Exploration;
 use super::load::properties;
 use super::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
@@ -20,7 +22,7 @@ impl SetStrategy {
 }
 
 /// Returns the capabilities that the options of `explore` need, beyond counting.
-pub(super) fn capabilities_of_explore(args: &ExploreArgs) -> Vec<Capability> {
+pub(super) fn capabilities_of_explore(args: &Exploration) -> Vec<Capability> {
     let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
     let kept = args.out.is_some() || args.reduce.is_some();
     let requested = [
@@ -37,10 +39,10 @@ pub(super) fn capabilities_of_explore(args: &ExploreArgs) -> Vec<Capability> {
 }
 
 /// Returns the capabilities that the options of `check` need, beyond a verdict.
-pub(super) fn capabilities_of_check(args: &CheckArgs) -> Vec<Capability> {
+pub(super) fn capabilities_of_check(plan: &Plan) -> Vec<Capability> {
     let requested = [
-        (args.checkpoints.is_requested(), Capability::Checkpoint),
-        (args.confluence != "none", Capability::Priority),
+        (plan.checkpoints.is_requested(), Capability::Checkpoint),
+        (plan.search.confluence != "none", Capability::Priority),
     ];
     requested.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }

@@ -6,6 +6,7 @@ use super::checkpoint;
 use super::cluster;
 use super::counts::Report;
 use super::engines;
+use super::exploration::Exploration;
 use super::files::{expect_lts_name, expect_writable, write_lts};
 use super::find_path;
 use super::folder_lock::Locks;
@@ -29,6 +30,11 @@ use mu_model::Model;
 use std::sync::Arc;
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
+    run_plan(session, &Exploration::new(args))
+}
+
+/// Runs an exploration and reports it.
+pub(super) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, Diagnostic> {
     if super::murphi::applies(args) {
         return super::murphi::explore(session, args, Instant::now());
     }
@@ -63,7 +69,7 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
 }
 
 /// Loads the model and checks that it has the actions of the given interface.
-fn load(session: &mut Session, args: &ExploreArgs, confluence: &str) -> Result<Loaded, Diagnostic> {
+fn load(session: &mut Session, args: &Exploration, confluence: &str) -> Result<Loaded, Diagnostic> {
     let loaded = session.load_any(&args.model, confluence)?;
     memory::expect_actions(session, &args.model, args.goal.interface.is_some(), &loaded)?;
     Ok(loaded)
@@ -71,15 +77,15 @@ fn load(session: &mut Session, args: &ExploreArgs, confluence: &str) -> Result<L
 
 /// Switches symmetry reduction off if a condition defines terminations: it may distinguish states
 /// of one orbit.
-fn without_symmetry_if_needed(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
+fn without_symmetry_if_needed(args: &Exploration, loaded: &Loaded) -> Exploration {
     let is_action = |text: &String| loaded.actions.iter().any(|a| a.name == *text);
     let without =
         if args.goal.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
-    ExploreArgs { without: args.without.iter().copied().chain(without).collect(), ..args.clone() }
+    Exploration { without: args.without.iter().copied().chain(without).collect(), ..args.clone() }
 }
 
 /// Counts with the chosen engine; writes, reduces and reports as requested.
-fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
+fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Result<u8, Diagnostic> {
     if args.goal.kind().is_some() {
         let loaded = load(session, args, "none")?;
         if loaded.model.is_probabilistic() {
@@ -155,7 +161,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         };
         let ends = counter.filter(|_| counted.shown_ends).map(find_path::EndCounter::ends);
         let hangs = ends.is_some_and(|e| e.hangs + e.finished > 0)
-            && args.overview
+            && args.shows_deadlock
             && session.common.format == Format::Text;
         deadlock_path =
             hangs.then(|| find_path::shortest_deadlock(session, args, model)).transpose()?;
@@ -200,7 +206,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
 /// Prints the counts, followed by the path to a deadlock.
 fn finish(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     mut report: Report,
     start: Instant,
     deadlock_path: Option<String>,
@@ -228,7 +234,7 @@ fn finish(
 /// outgoing transitions.
 fn counted(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     model: &dyn Model,
     counter: Option<&mut find_path::EndCounter<'_>>,
 ) -> Result<Counted, Diagnostic> {
@@ -287,7 +293,7 @@ fn counted(
     Ok(counted)
 }
 
-fn log_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outcome) {
+fn log_search(session: &Session, args: &Exploration, outcome: &mu_explore::Outcome) {
     session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
     session.log(format!(
         "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",

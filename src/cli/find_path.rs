@@ -8,7 +8,8 @@
 //! without outgoing transitions is a termination if all transitions into it are labelled
 //! `Terminate` or have an action of `--terminal`.
 
-use super::args::{ExploreArgs, Format, GoalArgs};
+use super::args::{Format, GoalArgs};
+use super::exploration::Exploration;
 use super::files::{expect_writable, write, write_lts, write_text};
 use super::load::{Loaded, properties, typed_labels};
 use super::memory;
@@ -161,7 +162,7 @@ impl<'m> EndClassifier<'m> {
 /// Searches for the goal of the options and reports the paths.
 pub(super) fn run(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     loaded: &Loaded,
 ) -> Result<u8, Diagnostic> {
     let model = &*loaded.model;
@@ -203,7 +204,7 @@ pub(super) fn run(
 /// Finds a shortest path to a deadlock, as text.
 pub(super) fn shortest_deadlock(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     model: &dyn Model,
 ) -> Result<String, Diagnostic> {
     let goal = GoalArgs { deadlock: true, ..args.goal.clone() };
@@ -260,7 +261,7 @@ struct FoundPaths {
 /// Searches for the goal. `Err(code)`: another process reports; `code` is the exit code.
 fn search(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     goal: &GoalArgs,
     model: &dyn Model,
     stored: Option<&mu_lts::Lts>,
@@ -412,7 +413,7 @@ pub(super) fn evidence(model: &dyn Model, way: &LassoPath) -> Evidence {
 
 fn save(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     loaded: &Loaded,
     found: &FoundPaths,
     stories: &[(Evidence, PrintedEvidence)],
@@ -520,7 +521,7 @@ pub(super) fn file_name(path: &Path) -> String {
 
 fn report(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     found: &FoundPaths,
     stories: &[(Evidence, PrintedEvidence)],
 ) -> Result<(), Diagnostic> {
@@ -534,7 +535,7 @@ fn report(
 /// Returns the result as an object.
 fn object(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     found: &FoundPaths,
     stories: &[(Evidence, PrintedEvidence)],
 ) -> Value {
@@ -569,7 +570,7 @@ fn object(
 
 fn text(
     session: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     goal: &GoalArgs,
     found: &FoundPaths,
     stories: &[(Evidence, PrintedEvidence)],

@@ -26,19 +26,18 @@ pub mod args;
 pub mod browser;
 mod begun;
 mod bound_names;
-mod by_equations;
 mod chance;
 mod check;
 mod checkpoint;
 #[cfg_attr(not(feature = "cluster"), path = "without_cluster.rs")]
 mod cluster;
 mod compare;
-mod component_samples;
 mod confirm;
 mod conform;
 mod counts;
 mod engines;
 mod eval;
+mod exploration;
 mod explore;
 mod find_path;
 mod files;
@@ -47,7 +46,6 @@ mod folder_lock;
 mod game;
 #[cfg(feature = "cluster")]
 mod hosts;
-mod instances;
 mod litmus;
 mod load;
 #[cfg_attr(target_arch = "wasm32", path = "browser/lsp.rs")]
@@ -71,10 +69,8 @@ mod progress;
 mod proof_samples;
 mod properties;
 mod prove;
-mod quantity;
 mod refuted;
 mod robust;
-mod sampled;
 mod scope;
 #[cfg(feature = "cluster")]
 mod shares;
@@ -87,7 +83,6 @@ mod systems;
 mod threads;
 mod trace;
 mod translate;
-mod unbounded;
 
 pub use self::game::typed_equations;
 

@@ -6,7 +6,8 @@
 //! `--deadlock`, and others) take the model of slots and groups instead, as for every front end.
 //! Exit code 0 if nothing fails, 1 with a path otherwise, 3 if a limit ends the search.
 
-use super::args::{DeadlockKind, ExploreArgs, Format, Reduction};
+use super::args::{DeadlockKind, Format, Reduction};
+use super::exploration::Exploration;
 use super::output;
 use super::pipeline::Session;
 use super::print;
@@ -28,7 +29,7 @@ use mu_murphi::variables::{Variable, variables};
 use serde_json::{Value, json};
 
 /// True if the search of this module answers the command.
-pub(super) fn applies(args: &ExploreArgs) -> bool {
+pub(super) fn applies(args: &Exploration) -> bool {
     mu_frontends::by_name(&args.model).language() == MURPHI.language()
         && args.out.is_none()
         && args.reduce.is_none()
@@ -43,7 +44,7 @@ pub(super) fn applies(args: &ExploreArgs) -> bool {
 }
 
 /// Rejects `--deadlocks` where it has no meaning.
-pub(super) fn expect_no_deadlocks(args: &ExploreArgs) -> Result<(), Diagnostic> {
+pub(super) fn expect_no_deadlocks(args: &Exploration) -> Result<(), Diagnostic> {
     if args.deadlocks.is_none() {
         return Ok(());
     }
@@ -54,7 +55,7 @@ pub(super) fn expect_no_deadlocks(args: &ExploreArgs) -> Result<(), Diagnostic> 
 /// Explores a model and prints the result.
 pub(super) fn explore(
     session: &mut Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     start: Instant,
 ) -> Result<u8, Diagnostic> {
     output::begin_stage("reading the model");

@@ -17,7 +17,7 @@ use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage, Stop};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Time that a stage has to react to an exceeded limit.
@@ -27,6 +27,16 @@ const GRACE: Duration = Duration::from_millis(1200);
 const CHECKPOINT_GRACE: Duration = Duration::from_secs(60);
 /// Interval between checks of the watchdog.
 const WATCH_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Results of formulas that the watchdog prints if a limit ends the process.
+pub(super) trait Unfinished: Send + Sync {
+    /// Returns the formulas without a result.
+    fn waiting(&self) -> Vec<String>;
+    /// Returns the results as JSON; *unknown* for formulas without one.
+    fn results(&self, stop: &Stop) -> Vec<Value>;
+    /// True if some formula does not hold.
+    fn is_violated(&self) -> bool;
+}
 
 /// Global state of the output.
 struct State {
@@ -42,10 +52,8 @@ struct State {
     head: Map<String, Value>,
     /// Results so far, as members of the JSON object.
     known: Map<String, Value>,
-    /// Verdicts so far in JSON, and formulas without a verdict.
-    verdicts: Vec<Value>,
-    waiting: Vec<String>,
-    violated: bool,
+    /// Results of formulas so far.
+    unfinished: Option<Arc<dyn Unfinished>>,
     /// True if the result is printed.
     is_printed: bool,
     /// True while a checkpoint is being written: the watchdog does not end the process.
@@ -68,9 +76,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         timings: None,
         head: Map::new(),
         known: Map::new(),
-        verdicts: Vec::new(),
-        waiting: Vec::new(),
-        violated: false,
+        unfinished: None,
         is_printed: false,
         checkpoint_in_progress: false,
         progress_lines: false,
@@ -87,7 +93,7 @@ fn state() -> MutexGuard<'static, State> {
 /// disk.
 pub(super) fn print(text: &str) -> Result<(), Diagnostic> {
     let mut state = state();
-    state.is_printed = state.waiting.is_empty();
+    state.is_printed = state.waiting().is_empty();
     write_out(text)
 }
 
@@ -236,6 +242,10 @@ pub(super) fn write_timings(budget: &Budget) -> Result<(), Diagnostic> {
 }
 
 impl State {
+    /// Returns the formulas without a result.
+    fn waiting(&self) -> Vec<String> {
+        self.unfinished.as_ref().map_or_else(Vec::new, |u| u.waiting())
+    }
     fn begin(&mut self, name: &'static str, about: Option<String>) {
         let now = Instant::now();
         let mut over = json!({ "stage": self.stage, "seconds": (now - self.since).as_secs_f64() });
@@ -295,35 +305,28 @@ pub(super) fn record(key: &str, value: Value) {
     state().known.insert(key.into(), value);
 }
 
-/// Sets the formulas that will get verdicts.
-pub(super) fn expect_verdicts(formulas: impl Iterator<Item = String>) {
-    state().waiting = formulas.collect();
+/// Sets the results that the watchdog prints.
+pub(super) fn set_unfinished(results: Arc<dyn Unfinished>) {
+    state().unfinished = Some(results);
 }
 
-/// Records the verdict of a waiting formula: prints `text` now, or stores the JSON for the end.
-pub(super) fn record_verdict(
-    formula: &Path,
-    object: Option<Value>,
-    text: Option<String>,
-    violated: bool,
+/// Prints the verdict of a formula as a progress line, if progress lines are enabled.
+pub(super) fn print_verdict_progress(formula: &str, verdict: &Value) {
+    if has_progress_lines() {
+        print_progress(&json!({ "formula": formula, "verdict": verdict }));
+    }
+}
+
+/// Updates the unfinished results and prints a part of the result, in one step for the watchdog.
+/// `update` returns true if all results are known.
+pub(super) fn print_after(
+    update: impl FnOnce() -> bool,
+    text: Option<&str>,
 ) -> Result<(), Diagnostic> {
     let mut state = state();
-    let name = formula.display().to_string();
-    if let Some(at) = state.waiting.iter().position(|w| *w == name) {
-        state.waiting.remove(at);
-    }
-    state.is_printed = state.waiting.is_empty() && text.is_some();
-    if let Some(object) = object.as_ref().filter(|_| state.progress_lines) {
-        print_progress(&json!({ "formula": name, "verdict": object["verdict"] }));
-    }
-    state.violated |= violated;
-    state.verdicts.extend(object);
-    text.map_or(Ok(()), |text| write_out(&text))
-}
-
-/// Returns the verdicts so far, in JSON.
-pub(super) fn recorded_verdicts() -> Vec<Value> {
-    state().verdicts.clone()
+    let complete = update();
+    state.is_printed = complete && text.is_some();
+    text.map_or(Ok(()), write_out)
 }
 
 /// Sets if a checkpoint is being written, which may take long.
@@ -402,7 +405,7 @@ pub(super) fn give_up(budget: &Budget, stop: &Stop) {
     };
     std::process::exit(match result {
         Err(_) => 2,
-        Ok(()) if state.violated => 1,
+        Ok(()) if state.unfinished.as_ref().is_some_and(|u| u.is_violated()) => 1,
         Ok(()) => 3,
     })
 }
@@ -413,12 +416,8 @@ fn as_json(state: &State, budget: &Budget, stop: &Stop) -> Value {
     object.insert("stage".into(), state.stage.into());
     object.insert("seconds".into(), json!(budget.elapsed().as_secs_f64()));
     object.insert("peak_memory_bytes".into(), json!(mu_base::limits::peak_resident_bytes()));
-    if !state.waiting.is_empty() {
-        let unknown = |formula: &String| json!({ "formula": formula, "verdict": "unknown", "reason": stop.word(), "evidence": [], "vacuous": [] });
-        object.insert(
-            "results".into(),
-            state.verdicts.iter().cloned().chain(state.waiting.iter().map(unknown)).collect(),
-        );
+    if let Some(unfinished) = state.unfinished.as_ref().filter(|u| !u.waiting().is_empty()) {
+        object.insert("results".into(), unfinished.results(stop).into());
     }
     object.into()
 }
@@ -428,10 +427,11 @@ fn as_text(state: &State, stop: &Stop) -> String {
     for (key, value) in &state.known {
         text += &format!("{key:<13}{value}\n");
     }
-    for formula in &state.waiting {
+    let waiting = state.waiting();
+    for formula in &waiting {
         text += &format!("{formula}: unknown ({})\n", stop.word());
     }
-    if state.waiting.is_empty() {
+    if waiting.is_empty() {
         text += &format!("unknown ({})\n", stop.word());
     }
     text += &format!("stopped      {} while {}\n", stop.word(), state.stage);

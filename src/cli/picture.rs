@@ -1,6 +1,6 @@
 //! Evidence files of formulas: the formats and their writers.
 
-use super::args::CheckArgs;
+use super::check::Plan;
 use super::files::{unknown_evidence_extension, write, write_lts, write_text};
 use super::find_path::file_name;
 use super::load::{Loaded, typed_labels};
@@ -22,17 +22,17 @@ use std::path::Path;
 /// the extension.
 pub(super) fn write_evidence(
     session: &Session,
-    args: &CheckArgs,
+    plan: &Plan,
     subject: &Loaded,
-    (text, several): (&FormulaText, bool),
+    text: &FormulaText,
     (evidence, story): (&Evidence, &PrintedEvidence),
 ) -> Result<(), Diagnostic> {
-    let Some(path) = &args.evidence else { return Ok(()) };
+    let Some(path) = &plan.output.evidence else { return Ok(()) };
     let formula = text.name.as_path();
-    let path = properties::file_for(path, &text.stem, several);
+    let path = properties::file_for(path, &text.stem, plan.has_several());
     match Picture::of(&path)? {
         Picture::Json => {
-            let names = [("formula", formula), ("model", &args.model)];
+            let names = [("formula", formula), ("model", &plan.model)];
             let names =
                 names.map(|(key, path)| (key.to_string(), json!(path.display().to_string())));
             write(&path, |file| {
@@ -47,7 +47,7 @@ pub(super) fn write_evidence(
         // One page shows all formulas; it is written when all are checked.
         Picture::Page => return Ok(()),
         Picture::Chart => {
-            let names = format!("{} on {}", file_name(formula), file_name(&args.model));
+            let names = format!("{} on {}", file_name(formula), file_name(&plan.model));
             let comment = first_comment(&text.text);
             let title = comment.as_ref().unwrap_or(&names);
             let what =

@@ -3,8 +3,10 @@
 //! In: the options. Out: an error if they select several processes. Invariant: no option is
 //! silently ignored.
 
-use super::args::{CheckArgs, ClusterArgs, DistributedArgs, ExploreArgs};
+use super::args::{CheckpointArgs, ClusterArgs, DistributedArgs};
+use super::check::Plan;
 use super::counts::Report;
+use super::exploration::Exploration;
 use super::find_path::DistributedPath;
 use super::load::Loaded;
 use super::pipeline::Session;
@@ -25,17 +27,13 @@ fn unsupported(distribution: &DistributedArgs) -> Diagnostic {
 }
 
 /// Rejects several processes.
-pub(super) fn expect_possible(args: &ExploreArgs, _: Option<u32>) -> Result<(), Diagnostic> {
+pub(super) fn expect_possible(args: &Exploration, _: Option<u32>) -> Result<(), Diagnostic> {
     expect_alone(&args.distribution)
 }
 
 /// Rejects several processes for formulas.
-pub(super) fn expect_checkable(
-    args: &CheckArgs,
-    _: Option<u32>,
-    _: bool,
-) -> Result<(), Diagnostic> {
-    expect_alone(&args.distribution)
+pub(super) fn expect_checkable(plan: &Plan, _: Option<u32>) -> Result<(), Diagnostic> {
+    expect_alone(&plan.distribution)
 }
 
 fn expect_alone(distribution: &DistributedArgs) -> Result<(), Diagnostic> {
@@ -56,9 +54,8 @@ pub(super) struct ProcessGroup {
 /// Returns no group.
 pub(super) fn join(
     _: &Session,
-    _: &CheckArgs,
+    _: &Plan,
     _: &dyn Model,
-    _: &[FormulaText],
 ) -> Result<Option<ProcessGroup>, Diagnostic> {
     Ok(None)
 }
@@ -70,7 +67,7 @@ impl ProcessGroup {
     pub(super) fn peers(&self, _: &FormulaText, _: &TypedFormula) -> &dyn Peers {
         match self.none {}
     }
-    pub(super) fn close(self, _: &Session, _: &CheckArgs, _: bool) -> (Value, u64) {
+    pub(super) fn close(self, _: &Session, _: &CheckpointArgs, _: bool) -> (Value, u64) {
         match self.none {}
     }
 }
@@ -78,7 +75,7 @@ impl ProcessGroup {
 /// Rejects several processes; unreachable after [`expect_possible`].
 pub(super) fn run(
     _: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     _: &Loaded,
 ) -> Result<Result<Report, u8>, Diagnostic> {
     Err(unsupported(&args.distribution))
@@ -87,7 +84,7 @@ pub(super) fn run(
 /// Rejects several processes; unreachable after [`expect_possible`].
 pub(super) fn seek(
     _: &Session,
-    args: &ExploreArgs,
+    args: &Exploration,
     _: &dyn Model,
     _: PathGoal<'_>,
 ) -> Result<Result<DistributedPath, u8>, Diagnostic> {

@@ -395,9 +395,6 @@ pub struct ExploreArgs {
     /// Search engine.
     #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
     pub engine: EngineRef,
-    /// True if a shortest path to a deadlock is shown after the counts.
-    #[arg(skip)]
-    pub overview: bool,
     /// Search strategy of the symbolic engine [default: saturation].
     #[arg(long, value_name = "STRATEGY", value_enum)]
     pub strategy: Option<SetStrategy>,
@@ -535,14 +532,6 @@ pub struct CheckArgs {
     /// Common options.
     #[command(flatten)]
     pub common: Common,
-}
-
-impl CheckArgs {
-    /// Returns the engine for a model without parameters set to `any`: the chosen one, or the
-    /// first.
-    pub fn engine(&self) -> EngineRef {
-        self.chosen_engine.unwrap_or(mu_engines::engines()[0])
-    }
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {

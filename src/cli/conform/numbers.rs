@@ -7,10 +7,10 @@
 //! run of the abstract model violates a memory model, no run of an instance does. The abstraction
 //! verifies itself at every evaluation (docs/unbounded.md).
 
+use super::super::check::{hidden_name, parameters};
 use super::super::load::{Origin, hide_actions, show_actions};
 use super::super::output;
 use super::super::pipeline::Session;
-use super::super::unbounded::{hidden_name, parameters};
 use super::sorts::{Sorts, Typed};
 use super::{ConformArgs, LoadedMachine, Operations, loaded};
 use mu_base::{Diagnostic, Span, Stage};

@@ -4,10 +4,9 @@
 //! A violation is an internal error with the concrete state. Cost: at most a tenth of the time of
 //! the run, and at least some milliseconds.
 
-use super::args::CheckArgs;
 use super::component_samples::ComponentAudit;
-use super::pipeline::Session;
-use super::unbounded::{Abstract, Instance, merged};
+use super::every_value::{Abstract, Instance, merged};
+use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_regions::audit::AuditRequest;
@@ -51,11 +50,11 @@ impl Checked {
     }
 }
 
-/// Audits the abstract models of studies with true formulas. `members`: local states of untracked
+/// Audits the abstract models of studies with true formulas. `wanted`: number of samples; `members`: local states of untracked
 /// components, by case. `took`: time that it took to find the answer.
 pub(super) fn check<'s>(
     session: &Session,
-    args: &CheckArgs,
+    wanted: usize,
     model: &Abstract,
     (studies, members): (
         impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone,
@@ -63,14 +62,14 @@ pub(super) fn check<'s>(
     ),
     took: Duration,
 ) -> Result<Checked, Diagnostic> {
-    let mut checked = Checked { off: args.check_samples == 0, ..Checked::default() };
+    let mut checked = Checked { off: wanted == 0, ..Checked::default() };
     if checked.off {
         return Ok(checked);
     }
     let start = Instant::now();
     let limit = MIN_TIME.max(took / PART);
     if model.replicas.is_some() {
-        let (studies, samples) = (studies.collect::<Vec<_>>(), args.check_samples);
+        let (studies, samples) = (studies.collect::<Vec<_>>(), wanted);
         checked.audit = ComponentAudit {
             session,
             model,
@@ -99,7 +98,7 @@ pub(super) fn check<'s>(
                     case,
                     base,
                     process: &model.process,
-                    samples: args.check_samples.div_ceil(cases),
+                    samples: wanted.div_ceil(cases),
                     seed: SEED + u64::from(seen),
                     enough: &|| start.elapsed() > until || session.budget.check(0).is_err(),
                 })

@@ -9,9 +9,9 @@
 //! Invariant: the solver's strategies are verified before the verdict is returned. Unbounded
 //! quantifiers are enumerated, for at most [`MAX_UNROLLED`] instances.
 
-use super::game::{decided_by, expect_verified};
-use super::load::Loaded;
-use super::pipeline::Session;
+use crate::game::{decided_by, expect_verified};
+use crate::load::Loaded;
+use crate::pipeline::Session;
 use mu_base::{Budget, Diagnostic, Limits, SourceId, Stop};
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typed::TypedFormula;

@@ -6,9 +6,8 @@
 //! linearised separately. Cost: the time that the caller allows, plus the linearisation of one
 //! instance.
 
-use super::args::CheckArgs;
-use super::pipeline::Session;
-use super::unbounded::{Abstract, Instance as FormulaInstance, merged};
+use super::every_value::{Abstract, Instance as FormulaInstance, merged};
+use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::random::Random;
 use mu_base::source::SourceMap;
@@ -22,6 +21,7 @@ use mu_regions::{
     Audit, Case, Components, Family, Instance, Study, ThreadModularAbstraction, audit_components,
 };
 use mu_syntax::template;
+use std::path::Path;
 use std::time::Duration;
 
 /// Numbers of components, in the order of trial.
@@ -40,7 +40,7 @@ impl ComponentText {
     /// that counts components.
     pub fn new(
         session: &Session,
-        args: &CheckArgs,
+        model: &Path,
         text: &str,
         (sizes, size): (&[String], &str),
     ) -> Self {
@@ -51,7 +51,7 @@ impl ComponentText {
         let defines =
             pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
         Self {
-            name: args.model.display().to_string(),
+            name: model.display().to_string(),
             text: text.to_string(),
             defines,
             size: size.to_string(),

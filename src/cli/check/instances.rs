@@ -3,18 +3,19 @@
 //!
 //! In: names of parameters, a formula. [`Instances::counterexample`] checks the models with the
 //! values 0, 1, 2, … (several parameters: by their sum), then with the values that represent cases
-//! of the abstraction. It stops if the formula is false, and prints the replayed evidence.
+//! of the abstraction. It stops if the formula is false, and returns the replayed evidence.
 //! [`Instances::refuted`] checks a few small values, and the neighbours of each number in the text,
 //! before a formula is called true. It does not use the abstraction, so it finds errors of the
 //! abstraction. Cost: both are bounded by numbers of states, never by time, so the answer is
 //! deterministic.
 
-use super::args::CheckArgs;
-use super::check::{FormulaResult, ParameterValues, report_formula};
-use super::load::Loaded;
-use super::output;
-use super::pipeline::Session;
-use super::properties::{self, FormulaText};
+use super::explanation::{self, FormulaResult, ParameterValues};
+use super::plan::Plan;
+use super::report::Outcome;
+use crate::load::Loaded;
+use crate::output;
+use crate::pipeline::Session;
+use crate::properties::{self, FormulaText};
 use mu_base::host::Instant;
 use mu_base::limits::Limits;
 use mu_base::{Diagnostic, Stage};
@@ -50,8 +51,8 @@ const MOST_CASES: usize = 24;
 
 /// Result of the search for a counterexample.
 pub(super) enum Tried {
-    /// The formula is false for a value; the result is printed.
-    False,
+    /// The formula is false for a value.
+    False(Outcome),
     /// The formula is false for no checked value. The text lists the values and the reason to stop,
     /// if known.
     Open(Option<String>),
@@ -60,17 +61,17 @@ pub(super) enum Tried {
 /// Search over concrete instances.
 pub(super) struct Instances<'a> {
     pub session: &'a mut Session,
-    pub args: &'a CheckArgs,
-    pub text: (&'a FormulaText, bool),
-    pub names: &'a [String],
+    pub plan: &'a Plan,
+    /// Index of the formula.
+    pub formula: usize,
     /// Numbers in the text of the model.
     pub literals: &'a [usize],
 }
 
 /// Result of a single instance.
 enum Instance {
-    /// The formula is false; the result is printed.
-    False,
+    /// The formula is false.
+    False(Outcome),
     /// The formula is true, or there is no model: the search continues.
     Next,
     /// A limit: larger values would reach it too.
@@ -195,9 +196,14 @@ enum Missing {
 }
 
 impl Instances<'_> {
+    fn text(&self) -> &FormulaText {
+        &self.plan.texts[self.formula]
+    }
+
     /// Returns the values as text.
     pub fn at(&self, values: &[usize]) -> String {
-        self.names
+        self.plan
+            .any
             .iter()
             .zip(values)
             .map(|(n, v)| format!("{n} = {v}"))
@@ -210,7 +216,8 @@ impl Instances<'_> {
         let written = self.session.common.define.clone();
         let of = |d: &String| {
             let name = d.split_once('=').map_or("", |p| p.0.trim());
-            self.names
+            self.plan
+                .any
                 .iter()
                 .position(|n| n == name)
                 .map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
@@ -218,7 +225,7 @@ impl Instances<'_> {
         self.session.common.define = written.iter().map(of).collect();
         // The run is not about this instance.
         let parameters = output::recorded_parameters();
-        let loaded = self.session.load(&self.args.model, &self.args.confluence);
+        let loaded = self.session.load(&self.plan.model, &self.plan.search.confluence);
         output::restore_parameters(parameters);
         self.session.common.define = written;
         loaded.map_err(|error| match error.stage {
@@ -230,23 +237,23 @@ impl Instances<'_> {
 
     /// Returns the numbers in the model and the formula, up to [`MOST_LITERAL`].
     fn numbers(&self) -> BTreeSet<usize> {
-        let own = numbers_in(&self.text.0.text);
+        let own = numbers_in(&self.text().text);
         self.literals.iter().copied().chain(own).filter(|n| *n <= MOST_LITERAL).collect()
     }
 
     /// Searches for the smallest value that falsifies the formula, then among values that represent
-    /// cases of the abstraction (`cases`). Prints the first counterexample.
+    /// cases of the abstraction (`cases`). Returns the first counterexample.
     pub fn counterexample(&mut self, cases: &[Vec<usize>]) -> Result<Tried, Diagnostic> {
         let most = self.numbers().last().map_or(MOST_VALUE, |n| MOST_VALUE.max(n + 2));
         let mut search = InstanceSearch::default();
         'sums: for sum in 0..=most {
-            for values in valuations(self.names.len(), sum) {
+            for values in valuations(self.plan.any.len(), sum) {
                 let tried = search.held.len();
                 if tried >= FEW_VALUES && (search.states > CHEAP_STATES || tried >= MOST_VALUES) {
                     break 'sums;
                 }
                 match self.instance(values, &mut search, None)? {
-                    Instance::False => return Ok(Tried::False),
+                    Instance::False(outcome) => return Ok(Tried::False(outcome)),
                     Instance::Last => {
                         search.is_limited = true;
                         break 'sums;
@@ -265,7 +272,7 @@ impl Instances<'_> {
             let why = search.why.clone();
             for values in cases {
                 match self.instance(values, &mut search, Some(CASE_STATES))? {
-                    Instance::False => return Ok(Tried::False),
+                    Instance::False(outcome) => return Ok(Tried::False(outcome)),
                     Instance::Last => break,
                     Instance::Next => {}
                 }
@@ -277,7 +284,7 @@ impl Instances<'_> {
             Some(error) if search.held.is_empty() && search.why.is_none() => return Err(error),
             _ => {}
         }
-        Ok(Tried::Open(search.text(self.names)))
+        Ok(Tried::Open(search.text(&self.plan.any)))
     }
 
     /// Returns values that represent cases of the abstraction, and the neighbours of numbers in the
@@ -289,12 +296,15 @@ impl Instances<'_> {
         cases: &[Vec<usize>],
         complete: Option<usize>,
     ) -> Result<Vec<Vec<usize>>, Diagnostic> {
-        let counting = mu_regions::constant_counts::counting(&self.session.read(&self.args.model)?);
-        let most =
-            if self.names.iter().any(|n| counting.contains(n)) { MOST_LITERAL } else { usize::MAX };
-        let numbers = self.literals.iter().copied().chain(numbers_in(&self.text.0.text));
+        let counting = mu_regions::constant_counts::counting(&self.session.read(&self.plan.model)?);
+        let most = if self.plan.any.iter().any(|n| counting.contains(n)) {
+            MOST_LITERAL
+        } else {
+            usize::MAX
+        };
+        let numbers = self.literals.iter().copied().chain(numbers_in(&self.text().text));
         let neighbouring = numbers.flat_map(neighbours).map(|n| vec![n]);
-        let all = cases.iter().cloned().chain(neighbouring.filter(|_| self.names.len() == 1));
+        let all = cases.iter().cloned().chain(neighbouring.filter(|_| self.plan.any.len() == 1));
         let beyond = |values: &Vec<usize>| complete.is_none_or(|most| sum(values) > most);
         let values: BTreeSet<(usize, Vec<usize>)> = all
             .filter(|v| beyond(v) && sum(v) <= most)
@@ -327,9 +337,9 @@ impl Instances<'_> {
                 return Ok(Instance::Next);
             }
         };
-        let formula = properties::read(self.text.0, &loaded.data, &loaded.actions)?;
+        let formula = properties::read(self.text(), &loaded.data, &loaded.actions)?;
         let (model, labels) = (&*loaded.model, &*loaded.labels);
-        let options = self.session.explore_options(model, &self.args.without);
+        let options = self.session.explore_options(model, &self.plan.search.without);
         let limits = self.session.budget.limits();
         let limits =
             Limits { max_states: limits.max_states.into_iter().chain(most).min(), ..*limits };
@@ -362,8 +372,10 @@ impl Instances<'_> {
                     at: Some(at),
                     seconds: start.elapsed().as_secs_f64(),
                 };
-                report_formula(self.session, self.args, &loaded, self.text, &formula, found)?;
-                return Ok(Instance::False);
+                let formula = (self.formula, &formula);
+                let outcome =
+                    explanation::outcome(self.session, self.plan, &loaded, formula, found)?;
+                return Ok(Instance::False(outcome));
             }
             Verdict::Unknown(stop) => {
                 search.why = search.why.take().or(Some(format!("{at}: {}", stop.word())));
@@ -381,7 +393,7 @@ impl Instances<'_> {
         let numbers = self.numbers();
         let neighbouring = numbers.into_iter().flat_map(neighbours);
         let values: BTreeSet<usize> = (0..4).chain(neighbouring).collect();
-        let count = self.names.len();
+        let count = self.plan.any.len();
         let mut spot_checks: Vec<Vec<usize>> = Vec::new();
         for v in values {
             spot_checks.push(vec![v; count]);
@@ -400,11 +412,11 @@ impl Instances<'_> {
         let mut left = 1_000 + (states / 50).min(MOST_SPOT_STATES);
         for values in spot_checks.iter().take(MAX_SPOT_CHECKS) {
             let Ok(loaded) = self.load(values) else { continue };
-            let Ok(formula) = properties::read(self.text.0, &loaded.data, &loaded.actions) else {
+            let Ok(formula) = properties::read(self.text(), &loaded.data, &loaded.actions) else {
                 continue;
             };
             let (model, labels) = (&*loaded.model, &*loaded.labels);
-            let options = self.session.explore_options(model, &self.args.without);
+            let options = self.session.explore_options(model, &self.plan.search.without);
             let limits = self.session.budget.limits();
             let limits =
                 Limits { max_states: Some(limits.max_states.unwrap_or(left).min(left)), ..*limits };

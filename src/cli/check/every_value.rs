@@ -1,4 +1,4 @@
-//! Check of formulas for every value of a parameter (`check -D NAME=any`).
+//! Strategy of `check` for every value of a parameter (`check -D NAME=any`).
 //!
 //! First step: the abstract models of [`mu_regions`], case by case, with finer regions if a case is
 //! false. If all cases are true, the formula is true for every value. Second step: the concrete
@@ -14,14 +14,15 @@
 //! ([`mu_regions::sizes`]). If there are components for each constant, the distinguished ones are
 //! tracked ([`mu_regions::thread_modular`]).
 
-use super::args::{CheckArgs, Counting};
-use super::check::{prints_lines, publish, report_rejection, with_text, write_junit_of};
+use super::Strategy;
 use super::component_samples::ComponentText;
 use super::instances::{Instances, Tried, numbers_in};
-use super::output;
-use super::pipeline::{self, Session};
-use super::properties::{self, FormulaText};
+use super::plan::Plan;
+use super::report::{Decision, Outcome as FormulaOutcome, Report, Summary, with_text};
 use super::sampled::{self, Checked};
+use crate::output;
+use crate::pipeline::{self, Session};
+use crate::properties::{self, FormulaText};
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
@@ -55,7 +56,7 @@ use std::time::Duration;
 const CONSTANTS_IN_CASES: usize = 2;
 
 /// Returns the parameters that are set to `any`.
-pub(super) fn parameters(session: &Session) -> Vec<String> {
+pub(crate) fn parameters(session: &Session) -> Vec<String> {
     let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
     pairs
         .filter(|(_, value)| value.trim() == "any")
@@ -75,7 +76,7 @@ pub(super) struct Abstract {
     pub families: Vec<Family>,
     /// A sort of any size that has components for each constant.
     pub replicas: Option<Replicas>,
-    /// FormulaText of the model, to write instances with components.
+    /// Text of the model, to write instances with components.
     pub crowd: Option<ComponentText>,
     /// Obstacle to families or replicas: the process depends on their constants.
     refused: Option<Diagnostic>,
@@ -122,7 +123,7 @@ impl Figures {
     fn add(
         &mut self,
         session: &Session,
-        args: &CheckArgs,
+        plan: &Plan,
         what: &str,
         (answer, took): (Answer, Duration),
     ) -> Option<Diagnostic> {
@@ -134,7 +135,7 @@ impl Figures {
         if answer.route.is_symbolic() {
             self.symbolic_time = self.symbolic_time.max(Some(took));
         } else {
-            session.log_symmetries(answer.symmetries, &args.without, &answer.dropped);
+            session.log_symmetries(answer.symmetries, &plan.search.without, &answer.dropped);
         }
         self.states += answer.states;
         self.equations += answer.equations;
@@ -192,103 +193,82 @@ impl Outcome {
     }
 }
 
-/// Checks formulas for every value of the parameters that are set to `any`.
-pub(super) fn run(
-    session: &mut Session,
-    args: &CheckArgs,
-    texts: &[FormulaText],
-    names: &[String],
-) -> Result<u8, Diagnostic> {
-    let excludes = |what: &str| {
-        Err(Diagnostic::new(
+/// The strategy.
+pub(super) struct EveryValue;
+
+impl Strategy for EveryValue {
+    fn check(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<Summary, Diagnostic> {
+        expect_supported(plan)?;
+        let mut model = match abstracted(session, plan) {
+            // An obstacle for all values need not be one for a single value; a limit leaves the
+            // formulas unknown.
+            Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => {
+                Err(why)
+            }
+            model => Ok(model?),
+        };
+        output::begin_stage("reading the formulas");
+        let mut formulas = Vec::new();
+        for (index, text) in plan.texts.iter().enumerate() {
+            let read = |m: &Abstract| {
+                properties::read(text, &m.compiled.process().data, &m.compiled.process().actions)
+            };
+            match model.as_ref().ok().map(read).transpose() {
+                Err(why) if plan.has_several() && why.stage != Stage::Internal => {
+                    report.reject(session, index, &why)?;
+                }
+                formula => formulas.push((index, formula?)),
+            }
+        }
+        for (index, formula) in &formulas {
+            let name = &plan.texts[*index].name;
+            output::begin_stage_on("checking a formula for every value", name);
+            match one(session, plan, &mut model, (*index, formula.as_ref())) {
+                Ok(outcome) => report.add(outcome)?,
+                Err(why)
+                    if plan.has_several() && why.stage != Stage::Internal && why.stop.is_none() =>
+                {
+                    report.reject(session, *index, &why)?;
+                }
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(Summary::default())
+    }
+}
+
+/// Rejects options that a check for every value does not support.
+fn expect_supported(plan: &Plan) -> Result<(), Diagnostic> {
+    let requested = [
+        (plan.game.is_some(), "`--game`"),
+        (plan.search.as_written, "`--count`"),
+        (plan.checkpoints.folder().is_some(), "`--checkpoint`"),
+    ];
+    match requested.iter().find(|(wanted, _)| *wanted) {
+        None => Ok(()),
+        Some((_, what)) => Err(Diagnostic::new(
             Stage::Usage,
             format!("{what} cannot be combined with a parameter that is set to `any`"),
-        ))
-    };
-    if args.game.is_some() {
-        return excludes("`--game`");
+        )),
     }
-    if args.count != Counting::Merged {
-        return excludes("`--count`");
-    }
-    if args.checkpoints.folder().is_some() {
-        return excludes("`--checkpoint`");
-    }
-    let mut model = match abstracted(session, args, names) {
-        // An obstacle for all values need not be one for a single value; a limit leaves the
-        // formulas unknown.
-        Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => Err(why),
-        model => Ok(model?),
-    };
-    output::begin_stage("reading the formulas");
-    let several = texts.len() > 1;
-    let (mut violated, mut unknown, mut refused) = (false, false, false);
-    let mut formulas = Vec::new();
-    for text in texts {
-        let read = |m: &Abstract| {
-            properties::read(text, &m.compiled.process().data, &m.compiled.process().actions)
-        };
-        match model.as_ref().ok().map(read).transpose() {
-            Err(why) if several && why.stage != Stage::Internal => {
-                report_rejection(session, args, text, &why)?;
-                refused = true;
-            }
-            formula => formulas.push((text, formula?)),
-        }
-    }
-    for (text, formula) in &formulas {
-        output::begin_stage_on("checking a formula for every value", &text.name);
-        match one(session, args, &mut model, (text, several), formula.as_ref(), names) {
-            Ok(printed) => {
-                violated |= printed == PrintedVerdict::False;
-                unknown |= printed == PrintedVerdict::Unknown;
-            }
-            Err(why) if several && why.stage != Stage::Internal && why.stop.is_none() => {
-                report_rejection(session, args, text, &why)?;
-                refused = true;
-            }
-            Err(why) => return Err(why),
-        }
-    }
-    // Rejected formulas come first; restore the order of the command line.
-    let mut results = output::recorded_verdicts();
-    let place = |name: &str| texts.iter().position(|text| text.name.display().to_string() == name);
-    results.sort_by_key(|result| place(result["formula"].as_str().unwrap_or_default()));
-    write_junit_of(args, &results)?;
-    publish(
-        session,
-        args,
-        json!({ "results": results, "peak_memory_bytes": session.peak_memory() }),
-    )?;
-    Ok(match () {
-        () if refused => 2,
-        () if violated => 1,
-        () if unknown => 3,
-        () => 0,
-    })
 }
 
-/// Verdict that was printed for a formula.
-#[derive(PartialEq, Eq)]
-enum PrintedVerdict {
-    True,
-    False,
-    Unknown,
-}
-
-/// Checks a formula for every value and prints the result. `model` and `formula` contain the
-/// obstacle if they do not exist.
+/// Checks a formula for every value. `model` and `formula` contain the obstacle if they do not
+/// exist.
 fn one(
     session: &mut Session,
-    args: &CheckArgs,
+    plan: &Plan,
     model: &mut Result<Abstract, Diagnostic>,
-    (text, several): (&FormulaText, bool),
-    formula: Option<&TypedFormula>,
-    names: &[String],
-) -> Result<PrintedVerdict, Diagnostic> {
+    (index, formula): (usize, Option<&TypedFormula>),
+) -> Result<FormulaOutcome, Diagnostic> {
     let start = Instant::now();
     let mut outcome = match (&mut *model, formula) {
-        (Ok(model), Some(formula)) => match for_all(session, args, model, formula) {
+        (Ok(model), Some(formula)) => match for_all(session, plan, model, formula) {
             Err(why) if why.stop.is_some() => Outcome::open(why),
             outcome => outcome?,
         },
@@ -296,8 +276,7 @@ fn one(
         (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
     };
     let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
-    let mut instances =
-        Instances { session, args, text: (text, several), names, literals: &literals };
+    let mut instances = Instances { session, plan, formula: index, literals: &literals };
     if outcome.open.is_none()
         && let Some(values) = instances.refuted(outcome.figures.states)?
     {
@@ -309,28 +288,25 @@ fn one(
         outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
         outcome.cases.push(values);
     }
-    let Some(open) = &mut outcome.open else {
-        FormulaReport { session, args, text, names, figures: &outcome.figures, start }.is_true()?;
-        return Ok(PrintedVerdict::True);
-    };
-    match instances.counterexample(&outcome.cases) {
-        Ok(Tried::False) => return Ok(PrintedVerdict::False),
-        Ok(Tried::Open(tried)) => open.tried = tried,
-        Err(why) if why.stop.is_some() => {}
-        Err(why) => return Err(why),
+    if let Some(open) = &mut outcome.open {
+        match instances.counterexample(&outcome.cases) {
+            Ok(Tried::False(outcome)) => return Ok(outcome),
+            Ok(Tried::Open(tried)) => open.tried = tried,
+            Err(why) if why.stop.is_some() => {}
+            Err(why) => return Err(why),
+        }
     }
-    FormulaReport { session, args, text, names, figures: &outcome.figures, start }
-        .is_unknown(open)?;
-    Ok(PrintedVerdict::Unknown)
+    let report = FormulaReport { session, plan, index, figures: &outcome.figures, start };
+    Ok(match &outcome.open {
+        None => report.is_true(),
+        Some(open) => report.is_unknown(open),
+    })
 }
 
 /// Builds the model over parameters without a value.
-fn abstracted(
-    session: &mut Session,
-    args: &CheckArgs,
-    names: &[String],
-) -> Result<Abstract, Diagnostic> {
-    let text = session.read(&args.model)?;
+fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract, Diagnostic> {
+    let names = &plan.any;
+    let text = session.read(&plan.model)?;
     let can = constant_counts::counting(&text);
     let sizes: Vec<String> = names.iter().filter(|n| can.contains(n)).cloned().collect();
     let expand = |session: &mut Session, more: Option<&String>| {
@@ -341,7 +317,7 @@ fn abstracted(
         let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
         let defines: Vec<(String, String)> =
             pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
-        template::expand(&args.model.display().to_string(), &text, &defines, &mut session.sources)
+        template::expand(&plan.model.display().to_string(), &text, &defines, &mut session.sources)
     };
     let parse = |expanded: &template::Expanded| {
         mu_syntax::parse_specification(expanded.source, &expanded.text)
@@ -374,7 +350,7 @@ fn abstracted(
             );
             return Err(Diagnostic::new(Stage::Unsupported, text));
         } else {
-            text_of_crowd = Some(ComponentText::new(session, args, &text, (&sizes, name)));
+            text_of_crowd = Some(ComponentText::new(session, &plan.model, &text, (&sizes, name)));
             crowd = Some((found, above));
         }
     }
@@ -415,7 +391,7 @@ fn abstracted(
 }
 
 /// Returns the name of the constant that represents a parameter; no text can use it.
-pub(super) fn hidden_name(parameter: &str) -> String {
+pub(crate) fn hidden_name(parameter: &str) -> String {
     format!("${{{parameter}}}")
 }
 
@@ -482,7 +458,7 @@ pub(super) fn merged<T>(
 /// Checks the formula on the abstract models.
 fn for_all(
     session: &Session,
-    args: &CheckArgs,
+    plan: &Plan,
     model: &mut Abstract,
     formula: &TypedFormula,
 ) -> Result<Outcome, Diagnostic> {
@@ -519,7 +495,7 @@ fn for_all(
             open: Some("a least fixed point is not below a modality that takes a step".into()),
             ..Termination::default()
         },
-        _ => match runs_end(session, args, model) {
+        _ => match runs_end(session, plan, model) {
             // The formula may be true without the proof.
             Err(why) if why.stop.is_none() && why.stage != Stage::Internal => {
                 Termination { open: Some(why.message), ..Termination::default() }
@@ -532,7 +508,7 @@ fn for_all(
     let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
     let mut last = None;
     for &level in levels {
-        match at_level(session, args, model, &formulas, level, &ends) {
+        match at_level(session, plan, model, &formulas, level, &ends) {
             Ok(mut outcome) => match &mut outcome.open {
                 // Finer regions do not help against a limit.
                 Some(open) if open.why.stop.is_none() => {
@@ -584,7 +560,7 @@ fn permutations(n: usize) -> Vec<Vec<usize>> {
 /// Checks the formulas at one level of regions. Errors: obstacles at every level.
 fn at_level(
     session: &Session,
-    args: &CheckArgs,
+    plan: &Plan,
     model: &Abstract,
     formulas: &[Instance],
     level: Levels,
@@ -621,8 +597,8 @@ fn at_level(
                 let mut judge = |base: &dyn AbstractableModel| {
                     let start = Instant::now();
                     let answer =
-                        verdict(session, args, base, &own, ends.proved, figures.symbolic_time)?;
-                    let why = figures.add(session, args, &what, (answer, start.elapsed()));
+                        verdict(session, plan, base, &own, ends.proved, figures.symbolic_time)?;
+                    let why = figures.add(session, plan, &what, (answer, start.elapsed()));
                     Ok(why.map(|why| open.insert(why)).is_none())
                 };
                 match &model.replicas {
@@ -647,7 +623,7 @@ fn at_level(
             let cases = studies
                 .iter()
                 .flat_map(|s| s.cases().iter().map(|c| s.values(c)))
-                .map(|values| valuation(session, &values))
+                .map(|values| valuation(plan, &values))
                 .collect();
             return Ok(Outcome {
                 figures,
@@ -658,7 +634,7 @@ fn at_level(
     }
     figures.checked = sampled::check(
         session,
-        args,
+        plan.search.samples,
         model,
         (formulas.iter().zip(&studies), &members),
         start.elapsed(),
@@ -668,10 +644,10 @@ fn at_level(
 
 /// Returns the values of all parameters that are set to `any`: the given ones, and
 /// [`CONSTANTS_IN_CASES`] for the sizes of sorts.
-fn valuation(session: &Session, values: &[(String, usize)]) -> Vec<usize> {
+fn valuation(plan: &Plan, values: &[(String, usize)]) -> Vec<usize> {
     let of =
         |name: &String| values.iter().find(|v| v.0 == *name).map_or(CONSTANTS_IN_CASES, |v| v.1);
-    parameters(session).iter().map(of).collect()
+    plan.any.iter().map(of).collect()
 }
 
 /// Judges a model with any number of components, for each order of the tracked identities in the
@@ -703,7 +679,7 @@ fn for_each_order(
 /// earlier case.
 fn verdict(
     session: &Session,
-    args: &CheckArgs,
+    plan: &Plan,
     base: &dyn AbstractableModel,
     formula: &TypedFormula,
     ends: bool,
@@ -719,13 +695,13 @@ fn verdict(
         // Abstractions are verified on the transitions of the search: skip none.
         let options = mu_explore::Options {
             partial_order: false,
-            ..session.explore_options(base, &args.without)
+            ..session.explore_options(base, &plan.search.without)
         };
         let chosen =
             Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
         check(base, base, formula, chosen, budget)
     };
-    match args.chosen_engine.map(|engine| engine.name()) {
+    match plan.search.chosen_engine.map(|engine| engine.name()) {
         Some(name) if name == Symbolic.name() => check_symbolic(&session.budget),
         Some(name) if name == Explicit.name() => check_explicit(&session.budget),
         _ => alternate(
@@ -745,7 +721,7 @@ fn verdict(
 /// run can take forever.
 fn runs_end(
     session: &Session,
-    args: &CheckArgs,
+    plan: &Plan,
     model: &mut Abstract,
 ) -> Result<Termination, Diagnostic> {
     if let Some(known) = &model.ends {
@@ -774,7 +750,7 @@ fn runs_end(
                 Some(replicas) => prove_termination(base, replicas, &model.defined.rigid)
                     .map(|found| steps.with(found)),
                 None => {
-                    let options = session.explore_options(base, &args.without);
+                    let options = session.explore_options(base, &plan.search.without);
                     // Symmetries may not preserve which transitions count.
                     let counts = |group: usize, _| !measured[group];
                     let found = is_acyclic(
@@ -873,21 +849,26 @@ fn measure_text(measure: &Value) -> String {
 /// Report of a formula for all values.
 struct FormulaReport<'a> {
     session: &'a Session,
-    args: &'a CheckArgs,
-    text: &'a FormulaText,
-    names: &'a [String],
+    plan: &'a Plan,
+    /// Index of the formula.
+    index: usize,
     figures: &'a Figures,
     start: Instant,
 }
 
 impl FormulaReport<'_> {
+    fn text(&self) -> &FormulaText {
+        &self.plan.texts[self.index]
+    }
+
     fn path(&self) -> String {
-        self.text.name.display().to_string()
+        self.text().name.display().to_string()
     }
 
     fn object(&self, verdict: &str, reason: &str) -> Value {
         let Figures { states, equations, symbolic_time, symmetries, dropped, .. } = self.figures;
-        let every = self.names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
+        let every =
+            self.plan.any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
         let mut object = json!({
             "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
             "engine": if symbolic_time.is_some() { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
@@ -895,12 +876,12 @@ impl FormulaReport<'_> {
         });
         if symbolic_time.is_none() {
             object["symmetries"] =
-                pipeline::symmetries(true, *symmetries, &self.args.without, dropped);
+                pipeline::symmetries(true, *symmetries, &self.plan.search.without, dropped);
         }
         object
     }
 
-    fn is_true(&self) -> Result<(), Diagnostic> {
+    fn is_true(&self) -> FormulaOutcome {
         let Figures { cases, equations, measures, lists, checked, .. } = self.figures;
         let mut object = self.object("true", "regions");
         object["cases"] = (*cases).into();
@@ -911,7 +892,7 @@ impl FormulaReport<'_> {
         if !lists.is_empty() {
             object["lists"] = lists.as_slice().into();
         }
-        let mut text = format!("{}: true for every {}", self.path(), self.names.join(", "));
+        let mut text = format!("{}: true for every {}", self.path(), self.plan.any.join(", "));
         if !self.session.common.quiet {
             text += &format!(
                 "  [{cases} cases, {equations} equations, {:.3} s]",
@@ -920,10 +901,10 @@ impl FormulaReport<'_> {
             let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
             text.extend(reasons.chain([checked.text()]).map(|line| format!("\n  {line}")));
         }
-        self.out(object, text + "\n")
+        self.outcome(Decision::Holds, object, text + "\n")
     }
 
-    fn is_unknown(&self, open: &Open) -> Result<(), Diagnostic> {
+    fn is_unknown(&self, open: &Open) -> FormulaOutcome {
         let mut why = match &open.why.stop {
             Some(stop) => stop.word().to_string(),
             None => open.why.message.clone(),
@@ -945,14 +926,21 @@ impl FormulaReport<'_> {
         if open.why.stop.is_none() {
             eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));
         }
-        self.out(
+        let decision = Decision::Unknown(object["reason"].as_str().unwrap_or_default().into());
+        self.outcome(
+            decision,
             object,
-            format!("{}: unknown for every {} ({why})\n", self.path(), self.names.join(", ")),
+            format!("{}: unknown for every {} ({why})\n", self.path(), self.plan.any.join(", ")),
         )
     }
 
-    fn out(&self, object: Value, text: String) -> Result<(), Diagnostic> {
-        let text = prints_lines(self.session, self.args).then_some(text);
-        output::record_verdict(&self.text.name, Some(with_text(object, self.text)), text, false)
+    fn outcome(&self, decision: Decision, object: Value, line: String) -> FormulaOutcome {
+        FormulaOutcome {
+            formula: self.index,
+            decision,
+            seconds: self.start.elapsed().as_secs_f64(),
+            object: Some(with_text(object, self.text())),
+            line: self.plan.output.lines.then_some(line),
+        }
     }
 }
