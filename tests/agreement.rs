@@ -534,9 +534,12 @@ pub fn verdicts(
     // The game in a file, by every solver.
     let limits =
         mu_check::base::Limits { timeout: Some(Duration::from_millis(500)), ..Default::default() };
-    if let Ok(built) =
-        game(&subject.model, &subject.model, &formula, &explore_options[0], &Budget::new(limits))
-            .map_err(said("game"))?
+    let budget = Budget::new(limits);
+    let built = match game(&subject.model, &subject.model, &formula, &explore_options[0], &budget) {
+        Err(d) if d.stop.is_some() => None,
+        built => Some(built.map_err(said("game"))?),
+    };
+    if let Some(built) = built
         && built.vertex_count() < MOST_PAIRS as usize
     {
         let mut bytes = Vec::new();

@@ -46,15 +46,15 @@ pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, 
 }
 
 /// Reads the system of a file.
-fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Diagnostic> {
+fn system(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
     if ends_in(path, "aut") {
         output::begin_stage("reading a transition system");
         let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-        return aut::read(file).map(Ok).map_err(|d| d.in_file(&path.display().to_string()));
+        return aut::read(file).map_err(|d| d.in_file(&path.display().to_string()));
     }
     let loaded = session.load_any(path, "none")?;
     let (system, stop) = explored(session, &*loaded.model)?;
-    Ok(if stop == Stop::Complete { Ok(system) } else { Err(stop) })
+    if stop == Stop::Complete { Ok(system) } else { Err(Diagnostic::stopped(stop)) }
 }
 
 /// True if the name of a file is that of a picture.
@@ -149,9 +149,9 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
             "`--draw`, `--hide` and `--rename` are not supported for probabilistic systems";
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
-    let system = match system(session, &args.input)? {
-        Ok(system) => system,
-        Err(stop) => return unknown(session, &stop),
+    let system = match system(session, &args.input) {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        system => system?,
     };
     output::begin_stage("reducing");
     let small = quotient(&system);
@@ -190,9 +190,10 @@ pub(super) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, D
             "`--out`, `--hide` and `--rename` are not supported for probabilistic systems";
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
-    let (a, b) = match (system(session, &args.a)?, system(session, &args.b)?) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
+    let systems = system(session, &args.a).and_then(|a| Ok((a, system(session, &args.b)?)));
+    let (a, b) = match systems {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        systems => systems?,
     };
     output::begin_stage("comparing");
     let same = bisimilar(&a, &b);

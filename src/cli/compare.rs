@@ -20,6 +20,7 @@ use mu_lts::equivalence::{Equivalence, Evidence, distinguish};
 use mu_lts::preorder::{Preorder, excess};
 use mu_lts::{Lts, relabel};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// The requested relation.
 #[derive(Clone, Copy)]
@@ -57,10 +58,11 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     // Renamed labels have no declarations.
     let declared =
         |loaded: &Loaded| if relabel.is_empty() { Vocabulary::declared(loaded) } else { None };
-    let (a, b) = (system_and(session, &args.a, declared)?, system_and(session, &args.b, declared)?);
-    let ((a, declared_in_a), (b, declared_in_b)) = match (a, b) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
+    let mut system = |file: &Path| system_and(session, file, declared);
+    let systems = system(&args.a).and_then(|a| Ok((a, system(&args.b)?)));
+    let ((a, declared_in_a), (b, declared_in_b)) = match systems {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        systems => systems?,
     };
     let [a, b] = relabel.apply([a, b])?;
     super::lts::note_internal(session, &[&a, &b], question.abstracts());

@@ -112,10 +112,8 @@ fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> 
     let process = session
         .linearise(&check_specification(&system.specification)?, &linearise::Options::default())?;
     let model = session.compile(process, "none")?;
-    match explored(session, path, &model)? {
-        Ok(lts) => moves::game(&lts, &system.prefix, &system.least, &system.initial),
-        Err(stop) => Err(Diagnostic::stopped(stop)),
-    }
+    let lts = explored(session, path, &model)?;
+    moves::game(&lts, &system.prefix, &system.least, &system.initial)
 }
 
 fn in_file(diagnostic: Diagnostic, path: &Path) -> Diagnostic {
@@ -153,12 +151,9 @@ pub(super) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result
     write(path, |file| format.write(lts, known, file))
 }
 
-/// Reads a transition system, or explores a model; `Err(stop)` if exploration ended early.
-pub(super) fn transition_system(
-    session: &mut Session,
-    path: &Path,
-) -> Result<Result<Lts, Stop>, Diagnostic> {
-    Ok(relabelled_system(session, path, None, &Relabel::default())?.map(|(lts, _)| lts))
+/// Reads a transition system, or explores a model. Errors: those of reading; a limit.
+pub(super) fn transition_system(session: &mut Session, path: &Path) -> Result<Lts, Diagnostic> {
+    relabelled_system(session, path, None, &Relabel::default()).map(|(lts, _)| lts)
 }
 
 /// The same, with labels renamed and hidden, and with the typed label data that a file `out` can
@@ -168,12 +163,11 @@ pub(super) fn relabelled_system(
     path: &Path,
     out: Option<&Path>,
     relabel: &Relabel,
-) -> Result<Result<(Lts, Option<Typed>), Stop>, Diagnostic> {
-    let found =
-        system_and(session, path, |loaded| out.and_then(|out| typed_labels(loaded, out, relabel)))?;
-    found
-        .map(|(lts, typed)| relabel.apply([lts]).map(|[lts]| (lts, typed)))
-        .map_or_else(|stop| Ok(Err(stop)), |system| system.map(Ok))
+) -> Result<(Lts, Option<Typed>), Diagnostic> {
+    let describe = |loaded: &Loaded| out.and_then(|out| typed_labels(loaded, out, relabel));
+    let (lts, typed) = system_and(session, path, describe)?;
+    let [lts] = relabel.apply([lts])?;
+    Ok((lts, typed))
 }
 
 /// The same without relabelling, and with the result of `then` on the explored model.
@@ -181,29 +175,22 @@ pub(super) fn system_and<T>(
     session: &mut Session,
     path: &Path,
     then: impl FnOnce(&Loaded) -> T,
-) -> Result<Result<(Lts, T), Stop>, Diagnostic> {
+) -> Result<(Lts, T), Diagnostic> {
     let mut loaded = session.load(path, "none")?;
     let stored = loaded.stored.take();
     let found = match &stored {
         Some(_) => None,
-        None => match explored(session, path, &*loaded.model)? {
-            Ok(lts) => Some(lts),
-            Err(stop) => return Ok(Err(stop)),
-        },
+        None => Some(explored(session, path, &*loaded.model)?),
     };
     let more = then(&loaded);
     drop(loaded);
     let lts =
         found.or_else(|| stored.map(Arc::unwrap_or_clone)).expect("a system is stored or explored");
-    Ok(Ok((lts, more)))
+    Ok((lts, more))
 }
 
-/// Explores a model; `Err(stop)` if exploration ended early.
-fn explored(
-    session: &Session,
-    path: &Path,
-    model: &dyn Model,
-) -> Result<Result<Lts, Stop>, Diagnostic> {
+/// Explores a model. Errors: a limit.
+fn explored(session: &Session, path: &Path, model: &dyn Model) -> Result<Lts, Diagnostic> {
     let options = mu_explore::Options { threads: session.threads(), ..Default::default() };
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let (outcome, lts) = mu_explore::explore_lts(model, &options, &session.budget, &bar)?;
@@ -215,5 +202,5 @@ fn explored(
         grouped(outcome.transitions),
         outcome.elapsed.as_secs_f64()
     ));
-    Ok(if outcome.stop == Stop::Complete { Ok(lts) } else { Err(outcome.stop) })
+    if outcome.stop == Stop::Complete { Ok(lts) } else { Err(Diagnostic::stopped(outcome.stop)) }
 }

@@ -55,10 +55,10 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     }
     let relabel = args.relabelling.relabel()?;
     let start = Instant::now();
-    let (lts, typed) = match relabelled_system(session, &args.input, args.out.as_deref(), &relabel)?
-    {
-        Ok(system) => system,
-        Err(stop) => return unknown(session, &stop),
+    let system = relabelled_system(session, &args.input, args.out.as_deref(), &relabel);
+    let (lts, typed) = match system {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        system => system?,
     };
     let (states, transitions) = (lts.state_count(), lts.transition_count());
     note_internal(session, &[&lts], equivalence.abstracts());
@@ -126,9 +126,9 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
         return print_figures(session, &game_figures(&game));
     }
     let relabel = args.relabelling.relabel()?;
-    let [lts] = match transition_system(session, &args.input)? {
-        Ok(lts) => relabel.apply([lts])?,
-        Err(stop) => return unknown(session, &stop),
+    let [lts] = match transition_system(session, &args.input) {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        lts => relabel.apply([lts?])?,
     };
     draw(session, args.draw.as_deref(), &args.input, &lts)?;
     let i = info(&lts);
@@ -242,10 +242,10 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
     }
     expect_lts_name("", &args.output)?;
     let relabel = args.relabelling.relabel()?;
-    let (lts, typed) = match relabelled_system(session, &args.input, Some(&args.output), &relabel)?
-    {
-        Ok(system) => system,
-        Err(stop) => return unknown(session, &stop),
+    let system = relabelled_system(session, &args.input, Some(&args.output), &relabel);
+    let (lts, typed) = match system {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        system => system?,
     };
     write_lts(&lts, typed.as_ref(), &args.output)?;
     report_conversion(

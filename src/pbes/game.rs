@@ -12,7 +12,7 @@ use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::transitions::Source;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId, VertexId};
-use mu_base::{Budget, Diagnostic, Stop};
+use mu_base::{Budget, Diagnostic};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Player};
 use mu_labels::ActionLabels;
@@ -28,7 +28,7 @@ pub fn game(
     formula: &TypedFormula,
     options: &mu_explore::Options,
     budget: &Budget,
-) -> Result<Result<Game, Stop>, Diagnostic> {
+) -> Result<Game, Diagnostic> {
     let mut automaton = Automaton::new(formula)?.limited(budget);
     let mut source = Source::new(model, options)?;
     let mut game = Game { initial: VertexId(2), ..Game::default() };
@@ -58,11 +58,9 @@ pub fn game(
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
     while next < configurations.len() {
         if next.is_multiple_of(1024) {
-            let stop = budget.check(source.state_count() as u64);
-            if let Err(stop) = stop.and_then(|()| {
-                if next.is_multiple_of(1 << 16) { budget.check_memory() } else { Ok(()) }
-            }) {
-                return Ok(Err(stop));
+            budget.check(source.state_count() as u64).map_err(Diagnostic::stopped)?;
+            if next.is_multiple_of(1 << 16) {
+                budget.check_memory().map_err(Diagnostic::stopped)?;
             }
         }
         let (s, q) = configurations[next];
@@ -94,7 +92,7 @@ pub fn game(
         push(&mut game, all, automaton.rank(q), moves);
         game.names.push(format!("{},{}", s.0, q.0));
     }
-    Ok(Ok(game))
+    Ok(game)
 }
 
 /// Adds a vertex with its moves, each once; without moves its value is the neutral one of its

@@ -189,11 +189,7 @@ pub fn games(inside: &Inside) -> Result<Found, String> {
         let built =
             game::game(&inside.model, &inside.model, formula, &explore, &budget(None, 1000));
         let built = match built {
-            Ok(Ok(game)) => game,
-            Ok(Err(_)) => {
-                found.answers.push(None);
-                continue;
-            }
+            Ok(game) => game,
             Err(d) if d.stage == Stage::Internal => return Err(format!("game: {}", d.message)),
             Err(_) => {
                 found.answers.push(None);

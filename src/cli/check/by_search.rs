@@ -1,10 +1,10 @@
 //! Strategy of `check` for models with a value for each parameter: a search by an engine, for each
 //! formula; several formulas concurrently, or each by several processes.
 //!
-//! In: a loaded model. Out: an outcome for each formula, in the order of the command line. A formula
-//! that no search decides becomes an equation system ([`by_equations`]). Invariant: every formula is
-//! read before any is checked, so that an error in the last one is reported before work on the first
-//! begins.
+//! In: a loaded model. Out: an outcome for each formula, in the order of the command line. A
+//! formula that no search decides becomes an equation system ([`by_equations`]). Invariant: every
+//! formula is read before any is checked, so that an error in the last one is reported before work
+//! on the first begins.
 
 use super::explanation::{self, FormulaResult, stopped};
 use super::plan::Plan;
@@ -304,8 +304,8 @@ fn write_game(
         return Err(Diagnostic::new(Stage::Usage, "`--game` takes a single formula"));
     };
     output::begin_stage_on("writing the game", path);
-    match mu_pbes::game::game(&*subject.model, &*subject.labels, formula, options, &session.budget)?
-    {
+    let (model, labels) = (&*subject.model, &*subject.labels);
+    match mu_pbes::game::game(model, labels, formula, options, &session.budget) {
         Ok(game) => {
             write(path, |file| pg::write(&game, file))?;
             session.log(format!(
@@ -315,11 +315,12 @@ fn write_game(
                 game.edge_count()
             ));
         }
-        Err(stop) => eprintln!(
+        Err(Diagnostic { stop: Some(stop), .. }) => eprintln!(
             "{}: not written, the game was not complete ({})",
             path.display(),
             stop.word()
         ),
+        Err(why) => return Err(why),
     }
     Ok(())
 }

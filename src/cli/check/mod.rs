@@ -2,7 +2,7 @@
 //!
 //! In: arguments, which become a [`Plan`] at the entrance. A [`Strategy`] checks the formulas: by
 //! search ([`by_search`]), for every value of a parameter ([`every_value`]), or to values of
-//! real-valued formulas ([`values`]). Each gives an [`Outcome`] per formula to the [`Report`], which
+//! real-valued formulas ([`values`]). Each gives an outcome per formula to the [`Report`], which
 //! alone prints, writes files, and computes the exit code.
 //!
 //! All formulas are read before any is checked. If one of several formulas is rejected, the others

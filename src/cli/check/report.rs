@@ -59,7 +59,7 @@ pub(super) struct Outcome {
     pub line: Option<String>,
 }
 
-/// Figures of a run beside the outcomes.
+/// Figures of a run that belong to no single formula.
 #[derive(Default)]
 pub(super) struct Summary {
     /// Warnings about the model, for JSON; they are already printed.

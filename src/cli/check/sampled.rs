@@ -50,8 +50,9 @@ impl Checked {
     }
 }
 
-/// Audits the abstract models of studies with true formulas. `wanted`: number of samples; `members`: local states of untracked
-/// components, by case. `took`: time that it took to find the answer.
+/// Audits the abstract models of studies with true formulas. `wanted`: number of samples;
+/// `members`: local states of untracked components, by case; `took`: time that it took to find the
+/// answer.
 pub(super) fn check<'s>(
     session: &Session,
     wanted: usize,

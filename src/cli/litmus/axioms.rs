@@ -2,10 +2,10 @@
 //! for each architecture of the tests.
 
 use super::kernel::KernelFiles;
-use super::{Picture, Route, TestError, TestResult};
+use super::{Picture, Route, TestError, TestResult, complete};
 use crate::args::LitmusArgs;
 use crate::pipeline::{Session, read_text};
-use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
+use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
 use mu_litmus::code::Arch;
 use mu_litmus::file::{Options, architecture};
 use mu_litmus::judge::family;
@@ -224,21 +224,21 @@ impl Route for Axioms {
         source: SourceId,
         text: &str,
         picture: Picture,
-    ) -> Result<Result<(String, usize), Stop>, Diagnostic> {
+    ) -> Result<Option<(String, usize)>, Diagnostic> {
         // A test is drawn after it was answered, so the model compiles.
         let Ok(Compiled { judge, language, .. }) = self.judge(self.arch(source, text)?) else {
-            return Ok(Err(Stop::Complete));
+            return Ok(None);
         };
         let options = Options { pairs: judge.pairs, kernel: language.as_ref() };
         let test = parse(source, text, options)?;
         let title = format!("{} under {}", test.name, judge.model.name());
         let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;
-        let Some(drawn) = found else { return Ok(Err(stop)) };
+        let Some(drawn) = found else { return complete(stop) };
         let drawing = match picture {
             Picture::Svg => judged_execution::svg(&drawn, &title),
             Picture::Dot => judged_execution::dot(&drawn, &title),
             Picture::Json | Picture::Page => judged_execution::json(&drawn, &title).to_string(),
         };
-        Ok(Ok((drawing, drawn.events.len())))
+        Ok(Some((drawing, drawn.events.len())))
     }
 }

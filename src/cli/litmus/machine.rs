@@ -1,8 +1,8 @@
 //! Litmus tests for x86 on the machine of a memory model.
 
-use super::{Picture, Route, TestError, TestResult};
+use super::{Picture, Route, TestError, TestResult, complete};
 use crate::pipeline::Session;
-use mu_base::{Diagnostic, SourceId, Stop};
+use mu_base::{Diagnostic, SourceId};
 use mu_frontends::programs::with_command_for_architecture;
 use mu_program::memory::MemoryModel;
 use mu_program::{herd, litmus};
@@ -46,11 +46,13 @@ impl Route for Machine {
         source: SourceId,
         text: &str,
         picture: Picture,
-    ) -> Result<Result<(String, usize), Stop>, Diagnostic> {
+    ) -> Result<Option<(String, usize)>, Diagnostic> {
         let test =
             litmus::parse(source, text).map_err(|e| with_command_for_architecture(e, text))?;
         let found = herd::deciding(&test, self.memory, self.buffer, &session.budget)?;
-        let Some((execution, outcome)) = found.execution else { return Ok(Err(found.stop)) };
+        let Some((execution, outcome)) = found.execution else {
+            return complete(found.stop);
+        };
         let outcome = test.question.outcome_text(&outcome, &test.variables);
         let title = format!("an execution under {}: {outcome}", self.memory.name().to_uppercase());
         let drawing = match picture {
@@ -58,6 +60,6 @@ impl Route for Machine {
             Picture::Dot => execution::dot(&test, &execution, &title),
             Picture::Json | Picture::Page => execution::json(&test, &execution, &title).to_string(),
         };
-        Ok(Ok((drawing, execution.events.len())))
+        Ok(Some((drawing, execution.events.len())))
     }
 }

@@ -154,15 +154,20 @@ trait Route: Sync {
         source: SourceId,
         text: &str,
     ) -> Result<Result<TestResult, TestError>, Diagnostic>;
-    /// Draws an execution that decides a test. Returns the picture and its number of events, or the
-    /// reason why there is none.
+    /// Draws an execution that decides a test. Returns the picture and its number of events; `None`
+    /// if no execution decides it. Errors: a limit.
     fn draw(
         &self,
         session: &Session,
         source: SourceId,
         text: &str,
         picture: Picture,
-    ) -> Result<Result<(String, usize), Stop>, Diagnostic>;
+    ) -> Result<Option<(String, usize)>, Diagnostic>;
+}
+
+/// Returns no picture after a complete search. Error: a limit that ended the search.
+fn complete<T>(stop: Stop) -> Result<Option<T>, Diagnostic> {
+    if stop == Stop::Complete { Ok(None) } else { Err(Diagnostic::stopped(stop)) }
 }
 
 /// Runs a pure function over items on the session's threads; a single item starts no thread.
@@ -301,7 +306,12 @@ fn with_executions(
         }
         output::begin_stage_on("drawing an execution", path);
         let (source, text) = session.read_source(path)?;
-        if let Ok((graph, _)) = route.draw(session, source, &text, Picture::Json)? {
+        let drawn = match route.draw(session, source, &text, Picture::Json) {
+            // The answer is known; only its picture is missing.
+            Err(Diagnostic { stop: Some(_), .. }) => None,
+            drawn => drawn?,
+        };
+        if let Some((graph, _)) = drawn {
             let graph = serde_json::from_str(&graph)
                 .map_err(|e| Diagnostic::internal(format!("an execution is not JSON: {e}")))?;
             object["tests"][i]["execution"] = graph;
@@ -321,19 +331,16 @@ fn draw(
 ) -> Result<(), Diagnostic> {
     output::begin_stage_on("drawing an execution", path);
     let (source, text) = session.read_source(path)?;
-    match route.draw(session, source, &text, picture)? {
-        Ok((picture, events)) => {
+    let why = match route.draw(session, source, &text, picture) {
+        Ok(Some((picture, events))) => {
             write_text(out, &picture)?;
             session.log(format!("wrote {}: {events} events", out.display()));
+            return Ok(());
         }
-        Err(stop) => {
-            let why = if stop == Stop::Complete {
-                "no execution decides it"
-            } else {
-                "none was found within the limits"
-            };
-            eprintln!("{}: {why}: nothing is written", path.display());
-        }
-    }
+        Ok(None) => "no execution decides it",
+        Err(Diagnostic { stop: Some(_), .. }) => "none was found within the limits",
+        Err(why) => return Err(why),
+    };
+    eprintln!("{}: {why}: nothing is written", path.display());
     Ok(())
 }
