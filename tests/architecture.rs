@@ -4,6 +4,7 @@
 #[path = "vocabulary.rs"]
 mod vocabulary;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -209,16 +210,47 @@ fn layers_do_not_reach_what_they_must_never_know() {
     assert!(checked > 60, "{checked}");
 }
 
+/// The command line has four parts, and forms of modules for browsers: a command is found by
+/// its name.
+#[test]
+fn the_command_line_has_four_parts() {
+    let files = files("src/cli", "rs");
+    let part = |file: &PathBuf| {
+        let rest = file.strip_prefix("src/cli").unwrap();
+        rest.components().next().unwrap().as_os_str().to_string_lossy().into_owned()
+    };
+    let parts: BTreeSet<String> = files.iter().map(part).collect();
+    assert_eq!(
+        parts.into_iter().collect::<Vec<_>>(),
+        ["args", "browser", "commands", "lib.rs", "output", "pipeline"]
+    );
+}
+
+/// The arguments of `check` become a plan at the entrance: no other file knows their structure.
+#[test]
+fn only_the_entrance_knows_the_arguments_of_check() {
+    let files = files("src/cli", "rs");
+    let outside = files.iter().filter(|f| !f.starts_with("src/cli/args"));
+    let known: BTreeSet<&Path> = outside
+        .filter(|file| code(&read(file)).contains("CheckArgs"))
+        .map(|file| file.as_path())
+        .collect();
+    let entrance = ["check/mod.rs", "check/plan.rs", "explore/plan.rs"];
+    let entrance: Vec<PathBuf> =
+        entrance.iter().map(|f| Path::new("src/cli/commands").join(f)).collect();
+    assert_eq!(known.into_iter().collect::<Vec<_>>(), entrance);
+}
+
 /// Files outside `frontends` that name the ending of a model file, with the number of times and the
 /// reason. A new front end touches none of them: it is a file or folder in `frontends` and a row of
 /// its registry.
 const NAMED_ENDINGS: [(&str, usize, &str); 6] = [
-    ("src/cli/chance.rs", 2, "a format of probabilistic systems"),
-    ("src/cli/files.rs", 2, "formats of games"),
-    ("src/cli/litmus/mod.rs", 1, "a picture of an execution"),
-    ("src/cli/trace/mod.rs", 1, "the output name of a litmus test"),
-    ("src/cli/trace/part.rs", 1, "the output name of a litmus test"),
-    ("src/cli/trace/picture.rs", 1, "a picture of an execution"),
+    ("src/cli/commands/chance.rs", 2, "a format of probabilistic systems"),
+    ("src/cli/pipeline/files.rs", 2, "formats of games"),
+    ("src/cli/commands/litmus/mod.rs", 1, "a picture of an execution"),
+    ("src/cli/commands/trace/mod.rs", 1, "the output name of a litmus test"),
+    ("src/cli/commands/trace/part.rs", 1, "the output name of a litmus test"),
+    ("src/cli/commands/trace/picture.rs", 1, "a picture of an execution"),
 ];
 
 /// The registry alone decides the kind of a model file.

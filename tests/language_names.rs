@@ -710,7 +710,7 @@ fn renaming_keeps_equation_systems() {
     ];
     for (name, model, formula) in made {
         let [model, formula] = [format!("{model}.mcrl2"), format!("{formula}.mcf")]
-            .map(|f| package(&format!("src/cli/projects/{f}")));
+            .map(|f| package(&format!("src/cli/commands/projects/{f}")));
         let text = folder.path().join(format!("{name}.pbes.txt"));
         let status = std::process::Command::new(program)
             .args(["pbes", &model, &formula, "-o"])

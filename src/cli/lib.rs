@@ -24,71 +24,15 @@ macro_rules! eprint {
 pub mod args;
 #[cfg(target_arch = "wasm32")]
 pub mod browser;
-mod begun;
-mod bound_names;
-mod chance;
-mod check;
-mod checkpoint;
-#[cfg_attr(not(feature = "cluster"), path = "without_cluster.rs")]
-mod cluster;
-mod compare;
-mod confirm;
-mod conform;
-mod counts;
-mod engines;
-mod eval;
-mod exploration;
-mod explore;
-mod find_path;
-mod files;
-mod fmt;
-mod folder_lock;
-mod game;
-#[cfg(feature = "cluster")]
-mod hosts;
-mod litmus;
-mod load;
-#[cfg_attr(target_arch = "wasm32", path = "browser/lsp.rs")]
-mod lsp;
-mod lts;
-mod memory;
-mod misspelling;
-mod models;
-mod murphi;
-mod new;
-mod notes;
+mod commands;
 mod output;
-mod page;
-mod parameters;
-mod picture;
 pub mod pipeline;
-#[cfg_attr(target_arch = "wasm32", path = "browser/process.rs")]
-mod process;
-mod program;
-mod progress;
-mod proof_samples;
-mod properties;
-mod prove;
-mod refuted;
-mod robust;
-mod scope;
-#[cfg(feature = "cluster")]
-mod shares;
-mod shell;
-mod simulate;
-#[cfg_attr(target_arch = "wasm32", path = "browser/studio.rs")]
-mod studio;
-mod sweep;
-mod systems;
-mod threads;
-mod trace;
-mod translate;
 
-pub use self::game::typed_equations;
+pub use self::commands::typed_equations;
 
-use self::args::{Cli, Command};
-use self::output::print;
-use self::pipeline::Session;
+use self::args::{Cli, Command, misspelling, scope};
+use self::commands::dispatch;
+use self::pipeline::{Session, systems};
 use clap::{CommandFactory, FromArgMatches};
 use mu_base::{Diagnostic, SourceMap, Stage};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -197,44 +141,5 @@ fn command(cli: Cli, named: &scope::GivenOptions) -> u8 {
             }
             diagnostic.exit_code()
         }
-    }
-}
-
-/// Runs a command.
-fn dispatch(session: &mut Session, command: &Command, help: bool) -> Result<u8, Diagnostic> {
-    match command {
-        _ if help && command.model().is_some() => parameters::print_parameters(
-            session,
-            command.model().unwrap_or(std::path::Path::new("")),
-        ),
-        Command::Check(a) => check::run(session, a),
-        Command::Explore(a) => explore::run(session, a),
-        Command::Expand(a) => translate::expand(session, a),
-        Command::Linearise(a) => translate::linearise(session, a),
-        Command::Reduce(a) => lts::reduce(session, a),
-        Command::Compare(a) => compare::run(session, a),
-        Command::Info(a) => lts::show(session, a),
-        Command::Convert(a) => lts::convert(session, a),
-        Command::Pbes(a) => game::pbes(session, a),
-        Command::Solve(a) => game::solve(session, a),
-        Command::Sweep(a) => sweep::run(session, a),
-        Command::Report(a) => page::run(session, a),
-        Command::Litmus(a) => litmus::run(session, a),
-        Command::Models(a) => models::run(session, a),
-        Command::Conform(a) => conform::run(session, a),
-        Command::Trace(a) => trace::run(session, a),
-        Command::Program(a) => program::run(session, a),
-        Command::Robust(a) => robust::run(session, a),
-        Command::Prove(a) => prove::prove(session, a),
-        Command::Verify(a) => prove::verify(session, a),
-        Command::Simulate(a) => simulate::run(session, a),
-        Command::New(a) => new::write_project(session, a),
-        Command::Eval(a) => eval::evaluate(session, a),
-        Command::Fmt(a) => fmt::run(session, a),
-        Command::Lsp(_) => lsp::run(),
-        Command::Studio(a) => studio::run(session, a),
-        Command::Cluster(a) => cluster::across(session, a),
-        Command::Completions(a) => shell::completions(a),
-        Command::Manual(a) => shell::manual(a),
     }
 }

@@ -65,7 +65,7 @@ pub fn explore(model: &Path, options: &[String]) -> (u64, u64, Value) {
 pub fn reference_models(extensions: &[&str]) -> Vec<std::path::PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders: Vec<_> =
-        ["specs", "formulas", "src/cli/projects", "tests", "docs", "examples"]
+        ["specs", "formulas", "src/cli/commands/projects", "tests", "docs", "examples"]
             .iter()
             .map(|f| root.join(f))
             .collect();

@@ -4,7 +4,7 @@
 use mu_base::{Diagnostic, Stage};
 
 /// Rejects the command.
-pub(super) fn run() -> Result<u8, Diagnostic> {
+pub(crate) fn run() -> Result<u8, Diagnostic> {
     Err(Diagnostic::new(
         Stage::Unsupported,
         "a page has no streams for a language server; it has its own server",

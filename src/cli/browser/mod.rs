@@ -5,9 +5,9 @@
 //! line. A page runs each command in a separate instance of the module; [`Walk`] is `simulate
 //! --requests`, [`Language`] is `lsp`. Invariant: nothing here computes a verdict.
 
-use super::args::{Cli, Command};
-use super::pipeline::Session;
-use super::simulate::requests::States;
+use crate::args::{Cli, Command};
+use crate::commands::simulate::requests::States;
+use crate::pipeline::Session;
 use clap::Parser as _;
 use lsp_server::Message;
 use mu_base::{Diagnostic, Stage, host};

@@ -5,7 +5,7 @@ use mu_base::{Diagnostic, host};
 use std::ffi::OsString;
 
 /// Exit status and output.
-pub(super) struct Exit {
+pub(crate) struct Exit {
     /// Exit status, for people.
     pub how: String,
     /// Standard output.
@@ -15,7 +15,7 @@ pub(super) struct Exit {
 }
 
 /// Runs the instance to its end. The page interrupts all instances.
-pub(super) fn run(
+pub(crate) fn run(
     words: &[OsString],
     _: &dyn Fn() -> bool,
     wait: &dyn Fn(),

@@ -1,0 +1,222 @@
+//! Probabilistic systems in `explore`, `reduce` and `compare`.
+//!
+//! These functions are used for probabilistic models, and for `--equivalence probabilistic`, which
+//! applies to every model and `.aut` file.
+
+use crate::args::{CompareArgs, Format, Modulo, ReduceArgs};
+use crate::commands::explore::counts::Report;
+use crate::commands::explore::plan::Exploration;
+use crate::commands::lts::unknown;
+use crate::output;
+use crate::output::print;
+use crate::output::progress::{Bar, grouped};
+use crate::pipeline::files::write;
+use crate::pipeline::load::Loaded;
+use crate::pipeline::{Session, file_error};
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
+use mu_chance::bisimulation::{bisimilar, reduce as quotient};
+use mu_chance::{System, aut, dot};
+use mu_frontends::FrontEnd as _;
+use mu_frontends::rejected::PICTURES;
+use mu_model::Model;
+use serde_json::json;
+use std::path::Path;
+
+/// Name of the only supported equivalence.
+pub(crate) const EQUIVALENCE: &str = mu_chance::bisimulation::NAME;
+
+/// Explores the system of a model; returns the stop reason with the part that was found.
+pub(crate) fn explored(session: &Session, model: &dyn Model) -> Result<(System, Stop), Diagnostic> {
+    let start = Instant::now();
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let found = mu_chance::explore::explore(model, &session.budget, &mut |states| {
+        bar.note(|| format!("{} states", grouped(states)))
+    })?;
+    bar.finish();
+    let system = &found.0;
+    session.log(format!(
+        "explored {} states, {} steps to {} distributions in {:.3} s",
+        grouped(system.state_count() as u64),
+        grouped(system.step_count() as u64),
+        grouped(system.distributions.len() as u64),
+        start.elapsed().as_secs_f64()
+    ));
+    Ok(found)
+}
+
+/// Reads the system of a file.
+fn system(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
+    if ends_in(path, "aut") {
+        output::begin_stage("reading a transition system");
+        let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        return aut::read(file).map_err(|d| d.in_file(&path.display().to_string()));
+    }
+    let loaded = session.load_any(path, "none")?;
+    let (system, stop) = explored(session, &*loaded.model)?;
+    if stop == Stop::Complete { Ok(system) } else { Err(Diagnostic::stopped(stop)) }
+}
+
+/// True if the name of a file is that of a picture.
+fn is_picture(path: &Path) -> bool {
+    PICTURES.has_ending(path)
+}
+
+fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
+    match path {
+        Some(path) if !ends_in(path, "aut") && !is_picture(path) => {
+            let message =
+                format!("`{}`: a probabilistic system is written as .aut or .dot", path.display());
+            Err(Diagnostic::new(Stage::Usage, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), Diagnostic> {
+    output::begin_stage("writing");
+    write(path, |file| {
+        if is_picture(path) { dot::write(system, file) } else { aut::write(system, file) }
+    })?;
+    session.log(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Runs `explore` on a probabilistic model.
+pub(crate) fn explore(
+    session: &Session,
+    args: &Exploration,
+    loaded: &Loaded,
+    start: Instant,
+) -> Result<u8, Diagnostic> {
+    expect_form(args.out.as_deref())?;
+    let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
+    let wants = [
+        (args.spill.is_some(), "--spill"),
+        (args.checkpoints.is_requested(), "--checkpoint` and `--resume"),
+        (args.distribution.is_requested(), "--processes"),
+        (args.goal.kind().is_some(), "--deadlock` and `--action"),
+        (relabelled, "--hide` and `--rename"),
+        (args.engine.name() == "symbolic", "--engine symbolic"),
+        (
+            args.reduce.is_some_and(|r| r != Modulo::Probabilistic),
+            "--reduce` other than `probabilistic",
+        ),
+    ];
+    if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
+        let are = if option.contains("` and `") { "are" } else { "is" };
+        let message = format!(
+            "`{option}` {are} not supported for probabilistic models such as {}",
+            args.model.display()
+        );
+        return Err(Diagnostic::new(Stage::Unsupported, message));
+    }
+    let (system, stop) = explored(session, &*loaded.model)?;
+    let (states, steps, dead) =
+        (system.state_count() as u64, system.step_count() as u64, system.deadlock_count() as u64);
+    output::record("states", states.into());
+    output::record("transitions", steps.into());
+    let complete = stop == Stop::Complete;
+    let mut report = Report {
+        distributions: Some(system.distributions.len()),
+        ..Report::explicit(states, steps, dead, stop)
+    };
+    if !complete {
+        report.transitions = None;
+        report.deadlocks = None;
+        if args.out.is_some() || args.reduce.is_some() {
+            session.log("incomplete search: nothing is reduced or written");
+        }
+        return report.print(session, start);
+    }
+    let small = args.reduce.map(|_| quotient(&system));
+    report.reduced = small.as_ref().map(|s| (EQUIVALENCE, s.state_count(), s.step_count()));
+    if let Some(path) = &args.out {
+        write_system(session, small.as_ref().unwrap_or(&system), path)?;
+    }
+    report.print(session, start)
+}
+
+/// Runs `reduce --equivalence probabilistic`.
+pub(crate) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    expect_form(args.out.as_deref())?;
+    if args.draw.is_some()
+        || !args.relabelling.hide.is_empty()
+        || !args.relabelling.rename.is_empty()
+    {
+        let message =
+            "`--draw`, `--hide` and `--rename` are not supported for probabilistic systems";
+        return Err(Diagnostic::new(Stage::Unsupported, message));
+    }
+    let system = match system(session, &args.input) {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        system => system?,
+    };
+    output::begin_stage("reducing");
+    let small = quotient(&system);
+    if let Some(path) = &args.out {
+        write_system(session, &small, path)?;
+    }
+    match session.common.format {
+        Format::Json => output::print_object(json!({
+            "equivalence": EQUIVALENCE,
+            "states": system.state_count(),
+            "transitions": system.step_count(),
+            "reduced": { "equivalence": EQUIVALENCE, "states": small.state_count(), "transitions": small.step_count() },
+            "seconds": start.elapsed().as_secs_f64(),
+            "peak_memory_bytes": session.peak_memory(),
+            "stop": Stop::Complete.word(),
+        }))?,
+        Format::Text => print(&format!(
+            "states       {}\ntransitions  {}\nreduced      {} states, {} transitions modulo {EQUIVALENCE} bisimulation\n",
+            system.state_count(),
+            system.step_count(),
+            small.state_count(),
+            small.step_count()
+        ))?,
+    }
+    Ok(0)
+}
+
+/// Runs `compare --equivalence probabilistic`.
+pub(crate) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    if args.out.is_some()
+        || !args.relabelling.hide.is_empty()
+        || !args.relabelling.rename.is_empty()
+    {
+        let message =
+            "`--out`, `--hide` and `--rename` are not supported for probabilistic systems";
+        return Err(Diagnostic::new(Stage::Unsupported, message));
+    }
+    let systems = system(session, &args.a).and_then(|a| Ok((a, system(session, &args.b)?)));
+    let (a, b) = match systems {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        systems => systems?,
+    };
+    output::begin_stage("comparing");
+    let same = bisimilar(&a, &b);
+    match session.common.format {
+        Format::Json => {
+            let of = |path: &Path, s: &System| json!({ "file": path.display().to_string(), "states": s.state_count(), "transitions": s.step_count() });
+            output::print_object(json!({
+                "equivalence": EQUIVALENCE,
+                "preorder": null,
+                "verdict": same.to_string(),
+                "difference": null,
+                "confirmed": false,
+                "a": of(&args.a, &a),
+                "b": of(&args.b, &b),
+                "seconds": start.elapsed().as_secs_f64(),
+                "peak_memory_bytes": session.peak_memory(),
+                "stop": Stop::Complete.word(),
+            }))?;
+        }
+        Format::Text => print(&format!(
+            "{}equivalent ({EQUIVALENCE} bisimulation)\n",
+            if same { "" } else { "not " }
+        ))?,
+    }
+    Ok(u8::from(!same))
+}

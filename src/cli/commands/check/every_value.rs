@@ -1,0 +1,946 @@
+//! Strategy of `check` for every value of a parameter (`check -D NAME=any`).
+//!
+//! First step: the abstract models of [`mu_regions`], case by case, with finer regions if a case is
+//! false. If all cases are true, the formula is true for every value. Second step: the concrete
+//! model for 0, 1, 2, … until the formula is false; then the counterexample is replayed and
+//! printed, and its value is the smallest one. If neither step decides, the verdict is unknown,
+//! with the obstacle (a text that depends on the value, an operation on numbers, a limit) and the
+//! cases that are true.
+//!
+//! For formulas with least fixed points, a proof that all runs terminate helps: see
+//! [`mu_regions::measure`], and [`mu_regions::termination`] for any number of components. A
+//! parameter that is the size of a sort ([`mu_regions::constant_counts`]) gets a value that
+//! represents all values, and constants that the formula does not distinguish are merged
+//! ([`mu_regions::sizes`]). If there are components for each constant, the distinguished ones are
+//! tracked ([`mu_regions::thread_modular`]).
+
+use super::Strategy;
+use super::component_samples::ComponentText;
+use super::instances::{Instances, Tried, numbers_in};
+use super::plan::Plan;
+use super::report::{Decision, Outcome as FormulaOutcome, Report, Summary, with_text};
+use super::sampled::{self, Checked};
+use crate::output;
+use crate::pipeline::properties::{self, FormulaText};
+use crate::pipeline::{self, Session};
+use mu_base::host::Instant;
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_compile::{Compiled, Confluence};
+use mu_engines::Engine;
+use mu_engines::auto::{Slice, alternate};
+use mu_engines::explicit::Explicit;
+use mu_engines::symbolic::Symbolic;
+use mu_explore::{Cyclic, RejectedSymmetry, is_acyclic};
+use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_model::Model;
+use mu_pbes::symbolic::{CheckOptions, SymbolicAnswer, check_with_options};
+use mu_pbes::{Answer, Options, Verdict, check};
+use mu_process::linear::{LinearProcess, ParamRole};
+use mu_process::linearise;
+use mu_process::spec::ProcSpec;
+use mu_regions::constant_counts::{self, ConstantCount};
+use mu_regions::replicas::{EXTRA_CONSTANTS, with_list};
+use mu_regions::sizes::SIZE;
+use mu_regions::thread_modular::LocalState;
+use mu_regions::{
+    AbstractableModel, Family, Least, Levels, Measure, MergedConstants, Replicas, Study,
+    SymbolicConstants, TerminationResult, ThreadModularAbstraction, least, measures, overloaded,
+    prove_termination, with_parameters,
+};
+use mu_syntax::ast::Specification;
+use mu_syntax::template;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Number of constants of a sort of any size in the concrete models of cases.
+const CONSTANTS_IN_CASES: usize = 2;
+
+/// Returns the parameters that are set to `any`.
+pub(crate) fn parameters(session: &Session) -> Vec<String> {
+    let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
+    pairs
+        .filter(|(_, value)| value.trim() == "any")
+        .map(|(name, _)| name.trim().to_string())
+        .collect()
+}
+
+/// The model over parameters without a value.
+pub(super) struct Abstract {
+    /// Numbers in the text.
+    literals: Vec<usize>,
+    compiled: Compiled,
+    /// The process before constants without a value became parameters, for checks of answers.
+    pub process: LinearProcess,
+    defined: SymbolicConstants,
+    /// Sorts of any size.
+    pub families: Vec<Family>,
+    /// A sort of any size that has components for each constant.
+    pub replicas: Option<Replicas>,
+    /// Text of the model, to write instances with components.
+    pub crowd: Option<ComponentText>,
+    /// Obstacle to families or replicas: the process depends on their constants.
+    refused: Option<Diagnostic>,
+    measures: Vec<Measure>,
+    /// Result of the termination proof, once computed.
+    ends: Option<Termination>,
+}
+
+/// Termination of all runs, for all values.
+#[derive(Clone, Default)]
+struct Termination {
+    /// True if termination is proved.
+    proved: bool,
+    /// Reasons as JSON: counters that grow below a bound.
+    measures: Vec<Value>,
+    /// Reasons as JSON: lists that get shorter.
+    lists: Vec<Value>,
+    /// Reason why the proof fails, if there is more to report.
+    open: Option<String>,
+}
+
+/// Figures of a formula over all cases.
+#[derive(Default)]
+struct Figures {
+    /// Number of cases that are true.
+    cases: usize,
+    states: u64,
+    equations: u64,
+    /// Longest time of the symbolic engine for a case, if it was used.
+    symbolic_time: Option<Duration>,
+    /// Size of the largest symmetry group that was used.
+    symmetries: usize,
+    dropped: Vec<RejectedSymmetry>,
+    /// Reasons for termination, if it was used.
+    measures: Vec<Value>,
+    /// The same for lists.
+    lists: Vec<Value>,
+    /// Checks of the answer.
+    checked: Checked,
+}
+
+impl Figures {
+    /// Adds the answer of a case. Returns the reason if the case is not true.
+    fn add(
+        &mut self,
+        session: &Session,
+        plan: &Plan,
+        what: &str,
+        (answer, took): (Answer, Duration),
+    ) -> Option<Diagnostic> {
+        let named = if what.is_empty() { "all values" } else { what };
+        session.log(format!(
+            "{named}: {:?}, {} states, {} equations",
+            answer.verdict, answer.states, answer.equations
+        ));
+        if answer.route.is_symbolic() {
+            self.symbolic_time = self.symbolic_time.max(Some(took));
+        } else {
+            session.log_symmetries(answer.symmetries, &plan.search.without, &answer.dropped);
+        }
+        self.states += answer.states;
+        self.equations += answer.equations;
+        self.symmetries = self.symmetries.max(answer.symmetries);
+        self.dropped.extend(
+            answer.dropped.into_iter().filter(|d| !self.dropped.contains(d)).collect::<Vec<_>>(),
+        );
+        match answer.verdict {
+            Verdict::True => {
+                self.cases += 1;
+                None
+            }
+            Verdict::False => {
+                let which = if what.is_empty() {
+                    "all values".into()
+                } else {
+                    format!("the regions around {what}")
+                };
+                let text = format!(
+                    "the abstraction of {which} has runs that violate the formula, but possibly no value has such a run"
+                );
+                Some(Diagnostic::new(Stage::Unsupported, text))
+            }
+            Verdict::Unknown(stop) => Some(Diagnostic::stopped(stop)),
+        }
+    }
+}
+
+/// Reason why a formula is open.
+struct Open {
+    why: Diagnostic,
+    /// The case that is not true, and the number of all cases.
+    case: Option<(String, usize)>,
+    /// The values that were checked one by one.
+    tried: Option<String>,
+}
+
+impl From<Diagnostic> for Open {
+    fn from(why: Diagnostic) -> Self {
+        Self { why, case: None, tried: None }
+    }
+}
+
+/// Result for all values: true unless it is open.
+struct Outcome {
+    figures: Figures,
+    open: Option<Box<Open>>,
+    /// Parameter values that represent the cases of the abstraction.
+    cases: Vec<Vec<usize>>,
+}
+
+impl Outcome {
+    fn open(open: impl Into<Open>) -> Self {
+        Self { figures: Figures::default(), open: Some(Box::new(open.into())), cases: Vec::new() }
+    }
+}
+
+/// The strategy.
+pub(super) struct EveryValue;
+
+impl Strategy for EveryValue {
+    fn check(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<Summary, Diagnostic> {
+        expect_supported(plan)?;
+        let mut model = match abstracted(session, plan) {
+            // An obstacle for all values need not be one for a single value; a limit leaves the
+            // formulas unknown.
+            Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => {
+                Err(why)
+            }
+            model => Ok(model?),
+        };
+        output::begin_stage("reading the formulas");
+        let mut formulas = Vec::new();
+        for (index, text) in plan.texts.iter().enumerate() {
+            let read = |m: &Abstract| {
+                properties::read(text, &m.compiled.process().data, &m.compiled.process().actions)
+            };
+            match model.as_ref().ok().map(read).transpose() {
+                Err(why) if plan.has_several() && why.stage != Stage::Internal => {
+                    report.reject(session, index, &why)?;
+                }
+                formula => formulas.push((index, formula?)),
+            }
+        }
+        for (index, formula) in &formulas {
+            let name = &plan.texts[*index].name;
+            output::begin_stage_on("checking a formula for every value", name);
+            match one(session, plan, &mut model, (*index, formula.as_ref())) {
+                Ok(outcome) => report.add(outcome)?,
+                Err(why)
+                    if plan.has_several() && why.stage != Stage::Internal && why.stop.is_none() =>
+                {
+                    report.reject(session, *index, &why)?;
+                }
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(Summary::default())
+    }
+}
+
+/// Rejects options that a check for every value does not support.
+fn expect_supported(plan: &Plan) -> Result<(), Diagnostic> {
+    let requested = [
+        (plan.game.is_some(), "`--game`"),
+        (plan.search.as_written, "`--count`"),
+        (plan.checkpoints.folder().is_some(), "`--checkpoint`"),
+    ];
+    match requested.iter().find(|(wanted, _)| *wanted) {
+        None => Ok(()),
+        Some((_, what)) => Err(Diagnostic::new(
+            Stage::Usage,
+            format!("{what} cannot be combined with a parameter that is set to `any`"),
+        )),
+    }
+}
+
+/// Checks a formula for every value. `model` and `formula` contain the obstacle if they do not
+/// exist.
+fn one(
+    session: &mut Session,
+    plan: &Plan,
+    model: &mut Result<Abstract, Diagnostic>,
+    (index, formula): (usize, Option<&TypedFormula>),
+) -> Result<FormulaOutcome, Diagnostic> {
+    let start = Instant::now();
+    let mut outcome = match (&mut *model, formula) {
+        (Ok(model), Some(formula)) => match for_all(session, plan, model, formula) {
+            Err(why) if why.stop.is_some() => Outcome::open(why),
+            outcome => outcome?,
+        },
+        (Err(why), _) => Outcome::open(why.clone()),
+        (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
+    };
+    let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
+    let mut instances = Instances { session, plan, formula: index, literals: &literals };
+    if outcome.open.is_none()
+        && let Some(values) = instances.refuted(outcome.figures.states)?
+    {
+        let at = instances.at(&values);
+        let why = format!(
+            "the abstraction has no run that violates the formula, but the formula is false for {at}: the analysis of the model is wrong"
+        );
+        instances.session.log(&why);
+        outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
+        outcome.cases.push(values);
+    }
+    if let Some(open) = &mut outcome.open {
+        match instances.counterexample(&outcome.cases) {
+            Ok(Tried::False(outcome)) => return Ok(outcome),
+            Ok(Tried::Open(tried)) => open.tried = tried,
+            Err(why) if why.stop.is_some() => {}
+            Err(why) => return Err(why),
+        }
+    }
+    let report = FormulaReport { session, plan, index, figures: &outcome.figures, start };
+    Ok(match &outcome.open {
+        None => report.is_true(),
+        Some(open) => report.is_unknown(open),
+    })
+}
+
+/// Builds the model over parameters without a value.
+fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract, Diagnostic> {
+    let names = &plan.any;
+    let text = session.read(&plan.model)?;
+    let can = constant_counts::counting(&text);
+    let sizes: Vec<String> = names.iter().filter(|n| can.contains(n)).cloned().collect();
+    let expand = |session: &mut Session, more: Option<&String>| {
+        let value = |name: &str, written: &str| match sizes.iter().find(|s| *s == name) {
+            Some(size) => (SIZE + usize::from(more == Some(size))).to_string(),
+            None => written.to_string(),
+        };
+        let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
+        let defines: Vec<(String, String)> =
+            pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
+        template::expand(&plan.model.display().to_string(), &text, &defines, &mut session.sources)
+    };
+    let parse = |expanded: &template::Expanded| {
+        mu_syntax::parse_specification(expanded.source, &expanded.text)
+    };
+    let expanded = expand(session, None)?;
+    let parameter_text = |p: &template::Param| {
+        if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() }
+    };
+    output::record_parameters(expanded.params.iter().map(|p| (p.name.clone(), parameter_text(p))));
+    let tree = parse(&expanded)?;
+    if let Some(why) = overloaded(&tree).filter(|_| !expanded.constants.is_empty()) {
+        return Err(why);
+    }
+    let (mut counted, mut crowd, mut text_of_crowd) = (Vec::new(), None, None);
+    for name in &sizes {
+        let above = parse(&expand(session, Some(name))?)?;
+        let found = constant_counts::constants(SIZE, &tree, &above).map_err(|depends| {
+            let text = format!(
+                "{} depends on `{name}`, which may only be the number of constants of one sort",
+                depends.what
+            );
+            let error = Diagnostic::new(Stage::Unsupported, text);
+            depends.span.map_or(error.clone(), |span| error.or_span(span))
+        })?;
+        if !found.counts_components() {
+            counted.push(found);
+        } else if crowd.is_some() {
+            let text = format!(
+                "`{name}` and another parameter that is set to `any` both count components"
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, text));
+        } else {
+            text_of_crowd = Some(ComponentText::new(session, &plan.model, &text, (&sizes, name)));
+            crowd = Some((found, above));
+        }
+    }
+    let Linear { spec, plain, process, defined, names } =
+        Linear::new(session, &tree, &expanded.constants, crowd.as_ref().map(|(found, _)| found))?;
+    let measures = measures(&process, &defined.rigid);
+    let compiled = Compiled::with_budget(process, &Confluence::None, &session.budget)?;
+    let found = counted
+        .iter()
+        .map(|c| Family::new(&compiled, &spec, &c.names))
+        .collect::<Result<_, _>>()
+        .and_then(Family::ordered);
+    let found = found.and_then(|families| {
+        let Some((found, above)) = &crowd else { return Ok((families, None)) };
+        let larger = Linear::new(session, above, &expanded.constants, Some(&found.larger()))?;
+        let list = found.list.as_deref();
+        Replicas::new(&compiled, &spec, &names, list, (&larger.process, &larger.names))
+            .map(|replicas| (families, Some(replicas)))
+    });
+    let ((families, replicas), refused) = match found {
+        Ok(found) => (found, None),
+        Err(why) if why.stage == Stage::Internal => return Err(why),
+        Err(why) => ((Vec::new(), None), Some(why)),
+    };
+    let literals = numbers_in(&expanded.text);
+    Ok(Abstract {
+        literals,
+        compiled,
+        process: plain,
+        defined,
+        families,
+        replicas,
+        crowd: text_of_crowd,
+        refused,
+        measures,
+        ends: None,
+    })
+}
+
+/// Returns the name of the constant that represents a parameter; no text can use it.
+pub(crate) fn hidden_name(parameter: &str) -> String {
+    format!("${{{parameter}}}")
+}
+
+/// A linear process over parameters without a value.
+struct Linear {
+    spec: ProcSpec,
+    /// The process before constants without a value became parameters.
+    plain: LinearProcess,
+    process: LinearProcess,
+    defined: SymbolicConstants,
+    /// The constants with a component each, and letters of lists.
+    names: Vec<String>,
+}
+
+impl Linear {
+    /// Linearises a specification. `constants`: parameters without a value, and the constants that
+    /// represent them. `crowd`: the sort with any number of components.
+    fn new(
+        session: &Session,
+        tree: &Specification,
+        constants: &[(String, String)],
+        crowd: Option<&ConstantCount>,
+    ) -> Result<Self, Diagnostic> {
+        let larger = crowd.map(|counted| {
+            constant_counts::unbounded_specification(tree, counted, EXTRA_CONSTANTS)
+        });
+        let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
+        let spec = mu_process::typecheck::check_specification(tree)?;
+        let options = if crowd.is_some() {
+            linearise::Options::of_any_number()
+        } else {
+            linearise::Options::of_any_size()
+        };
+        let process = session.linearise(&spec, &options)?;
+        let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
+        let plain = process.clone();
+        let names_of_constants: Vec<String> = constants.iter().map(|c| c.1.clone()).collect();
+        let (mut process, mut defined) = with_parameters(process, &names_of_constants)?;
+        for (rigid, (parameter, _)) in defined.rigid.iter_mut().zip(constants) {
+            rigid.name.clone_from(parameter);
+            // A formula cannot use this name, just as it cannot use the parameter when that has a
+            // value.
+            process.data.signature.op_mut(rigid.op).name = hidden_name(parameter);
+        }
+        Ok(Self { spec, plain, process, defined, names })
+    }
+}
+
+/// Applies `then` to the model in which the constants of each sort beyond the tracked ones are
+/// merged.
+pub(super) fn merged<T>(
+    base: &dyn AbstractableModel,
+    families: &[(&Family, usize)],
+    then: &mut dyn FnMut(&dyn AbstractableModel) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
+    match families.split_first() {
+        None => then(base),
+        Some(((family, tracked), rest)) => {
+            merged(&MergedConstants::new(base, family, *tracked)?, rest, then)
+        }
+    }
+}
+
+/// Checks the formula on the abstract models.
+fn for_all(
+    session: &Session,
+    plan: &Plan,
+    model: &mut Abstract,
+    formula: &TypedFormula,
+) -> Result<Outcome, Diagnostic> {
+    if let Some(why) = &model.refused {
+        return Ok(Outcome::open(why.clone()));
+    }
+    let mut formulas =
+        vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
+    for family in model.families.iter().chain(model.replicas.as_ref().map(|r| &r.family)) {
+        let mut next = Vec::new();
+        for instance in &formulas {
+            let assigned = match family.assigned(&instance.formula) {
+                Err(why) if why.stage != Stage::Internal => return Ok(Outcome::open(why)),
+                assigned => assigned?,
+            };
+            next.extend(assigned.into_iter().map(|a| {
+                Instance {
+                    formula: a.formula,
+                    tracked: [instance.tracked.as_slice(), &[a.tracked]].concat(),
+                    what: [instance.what.as_str(), &a.what]
+                        .iter()
+                        .filter(|t| !t.is_empty())
+                        .copied()
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                }
+            }));
+        }
+        formulas = next;
+    }
+    let ends = match (least(&formula.formula), &model.replicas) {
+        (Least::None, _) => Termination::default(),
+        (Least::Unguarded, Some(_)) => Termination {
+            open: Some("a least fixed point is not below a modality that takes a step".into()),
+            ..Termination::default()
+        },
+        _ => match runs_end(session, plan, model) {
+            // The formula may be true without the proof.
+            Err(why) if why.stop.is_none() && why.stage != Stage::Internal => {
+                Termination { open: Some(why.message), ..Termination::default() }
+            }
+            Err(why) if why.stop.is_some() => return Ok(Outcome::open(why)),
+            ends => ends?,
+        },
+    };
+    // Without counters, finer regions change nothing.
+    let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
+    let mut last = None;
+    for &level in levels {
+        match at_level(session, plan, model, &formulas, level, &ends) {
+            Ok(mut outcome) => match &mut outcome.open {
+                // Finer regions do not help against a limit.
+                Some(open) if open.why.stop.is_none() => {
+                    if let Some(more) =
+                        ends.open.as_ref().filter(|more| !open.why.message.contains(*more))
+                    {
+                        open.why.message += &format!("; {more}");
+                    }
+                    last = Some(outcome);
+                }
+                _ => return Ok(outcome),
+            },
+            Err(why) if why.stage == Stage::Internal => return Err(why),
+            // The same error occurs at all levels.
+            Err(why) => return Ok(Outcome::open(why)),
+        }
+    }
+    last.ok_or_else(|| Diagnostic::internal("no level was tried"))
+}
+
+/// A formula with constants for its quantified variables over sorts of any size, and the number of
+/// tracked constants of each sort.
+pub(super) struct Instance {
+    formula: TypedFormula,
+    pub tracked: Vec<usize>,
+    what: String,
+}
+
+impl Instance {
+    /// Returns the possible orders of tracked identities in the list of all.
+    fn orders(&self, model: &Abstract) -> Vec<Vec<usize>> {
+        let Some(replicas) = &model.replicas else { return vec![Vec::new()] };
+        let tracked = self.tracked.last().copied().unwrap_or_default();
+        if replicas.all.is_none() { vec![(0..tracked).collect()] } else { permutations(tracked) }
+    }
+}
+
+/// Returns all permutations of the numbers below `n`.
+fn permutations(n: usize) -> Vec<Vec<usize>> {
+    let longer = |rows: Vec<Vec<usize>>, next: usize| {
+        let places = |row: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..=row.len()).map(|at| [&row[..at], &[next], &row[at..]].concat()).collect()
+        };
+        rows.iter().flat_map(places).collect()
+    };
+    (0..n).fold(vec![Vec::new()], longer)
+}
+
+/// Checks the formulas at one level of regions. Errors: obstacles at every level.
+fn at_level(
+    session: &Session,
+    plan: &Plan,
+    model: &Abstract,
+    formulas: &[Instance],
+    level: Levels,
+    ends: &Termination,
+) -> Result<Outcome, Diagnostic> {
+    let study =
+        |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
+    let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
+    let all =
+        formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
+    // By formula and case: the local states of untracked components.
+    let mut members = Vec::new();
+    let mut figures = Figures {
+        measures: ends.measures.clone(),
+        lists: ends.lists.clone(),
+        ..Figures::default()
+    };
+    let start = Instant::now();
+    for (instance, study) in formulas.iter().zip(&studies) {
+        let families: Vec<(&Family, usize)> =
+            model.families.iter().zip(instance.tracked.iter().copied()).collect();
+        for case in study.cases() {
+            let regions = study.model(case)?;
+            let own = study.formula(case)?;
+            let what = [study.describe(case), instance.what.clone()];
+            let what = what
+                .iter()
+                .filter(|t| !t.is_empty())
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let mut open = None;
+            let found = merged(&regions, &families, &mut |base| {
+                let mut judge = |base: &dyn AbstractableModel| {
+                    let start = Instant::now();
+                    let answer =
+                        verdict(session, plan, base, &own, ends.proved, figures.symbolic_time)?;
+                    let why = figures.add(session, plan, &what, (answer, start.elapsed()));
+                    Ok(why.map(|why| open.insert(why)).is_none())
+                };
+                match &model.replicas {
+                    None => judge(base),
+                    Some(replicas) => for_each_order(
+                        session,
+                        base,
+                        replicas,
+                        &instance.orders(model),
+                        &mut members,
+                        &mut judge,
+                    ),
+                }
+            });
+            let why = match (found, open) {
+                (Ok(_), None) => continue,
+                (Ok(_), Some(why)) => why,
+                // A limit inside an evaluation.
+                (Err(why), _) if why.stop.is_some() => why,
+                (Err(why), _) => return Err(why),
+            };
+            let cases = studies
+                .iter()
+                .flat_map(|s| s.cases().iter().map(|c| s.values(c)))
+                .map(|values| valuation(plan, &values))
+                .collect();
+            return Ok(Outcome {
+                figures,
+                open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })),
+                cases,
+            });
+        }
+    }
+    figures.checked = sampled::check(
+        session,
+        plan.search.samples,
+        model,
+        (formulas.iter().zip(&studies), &members),
+        start.elapsed(),
+    )?;
+    Ok(Outcome { figures, open: None, cases: Vec::new() })
+}
+
+/// Returns the values of all parameters that are set to `any`: the given ones, and
+/// [`CONSTANTS_IN_CASES`] for the sizes of sorts.
+fn valuation(plan: &Plan, values: &[(String, usize)]) -> Vec<usize> {
+    let of =
+        |name: &String| values.iter().find(|v| v.0 == *name).map_or(CONSTANTS_IN_CASES, |v| v.1);
+    plan.any.iter().map(of).collect()
+}
+
+/// Judges a model with any number of components, for each order of the tracked identities in the
+/// list of all. Appends the local states of untracked components to `local_states`.
+fn for_each_order(
+    session: &Session,
+    base: &dyn AbstractableModel,
+    replicas: &Replicas,
+    orders: &[Vec<usize>],
+    local_states: &mut Vec<Vec<LocalState>>,
+    judge: &mut dyn FnMut(&dyn AbstractableModel) -> Result<bool, Diagnostic>,
+) -> Result<bool, Diagnostic> {
+    let members = mu_regions::reachable_local_states(base, replicas)?;
+    session.log(format!("components of any number: {} local states", members.len()));
+    let Some(first) = orders.first() else { return Ok(true) };
+    let mut crowd = ThreadModularAbstraction::new(base, replicas, first, &members)?;
+    for order in orders {
+        crowd.arrange(order)?;
+        if !judge(&crowd)? {
+            return Ok(false);
+        }
+    }
+    local_states.push(members);
+    Ok(true)
+}
+
+/// Checks a formula on an abstract model with the chosen engine, or with both in time slices.
+/// `ends`: true if all runs of all values terminate. `before`: time of the symbolic engine for an
+/// earlier case.
+fn verdict(
+    session: &Session,
+    plan: &Plan,
+    base: &dyn AbstractableModel,
+    formula: &TypedFormula,
+    ends: bool,
+    before: Option<Duration>,
+) -> Result<Answer, Diagnostic> {
+    let check_symbolic = |budget: &Budget| {
+        let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
+        let wanted = CheckOptions { runs_end: ends, witnesses: false };
+        check_with_options(base, base, formula, &options, wanted, budget)
+            .map(SymbolicAnswer::into_answer)
+    };
+    let check_explicit = |budget: &Budget| {
+        // Abstractions are verified on the transitions of the search: skip none.
+        let options = mu_explore::Options {
+            partial_order: false,
+            ..session.explore_options(base, &plan.search.without)
+        };
+        let chosen =
+            Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
+        check(base, base, formula, chosen, budget)
+    };
+    match plan.search.chosen_engine.map(|engine| engine.name()) {
+        Some(name) if name == Symbolic.name() => check_symbolic(&session.budget),
+        Some(name) if name == Explicit.name() => check_explicit(&session.budget),
+        _ => alternate(
+            &session.budget,
+            before,
+            |answer: &Answer| answer.verdict.stop(),
+            &mut |turn, budget, _| match turn {
+                Slice::Symbolic => check_symbolic(budget),
+                Slice::First | Slice::Explicit => check_explicit(budget),
+            },
+        ),
+    }
+}
+
+/// Proves that all runs terminate, for all values: no cycle remains without the transitions that
+/// increase a counter below its bound. With any number of components: no transition remains that a
+/// run can take forever.
+fn runs_end(
+    session: &Session,
+    plan: &Plan,
+    model: &mut Abstract,
+) -> Result<Termination, Diagnostic> {
+    if let Some(known) = &model.ends {
+        return Ok(known.clone());
+    }
+    let process = model.compiled.process();
+    let any = State { kind: StateKind::True, span: mu_base::Span::default() };
+    let formula = TypedFormula {
+        data: process.data.clone(),
+        actions: process.actions.clone(),
+        fix_names: Vec::new(),
+        formula: any,
+        as_written: false,
+    };
+    let measured: Vec<bool> = (0..model.compiled.groups().len())
+        .map(|g| model.measures.iter().any(|m| m.summands.contains(&model.compiled.summand_of(g))))
+        .collect();
+    let mut ends = Termination::default();
+    let mut steps = TerminationResult::default();
+    if let Ok(study) = Study::new(&model.compiled, &model.defined, &formula, Levels::Coarse) {
+        ends.proved = true;
+        for case in study.cases() {
+            let regions = study.model(case)?;
+            let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
+            let found = merged(&regions, &families, &mut |base| match &model.replicas {
+                Some(replicas) => prove_termination(base, replicas, &model.defined.rigid)
+                    .map(|found| steps.with(found)),
+                None => {
+                    let options = session.explore_options(base, &plan.search.without);
+                    // Symmetries may not preserve which transitions count.
+                    let counts = |group: usize, _| !measured[group];
+                    let found = is_acyclic(
+                        base,
+                        &options,
+                        &session.budget,
+                        &mu_explore::Silent,
+                        Some(&counts),
+                        None,
+                    )?;
+                    ends.proved &= matches!(found, Cyclic::No(_));
+                    Ok(())
+                }
+            });
+            match found {
+                Err(why) if model.replicas.is_some() && why.stage == Stage::Unsupported => {
+                    ends = Termination { open: Some(why.message), ..Termination::default() };
+                    break;
+                }
+                found => found?,
+            }
+        }
+    }
+    if !steps.left.is_empty() {
+        let names =
+            steps.left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        ends = Termination {
+            open: Some(format!("no proof that these steps end: {names}")),
+            ..Termination::default()
+        };
+    }
+    if ends.proved {
+        ends.measures = measures_as_json(
+            model,
+            if model.replicas.is_some() { &steps.counters } else { &model.measures },
+        );
+        ends.lists = lists_as_json(model, &steps);
+        for text in ends.measures.iter().map(measure_text).chain(ends.lists.iter().map(list_text)) {
+            session.log(text);
+        }
+    }
+    model.ends = Some(ends.clone());
+    Ok(ends)
+}
+
+/// Returns the names of a process parameter and of its component.
+fn parameter(process: &LinearProcess, at: usize) -> (String, String) {
+    let name = mu_process::print::parameter_names(process)[at].clone();
+    let (ParamRole::Control(c) | ParamRole::Data(c)) = process.params[at].role;
+    (name, process.components.get(c as usize).cloned().unwrap_or_default())
+}
+
+/// Returns the counters that grow and their bounds, as JSON.
+fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
+    let process = model.compiled.process();
+    let of = |m: &Measure| {
+        let (counter, component) = parameter(process, m.param);
+        let below = mu_data::print::expression(&process.data.signature, &m.bound);
+        // The process parameter has the name of the constant, which is unique in the file.
+        let signature = &process.data.signature;
+        let below = model
+            .defined
+            .rigid
+            .iter()
+            .fold(below, |text, r| text.replace(&signature.var(r.var).name, &r.name));
+        json!({ "counter": counter, "component": component, "summands": m.summands.len(), "below": below })
+    };
+    measures.iter().map(of).collect()
+}
+
+/// Returns the lists that get shorter, as JSON.
+fn lists_as_json(model: &Abstract, steps: &TerminationResult) -> Vec<Value> {
+    let of = |at: &usize| {
+        let (list, component) = parameter(model.compiled.process(), *at);
+        json!({ "list": list, "component": component })
+    };
+    steps.lists.iter().map(of).collect()
+}
+
+fn list_text(list: &Value) -> String {
+    let word = |key: &str| list[key].as_str().unwrap_or_default();
+    format!("every run ends: `{}` of {} gets shorter", word("list"), word("component"))
+}
+
+fn measure_text(measure: &Value) -> String {
+    let word = |key: &str| measure[key].as_str().unwrap_or_default();
+    format!(
+        "every run ends: `{}` of {} grows in {} summands, below {}",
+        word("counter"),
+        word("component"),
+        measure["summands"],
+        word("below")
+    )
+}
+
+/// Report of a formula for all values.
+struct FormulaReport<'a> {
+    session: &'a Session,
+    plan: &'a Plan,
+    /// Index of the formula.
+    index: usize,
+    figures: &'a Figures,
+    start: Instant,
+}
+
+impl FormulaReport<'_> {
+    fn text(&self) -> &FormulaText {
+        &self.plan.texts[self.index]
+    }
+
+    fn path(&self) -> String {
+        self.text().name.display().to_string()
+    }
+
+    fn object(&self, verdict: &str, reason: &str) -> Value {
+        let Figures { states, equations, symbolic_time, symmetries, dropped, .. } = self.figures;
+        let every =
+            self.plan.any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
+        let mut object = json!({
+            "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
+            "engine": if symbolic_time.is_some() { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
+            "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
+        });
+        if symbolic_time.is_none() {
+            object["symmetries"] =
+                pipeline::symmetries(true, *symmetries, &self.plan.search.without, dropped);
+        }
+        object
+    }
+
+    fn is_true(&self) -> FormulaOutcome {
+        let Figures { cases, equations, measures, lists, checked, .. } = self.figures;
+        let mut object = self.object("true", "regions");
+        object["cases"] = (*cases).into();
+        object["checked"] = checked.object();
+        if !measures.is_empty() {
+            object["measures"] = measures.as_slice().into();
+        }
+        if !lists.is_empty() {
+            object["lists"] = lists.as_slice().into();
+        }
+        let mut text = format!("{}: true for every {}", self.path(), self.plan.any.join(", "));
+        if !self.session.common.quiet {
+            text += &format!(
+                "  [{cases} cases, {equations} equations, {:.3} s]",
+                self.start.elapsed().as_secs_f64()
+            );
+            let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
+            text.extend(reasons.chain([checked.text()]).map(|line| format!("\n  {line}")));
+        }
+        self.outcome(Decision::Holds, object, text + "\n")
+    }
+
+    fn is_unknown(&self, open: &Open) -> FormulaOutcome {
+        let mut why = match &open.why.stop {
+            Some(stop) => stop.word().to_string(),
+            None => open.why.message.clone(),
+        };
+        let mut object = self.object("unknown", &why);
+        if let Some((case, cases)) = &open.case {
+            object["cases"] = (*cases).into();
+            object["cases_true"] = self.figures.cases.into();
+            object["open_case"] = case.as_str().into();
+            why += &format!("; {} of {cases} cases are true", self.figures.cases);
+            if !case.is_empty() {
+                why += &format!(", {case} is open");
+            }
+        }
+        if let Some(tried) = &open.tried {
+            object["tried"] = tried.as_str().into();
+            why += &format!("; {tried}");
+        }
+        if open.why.stop.is_none() {
+            eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));
+        }
+        let decision = Decision::Unknown(object["reason"].as_str().unwrap_or_default().into());
+        self.outcome(
+            decision,
+            object,
+            format!("{}: unknown for every {} ({why})\n", self.path(), self.plan.any.join(", ")),
+        )
+    }
+
+    fn outcome(&self, decision: Decision, object: Value, line: String) -> FormulaOutcome {
+        FormulaOutcome {
+            formula: self.index,
+            decision,
+            seconds: self.start.elapsed().as_secs_f64(),
+            object: Some(with_text(object, self.text())),
+            line: self.plan.output.lines.then_some(line),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `check`: plan, run, report.
+//!
+//! In: arguments, which become a [`Plan`] at the entrance. A [`Strategy`] checks the formulas: by
+//! search ([`by_search`]), for every value of a parameter ([`every_value`]), or to values of
+//! real-valued formulas ([`values`]). Each gives an outcome per formula to the [`Report`], which
+//! alone prints, writes files, and computes the exit code.
+//!
+//! All formulas are read before any is checked. If one of several formulas is rejected, the others
+//! are still checked: its verdict is *unknown* with the reason `error`, and the exit code is 2.
+
+mod by_equations;
+mod by_search;
+mod component_samples;
+mod every_value;
+mod explanation;
+mod instances;
+mod plan;
+mod report;
+mod sampled;
+mod values;
+
+pub(crate) use self::every_value::{hidden_name, parameters};
+pub(crate) use self::plan::Plan;
+
+use self::by_search::BySearch;
+use self::every_value::EveryValue;
+use self::report::{Report, Summary, report_error};
+use self::values::Values;
+use crate::args::CheckArgs;
+use crate::commands::explore;
+use crate::commands::explore::plan::Exploration;
+use crate::output;
+use crate::pipeline::Session;
+use crate::pipeline::cluster;
+use crate::pipeline::files::expect_writable;
+use crate::pipeline::memory;
+use mu_base::{Diagnostic, Stage, Stop};
+
+/// Method by which formulas are checked.
+trait Strategy {
+    /// Checks all formulas of the plan. Adds an outcome for each to the report.
+    ///
+    /// # Errors
+    /// Those that end the run: the only formula is rejected; a broken invariant; standard output or
+    /// a file cannot be written.
+    fn check(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<Summary, Diagnostic>;
+}
+
+/// Checks formulas on a model; explores the model if there are none.
+pub(crate) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    let answer = checked(session, args);
+    // Report the error in the JUnit file too: other tools may read nothing else.
+    if let (Err(error), Some(junit)) = (&answer, &args.junit) {
+        let files = args.formulas.iter().map(|f| f.display().to_string());
+        let names = files.chain(args.formula.iter().cloned());
+        report_error(junit, &args.model, names, error.render(&session.sources));
+    }
+    answer
+}
+
+fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    memory::read_interface(session, &args.model, args.interface.as_deref())?;
+    if args.formulas.is_empty() && args.formula.is_empty() {
+        return explore::run_plan(session, &Exploration::overview(args)?);
+    }
+    let plan = Plan::new(session, args)?;
+    let mut report = Report::new(&plan);
+    cluster::expect_checkable(&plan, session.common.threads)?;
+    if let Some(path) = plan.timings.as_ref().filter(|_| plan.distribution.reports()) {
+        expect_writable(path)?;
+        output::write_timings_to(path);
+    }
+    let summary = strategy(session, &plan)?.check(session, &plan, &mut report)?;
+    report.finish(session, summary)
+}
+
+/// Chooses the strategy; loads the model if it has a value for each parameter.
+fn strategy(session: &mut Session, plan: &Plan) -> Result<Box<dyn Strategy>, Diagnostic> {
+    if !plan.any.is_empty() {
+        return Ok(Box::new(EveryValue));
+    }
+    let subject = match session.load_any(&plan.model, &plan.search.confluence) {
+        Err(Diagnostic { stop: Some(stop), .. }) => return Ok(Box::new(NoModel(stop))),
+        subject => subject?,
+    };
+    mu_base::host::leave(subject.labels.clone());
+    memory::expect_actions(session, &plan.model, plan.interface.is_some(), &subject)?;
+    if values::has_real_values(&subject, &plan.texts) {
+        return Ok(Box::new(Values { subject }));
+    }
+    Ok(Box::new(BySearch { subject }))
+}
+
+/// Strategy after a limit that was reached before the model existed: all formulas are unknown.
+struct NoModel(Stop);
+
+impl Strategy for NoModel {
+    fn check(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        report: &mut Report,
+    ) -> Result<Summary, Diagnostic> {
+        let answer = explanation::stopped(self.0.clone(), plan.search.engine().name());
+        let seconds = session.budget.elapsed().as_secs_f64();
+        for formula in 0..plan.texts.len() {
+            report.add(explanation::without_evidence(session, plan, formula, &answer, seconds))?;
+        }
+        Ok(Summary::default())
+    }
+}
+
+/// Rejects options of `check` that need a formula.
+pub(crate) fn expect_formulas(args: &CheckArgs) -> Result<(), Diagnostic> {
+    if args.evidence.is_some() || args.game.is_some() || args.checkpoints.is_requested() {
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "a formula is missing: in `check`, `--evidence`, `--game`, `--checkpoint` and `--resume` need a formula",
+        )
+        .note("use `explore` for `--evidence`, `--checkpoint` and `--resume` without a formula"));
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! Report of `check`: outcomes of formulas, from any strategy, become lines, one object, files, and
+//! the exit code.
+//!
+//! Lines are printed as outcomes arrive, the rest at the end, in the order of the command line. The
+//! watchdog reads the outcomes so far if a limit ends the process ([`Unfinished`]). Invariant: a
+//! formula has at most one outcome.
+
+use super::plan::{OutputPlan, Plan};
+use crate::args::Format;
+use crate::commands::explore::find_path::file_name;
+use crate::output::page;
+use crate::output::print;
+use crate::output::{self, Unfinished};
+use crate::pipeline::Session;
+use crate::pipeline::files::write_text;
+use crate::pipeline::properties::FormulaText;
+use mu_base::{Diagnostic, Stop};
+use mu_pbes::Verdict;
+use mu_report::junit::{self, Case};
+use mu_report::page::PageResult;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Answer to a formula, for the exit code and the JUnit report.
+pub(super) enum Decision {
+    /// It holds, or it has a value.
+    Holds,
+    /// It does not hold. The text describes the evidence.
+    Fails(String),
+    /// A limit, or another reason, left it open.
+    Unknown(String),
+    /// It was not checked.
+    Rejected,
+}
+
+impl Decision {
+    /// Returns the decision for a verdict; `evidence`: text if it is false.
+    pub fn of(verdict: &Verdict, evidence: String) -> Self {
+        match verdict {
+            Verdict::True => Decision::Holds,
+            Verdict::False => Decision::Fails(evidence),
+            Verdict::Unknown(stop) => Decision::Unknown(stop.word().into()),
+        }
+    }
+}
+
+/// Outcome of a formula, from any strategy.
+pub(super) struct Outcome {
+    /// Index of the formula in the plan.
+    pub formula: usize,
+    /// The answer.
+    pub decision: Decision,
+    /// Time of the check.
+    pub seconds: f64,
+    /// The result as JSON, if the plan needs it.
+    pub object: Option<Value>,
+    /// The result as text, if the plan prints lines.
+    pub line: Option<String>,
+}
+
+/// Figures of a run that belong to no single formula.
+#[derive(Default)]
+pub(super) struct Summary {
+    /// Warnings about the model, for JSON; they are already printed.
+    pub warnings: Vec<Value>,
+    /// Figures of the processes that searched together, and their memory.
+    pub processes: Option<(Value, u64)>,
+    /// True if another process reports.
+    pub silent: bool,
+}
+
+/// Outcomes so far, shared with the watchdog.
+struct Verdicts {
+    names: Vec<String>,
+    state: Mutex<VerdictState>,
+}
+
+/// State of [`Verdicts`].
+struct VerdictState {
+    objects: Vec<(usize, Value)>,
+    /// Formulas without an outcome.
+    waiting: Vec<usize>,
+    violated: bool,
+}
+
+impl Verdicts {
+    fn lock(&self) -> MutexGuard<'_, VerdictState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Unfinished for Verdicts {
+    fn waiting(&self) -> Vec<String> {
+        self.lock().waiting.iter().map(|&i| self.names[i].clone()).collect()
+    }
+    fn results(&self, stop: &Stop) -> Vec<Value> {
+        let unknown = |formula: String| json!({ "formula": formula, "verdict": "unknown", "reason": stop.word(), "evidence": [], "vacuous": [] });
+        let waiting = self.waiting();
+        let known = self.lock().objects.iter().map(|o| o.1.clone()).collect::<Vec<_>>();
+        known.into_iter().chain(waiting.into_iter().map(unknown)).collect()
+    }
+    fn is_violated(&self) -> bool {
+        self.lock().violated
+    }
+}
+
+/// The report of a run.
+pub(super) struct Report<'p> {
+    plan: &'p Plan,
+    verdicts: Arc<Verdicts>,
+    cases: Vec<(usize, Case)>,
+    fails: bool,
+    unknown: bool,
+    rejected: bool,
+}
+
+impl<'p> Report<'p> {
+    /// Creates the report, which lets the watchdog read the outcomes.
+    pub fn new(plan: &'p Plan) -> Self {
+        let names: Vec<String> = plan.texts.iter().map(|t| t.name.display().to_string()).collect();
+        let waiting = (0..names.len()).collect();
+        let state = VerdictState { objects: Vec::new(), waiting, violated: false };
+        let verdicts = Arc::new(Verdicts { names, state: Mutex::new(state) });
+        output::set_unfinished(verdicts.clone());
+        Self { plan, verdicts, cases: Vec::new(), fails: false, unknown: false, rejected: false }
+    }
+
+    /// True if some formula is unknown so far.
+    pub fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// Adds an outcome and prints its line.
+    pub fn add(&mut self, outcome: Outcome) -> Result<(), Diagnostic> {
+        let Outcome { formula, decision, seconds, object, line } = outcome;
+        self.count(&decision);
+        let violated = matches!(decision, Decision::Fails(_));
+        if let Some(object) = &object {
+            output::print_verdict_progress(&self.verdicts.names[formula], &object["verdict"]);
+        }
+        let update = || {
+            let mut state = self.verdicts.lock();
+            state.waiting.retain(|&i| i != formula);
+            state.violated |= violated;
+            state.objects.extend(object.map(|object| (formula, object)));
+            state.waiting.is_empty()
+        };
+        output::print_after(update, line.as_deref())?;
+        let case = case(&self.plan.output.model, self.verdicts.names[formula].clone(), seconds);
+        self.cases.push((formula, Case { outcome: case_outcome(decision), ..case }));
+        Ok(())
+    }
+
+    /// Counts the answer to a formula that another process reports.
+    pub fn count(&mut self, decision: &Decision) {
+        match decision {
+            Decision::Holds => {}
+            Decision::Fails(_) => self.fails = true,
+            Decision::Unknown(_) => self.unknown = true,
+            Decision::Rejected => self.rejected = true,
+        }
+    }
+
+    /// Adds the rejection of one of several formulas and prints its reason.
+    pub fn reject(
+        &mut self,
+        session: &Session,
+        formula: usize,
+        why: &Diagnostic,
+    ) -> Result<(), Diagnostic> {
+        eprint!("{}", why.render(&session.sources));
+        let name = self.verdicts.names[formula].clone();
+        let object = json!({
+            "formula": name, "verdict": "unknown", "reason": "error", "equations": 0, "states": 0,
+            "engine": "explicit", "seconds": 0.0, "evidence": [], "evidence_left_out": 0,
+            "back_to": null, "vacuous": [], "error": output::error_as_json(why, &session.sources),
+        });
+        self.add(Outcome {
+            formula,
+            decision: Decision::Rejected,
+            seconds: 0.0,
+            object: Some(object),
+            line: self.plan.output.lines.then(|| format!("{name}: unknown (error)\n")),
+        })
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Report { rejected: true, .. } => 2,
+            Report { fails: true, .. } => 1,
+            Report { unknown: true, .. } => 3,
+            _ => 0,
+        }
+    }
+
+    /// Writes the object and the files of all outcomes. Returns the exit code.
+    pub fn finish(mut self, session: &Session, summary: Summary) -> Result<u8, Diagnostic> {
+        let Summary { warnings, processes, silent } = summary;
+        let output = &self.plan.output;
+        if silent {
+            return Ok(self.code());
+        }
+        if output.object {
+            let mut all = std::mem::take(&mut self.verdicts.lock().objects);
+            all.sort_by_key(|(formula, _)| *formula);
+            let results: Vec<Value> = all.into_iter().map(|o| o.1).collect();
+            let memory = processes.as_ref().map_or_else(|| session.peak_memory(), |p| p.1);
+            let mut object = json!({ "results": results, "peak_memory_bytes": memory });
+            if !warnings.is_empty() {
+                object["warnings"] = warnings.into();
+            }
+            if let Some((figures, _)) = processes {
+                object["processes"] = figures;
+            }
+            publish(session, output, object)?;
+        }
+        if let Some(path) = &output.junit {
+            self.cases.sort_by_key(|(formula, _)| *formula);
+            let code = self.code();
+            let cases: Vec<Case> = self.cases.into_iter().map(|c| c.1).collect();
+            write_junit(path, &output.model, &cases)?;
+            return Ok(code);
+        }
+        Ok(self.code())
+    }
+}
+
+/// Writes the object of all results to the page, or prints it, or both.
+fn publish(session: &Session, output: &OutputPlan, object: Value) -> Result<(), Diagnostic> {
+    if let Some(path) = output.page() {
+        let result = PageResult::of("check", output::with_head(object.clone()));
+        page::write(session, path, &file_name(&output.model), &[result])?;
+    }
+    if session.common.format == Format::Json { output::print_object(object) } else { Ok(()) }
+}
+
+/// Returns the object with the text of its formula, from the first line that is not blank.
+pub(super) fn with_text(mut object: Value, text: &FormulaText) -> Value {
+    let blank = text.text.lines().take_while(|l| l.trim().is_empty()).count();
+    let own: Vec<&str> = text.text.lines().skip(blank).collect();
+    object["text"] = own.join("\n").trim_end().into();
+    object["first_line"] = (blank + 1).into();
+    object
+}
+
+/// Returns a test case without its outcome.
+fn case(model: &Path, name: String, seconds: f64) -> Case {
+    Case { class: model.display().to_string(), name, seconds, outcome: junit::Outcome::Passed }
+}
+
+fn case_outcome(decision: Decision) -> junit::Outcome {
+    match decision {
+        Decision::Holds => junit::Outcome::Passed,
+        Decision::Fails(text) => {
+            junit::Outcome::Failed { message: "the formula does not hold".into(), text }
+        }
+        Decision::Unknown(why) => junit::Outcome::Unknown(why),
+        Decision::Rejected => junit::Outcome::Error("the formula is rejected".into()),
+    }
+}
+
+/// Writes a JUnit report.
+fn write_junit(path: &Path, model: &Path, cases: &[Case]) -> Result<(), Diagnostic> {
+    let suite = junit::suite(&model.display().to_string(), cases);
+    if path == Path::new("-") { print(&suite) } else { write_text(path, &suite) }
+}
+
+/// Writes a JUnit report in which each formula has an error that ended the run.
+pub(super) fn report_error(
+    path: &Path,
+    model: &Path,
+    names: impl Iterator<Item = String>,
+    message: String,
+) {
+    let error =
+        |name| Case { outcome: junit::Outcome::Error(message.clone()), ..case(model, name, 0.0) };
+    // If the file cannot be written either, the first error is reported.
+    let _ = write_junit(path, model, &names.map(error).collect::<Vec<_>>());
+}

@@ -1,0 +1,225 @@
+//! Comparison of two systems by an equivalence or preorder; a trace or formula that distinguishes
+//! them (`compare`).
+//!
+//! The difference is confirmed before it is printed ([`confirm`]): a trace is followed state
+//! by state; a formula is checked on both systems by the model checker. A difference that is
+//! refuted is an internal error. The result reports if `check` can read the formula.
+
+pub(crate) mod bound_names;
+pub(crate) mod confirm;
+
+use crate::args::{CompareArgs, Format, Modulo};
+use crate::commands::compare::confirm::{Checkable, MAX_CONFIRMED, Pair, Vocabulary, checkable};
+use crate::commands::lts::unknown;
+use crate::output;
+use crate::output::print;
+use crate::pipeline::Session;
+use crate::pipeline::files::{system_and, write_text};
+use crate::pipeline::load::Loaded;
+use mu_base::Diagnostic;
+use mu_base::host::Instant;
+use mu_lts::distinguish::Difference;
+use mu_lts::equivalence::{Equivalence, Evidence, distinguish};
+use mu_lts::preorder::{Preorder, excess};
+use mu_lts::{Lts, relabel};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The requested relation.
+#[derive(Clone, Copy)]
+enum Question {
+    Equivalent(Equivalence),
+    Refines(Preorder),
+}
+
+impl Question {
+    /// True if internal steps do not count as steps.
+    fn abstracts(self) -> bool {
+        match self {
+            Question::Equivalent(e) => e.abstracts(),
+            Question::Refines(p) => p.abstracts(),
+        }
+    }
+    /// True if taus are omitted from the trace of a difference.
+    fn weak(self) -> bool {
+        let evidence = match self {
+            Question::Equivalent(e) => e.evidence(),
+            Question::Refines(p) => p.evidence(),
+        };
+        evidence == Evidence::WeakTrace
+    }
+}
+
+pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
+    let question = match (args.preorder, args.equivalence) {
+        (Some(p), _) => Question::Refines(p),
+        (None, Modulo::Labelled(e)) => Question::Equivalent(e),
+        (None, Modulo::Probabilistic) => return crate::commands::chance::compare(session, args),
+    };
+    let start = Instant::now();
+    let relabel = args.relabelling.relabel()?;
+    // Renamed labels have no declarations.
+    let declared =
+        |loaded: &Loaded| if relabel.is_empty() { Vocabulary::declared(loaded) } else { None };
+    let mut system = |file: &Path| system_and(session, file, declared);
+    let systems = system(&args.a).and_then(|a| Ok((a, system(&args.b)?)));
+    let ((a, declared_in_a), (b, declared_in_b)) = match systems {
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        systems => systems?,
+    };
+    let [a, b] = relabel.apply([a, b])?;
+    crate::commands::lts::note_internal(session, &[&a, &b], question.abstracts());
+    let (a, b) = (relabel::in_order(a), relabel::in_order(b));
+    crate::output::begin_stage("comparing");
+    let threads = session.threads();
+    let ask = |a: &Lts, b: &Lts| match question {
+        Question::Equivalent(e) => Ok(distinguish(a, b, e, threads)),
+        Question::Refines(p) => excess(a, b, p, threads, &session.budget),
+    };
+    let pair = Pair::new(&a, &b);
+    let difference = match ask(&pair.a, &pair.b) {
+        Ok(difference) => difference,
+        Err(stop) => return unknown(session, &stop),
+    };
+    session.log(format!("compared in {:.3} s", start.elapsed().as_secs_f64()));
+    let vocabulary =
+        |declared: Option<Vocabulary>, lts| declared.map_or_else(|| Vocabulary::inferred(lts), Ok);
+    let mut found = None;
+    if let Some(named) = &difference {
+        let confirmed = pair.confirm(session, named, question.weak())?;
+        let checkable = match formula_text(named, question.weak()) {
+            Some(formula) => {
+                let vocabularies =
+                    [&vocabulary(declared_in_a, &a)?, &vocabulary(declared_in_b, &b)?];
+                Some(checkable(session, &pair, &formula, first(named), vocabularies)?)
+            }
+            None => None,
+        };
+        found = Some(ConfirmedDifference {
+            difference: pair.with_original_labels(named),
+            confirmed,
+            checkable,
+        });
+    }
+    if let (Some(path), Some(found)) = (&args.out, &found)
+        && let Some(formula) = formula_text(&found.difference, question.weak())
+    {
+        write_text(path, &format!("{formula}\n"))?;
+        if let Some(Checkable::No(why)) = &found.checkable {
+            let path = path.display();
+            eprintln!(
+                "warning: `check` cannot read the formula in {path}: {why}; rename labels with `--rename`"
+            );
+        }
+    }
+    match session.common.format {
+        Format::Json => {
+            let of = |path: &std::path::Path, lts: &Lts| json!({ "file": path.display().to_string(), "states": lts.state_count(), "transitions": lts.transition_count() });
+            let (equivalence, preorder) = match question {
+                Question::Equivalent(e) => (Some(e.name()), None),
+                Question::Refines(p) => (None, Some(p.name())),
+            };
+            let object = json!({
+                "equivalence": equivalence,
+                "preorder": preorder,
+                "verdict": found.is_none().to_string(),
+                "difference": found.as_ref().map(|found| as_json(found, question)),
+                "confirmed": found.as_ref().is_some_and(|found| found.confirmed),
+                "a": of(&args.a, &a),
+                "b": of(&args.b, &b),
+                "seconds": start.elapsed().as_secs_f64(),
+                "peak_memory_bytes": session.peak_memory(),
+                "stop": "complete",
+            });
+            output::print_object(object)?;
+        }
+        Format::Text => print(&as_text(args, question, found.as_ref()))?,
+    }
+    Ok(u8::from(found.is_some()))
+}
+
+/// A difference with its confirmation.
+struct ConfirmedDifference {
+    difference: Difference,
+    confirmed: bool,
+    /// Result of reading the formula with `check`; `None` if there is no formula.
+    checkable: Option<Checkable>,
+}
+
+/// True if the first system satisfies the formula of a difference.
+fn first(difference: &Difference) -> bool {
+    !matches!(difference, Difference::Trace { first: false, .. })
+}
+
+/// Returns a formula that holds in exactly one of the systems; `None` if there is none of
+/// reasonable length.
+fn formula_text(difference: &Difference, weak: bool) -> Option<String> {
+    match difference {
+        Difference::Formula(text) => Some(text.clone()),
+        Difference::Trace { labels, .. } if weak => Some(format!(
+            "{}true",
+            labels.iter().map(|l| format!("<tau* . {l}>")).collect::<String>()
+        )),
+        Difference::Trace { labels, .. } => {
+            Some(format!("{}true", labels.iter().map(|l| format!("<{l}>")).collect::<String>()))
+        }
+        Difference::TooLong => None,
+    }
+}
+
+fn as_json(found: &ConfirmedDifference, question: Question) -> Value {
+    let difference = &found.difference;
+    let mut object = match difference {
+        Difference::Trace { labels, .. } => json!({ "kind": "trace", "labels": labels }),
+        Difference::Formula(_) => json!({ "kind": "formula" }),
+        Difference::TooLong => return json!({ "kind": "too-long" }),
+    };
+    object["formula"] = formula_text(difference, question.weak()).into();
+    object["only_in"] = if first(difference) { "a" } else { "b" }.into();
+    object["checkable"] = match &found.checkable {
+        Some(Checkable::Yes) => true.into(),
+        Some(Checkable::No(_)) => false.into(),
+        Some(Checkable::Open) | None => Value::Null,
+    };
+    if let Some(Checkable::No(why)) = &found.checkable {
+        object["not_checkable"] = why.as_str().into();
+    }
+    object
+}
+
+fn as_text(args: &CompareArgs, question: Question, found: Option<&ConfirmedDifference>) -> String {
+    let (a, b) = (args.a.display(), args.b.display());
+    let mut text = match (question, found.is_none()) {
+        (Question::Equivalent(e), true) => format!("equivalent ({})\n", e.name()),
+        (Question::Equivalent(e), false) => format!("not equivalent ({})\n", e.name()),
+        (Question::Refines(p), true) => format!("{a} refines {b} ({})\n", p.name()),
+        (Question::Refines(p), false) => format!("{a} does not refine {b} ({})\n", p.name()),
+    };
+    let Some(ConfirmedDifference { difference, confirmed, checkable }) = found else { return text };
+    match difference {
+        Difference::Trace { labels, first } => {
+            let (can, cannot) = if *first { (a, b) } else { (b, a) };
+            text += &format!("  {can} can do this, {cannot} cannot:\n");
+            labels.iter().for_each(|label| text += &format!("    {label}\n"));
+        }
+        Difference::Formula(formula) => {
+            text += &format!("  this holds in {a} and not in {b}:\n    {formula}\n")
+        }
+        Difference::TooLong => text += "  the distinguishing formula is too long to print\n",
+    }
+    if !matches!(difference, Difference::TooLong) && !confirmed {
+        let long =
+            matches!(difference, Difference::Formula(formula) if formula.len() > MAX_CONFIRMED);
+        text += if long {
+            "  (too long to be confirmed by the checker)\n"
+        } else {
+            "  (a limit was reached before this was confirmed)\n"
+        };
+    }
+    if let (Difference::Formula(_), Some(Checkable::No(why))) = (difference, checkable) {
+        text += &format!(
+            "  (`check` cannot read this formula: {why}; rename labels with `--rename`)\n"
+        );
+    }
+    text
+}

@@ -1,0 +1,841 @@
+//! Conformance for programs of every length (`conform --operations any`).
+//!
+//! The layer `conform` searches the product of the machine with the monitors of a memory model.
+//! This file decides from these searches what holds for each model, and what the answer rests on.
+//! A violation counts only if the judge of histories confirms it on a run in which loads show it;
+//! it is then confirmed by the litmus layer and by replay, as one of a bounded number of
+//! operations. Otherwise the answer is unknown, with the reason.
+
+use super::numbers::{AnyNumber, CHECKED_INSTANCE};
+use super::results::{add_violation, violation_text};
+use super::sorts::{Sorts, Typed};
+use super::{
+    ConfirmedViolation, LoadedMachine, ModelSource, Operations, Written, confirm_violation, loaded,
+    models, write_files,
+};
+use crate::args::{ConformArgs, Format};
+use crate::commands::litmus;
+use crate::output;
+use crate::output::page;
+use crate::output::print;
+use crate::output::progress::{Bar, grouped};
+use crate::pipeline::Session;
+use crate::pipeline::load::Origin;
+use mu_axioms::history::History;
+use mu_axioms::models::Mark;
+use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_conform::completeness::{Completeness, completeness};
+use mu_conform::every_length::decide::{Checks, Searched, Subject, Survey};
+use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
+use mu_conform::every_length::order::{Form, Order};
+use mu_conform::every_length::values::Merging;
+use mu_conform::interface::Interface;
+use mu_conform::judge::MemoryModel;
+use mu_conform::machine::Machine;
+use mu_conform::search::{Bound, Violation, search};
+use mu_conform::symmetry::Group;
+use mu_conform::witness;
+use mu_model::Model;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// The verdict of a model.
+enum Verdict {
+    /// No program violates it. The name of a stronger model from which this follows, if it was not
+    /// searched itself.
+    Holds(Option<&'static str>),
+    /// A program violates it.
+    Violated(Box<ConfirmedViolation>),
+    /// Undecided, with the reason.
+    Unknown(String),
+}
+
+/// A check on which answers rest, or an assumption.
+struct Ground {
+    key: &'static str,
+    text: String,
+}
+
+fn ground(key: &'static str, text: impl Into<String>) -> Ground {
+    Ground { key, text: text.into() }
+}
+
+/// Number of operations per processor for which the outcomes of the strongest model are compared
+/// with those of the machine.
+const COMPARED_OPERATIONS: usize = 2;
+
+/// Number of operations per processor up to which a violation of the commits is searched in
+/// histories, if no run with it is confirmed.
+const CONFIRMED_OPERATIONS: usize = 3;
+
+/// Compares the outcomes that a model allows with those that the machine shows; `None` if a limit
+/// is reached.
+fn compare(
+    session: &Session,
+    machine: &TargetMachine<'_>,
+    model: &MemoryModel,
+) -> Result<Option<Completeness>, Diagnostic> {
+    let searched = machine.checked().searched();
+    let options = session.explore_options(&**searched, &[]);
+    let explored = Machine::explore(
+        &**searched,
+        machine.interface,
+        &options,
+        &session.budget,
+        &mu_explore::Silent,
+    )?;
+    let group = Group::find(&explored.alphabet, &explored.lts, session.threads());
+    let bound = Bound { collect: true, ..Bound::of(COMPARED_OPERATIONS, session.threads()) };
+    let answer = search(machine.interface, &explored, &group, &[], bound, &session.budget)?;
+    if answer.stop != Stop::Complete {
+        return Ok(None);
+    }
+    let executions = answer.judged_histories.into_iter().collect();
+    completeness(&answer.programs, &executions, model, &session.budget).map(Some)
+}
+
+/// All results.
+struct Results<'a> {
+    args: &'a ConformArgs,
+    survey: &'a Survey,
+    coherence: Searched,
+    cycles: Vec<(Order, Searched)>,
+    checks: Option<Checks>,
+    /// A model of axioms that the machine satisfies, the strongest.
+    strongest: Option<Order>,
+    /// The outcomes of the strongest model that the machine shows.
+    completeness: Option<Completeness>,
+    names: Vec<String>,
+    verdicts: Vec<Verdict>,
+    checked: Vec<Ground>,
+    assumed: Vec<Ground>,
+    seconds: f64,
+    peak: u64,
+}
+
+pub(super) fn run(
+    session: &mut Session,
+    args: &ConformArgs,
+    execution: Option<litmus::Picture>,
+) -> Result<u8, Diagnostic> {
+    let excluded = [("--fault", !args.fault.is_empty()), ("--suite", args.suite.is_some())];
+    if let Some((option, _)) = excluded.iter().find(|e| e.1) {
+        let message = format!("`{option}` needs a bound: expected `--operations K`");
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if args.evidence.as_deref().is_some_and(page::is_page) {
+        let message =
+            "a page needs a bound: expected `--operations K`, or another file for `--evidence`";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    let (models, texts) = models(session, args)?;
+    let (source, text) = session.read_source(&args.interface)?;
+    let interface = Interface::parse(source, &text)?;
+    let all = (&models[..], &texts[..]);
+    if let Some(machine) = AnyNumber::read(session, args, &interface)? {
+        let study = machine.study()?;
+        let [case] = study.cases() else {
+            return Err(Diagnostic::internal("a study with one case has another one"));
+        };
+        let regions = study.model(case)?;
+        let target = TargetMachine {
+            searched: &regions,
+            interface: &machine.interface,
+            typed: machine.typed(),
+            declared: &machine.declared,
+            instances: &machine.instances,
+            any: &machine.parameters,
+        };
+        return decide(session, args, all, &target, execution);
+    }
+    let machine = loaded(session, &interface, &Origin::File(&args.model), Operations::Any)?;
+    let target = TargetMachine {
+        searched: &**machine.searched(),
+        interface: &machine.interface,
+        typed: machine.typed(),
+        declared: &machine.declared,
+        instances: std::slice::from_ref(&machine),
+        any: &[],
+    };
+    decide(session, args, all, &target, execution)
+}
+
+/// A machine as it is searched.
+struct TargetMachine<'a> {
+    /// The model that is searched: the machine, or an abstraction with the runs of all instances.
+    searched: &'a dyn Model,
+    interface: &'a Interface,
+    typed: Typed<'a>,
+    declared: &'a [(String, Span)],
+    /// The machine, or some of its instances.
+    instances: &'a [LoadedMachine],
+    /// Parameters without a value.
+    any: &'a [String],
+}
+
+impl TargetMachine<'_> {
+    /// Returns the machine on which commits and values are checked.
+    fn checked(&self) -> &LoadedMachine {
+        &self.instances[CHECKED_INSTANCE.min(self.instances.len() - 1)]
+    }
+}
+
+/// Checks what the answer rests on: on the machine, or on an instance.
+fn checks(
+    session: &Session,
+    machine: &TargetMachine<'_>,
+    (subject, survey): (&Subject<'_>, &Survey),
+) -> Result<Checks, Diagnostic> {
+    if machine.any.is_empty() {
+        return subject.checks(survey, false);
+    }
+    let instance = machine.checked();
+    let searched = instance.searched();
+    let options = session.explore_options(&**searched, &[]);
+    let concrete = Subject { machine: &**searched, options: &options, ..*subject };
+    let survey = concrete.survey()?;
+    concrete.checks(&survey, true)
+}
+
+fn decide(
+    session: &Session,
+    args: &ConformArgs,
+    (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
+    machine: &TargetMachine<'_>,
+    execution: Option<litmus::Picture>,
+) -> Result<u8, Diagnostic> {
+    let interface = machine.interface;
+    let options = session.explore_options(machine.searched, &[]);
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let subject = Subject {
+        machine: machine.searched,
+        interface,
+        options: &options,
+        budget: &session.budget,
+        progress: &bar,
+    };
+    output::begin_stage("exploring the machine");
+    let survey = subject.survey()?;
+    let mut sorted = interface.clone();
+    Sorts::check(&mut sorted, machine.typed)?.covered(
+        &survey.alphabet,
+        machine.typed,
+        machine.declared,
+    )?;
+    let forms: Vec<Form> = models
+        .iter()
+        .zip(texts)
+        .map(|(m, t)| Form::of(&m.name, t.as_ref().map(|t| t.text.as_str())))
+        .collect();
+    let orders: Vec<Order> = Order::ALL
+        .into_iter()
+        .filter(|o| {
+            args.against.is_empty()
+                || forms
+                    .iter()
+                    .any(|f| matches!(f, Form::Ordered(x) | Form::WeakerThan(x) if x == o))
+        })
+        .collect();
+    output::begin_stage("searching for violations at one address");
+    let coherence = subject.search_coherence(&survey)?;
+    let mut cycles: Vec<(Order, Searched)> = Vec::new();
+    if coherence.is_clean() {
+        output::begin_stage("searching for cycles");
+        for &order in &orders {
+            let found = subject.search_cycles(&survey, order)?;
+            session.log(format!("{}: {} states", order.name(), grouped(found.outcome.states)));
+            let clean = found.is_clean();
+            cycles.push((order, found));
+            if clean {
+                break;
+            }
+        }
+    }
+    let clean = cycles.iter().find(|(_, s)| s.is_clean()).map(|(o, _)| *o);
+    let checks = if coherence.is_clean() && survey.size.commits {
+        output::begin_stage("checking commits and values");
+        Some(checks(session, machine, (&subject, &survey))?)
+    } else {
+        None
+    };
+    bar.finish();
+    let obstacle = obstacle(&survey, checks.as_ref());
+    let mut decider = Decider {
+        session,
+        subject: &subject,
+        survey: &survey,
+        machine,
+        coherence: &coherence,
+        cycles: &cycles,
+        obstacle,
+        runs: Vec::new(),
+    };
+    let mut verdicts = Vec::new();
+    for ((model, text), form) in models.iter().zip(texts).zip(&forms) {
+        verdicts.push(decider.verdict(model, text.as_ref(), form)?);
+    }
+    // Runs found for other models may violate models that are not supported.
+    for (i, (model, form)) in models.iter().zip(&forms).enumerate() {
+        if matches!(verdicts[i], Verdict::Unknown(_))
+            && matches!(form, Form::WeakerThan(_) | Form::Unsupported(_))
+            && let Some(found) = decider.known_violation(model)?
+        {
+            let shown = decider.confirmed((model, texts[i].as_ref()), &found)?;
+            verdicts[i] = Verdict::Violated(Box::new(shown));
+        }
+    }
+    let strongest = clean.filter(|_| decider.obstacle.is_none());
+    // Instances with few operations do not show all outcomes, because cores stop.
+    let whole = strongest.filter(|_| machine.any.is_empty());
+    let known = whole.and_then(|o| models.iter().find(|m| m.name == o.name()));
+    let completeness = match known {
+        Some(model) => {
+            output::begin_stage("comparing outcomes");
+            compare(session, machine, model)?
+        }
+        None => None,
+    };
+    let (checked, assumed) = grounds(machine.any, &survey, &coherence, &cycles, checks.as_ref());
+    let results = Results {
+        args,
+        survey: &survey,
+        coherence: coherence.clone(),
+        cycles: cycles.clone(),
+        checks,
+        strongest,
+        completeness,
+        names: models.iter().map(|m| m.name.clone()).collect(),
+        verdicts,
+        checked,
+        assumed,
+        seconds: session.budget.elapsed().as_secs_f64(),
+        peak: session.peak_memory(),
+    };
+    finish(session, results, &*machine.checked().whole.model, (models, texts), execution)
+}
+
+fn finish(
+    session: &Session,
+    mut results: Results<'_>,
+    model: &dyn Model,
+    (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
+    execution: Option<litmus::Picture>,
+) -> Result<u8, Diagnostic> {
+    let (json, text, code) = (results.json(), results.text(session), results.code());
+    let names = std::mem::take(&mut results.names);
+    let verdicts = std::mem::take(&mut results.verdicts);
+    let shown: Vec<Option<ConfirmedViolation>> = verdicts
+        .into_iter()
+        .map(|v| match v {
+            Verdict::Violated(s) => Some(*s),
+            _ => None,
+        })
+        .collect();
+    let written = Written { args: results.args, names: &names, shown: &shown };
+    write_files(session, &written, &|| json.clone(), model, (models, texts), execution)?;
+    match session.common.format {
+        Format::Json => output::print_object(json)?,
+        Format::Text => print(&text)?,
+    }
+    Ok(code)
+}
+
+/// Returns the reason why a search that found nothing proves nothing; `None` if it proves that no
+/// program violates the model.
+fn obstacle(survey: &Survey, checks: Option<&Checks>) -> Option<String> {
+    if !survey.size.commits {
+        return Some("no label of the machine is a `commit` of the interface, so the order of stores in memory is unknown: faults are found, but nothing is proved".into());
+    }
+    let checks = checks?;
+    if let Some(a) = checks.continuation.stuck {
+        return Some(format!(
+            "a store to `{}` may never reach memory after it is issued, so some violations would have no order of commits",
+            survey.alphabet.names.addresses[a as usize]
+        ));
+    }
+    if let Merging::Fails(u, v) = &checks.merging {
+        return Some(format!(
+            "the machine distinguishes the values `{u}` and `{v}`: without one of them it behaves in another way, so merging all other stores may lose executions"
+        ));
+    }
+    None
+}
+
+/// Lists what was checked, and what is assumed.
+fn grounds(
+    any: &[String],
+    survey: &Survey,
+    coherence: &Searched,
+    cycles: &[(Order, Searched)],
+    checks: Option<&Checks>,
+) -> (Vec<Ground>, Vec<Ground>) {
+    let names = &survey.alphabet.names;
+    let (mut checked, mut assumed) = (Vec::new(), Vec::new());
+    let set: Vec<String> = any.iter().map(|p| format!("{p}={CHECKED_INSTANCE}")).collect();
+    let instance = if any.is_empty() { String::new() } else { format!(", for {}", set.join(", ")) };
+    if !any.is_empty() {
+        checked.push(ground(
+            "numbers",
+            format!(
+                "every value of {}: by an abstraction of numbers that is verified at every evaluation",
+                any.join(", ")
+            ),
+        ));
+    }
+    if coherence.is_clean() {
+        checked.push(ground(
+            "sources",
+            "no load returns a value that was not stored at its address, or a later one of its own",
+        ));
+        checked.push(ground(
+            "in_order",
+            "an operation of a processor begins only after the previous one has ended",
+        ));
+        if survey.size.commits {
+            checked.push(ground(
+                "commits",
+                "no store commits twice, before it is issued, or at another address",
+            ));
+        }
+    }
+    if let Some(c) = checks {
+        let states = grouped(c.continuation.states);
+        if c.continuation.stuck.is_none() {
+            checked.push(ground(
+                "commits_possible",
+                if any.is_empty() {
+                    format!("every store that is issued can commit ({states} states)")
+                } else {
+                    format!("every store that is issued can commit as long as no processor has stopped ({states} states{instance})")
+                },
+            ));
+        }
+        match c.continuation.stopped.filter(|_| any.is_empty()) {
+            None if !any.is_empty() => assumed.push(ground(
+                "instances",
+                format!("commits and values are checked{instance}, and assumed for other values"),
+            )),
+            None => checked.push(ground(
+                "unbounded",
+                "every processor can always begin a further operation",
+            )),
+            Some(p) => assumed.push(ground(
+                "bounded",
+                format!(
+                    "programs are those that the machine runs to their end: after some runs `{}` begins no further operation",
+                    names.processors[p as usize]
+                ),
+            )),
+        }
+        match &c.merging {
+            Merging::Verified(pairs) => checked.push(ground(
+                "values",
+                format!("values are interchangeable: each of {pairs} values merged into another one gives the machine without it, up to branching bisimilarity{instance}"),
+            )),
+            Merging::Omitted => assumed.push(ground(
+                "values",
+                "values are interchangeable: not checked, because the machine has too many states",
+            )),
+            Merging::Fails(..) => {}
+        }
+    }
+    if cycles.iter().any(|c| c.1.is_clean()) {
+        assumed.push(ground(
+            "more_values",
+            format!(
+                "with more than {} values, the machine treats them as it treats these",
+                names.values.len()
+            ),
+        ));
+        assumed.push(ground(
+            "labels",
+            "the interface is right: a load, an update, or a commit takes effect at its label, or between its beginning and its end",
+        ));
+    }
+    checked.push(ground(
+        "symmetry",
+        "no symmetry is assumed: the first step chooses processors and addresses",
+    ));
+    (checked, assumed)
+}
+
+struct Decider<'a> {
+    session: &'a Session,
+    subject: &'a Subject<'a>,
+    survey: &'a Survey,
+    machine: &'a TargetMachine<'a>,
+    coherence: &'a Searched,
+    cycles: &'a [(Order, Searched)],
+    obstacle: Option<String>,
+    /// Histories of runs that violate some order.
+    runs: Vec<Violation>,
+}
+
+impl Decider<'_> {
+    fn holds(&self, implied: Option<&'static str>) -> Verdict {
+        match &self.obstacle {
+            None => Verdict::Holds(implied),
+            Some(why) => Verdict::Unknown(why.clone()),
+        }
+    }
+
+    fn verdict(
+        &mut self,
+        model: &MemoryModel,
+        text: Option<&ModelSource>,
+        form: &Form,
+    ) -> Result<Verdict, Diagnostic> {
+        let clean = self.cycles.iter().find(|(_, s)| s.is_clean()).map(|(o, _)| *o);
+        match form {
+            Form::Ordered(order) => {
+                if let Some(stronger) = clean.filter(|o| o <= order) {
+                    let implied = (stronger != *order).then(|| stronger.name());
+                    return Ok(self.holds(implied));
+                }
+                self.violation(model, text, Some(*order))
+            }
+            Form::Coherent if self.coherence.is_clean() => {
+                let implied = clean.filter(|o| *o == Order::Sc).map(Order::name);
+                Ok(self.holds(implied))
+            }
+            Form::Coherent => self.violation(model, text, None),
+            Form::WeakerThan(order) => {
+                let marked = self.survey.alphabet.events.iter().any(|e| {
+                    self.subject.interface.operations[e.operation as usize].mark != Mark::Plain
+                });
+                match clean.filter(|o| o <= order && (!marked || *o == Order::Sc)) {
+                    Some(stronger) => Ok(self.holds(Some(stronger.name()))),
+                    None if marked => Ok(Verdict::Unknown(format!(
+                        "`{}` orders acquires and releases, which its monitors do not follow",
+                        model.name
+                    ))),
+                    None => Ok(Verdict::Unknown(format!(
+                        "the machine violates `{}`, and whether it violates the weaker `{}` is not decided: its order within a processor does not have the required form",
+                        order.name(),
+                        model.name
+                    ))),
+                }
+            }
+            Form::Unsupported(_) if clean == Some(Order::Sc) && text.is_some() => {
+                let known = mu_axioms::models::by_name(&model.name);
+                if known.is_some_and(|k| text.is_some_and(|t| t.text == k.text)) {
+                    return Ok(self.holds(Some(Order::Sc.name())));
+                }
+                let Form::Unsupported(why) = form else { unreachable!("matched above") };
+                Ok(Verdict::Unknown(why.clone()))
+            }
+            Form::Unsupported(why) => Ok(Verdict::Unknown(why.clone())),
+        }
+    }
+
+    /// Confirms a violation of an order, or of coherence alone, on a run.
+    fn violation(
+        &mut self,
+        model: &MemoryModel,
+        text: Option<&ModelSource>,
+        order: Option<Order>,
+    ) -> Result<Verdict, Diagnostic> {
+        let size = self.survey.size;
+        let mut lists: Vec<Vec<Guess>> = Vec::new();
+        if self.coherence.violated.is_some() {
+            lists.push(coherence_guesses(size));
+        }
+        lists.extend(order.map(|o| cycle_guesses(size, o)));
+        let searched = self.cycles.iter().find(|c| Some(c.0) == order).map(|c| &c.1);
+        let stop = searched.map_or(&self.coherence.outcome.stop, |s| &s.outcome.stop);
+        if *stop != Stop::Complete {
+            return Ok(Verdict::Unknown(format!("stopped: {}", stop.word())));
+        }
+        if let Some(found) = self.subject.confirm(self.survey, &lists, model)? {
+            match self.confirmed((model, text), &found) {
+                Err(why) if why.stage == Stage::Unsupported && why.stop.is_none() => {
+                    return Ok(Verdict::Unknown(why.message));
+                }
+                confirmed => {
+                    let confirmed = confirmed?;
+                    self.runs.push(found);
+                    return Ok(Verdict::Violated(Box::new(confirmed)));
+                }
+            }
+        }
+        if let Some(confirmed) = self.bounded((model, text))? {
+            return Ok(Verdict::Violated(Box::new(confirmed)));
+        }
+        let violated = searched.unwrap_or(self.coherence).violated.as_ref();
+        let names = &self.survey.alphabet.names;
+        let what = violated.map_or(String::new(), |g| {
+            format!(": {}", g.text(&names.processors, &names.addresses))
+        });
+        Ok(Verdict::Unknown(format!(
+            "the commits of some run are in an order that violates `{}`, but no run was found in which loads show it{what}",
+            model.name
+        )))
+    }
+
+    /// Searches for a violation up to a number of operations, where that of the commits is not
+    /// confirmed; `None` if there is none, or for an abstraction.
+    fn bounded(
+        &self,
+        (model, text): (&MemoryModel, Option<&ModelSource>),
+    ) -> Result<Option<ConfirmedViolation>, Diagnostic> {
+        if !self.machine.any.is_empty() {
+            return Ok(None);
+        }
+        output::begin_stage("searching histories");
+        let (interface, session) = (self.subject.interface, self.session);
+        let explored = Machine::explore(
+            self.subject.machine,
+            interface,
+            self.subject.options,
+            &session.budget,
+            &mu_explore::Silent,
+        )?;
+        let group = Group::find(&explored.alphabet, &explored.lts, session.threads());
+        for operations in 1..=CONFIRMED_OPERATIONS {
+            let bound = Bound { first: true, ..Bound::of(operations, session.threads()) };
+            let answer = search(interface, &explored, &group, &[model], bound, &session.budget)?;
+            if let Some(found) = &answer.found[0] {
+                let whole = &*self.machine.checked().whole.model;
+                let names = &explored.alphabet;
+                return confirm_violation(session, interface, whole, names, (model, text), found)
+                    .map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a history found before that a model forbids.
+    fn known_violation(&self, model: &MemoryModel) -> Result<Option<Violation>, Diagnostic> {
+        model.check(self.subject.interface, &self.survey.alphabet)?;
+        let mut worker = model.worker();
+        for found in &self.runs {
+            if !worker.allows(&found.history)? {
+                return Ok(Some(found.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Confirms a violation on the machine, or on the first instance that has a run with it.
+    fn confirmed(
+        &self,
+        against: (&MemoryModel, Option<&ModelSource>),
+        found: &Violation,
+    ) -> Result<ConfirmedViolation, Diagnostic> {
+        let interface = self.subject.interface;
+        if self.machine.any.is_empty() {
+            let model = &*self.machine.checked().whole.model;
+            let alphabet = &self.survey.alphabet;
+            return confirm_violation(self.session, interface, model, alphabet, against, found);
+        }
+        for instance in self.machine.instances {
+            let searched = instance.searched();
+            let options = self.session.explore_options(&**searched, &[]);
+            let subject =
+                Subject { machine: &**searched, interface, options: &options, ..*self.subject };
+            let alphabet = subject.survey()?.alphabet;
+            let wanted = &found.concrete;
+            if alphabet.names != self.survey.alphabet.names {
+                continue;
+            }
+            let budget = &self.session.budget;
+            if witness::run(&**searched, interface, &alphabet, wanted, &options, budget)?.is_some()
+            {
+                let model = &*instance.whole.model;
+                return confirm_violation(
+                    self.session,
+                    interface,
+                    model,
+                    &alphabet,
+                    against,
+                    found,
+                );
+            }
+        }
+        let message = format!(
+            "no instance up to {} has the run that violates `{}` in the abstraction",
+            self.machine.instances.len() - 1,
+            against.0.name
+        );
+        Err(Diagnostic::new(Stage::Unsupported, message))
+    }
+}
+
+impl Results<'_> {
+    /// Returns the reason for the end of the first search that is not complete.
+    fn stop(&self) -> &Stop {
+        let searches = std::iter::once(&self.coherence).chain(self.cycles.iter().map(|c| &c.1));
+        searches.map(|s| &s.outcome.stop).find(|s| **s != Stop::Complete).unwrap_or(&Stop::Complete)
+    }
+
+    fn code(&self) -> u8 {
+        let is_violated = |v: &&Verdict| matches!(v, Verdict::Violated(_));
+        let is_open = |v: &&Verdict| matches!(v, Verdict::Unknown(_));
+        let all = &self.verdicts;
+        if self.args.against.is_empty() {
+            return match () {
+                () if all.iter().any(|v| matches!(v, Verdict::Holds(_))) => 0,
+                () if all.iter().any(|v| is_open(&v)) => 3,
+                () => 1,
+            };
+        }
+        match (all.iter().any(|v| is_violated(&v)), all.iter().any(|v| is_open(&v))) {
+            (true, _) => 1,
+            (false, true) => 3,
+            (false, false) => 0,
+        }
+    }
+
+    fn text(&self, session: &Session) -> String {
+        let names = &self.survey.alphabet.names;
+        let mut out = String::new();
+        let mut line = |what: &str, text: String| {
+            let _ = writeln!(out, "{what:<13}{text}");
+        };
+        line("machine", self.args.model.display().to_string());
+        line(
+            "programs",
+            format!(
+                "of every length; {} processors, {} addresses, {} values",
+                names.processors.len(),
+                names.addresses.len(),
+                names.values.len()
+            ),
+        );
+        line("states", format!("{} of the machine", grouped(self.survey.outcome.states)));
+        let searched = |s: &Searched| {
+            let found = match &s.violated {
+                Some(g) => g.text(&names.processors, &names.addresses),
+                None => "none".to_string(),
+            };
+            format!("{} guesses, {} states: {found}", s.guesses, grouped(s.outcome.states))
+        };
+        line("one address", searched(&self.coherence));
+        for (order, s) in &self.cycles {
+            line(&format!("cycles, {}", order.name()), searched(s));
+        }
+        for (what, all) in [("checked", &self.checked), ("assumed", &self.assumed)] {
+            for (i, g) in all.iter().enumerate() {
+                line(if i == 0 { what } else { "" }, g.text.clone());
+            }
+        }
+        line("seconds", format!("{:.3}", self.seconds));
+        line("peak memory", format!("{} MiB", self.peak >> 20));
+        out.push('\n');
+        match (&self.names[..], &self.verdicts[..]) {
+            ([name], [Verdict::Violated(s)]) => out += &violation_text(session, name, s),
+            ([name], [verdict]) => {
+                out += &match verdict {
+                    Verdict::Holds(None) => {
+                        format!("conforms: {name}, for programs of every length\n")
+                    }
+                    Verdict::Holds(Some(by)) => format!(
+                        "conforms: {name}, for programs of every length, because it conforms to {by}\n"
+                    ),
+                    Verdict::Unknown(why) => format!("unknown: {name}\nreason       {why}\n"),
+                    Verdict::Violated(_) => String::new(),
+                };
+            }
+            (all, verdicts) => {
+                for (name, verdict) in all.iter().zip(verdicts) {
+                    let text = match verdict {
+                        Verdict::Holds(None) => "✔  programs of every length".to_string(),
+                        Verdict::Holds(Some(by)) => {
+                            format!("✔  programs of every length, because of {by}")
+                        }
+                        Verdict::Violated(s) => format!("✘  {}", s.found.history.text()),
+                        Verdict::Unknown(why) => format!("?  unknown: {why}"),
+                    };
+                    let _ = writeln!(out, "{name:<16}{text}");
+                }
+            }
+        }
+        if let Some(order) = self.strongest.filter(|_| self.args.against.is_empty()) {
+            let _ = writeln!(out, "\nstrongest    {}", order.name());
+        }
+        if let (Some(order), Some(c)) = (self.strongest, &self.completeness) {
+            let (name, allowed) = (order.name(), grouped(c.allowed as u64));
+            let text = match &c.missing {
+                None => format!("shows all {allowed} outcomes that {name} allows"),
+                Some(h) => format!(
+                    "shows {} of the {allowed} outcomes that {name} allows; never {}",
+                    grouped(c.shown as u64),
+                    h.text()
+                ),
+            };
+            let _ = writeln!(
+                out,
+                "behaviour    {text} ({} programs of up to {COMPARED_OPERATIONS} operations per processor)",
+                grouped(c.programs as u64)
+            );
+        }
+        out
+    }
+
+    fn json(&self) -> Value {
+        let names = &self.survey.alphabet.names;
+        let searched = |what: &str, order: Option<Order>, s: &Searched| {
+            let mut object = json!({
+                "what": what,
+                "guesses": s.guesses,
+                "states": s.outcome.states,
+                "transitions": s.outcome.transitions,
+                "levels": s.outcome.levels,
+                "violated": s.violated.as_ref().map(|g| g.text(&names.processors, &names.addresses)),
+            });
+            if let Some(order) = order {
+                object["order"] = json!(order.name());
+            }
+            if let Some((states, all)) = s.rechecked {
+                object["rechecked"] = json!({ "states": states, "all": all });
+            }
+            object
+        };
+        let mut searches = vec![searched("coherence", None, &self.coherence)];
+        searches.extend(self.cycles.iter().map(|(o, s)| searched("cycles", Some(*o), s)));
+        let grounds = |all: &[Ground]| {
+            all.iter().map(|g| json!({ "what": g.key, "text": g.text })).collect::<Vec<_>>()
+        };
+        let models = self.names.iter().zip(&self.verdicts).map(|(name, verdict)| {
+            let word = match verdict {
+                Verdict::Holds(_) => "true",
+                Verdict::Violated(_) => "false",
+                Verdict::Unknown(_) => "unknown",
+            };
+            let mut object = json!({ "name": name, "verdict": word });
+            match verdict {
+                Verdict::Holds(None) => {}
+                Verdict::Holds(Some(by)) => object["implied_by"] = json!(by),
+                Verdict::Violated(s) => add_violation(&mut object, s),
+                Verdict::Unknown(why) => object["reason"] = json!(why),
+            }
+            object
+        });
+        json!({
+            "model": self.args.model.display().to_string(),
+            "interface": self.args.interface.display().to_string(),
+            "operations": "any",
+            "processors": names.processors,
+            "addresses": names.addresses,
+            "values": names.values,
+            "states": self.survey.outcome.states,
+            "transitions": self.survey.outcome.transitions,
+            "searches": searches,
+            "checked": grounds(&self.checked),
+            "assumed": grounds(&self.assumed),
+            "bounded": self.checks.as_ref().is_some_and(|c| c.continuation.stopped.is_some()),
+            "strongest": self.strongest.map(Order::name),
+            "behaviour": self.completeness.as_ref().map(|c| json!({
+                "operations": COMPARED_OPERATIONS,
+                "programs": c.programs,
+                "allowed": c.allowed,
+                "shown": c.shown,
+                "never": c.missing.as_ref().map(History::text),
+            })),
+            "models": models.collect::<Vec<_>>(),
+            "stop": self.stop().word(),
+            "seconds": self.seconds,
+            "peak_memory_bytes": self.peak,
+        })
+    }
+}

@@ -1,0 +1,619 @@
+//! Seeded faults of a machine (`conform --fault FILE… [--suite DIR]`): the number of operations
+//! that finds each fault, and a minimum set of litmus tests that finds all of them.
+//!
+//! Each fault is a separate machine: the text of the correct machine with the edits of a `.faults`
+//! file, or another model. It is searched with one operation per processor, then with two, up to
+//! `--operations`, until a model that the correct machine conforms to forbids an execution. If a
+//! fault sets parameters, the correct machine is searched with the same ones, so that a difference
+//! caused by the parameter is not blamed on the fault. Violations are confirmed as for the machine
+//! itself. The tests of a suite come from `mu_conform::suite`; the layer `litmus` runs each of them
+//! again.
+//! them again.
+
+use super::{
+    ConfirmedViolation, Explored, ModelSource, confirm_violation, explored, judge, language_of,
+    symmetries,
+};
+use crate::args::ConformArgs;
+use crate::commands::explore::find_path;
+use crate::output;
+use crate::pipeline::files::write_text;
+use crate::pipeline::load::{Origin, properties};
+use crate::pipeline::{Session, file_error};
+use mu_axioms::history::History;
+use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
+use mu_conform::faults::Fault;
+use mu_conform::interface::Interface;
+use mu_conform::judge::MemoryModel;
+use mu_conform::machine::Machine;
+use mu_conform::search::{Bound, search};
+use mu_conform::suite::{Cover, Executions, detecting_programs, executions, outcomes};
+use mu_conform::symmetry::Group;
+use mu_conform::write::self_checking;
+use mu_litmus::paths::Bounds;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// A faulty machine.
+pub(super) struct FaultyMachine {
+    name: String,
+    defines: Vec<(String, String)>,
+    model: FaultyModel,
+}
+
+enum FaultyModel {
+    /// The text after edits.
+    Edited(String),
+    /// A separate model.
+    Beside(PathBuf),
+}
+
+/// The result of a fault that is found.
+pub(super) struct Finding {
+    /// The smallest number of operations per processor.
+    pub operations: usize,
+    /// Names of the models that forbid an execution of this size; the test is for the first one.
+    pub models: Vec<String>,
+    /// The test and the run.
+    pub shown: ConfirmedViolation,
+}
+
+/// Result for a fault.
+pub(super) struct FaultResult {
+    /// Its name.
+    pub name: String,
+    /// `None` if the fault is not found within the bound.
+    pub found: Option<Finding>,
+    /// States of the faulty machine.
+    pub states: u64,
+    /// Reason for the end of the search.
+    pub stop: Stop,
+}
+
+/// A test of a suite.
+pub(super) struct Test {
+    /// Name of the test and its file.
+    pub name: String,
+    /// The program.
+    pub program: History,
+    /// Indices of the faults that it finds, each with an execution that shows the fault.
+    pub detecting_programs: Vec<(usize, History)>,
+    /// Number of outcomes that the model allows.
+    pub allowed: usize,
+    text: String,
+}
+
+/// A suite of litmus tests.
+pub(super) struct Suite {
+    /// The tests.
+    pub tests: Vec<Test>,
+    /// Maximum number of operations per processor in a candidate.
+    pub longest: usize,
+    /// Number of programs that find a fault.
+    pub candidates: usize,
+    /// True if no smaller set of candidates finds all the faults.
+    pub is_least: bool,
+}
+
+/// Results for all faults.
+pub(super) struct Faults {
+    /// The faults, in order.
+    pub faults: Vec<FaultResult>,
+    /// The suite, if the user requested one and no limit was reached.
+    pub suite: Option<Suite>,
+}
+
+/// Reads the faulty machines of `--fault`.
+pub(super) fn read(
+    session: &mut Session,
+    args: &ConformArgs,
+) -> Result<Vec<FaultyMachine>, Diagnostic> {
+    let mut out: Vec<FaultyMachine> = Vec::new();
+    for path in &args.fault {
+        if ends_in(path, "faults") {
+            if !properties(&args.model).mcrl2 {
+                let message = format!(
+                    "the edits of `{}` need a specification, but `{}` is not one",
+                    path.display(),
+                    args.model.display()
+                );
+                return Err(Diagnostic::new(Stage::Usage, message)
+                    .note("expected faulty machines as files, or a folder of them"));
+            }
+            let (source, text) = session.read_source(path)?;
+            let correct = session.read(&args.model)?;
+            for fault in Fault::parse(source, &text)? {
+                let text = fault.apply(&correct)?;
+                out.push(FaultyMachine {
+                    name: fault.name,
+                    defines: fault.defines,
+                    model: FaultyModel::Edited(text),
+                });
+            }
+            continue;
+        }
+        let mut files = vec![path.clone()];
+        if mu_base::host::is_dir(path) {
+            let entries =
+                mu_base::host::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
+            let wanted = ending(&args.model);
+            files = entries
+                .flatten()
+                .map(|e| e.path())
+                .filter(|p| mu_base::host::is_file(p) && ending(p) == wanted)
+                .collect();
+            files.sort();
+            if files.is_empty() {
+                let ending = wanted.map(|e| format!(" that ends in .{e}")).unwrap_or_default();
+                return Err(Diagnostic::new(
+                    Stage::File,
+                    format!("`{}` contains no model{ending}", path.display()),
+                ));
+            }
+        }
+        out.extend(files.into_iter().map(|p| FaultyMachine {
+            name: find_path::stem(&p),
+            defines: Vec::new(),
+            model: FaultyModel::Beside(p),
+        }));
+    }
+    Ok(out)
+}
+
+/// Common input of all searches.
+pub(super) struct FaultSearch<'a> {
+    pub args: &'a ConformArgs,
+    pub interface: &'a Interface,
+    /// The memory models, with the texts of those made of axioms.
+    pub models: &'a [MemoryModel],
+    pub texts: &'a [Option<ModelSource>],
+    /// The correct machine.
+    pub correct: (&'a Machine, &'a Group),
+    /// The models that it conforms to.
+    pub conforming: &'a [usize],
+}
+
+/// The correct machine with other parameters, and the models that it conforms to, by number of
+/// operations.
+struct Control {
+    defines: Vec<(String, String)>,
+    machine: Machine,
+    group: Group,
+    conforming: Vec<Vec<usize>>,
+}
+
+/// Parameters with their values.
+type Defines = Vec<(String, String)>;
+
+/// A faulty machine with a detected fault: its index, and the parameters of the fault.
+type Found<'f> = ((usize, &'f Defines), Machine, Group);
+
+impl FaultSearch<'_> {
+    /// Runs a closure with additional parameters.
+    fn with<T>(
+        session: &mut Session,
+        defines: &[(String, String)],
+        run: impl FnOnce(&mut Session) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        let before = session.common.define.clone();
+        let given = |d: &String| {
+            d.split_once('=').is_some_and(|(n, _)| defines.iter().any(|(name, _)| name == n.trim()))
+        };
+        session.common.define.retain(|d| !given(d));
+        session.common.define.extend(defines.iter().map(|(n, v)| format!("{n}={v}")));
+        let result = run(session);
+        session.common.define = before;
+        result
+    }
+    /// Returns the models that the correct machine conforms to with these parameters, up to a
+    /// number of operations.
+    fn conforming(
+        &self,
+        session: &mut Session,
+        defines: &[(String, String)],
+        operations: usize,
+        controls: &mut Vec<Control>,
+    ) -> Result<Vec<usize>, Diagnostic> {
+        if defines.is_empty() {
+            return Ok(self.conforming.to_vec());
+        }
+        let known = controls.iter().position(|c| c.defines == defines);
+        let at = known.unwrap_or(controls.len());
+        if known.is_none() {
+            let model = Origin::File(&self.args.model);
+            let Explored { machine, .. } = Self::with(session, defines, |s| {
+                explored(s, self.interface, &model, self.args.operations.bound())
+            })?;
+            let group = symmetries(session, self.args, &machine);
+            controls.push(Control {
+                defines: defines.to_vec(),
+                machine,
+                group,
+                conforming: vec![self.conforming.to_vec()],
+            });
+        }
+        let control = &mut controls[at];
+        for k in control.conforming.len()..=operations {
+            let before = control.conforming[k - 1].clone();
+            let selected: Vec<&MemoryModel> = before.iter().map(|&m| &self.models[m]).collect();
+            let bound = Bound::of(k, session.threads());
+            let answer = search(
+                self.interface,
+                &control.machine,
+                &control.group,
+                &selected,
+                bound,
+                &session.budget,
+            )?;
+            if answer.stop != Stop::Complete {
+                return Err(Diagnostic::stopped(answer.stop));
+            }
+            let conforming_models: Vec<usize> = before
+                .iter()
+                .zip(&answer.found)
+                .filter(|(_, f)| f.is_none())
+                .map(|(&m, _)| m)
+                .collect();
+            if conforming_models.is_empty() {
+                let set: Vec<String> = defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
+                let message = format!(
+                    "with {} the machine without the fault does not conform either",
+                    set.join(", ")
+                );
+                return Err(Diagnostic::new(Stage::Usage, message)
+                    .note("a fault is detected by a model that the correct machine conforms to"));
+            }
+            control.conforming.push(conforming_models);
+        }
+        Ok(control.conforming[operations].clone())
+    }
+    /// Searches a faulty machine.
+    fn one(
+        &self,
+        session: &mut Session,
+        fault: &FaultyMachine,
+        controls: &mut Vec<Control>,
+    ) -> Result<(FaultResult, Machine, Group), Diagnostic> {
+        let origin = match &fault.model {
+            FaultyModel::Edited(text) => Origin::Text(
+                format!("{} with the fault \"{}\"", self.args.model.display(), fault.name),
+                text,
+            ),
+            FaultyModel::Beside(path) => Origin::File(path),
+        };
+        session.log(format!("fault: {}", fault.name));
+        let explored =
+            |s: &mut Session| explored(s, self.interface, &origin, self.args.operations.bound());
+        let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
+        let group = symmetries(session, self.args, &machine);
+        self.models.iter().try_for_each(|m| m.check(self.interface, &machine.alphabet))?;
+        let mut result = FaultResult {
+            name: fault.name.clone(),
+            found: None,
+            states: machine.outcome.states,
+            stop: Stop::Complete,
+        };
+        for k in 1..=self.args.operations.bound() as usize {
+            let conforming = self.conforming(session, &fault.defines, k, controls)?;
+            let selected: Vec<&MemoryModel> = conforming.iter().map(|&m| &self.models[m]).collect();
+            let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
+            let answer =
+                search(self.interface, &machine, &group, &selected, bound, &session.budget)?;
+            result.stop = answer.stop.clone();
+            let found: Vec<usize> =
+                (0..conforming.len()).filter(|&i| answer.found[i].is_some()).collect();
+            if let Some(&first) = found.first() {
+                let m = conforming[first];
+                let against = (&self.models[m], self.texts[m].as_ref());
+                let Some(history) = &answer.found[first] else { continue };
+                let shown = confirm_violation(
+                    session,
+                    self.interface,
+                    &*model,
+                    &machine.alphabet,
+                    against,
+                    history,
+                )?;
+                let models =
+                    found.iter().map(|&i| self.models[conforming[i]].name.clone()).collect();
+                result.found = Some(Finding { operations: k, models, shown });
+                return Ok((result, machine, group));
+            }
+            if answer.stop != Stop::Complete {
+                break;
+            }
+        }
+        Ok((result, machine, group))
+    }
+    /// Searches all faulty machines, and builds a suite if the user requested one.
+    pub(super) fn run(
+        &self,
+        session: &mut Session,
+        faults: &[FaultyMachine],
+    ) -> Result<Faults, Diagnostic> {
+        output::begin_stage("searching faulty machines");
+        let mut out = Faults { faults: Vec::new(), suite: None };
+        let mut machines = Vec::new();
+        let mut controls = Vec::new();
+        for fault in faults {
+            match self.one(session, fault, &mut controls) {
+                Ok((result, machine, group)) => {
+                    if self.args.suite.is_some() && result.found.is_some() {
+                        machines.push(((out.faults.len(), &fault.defines), machine, group));
+                    }
+                    out.faults.push(result);
+                }
+                Err(Diagnostic { stop: Some(stop), .. }) => {
+                    out.faults.push(FaultResult {
+                        name: fault.name.clone(),
+                        found: None,
+                        states: 0,
+                        stop,
+                    });
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        if let (Some(folder), true) =
+            (&self.args.suite, out.faults.iter().all(|f| f.stop == Stop::Complete))
+        {
+            let longest = out
+                .faults
+                .iter()
+                .filter_map(|f| f.found.as_ref())
+                .map(|f| f.operations)
+                .max()
+                .unwrap_or(0);
+            let suite = self.suite(session, &machines, &controls, longest)?;
+            self.write(folder, &out.faults, &suite)?;
+            out.suite = Some(suite);
+        }
+        Ok(out)
+    }
+    /// Chooses a minimum set of programs with at most `longest` operations per processor.
+    fn suite(
+        &self,
+        session: &Session,
+        machines: &[Found<'_>],
+        controls: &[Control],
+        longest: usize,
+    ) -> Result<Suite, Diagnostic> {
+        output::begin_stage("choosing tests");
+        let (against, text) = (&self.models[0], self.texts[0].as_ref());
+        let all = |machine: (&Machine, &Group)| {
+            executions(self.interface, machine, (longest, session.threads()), &session.budget)
+        };
+        let mut correct: Vec<(&Defines, Executions)> = Vec::new();
+        let mut found: Vec<(usize, BTreeMap<History, History>)> = Vec::new();
+        for ((fault, defines), machine, group) in machines {
+            let known = correct.iter().position(|r| r.0 == *defines);
+            let at = known.unwrap_or(correct.len());
+            if known.is_none() {
+                let control = controls
+                    .iter()
+                    .find(|c| c.defines == **defines)
+                    .map(|c| (&c.machine, &c.group));
+                correct.push((defines, all(control.unwrap_or(self.correct))?));
+            }
+            found.push((
+                *fault,
+                detecting_programs(
+                    all((machine, group))?,
+                    &correct[at].1,
+                    against,
+                    &session.budget,
+                )?,
+            ));
+        }
+        let mut programs: Vec<&History> = found.iter().flat_map(|f| f.1.keys()).collect();
+        programs.sort_unstable();
+        programs.dedup();
+        let covers = |p: &&History| {
+            let by: Vec<usize> =
+                (0..found.len()).filter(|&i| found[i].1.contains_key(*p)).collect();
+            (by, p.len())
+        };
+        let candidates: Vec<_> = programs.iter().map(covers).collect();
+        let cover = Cover::least(found.len(), &candidates);
+        let mut worker = against.worker();
+        let mut tests = Vec::new();
+        for (number, &at) in cover.taken.iter().enumerate() {
+            let program = programs[at];
+            let allowed = outcomes(program, &mut worker)?;
+            let name = format!("{}-{:02}", against.name, number + 1);
+            let language = language_of(against, program)[0];
+            let litmus = self_checking(program, &allowed, &name, language);
+            if let Some(text) = text {
+                confirm(session, against, text, &litmus)?;
+            }
+            let detecting_programs = found
+                .iter()
+                .filter_map(|(fault, by)| by.get(program).map(|h| (*fault, h.clone())))
+                .collect();
+            tests.push(Test {
+                name,
+                program: program.clone(),
+                detecting_programs,
+                allowed: allowed.len(),
+                text: litmus,
+            });
+        }
+        Ok(Suite { tests, longest, candidates: programs.len(), is_least: cover.is_least })
+    }
+    fn write(
+        &self,
+        folder: &Path,
+        faults: &[FaultResult],
+        suite: &Suite,
+    ) -> Result<(), Diagnostic> {
+        mu_base::host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
+        for test in &suite.tests {
+            write_text(&folder.join(format!("{}.litmus", test.name)), &test.text)?;
+        }
+        let mut out = format!(
+            "# Litmus tests for {} under `{}`\n\n",
+            find_path::file_name(&self.args.model),
+            self.models[0].name
+        );
+        out += "Each test lists the outcomes that the model allows: on a correct machine the condition holds in every run (`Ok`). Every other outcome is a fault.\n\n";
+        out += &suite.table(faults);
+        out += "\n| fault | K | found by | execution that shows it |\n|---|---|---|---|\n";
+        for (i, fault) in faults.iter().enumerate() {
+            let by: Vec<(&str, &History)> = suite
+                .tests
+                .iter()
+                .filter_map(|t| {
+                    t.detecting_programs.iter().find(|f| f.0 == i).map(|f| (t.name.as_str(), &f.1))
+                })
+                .collect();
+            let k = fault.found.as_ref().map_or("–".to_string(), |f| f.operations.to_string());
+            let names: Vec<&str> = by.iter().map(|b| b.0).collect();
+            let first =
+                by.first().map_or("not found within the bound".to_string(), |b| cell(&b.1.text()));
+            let _ = writeln!(
+                out,
+                "| {} | {k} | {} | {first} |",
+                fault.name.replace('|', "\\|"),
+                names.join(", ")
+            );
+        }
+        out += "\nK: the smallest number of operations per processor that finds the fault.\n";
+        write_text(&folder.join("README.md"), &out)
+    }
+}
+
+/// Formats a history as a cell of a table.
+fn cell(text: &str) -> String {
+    format!("`{}`", text.replace('|', "\\|"))
+}
+
+impl Suite {
+    /// Returns the tests as a Markdown table.
+    pub(super) fn table(&self, faults: &[FaultResult]) -> String {
+        let mut out =
+            "| test | program | outcomes allowed | finds |\n|---|---|---|---|\n".to_string();
+        for t in &self.tests {
+            let names: Vec<String> =
+                t.detecting_programs.iter().map(|f| faults[f.0].name.replace('|', "\\|")).collect();
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} |",
+                t.name,
+                cell(&t.program.program_text()),
+                t.allowed,
+                names.join(", ")
+            );
+        }
+        out
+    }
+}
+
+impl Faults {
+    /// True if all faults were found.
+    pub(super) fn all_found(&self) -> bool {
+        self.faults.iter().all(|f| f.found.is_some())
+    }
+    /// True if a limit ended some search.
+    pub(super) fn is_limited(&self) -> bool {
+        self.faults.iter().any(|f| f.found.is_none() && f.stop != Stop::Complete)
+    }
+    /// Returns Markdown tables for people.
+    pub(super) fn text(&self, args: &ConformArgs, conforming: usize) -> String {
+        let found = self.faults.iter().filter(|f| f.found.is_some()).count();
+        let mut out = format!("\nfaults       {found} of {} found\n\n", self.faults.len());
+        out += "| fault | K | states | forbidden by | smallest test |\n|---|---|---|---|---|\n";
+        for f in &self.faults {
+            let name = f.name.replace('|', "\\|");
+            let _ = match &f.found {
+                Some(found) => {
+                    let models = if found.models.len() == conforming && conforming > 1 {
+                        "all".into()
+                    } else {
+                        found.models.join(", ")
+                    };
+                    let test = cell(&found.shown.found.history.text());
+                    writeln!(
+                        out,
+                        "| {name} | {} | {} | {models} | {test} |",
+                        found.operations, f.states
+                    )
+                }
+                None if f.stop != Stop::Complete => {
+                    writeln!(out, "| {name} | ? | {} | | unknown: {} |", f.states, f.stop.word())
+                }
+                None => writeln!(
+                    out,
+                    "| {name} | – | {} | | not found up to {} operations |",
+                    f.states,
+                    args.operations.bound()
+                ),
+            };
+        }
+        if let (Some(suite), Some(folder)) = (&self.suite, &args.suite) {
+            let least = if suite.is_least { "minimum" } else { "possibly not minimum" };
+            let _ = writeln!(
+                out,
+                "\nsuite        {} tests in {} ({least}), chosen from {} programs of up to {} operations per processor that find a fault\n",
+                suite.tests.len(),
+                folder.display(),
+                suite.candidates,
+                suite.longest
+            );
+            out += &suite.table(&self.faults);
+        }
+        out
+    }
+    /// Returns the faults and the suite as objects.
+    pub(super) fn json(&self) -> (serde_json::Value, Option<serde_json::Value>) {
+        use serde_json::json;
+        let faults = self.faults.iter().map(|f| {
+            let mut object = json!({ "name": f.name, "states": f.states, "stop": f.stop.word() });
+            if let Some(found) = &f.found {
+                object["operations"] = json!(found.operations);
+                object["models"] = json!(found.models);
+                object["test"] = json!(found.shown.found.history.text());
+                object["names"] = super::results::names(&found.shown.meaning);
+                object["axiom"] = json!(found.shown.reason.axiom);
+                object["confirmed"] =
+                    json!({ "litmus": found.shown.confirmed.is_ok(), "replay": true });
+            }
+            object
+        });
+        let faults = json!(faults.collect::<Vec<_>>());
+        let suite = self.suite.as_ref().map(|s| {
+            let tests = s.tests.iter().map(|t| {
+                let detecting_programs = t.detecting_programs.iter().map(|(i, h)| json!({ "fault": self.faults[*i].name, "execution": h.text() }));
+                json!({
+                    "name": t.name,
+                    "program": t.program.program_text(),
+                    "allowed": t.allowed,
+                    "finds": detecting_programs.collect::<Vec<_>>(),
+                    "litmus": t.text,
+                })
+            });
+            json!({ "tests": tests.collect::<Vec<_>>(), "candidates": s.candidates, "operations": s.longest, "least": s.is_least })
+        });
+        (faults, suite)
+    }
+}
+
+/// Runs a test in the litmus layer: the test must list all outcomes that the model allows.
+fn confirm(
+    session: &Session,
+    against: &MemoryModel,
+    text: &ModelSource,
+    litmus: &str,
+) -> Result<(), Diagnostic> {
+    let Ok((judge, test)) = judge(against, text, litmus) else { return Ok(()) };
+    let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
+    match report.answer.verdict {
+        mu_outcome::Verdict::Ok => Ok(()),
+        mu_outcome::Verdict::Unknown => Err(Diagnostic::stopped(report.stop)),
+        mu_outcome::Verdict::No => Err(Diagnostic::internal(format!(
+            "`{}` forbids a history but allows its litmus test: {litmus}",
+            against.name
+        ))),
+    }
+}

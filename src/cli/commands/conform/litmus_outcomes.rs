@@ -1,0 +1,226 @@
+//! Outcomes of litmus tests on a machine, compared with those that a memory model allows (`litmus
+//! --machine MODEL --interface FILE`).
+//!
+//! One search collects all histories up to `--operations`; each test is then a lookup. Exit code: 1
+//! if a test shows a forbidden outcome, 2 if a test cannot be read, 3 if a limit was reached,
+//! otherwise 0. Tests that the machine cannot run are listed with the reason.
+
+use super::{Explored, Read, read};
+use crate::args::{Format, LitmusArgs};
+use crate::commands::litmus::TestError;
+use crate::commands::models::{Named, named};
+use crate::output;
+use crate::output::print;
+use crate::pipeline::{Session, read_source};
+use mu_base::{Diagnostic, SourceMap, Stop};
+use mu_conform::litmus_outcomes::{Behaviour, Outcomes, outcomes};
+use mu_conform::search::{Bound, search};
+use mu_conform::symmetry::Group;
+use mu_litmus::{Arch, Judge, Test};
+use mu_outcome::question::Observed;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Result of a test.
+enum TestResult {
+    /// Outcomes on the machine; the search may be incomplete.
+    Outcomes(Box<Test>, Outcomes),
+    /// The machine cannot run the test.
+    Not(String),
+    /// The test cannot be read.
+    Refused(Box<TestError>),
+}
+
+pub(crate) fn run(
+    session: &mut Session,
+    args: &LitmusArgs,
+    (path, interface): (&Path, &Path),
+    files: &[PathBuf],
+) -> Result<u8, Diagnostic> {
+    let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
+    let mut judges = Judges { against, made: Vec::new() };
+    let (behaviour, stop) = behaviour(session, path, interface, args.operations)?;
+    let results: Vec<TestResult> =
+        files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
+    let complete = stop == Stop::Complete;
+    match session.common.format {
+        Format::Json => output::print_object(as_json(args, path, files, &results, &stop))?,
+        Format::Text => print(&as_text(args, files, &results, &stop))?,
+    }
+    for results in &results {
+        if let TestResult::Refused(refused) = results {
+            eprint!("{}", refused.text);
+        }
+    }
+    let limited =
+        |s: &TestResult| matches!(s, TestResult::Outcomes(_, o) if o.stop != Some(Stop::Complete));
+    let refused = results
+        .iter()
+        .filter_map(
+            |s| if let TestResult::Refused(refused) = s { Some(refused.code) } else { None },
+        )
+        .max();
+    let broken = results.iter().any(|s| matches!(s, TestResult::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
+    Ok(refused.unwrap_or(match (broken, complete && !results.iter().any(limited)) {
+        (true, _) => 1,
+        (false, true) => 0,
+        (false, false) => 3,
+    }))
+}
+
+/// Computes all histories of a machine up to a number of operations of each processor, with the
+/// stop reason of the search.
+pub(crate) fn behaviour(
+    session: &mut Session,
+    path: &Path,
+    interface: &Path,
+    operations: u32,
+) -> Result<(Behaviour, Stop), Diagnostic> {
+    let Read { interface, explored: Explored { machine, .. } } =
+        read(session, path, interface, operations)?;
+    let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
+    output::begin_stage("searching histories");
+    let bound = Bound { collect: true, ..Bound::of(operations as usize, session.threads()) };
+    let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
+    let histories = answer.judged_histories.into_iter().collect();
+    Ok((Behaviour { programs: answer.programs, histories }, answer.stop))
+}
+
+/// The memory model, compiled for each architecture of the tests.
+struct Judges {
+    against: Named,
+    made: Vec<(Arch, Judge)>,
+}
+
+impl Judges {
+    fn of(&mut self, arch: Arch, sources: &mut SourceMap) -> Result<&Judge, Diagnostic> {
+        let at = match self.made.iter().position(|m| m.0 == arch) {
+            Some(at) => at,
+            None => {
+                let against = &self.against;
+                let included = |name: &str| Named::included_file(against.folder.as_deref(), name);
+                let judge = Judge::compile(sources, arch, &against.name, &against.text, &included)?;
+                self.made.push((arch, judge));
+                self.made.len() - 1
+            }
+        };
+        Ok(&self.made[at].1)
+    }
+}
+
+fn one(
+    session: &Session,
+    path: &Path,
+    judges: &mut Judges,
+    machine: &Behaviour,
+) -> Result<TestResult, Diagnostic> {
+    let mut sources = SourceMap::new();
+    let read = read_source(path, &mut sources).and_then(|(source, text)| {
+        let judge = judges.of(mu_litmus::file::architecture(source, &text)?, &mut sources)?;
+        mu_litmus::parse(
+            source,
+            &text,
+            mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() },
+        )
+        .map(|test| (test, judge))
+    });
+    let (test, judge) = match read {
+        Ok(both) => both,
+        Err(d) => return Ok(TestResult::Refused(Box::new(TestError::new(&d, &sources)))),
+    };
+    Ok(match outcomes(test, judge, machine, &session.budget)? {
+        Ok((test, outcomes)) => TestResult::Outcomes(Box::new(test), outcomes),
+        Err(why) => TestResult::Not(why),
+    })
+}
+
+/// Formats outcomes like the herd tools, with normalised spelling.
+fn lines<'o>(test: &Test, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<String> {
+    let observed = &test.question.observed;
+    let one = |o: &Vec<u64>| {
+        observed
+            .iter()
+            .zip(o)
+            .map(|(seen, &v)| format!("{}={};", seen.text, Observed::text(seen, v, &test.layout)))
+            .collect::<Vec<_>>()
+    };
+    outcomes.map(|o| one(o).join(" ")).collect()
+}
+
+fn as_text(args: &LitmusArgs, files: &[PathBuf], results: &[TestResult], stop: &Stop) -> String {
+    let mut out = String::new();
+    let mut counts = [0usize; 4];
+    for (path, results) in files.iter().zip(results) {
+        match results {
+            TestResult::Refused(..) => counts[3] += 1,
+            TestResult::Not(why) => {
+                counts[2] += 1;
+                let _ = writeln!(out, "-  {}: {why}", path.display());
+            }
+            TestResult::Outcomes(test, o) => {
+                let (broken, never) = (
+                    lines(test, o.shown.difference(&o.allowed)),
+                    lines(test, o.allowed.difference(&o.shown)),
+                );
+                counts[usize::from(broken.is_empty())] += 1;
+                let mark = if broken.is_empty() { "✔" } else { "✘" };
+                let _ = writeln!(
+                    out,
+                    "{mark}  {}: shows {} of {} outcomes",
+                    test.name,
+                    o.shown.intersection(&o.allowed).count(),
+                    o.allowed.len()
+                );
+                broken.iter().for_each(|l| out += &format!("     forbidden, shown: {l}\n"));
+                never.iter().for_each(|l| out += &format!("     allowed, not shown: {l}\n"));
+            }
+        }
+    }
+    let [broken, fine, not, refused] = counts;
+    let _ = writeln!(
+        out,
+        "\nmodel        {}\nbound        {} operations per processor",
+        args.model, args.operations
+    );
+    let _ = writeln!(
+        out,
+        "conform      {fine}\ndo not       {broken}\nnot run      {not}\nrejected     {refused}"
+    );
+    if *stop != Stop::Complete {
+        let _ = writeln!(out, "stopped      {}: the machine may show more", stop.word());
+    }
+    out
+}
+
+fn as_json(
+    args: &LitmusArgs,
+    path: &Path,
+    files: &[PathBuf],
+    results: &[TestResult],
+    stop: &Stop,
+) -> Value {
+    let tests = files.iter().zip(results).map(|(file, results)| {
+        let file = file.display().to_string();
+        match results {
+            TestResult::Refused(refused) => json!({ "file": file, "error": refused.error }),
+            TestResult::Not(why) => json!({ "file": file, "not_asked": why }),
+            TestResult::Outcomes(test, o) => json!({
+                "file": file,
+                "name": test.name,
+                "shown": lines(test, o.shown.iter()),
+                "allowed": lines(test, o.allowed.iter()),
+                "forbidden_but_shown": lines(test, o.shown.difference(&o.allowed)),
+                "allowed_not_shown": lines(test, o.allowed.difference(&o.shown)),
+                "stop": o.stop.as_ref().map(|s| s.word()),
+            }),
+        }
+    });
+    json!({
+        "machine": path.display().to_string(),
+        "against": args.model,
+        "operations": args.operations,
+        "tests": tests.collect::<Vec<_>>(),
+        "stop": stop.word(),
+    })
+}

@@ -1,0 +1,160 @@
+//! Machines with a parameter without a value as the number of operations (`-D N=any`), for
+//! `conform --operations any`.
+//!
+//! Input: a specification with parameters up to which it counts. Output: its linear process over
+//! symbolic constants, with an abstract model ([`mu_regions::Study`]) that has at least the runs of
+//! every instance; and a few instances, on which violations are confirmed and checks run. So if no
+//! run of the abstract model violates a memory model, no run of an instance does. The abstraction
+//! verifies itself at every evaluation (docs/unbounded.md).
+
+use super::sorts::{Sorts, Typed};
+use super::{ConformArgs, LoadedMachine, Operations, loaded};
+use crate::commands::check::{hidden_name, parameters};
+use crate::output;
+use crate::pipeline::Session;
+use crate::pipeline::load::{Origin, hide_actions, show_actions};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_compile::{Compiled, Confluence};
+use mu_conform::interface::Interface;
+use mu_formula::typed::{State, StateKind, TypedFormula};
+use mu_process::linearise;
+use mu_process::typecheck::check_specification;
+use mu_regions::{Levels, Study, SymbolicConstants, constant_counts, overloaded, with_parameters};
+use mu_syntax::template;
+
+/// Instances that confirm violations: the parameters have the values from 0 to this one.
+const LARGEST_INSTANCE: usize = 3;
+/// The instance on which commits and values are checked.
+pub(super) const CHECKED_INSTANCE: usize = 1;
+
+/// A machine with parameters without a value.
+pub(super) struct AnyNumber {
+    /// The parameters.
+    pub parameters: Vec<String>,
+    /// The interface, with values in the form of the labels.
+    pub interface: Interface,
+    /// The declarations of actions.
+    pub declared: Vec<(String, Span)>,
+    /// Instances by the value of the parameters, from 0.
+    pub instances: Vec<LoadedMachine>,
+    compiled: Compiled,
+    defined: SymbolicConstants,
+    formula: TypedFormula,
+}
+
+impl AnyNumber {
+    /// Reads a machine; `None` if all parameters have values.
+    pub(super) fn read(
+        session: &mut Session,
+        args: &ConformArgs,
+        interface: &Interface,
+    ) -> Result<Option<AnyNumber>, Diagnostic> {
+        let names = parameters(session);
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let text = session.read(&args.model)?;
+        let sizes = constant_counts::counting(&text);
+        if let Some(size) = names.iter().find(|n| sizes.contains(n)) {
+            let message = format!(
+                "`{size}` counts constants or components: for `--operations any`, only a number up to which the machine counts can be `any`"
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
+        let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
+        let defines: Vec<(String, String)> =
+            pairs.map(|(n, v)| (n.trim().to_string(), v.trim().to_string())).collect();
+        let name = args.model.display().to_string();
+        let expanded = template::expand(&name, &text, &defines, &mut session.sources)?;
+        output::record_parameters(
+            expanded.params.iter().map(|p| (p.name.clone(), p.value.to_string())),
+        );
+        let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
+        if let Some(why) = overloaded(&tree) {
+            return Err(why);
+        }
+        let declared = super::declarations(&tree);
+        let mut spec = check_specification(&tree)?;
+        let mut interface = interface.clone();
+        let judged: Vec<&str> = interface
+            .operations
+            .iter()
+            .flat_map(|o| o.begin.iter().chain([&o.end]))
+            .chain(&interface.commits)
+            .map(|l| l.action.as_str())
+            .collect();
+        let observed: Vec<&str> = interface
+            .observed
+            .iter()
+            .map(|l| l.action.as_str())
+            .filter(|a| !judged.contains(a))
+            .collect();
+        show_actions(&mut spec, &judged);
+        hide_actions(&mut spec, &observed);
+        let process = session.linearise(&spec, &linearise::Options::of_any_size())?;
+        let constants: Vec<String> = expanded.constants.iter().map(|c| c.1.clone()).collect();
+        let (mut process, mut defined) = with_parameters(process, &constants)?;
+        for (rigid, (parameter, _)) in defined.rigid.iter_mut().zip(&expanded.constants) {
+            rigid.name.clone_from(parameter);
+            process.data.signature.op_mut(rigid.op).name = hidden_name(parameter);
+        }
+        let compiled = Compiled::with_budget(process, &Confluence::None, &session.budget)?;
+        let process = compiled.process();
+        Sorts::check(
+            &mut interface,
+            Typed { data: &process.data, actions: &process.actions, declared: true },
+        )?;
+        let formula = TypedFormula {
+            data: process.data.clone(),
+            actions: process.actions.clone(),
+            fix_names: Vec::new(),
+            formula: State { kind: StateKind::True, span: Span::default() },
+            as_written: false,
+        };
+        let mut instances = Vec::new();
+        for value in 0..=LARGEST_INSTANCE {
+            let before = session.common.define.clone();
+            for define in &mut session.common.define {
+                let name = define.split_once('=').map_or("", |d| d.0.trim()).to_string();
+                if names.contains(&name) {
+                    *define = format!("{name}={value}");
+                }
+            }
+            let origin = Origin::File(&args.model);
+            let instance = loaded(session, &interface, &origin, Operations::Any);
+            session.common.define = before;
+            instances.push(instance?);
+        }
+        Ok(Some(AnyNumber {
+            parameters: names,
+            interface,
+            declared,
+            instances,
+            compiled,
+            defined,
+            formula,
+        }))
+    }
+
+    /// Returns the data and actions of the labels.
+    pub(super) fn typed(&self) -> Typed<'_> {
+        let process = self.compiled.process();
+        Typed { data: &process.data, actions: &process.actions, declared: true }
+    }
+
+    /// Analyses the numbers of the machine. Error: an operation on them that the abstraction does
+    /// not support, with its place.
+    pub(super) fn study(&self) -> Result<Study<'_>, Diagnostic> {
+        let study = Study::new(&self.compiled, &self.defined, &self.formula, Levels::Coarse)?;
+        match study.cases() {
+            [_] => Ok(study),
+            cases => {
+                let message = format!(
+                    "the order of numbers in the machine has {} cases, and only one is supported for programs of every length",
+                    cases.len()
+                );
+                Err(Diagnostic::new(Stage::Unsupported, message))
+            }
+        }
+    }
+}

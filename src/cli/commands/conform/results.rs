@@ -1,0 +1,364 @@
+//! Output of `conform`: a table or a single verdict as text, and everything as JSON. The schema is
+//! docs/schema/conform.json.
+
+use super::faults::Faults;
+use super::{ConfirmedViolation, ConformResults};
+use crate::output::progress::grouped;
+use crate::pipeline::Session;
+use mu_axioms::history::location_name;
+use mu_base::Stop;
+use mu_conform::alphabet::Phase;
+use mu_conform::names::NameMap;
+use mu_conform::write::Language;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+fn language(language: Language) -> &'static str {
+    match language {
+        Language::X86 => "X86",
+        Language::RiscV => "RISCV",
+        Language::AArch64 => "AArch64",
+        Language::C => "C",
+    }
+}
+
+/// Formats the cycle, which ends with its first event.
+fn cycle(shown: &ConfirmedViolation) -> String {
+    let mut out = String::new();
+    for (event, edge) in &shown.reason.cycle {
+        let _ = if edge.is_empty() {
+            write!(out, "{event}  ")
+        } else {
+            write!(out, "{event} —{edge}→ ")
+        };
+    }
+    let closed = shown.reason.cycle.last().is_some_and(|last| !last.1.is_empty());
+    let first = shown.reason.cycle.first().filter(|_| closed).map_or("", |f| f.0.as_str());
+    format!("{out}{first}")
+}
+
+/// Formats the observations of each processor in the run, in order.
+fn observed(shown: &ConfirmedViolation) -> String {
+    let mut by: Vec<(&str, Vec<String>)> = Vec::new();
+    for o in &shown.observed {
+        let value = o.value.as_ref().map_or(String::new(), |v| format!("={v}"));
+        let owner = match &o.of {
+            Some(q) if *q == o.processor => " (its own)".to_string(),
+            Some(q) => format!(" (of {q})"),
+            None => String::new(),
+        };
+        let text = format!("{}{value}{owner}", o.address);
+        match by.iter_mut().find(|b| b.0 == o.processor) {
+            Some((_, list)) => list.push(text),
+            None => by.push((&o.processor, vec![text])),
+        }
+    }
+    by.sort();
+    by.iter().map(|(p, list)| format!("observed     {p}: {}\n", list.join(", "))).collect()
+}
+
+/// Converts the names of a test with those of the machine.
+pub(super) fn names(meaning: &NameMap) -> Value {
+    let pair = |test: String, machine: &String| json!({ "test": test, "machine": machine });
+    let address = |(l, (name, values)): (usize, &(String, Vec<String>))| {
+        let values: Vec<Value> =
+            values.iter().enumerate().map(|(v, name)| pair(v.to_string(), name)).collect();
+        json!({ "test": location_name(l as u32), "machine": name, "values": values })
+    };
+    let processors: Vec<Value> =
+        meaning.processors.iter().enumerate().map(|(t, p)| pair(format!("P{t}"), p)).collect();
+    let addresses: Vec<Value> = meaning.addresses.iter().enumerate().map(address).collect();
+    json!({ "processors": processors, "addresses": addresses })
+}
+
+/// Describes a violation: the test, the cycle, the names, and a run.
+pub(super) fn violation_text(session: &Session, name: &str, s: &ConfirmedViolation) -> String {
+    let mut out =
+        format!("does not conform: {name} forbids {}\n\n{}\n", s.found.history.text(), s.litmus);
+    let _ = writeln!(
+        out,
+        "forbidden by {}",
+        if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom }
+    );
+    if !s.reason.cycle.is_empty() {
+        let _ = writeln!(out, "cycle        {}", cycle(s));
+    }
+    let _ = match &s.confirmed {
+        Ok(()) => writeln!(
+            out,
+            "confirmed    forbidden by the litmus route; the run is replayed on the machine"
+        ),
+        Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
+    };
+    let names = s.meaning.lines();
+    for (i, line) in names.iter().enumerate() {
+        let _ = writeln!(out, "{:<13}{line}", if i == 0 { "names" } else { "" });
+    }
+    out += &observed(s);
+    if !session.common.quiet {
+        out.push('\n');
+        out += &s.story.text_of("a shortest run", session.common.verbose > 0);
+    }
+    out
+}
+
+/// Adds a violation to the result of a model.
+pub(super) fn add_violation(object: &mut Value, s: &ConfirmedViolation) {
+    object["names"] = names(&s.meaning);
+    let cycle: Vec<Value> =
+        s.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
+    let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
+    object["test"] = json!(s.found.history.text());
+    object["operations"] = json!(s.found.history.len());
+    object["axiom"] = json!(s.reason.axiom);
+    object["cycle"] = json!(cycle);
+    object["language"] = json!(language(s.language));
+    object["litmus"] = json!(s.litmus);
+    object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
+    object["run"] = json!(run);
+    object["evidence"] = s.story.json();
+    object["evidence"]["kind"] = json!("trace");
+    object["evidence"]["verdict"] = Value::Null;
+    let observed = s.observed.iter().map(|o| {
+        let mut one = json!({ "processor": o.processor, "address": o.address });
+        for (key, text) in [("value", &o.value), ("of", &o.of), ("number", &o.number)] {
+            if let Some(text) = text {
+                one[key] = json!(text);
+            }
+        }
+        one
+    });
+    object["observed"] = json!(observed.collect::<Vec<_>>());
+}
+
+impl ConformResults<'_> {
+    fn complete(&self) -> bool {
+        self.answer.stop == Stop::Complete
+    }
+    /// Returns the reason why the answer is unknown for models that forbid nothing that was judged;
+    /// `None` if the machine conforms to them.
+    fn open(&self) -> Option<String> {
+        if !self.complete() {
+            return Some(format!("stopped: {}", self.answer.stop.word()));
+        }
+        self.answer.unjudged(self.interface, &self.machine.alphabet)
+    }
+    /// Lists the lines of the interface that match no label, if all labels are known.
+    fn unmatched(&self) -> Vec<String> {
+        if self.machine.outcome.stop != Stop::Complete {
+            return Vec::new();
+        }
+        let events = &self.machine.alphabet.events;
+        let has = |line: usize, phases: &[Phase]| {
+            events.iter().any(|e| e.operation as usize == line && phases.contains(&e.phase))
+        };
+        let all = self.interface.operations.iter().enumerate();
+        let missing = all.filter(|(i, o)| {
+            let ends = has(*i, &[Phase::End, Phase::Whole]);
+            !ends || o.begin.is_some() && !has(*i, &[Phase::Begin])
+        });
+        missing.map(|(_, o)| o.text()).collect()
+    }
+    /// Returns the exit code. Without `--against`, the machine is at fault if no model allows all
+    /// of its executions.
+    pub(super) fn code(&self) -> u8 {
+        let violated = match self.args.against.is_empty() {
+            true => self.shown.iter().all(Option::is_some),
+            false => self.shown.iter().any(Option::is_some),
+        };
+        let open = self.open().is_some() && self.shown.iter().any(Option::is_none)
+            || self.faults.as_ref().is_some_and(Faults::is_limited);
+        let missed = self.faults.as_ref().is_some_and(|f| !f.is_limited() && !f.all_found());
+        match (violated || missed, open) {
+            (true, _) => 1,
+            (false, true) => 3,
+            (false, false) => 0,
+        }
+    }
+    fn symmetries(&self) -> String {
+        match (&self.group.names[..], self.args.without_symmetry) {
+            (_, true) => "switched off".into(),
+            ([], _) => "none found".into(),
+            (names, _) => {
+                format!("{}: order {}, verified", names.join(", "), self.group.elements.len())
+            }
+        }
+    }
+    /// Describes the bound that the search reached.
+    fn bound(&self) -> String {
+        let names = &self.machine.alphabet.names;
+        let (k, longest) = (self.args.operations.bound(), self.answer.longest);
+        let own =
+            if longest < k as usize && self.complete() && self.shown.iter().any(Option::is_none) {
+                format!(" (the machine stops after {longest})")
+            } else {
+                String::new()
+            };
+        let (p, a, v) = (names.processors.len(), names.addresses.len(), names.values.len());
+        format!("{k} operations per processor{own}; {p} processors, {a} addresses, {v} values")
+    }
+    /// Returns the results for people.
+    pub(super) fn text(&self, session: &Session) -> String {
+        let a = self.answer;
+        let mut out = String::new();
+        let mut line = |what: &str, text: String| {
+            let _ = writeln!(out, "{what:<13}{text}");
+        };
+        line("machine", self.args.model.display().to_string());
+        if self.program.is_some() {
+            line(
+                "program",
+                format!(
+                    "the most general one of {} operations per processor, in parallel with the machine",
+                    self.args.operations.bound()
+                ),
+            );
+        }
+        line("bound", self.bound());
+        if a.stop != Stop::Complete {
+            let reached = match a.complete {
+                Some(n) if self.machine.outcome.stop == Stop::Complete => {
+                    format!("all executions of up to {n} operations were judged")
+                }
+                _ => "a part of the machine's executions was judged".to_string(),
+            };
+            line("stopped", format!("{}: {reached}", a.stop.word()));
+        }
+        line("symmetries", self.symmetries());
+        line(
+            "states",
+            format!(
+                "{}, {} after reduction",
+                grouped(self.machine.outcome.states),
+                grouped(self.machine.lts.state_count() as u64)
+            ),
+        );
+        let lengths = a.lengths();
+        let of = |(n, count): (usize, &u64)| format!("{} of {n}", grouped(*count));
+        let by: Vec<String> = lengths.iter().enumerate().skip(1).map(of).collect();
+        let by = if by.is_empty() {
+            String::new()
+        } else {
+            format!(" (by number of operations: {})", by.join(", "))
+        };
+        line("programs", format!("{} judged{by}", grouped(a.programs.len() as u64)));
+        line("executions", grouped(a.histories));
+        if a.stuck > 0 {
+            line(
+                "stuck",
+                format!(
+                    "{} histories with an operation that never ends: not judged",
+                    grouped(a.stuck)
+                ),
+            );
+        }
+        if !a.nonterminating.is_empty() {
+            line(
+                "never end",
+                format!(
+                    "{} programs that begin and never end: not judged",
+                    grouped(a.nonterminating.len() as u64)
+                ),
+            );
+        }
+        for text in self.unmatched() {
+            line("no label", format!("matches the line `{text}` of the interface"));
+        }
+        if !self.idle.is_empty() {
+            line("idle", format!("{}: no memory operation", self.idle.join(", ")));
+        }
+        line("seconds", format!("{:.3}", self.seconds));
+        line("peak memory", format!("{} MiB", self.peak >> 20));
+        out.push('\n');
+        if !self.args.fault.is_empty() && self.faults.is_none() {
+            out += "faults       not searched: the machine without faults conforms to no model\n\n";
+        }
+        match (&self.names[..], &self.shown[..]) {
+            ([name], [shown]) => out += &self.single(session, name, shown.as_ref()),
+            (names, all) => {
+                for (name, shown) in names.iter().zip(all) {
+                    let text = match (shown, self.open()) {
+                        (Some(s), _) => format!("✘  {}", s.found.history.text()),
+                        (None, None) => {
+                            format!("✔  up to {} operations per processor", a.longest)
+                        }
+                        (None, Some(why)) => format!("?  unknown: {why}"),
+                    };
+                    let _ = writeln!(out, "{name:<16}{text}");
+                }
+            }
+        }
+        if let Some(faults) = &self.faults {
+            out += &faults.text(self.args, self.shown.iter().filter(|s| s.is_none()).count());
+        }
+        out
+    }
+    fn single(&self, session: &Session, name: &str, shown: Option<&ConfirmedViolation>) -> String {
+        let Some(s) = shown else {
+            return match self.open() {
+                None => format!("conforms: {name}\n"),
+                Some(why) => format!("unknown: {name}\nreason       {why}\n"),
+            };
+        };
+        violation_text(session, name, s)
+    }
+    /// Returns the results as an object.
+    pub(super) fn json(&self) -> Value {
+        let a = self.answer;
+        let alphabet = &self.machine.alphabet;
+        let own = &alphabet.names;
+        let models = self.names.iter().zip(&self.shown).map(|(name, shown)| {
+            let verdict = match shown {
+                Some(_) => "false",
+                None if self.open().is_none() => "true",
+                None => "unknown",
+            };
+            let mut object = json!({ "name": name, "verdict": verdict });
+            if let (None, Some(why)) = (shown, self.open()) {
+                object["reason"] = json!(why);
+            }
+            if let Some(s) = shown {
+                add_violation(&mut object, s);
+            }
+            object
+        });
+        let mut object = json!({
+            "model": self.args.model.display().to_string(),
+            "interface": self.args.interface.display().to_string(),
+            "operations": self.args.operations.bound(),
+            "longest": a.longest,
+            "processors": own.processors,
+            "addresses": own.addresses,
+            "values": own.values,
+            "symmetries": { "order": self.group.elements.len(), "names": self.group.names },
+            "states": self.machine.outcome.states,
+            "transitions": self.machine.outcome.transitions,
+            "reduced_states": self.machine.lts.state_count(),
+            "programs": a.programs.len(),
+            "programs_by_length": a.lengths(),
+            "endless_programs": a.nonterminating.len(),
+            "unended_operations": a.unfinished.iter().map(|e| alphabet.event_text(self.interface, &alphabet.events[*e as usize])).collect::<Vec<_>>(),
+            "unmatched_lines": self.unmatched(),
+            "idle_processors": self.idle,
+            "executions": a.histories,
+            "histories": a.visited,
+            "sets": a.sets,
+            "stuck": a.stuck,
+            "complete_to": a.complete,
+            "models": models.collect::<Vec<_>>(),
+            "stop": a.stop.word(),
+            "seconds": self.seconds,
+            "peak_memory_bytes": self.peak,
+        });
+        if let Some(program) = &self.program {
+            object["program"] = json!(program);
+        }
+        if let Some((faults, suite)) = self.faults.as_ref().map(Faults::json) {
+            object["faults"] = faults;
+            if let Some(suite) = suite {
+                object["suite"] = suite;
+            }
+        }
+        object
+    }
+}

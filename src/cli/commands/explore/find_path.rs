@@ -1,0 +1,665 @@
+//! Search for shortest paths (`explore --deadlock | --action | --divergence`), and classification
+//! of deadlocks.
+//!
+//! A single path comes from the parallel search that rebuilds parents afterwards
+//! ([`mu_explore::goal_search`]); several paths and cycles come from the search that stores parents
+//! ([`mu_explore::multi_goal_search`]). Exit code 1: a path was found. The model distinguishes
+//! deadlocks from terminations ([`mu_model::deadlock`]). In a stored transition system, a state
+//! without outgoing transitions is a termination if all transitions into it are labelled
+//! `Terminate` or have an action of `--terminal`.
+
+use crate::args::{Format, GoalArgs};
+use crate::commands::explore::plan::Exploration;
+use crate::output;
+use crate::output::page;
+use crate::output::picture::Picture;
+use crate::output::print;
+use crate::output::progress::{Bar, grouped};
+use crate::pipeline::files::{expect_writable, write, write_lts, write_text};
+use crate::pipeline::load::{Loaded, properties, typed_labels};
+use crate::pipeline::memory;
+use crate::pipeline::{Session, file_error};
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_data::typecheck::with_suggestions;
+use mu_evidence::{Evidence, EvidenceStep, Taken};
+use mu_explore::{
+    LassoPath, PartialOrder, PathGoal, PathStep, ReductionObstacle, ReductionSavings, Target,
+    Visibility, find, find_paths,
+};
+use mu_lts::relabel::Relabel;
+use mu_lts::typed::Typed;
+use mu_model::Model;
+use mu_model::deadlock::{DeadlockExplainer, End};
+use mu_report::chart::chart;
+use mu_report::page::PageResult;
+use mu_report::printed_evidence::{PrintedEvidence, ending, story};
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io::BufWriter;
+use std::path::Path;
+
+/// Numbers of states without outgoing transitions, by kind.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct EndCounts {
+    pub terminated: u64,
+    pub finished: u64,
+    pub hangs: u64,
+}
+
+impl EndCounts {
+    /// Adds a state that represents `count` states.
+    pub(crate) fn add(&mut self, end: End, count: u64) {
+        *match end {
+            End::Terminated => &mut self.terminated,
+            End::Finished => &mut self.finished,
+            End::Hang => &mut self.hangs,
+        } += count;
+    }
+    /// Returns a line of text that follows the number of deadlocks.
+    pub(crate) fn text(&self, deadlocks: Option<u64>) -> String {
+        let EndCounts { terminated, finished, hangs } = *self;
+        let mut parts = Vec::new();
+        let known = terminated + finished + hangs;
+        for (n, what) in
+            [(terminated, "terminated"), (finished, "look like a normal end"), (hangs, "hang")]
+        {
+            if n > 0 {
+                parts.push(format!("{} {what}", grouped(n)));
+            }
+        }
+        if deadlocks.is_some_and(|d| d > known) {
+            parts.push(format!("{} not classified", grouped(deadlocks.unwrap_or(known) - known)));
+        }
+        if parts.is_empty() {
+            String::new()
+        } else {
+            format!("of these     {}\n", parts.join("; "))
+        }
+    }
+    /// Returns the numbers as an object.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "terminated": self.terminated, "finished": self.finished, "hang": self.hangs })
+    }
+}
+
+/// Returns for each state of a stored transition system if all transitions into it are `Terminate`
+/// or have an action of `terminal`.
+fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Diagnostic> {
+    let name = |text: &str| text.split('(').next().unwrap_or_default().trim().to_string();
+    let names: BTreeSet<String> = lts.table.texts.iter().map(|t| name(t)).collect();
+    if let Some(unknown) = terminal.iter().find(|t| !names.contains(*t)) {
+        let message = format!("`--terminal {unknown}`: no transition has an action of this name");
+        let error = Diagnostic::new(Stage::Usage, message);
+        let name = name(unknown);
+        return Err(match names.contains(&name) {
+            true => {
+                error.note(format!("expected the name of an action without arguments, `{name}`"))
+            }
+            false => with_suggestions(error, unknown, names.iter().map(String::as_str), "actions"),
+        });
+    }
+    let mut ends = vec![None; lts.state_count()];
+    for (label, target) in lts.labels.iter().zip(&lts.targets) {
+        let name = name(&lts.table.texts[label.index()]);
+        let is_terminal = name == "Terminate" || terminal.contains(&name);
+        let end = &mut ends[target.index()];
+        *end = Some(end.unwrap_or(true) && is_terminal);
+    }
+    Ok(ends.into_iter().map(|e| e == Some(true)).collect())
+}
+
+/// Classifies the deadlocks of a stored transition system.
+pub(crate) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<EndCounts, Diagnostic> {
+    let mut ends = EndCounts::default();
+    for (terminated, range) in terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2))
+    {
+        if range[0] == range[1] {
+            ends.add(if terminated { End::Terminated } else { End::Hang }, 1);
+        }
+    }
+    Ok(ends)
+}
+
+/// Classifier of states without outgoing transitions, for models and stored transition systems.
+struct EndClassifier<'m> {
+    explainer: Option<Box<dyn DeadlockExplainer + 'm>>,
+    /// By state of a stored transition system: true if it is a termination. The state is the value
+    /// of the only slot.
+    ends: Option<Vec<bool>>,
+}
+
+impl<'m> EndClassifier<'m> {
+    /// Errors: an unknown name or a bad condition in `terminal`.
+    fn new(
+        model: &'m dyn Model,
+        terminal: &[String],
+        stored: Option<&mu_lts::Lts>,
+    ) -> Result<Self, Diagnostic> {
+        let ends = stored.map(|lts| terminations(lts, terminal));
+        let explainer = model.deadlock_explainer(terminal)?;
+        if explainer.is_none() && ends.is_none() && !terminal.is_empty() {
+            return Err(Diagnostic::new(
+                Stage::Usage,
+                "`--terminal` is for models with known components, and for transition systems",
+            ));
+        }
+        Ok(Self { explainer, ends: ends.transpose()? })
+    }
+
+    fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
+        match (&mut self.explainer, &self.ends) {
+            (Some(explainer), _) => explainer.end(state),
+            (None, Some(ends))
+                if state.first().is_some_and(|s| ends.get(*s as usize) == Some(&true)) =>
+            {
+                Ok(End::Terminated)
+            }
+            _ => Ok(End::Hang),
+        }
+    }
+}
+
+/// Searches for the goal of the options and reports the paths.
+pub(crate) fn run(
+    session: &Session,
+    args: &Exploration,
+    loaded: &Loaded,
+) -> Result<u8, Diagnostic> {
+    let model = &*loaded.model;
+    let goal = &args.goal;
+    if args.out.is_some()
+        || args.reduce.is_some()
+        || args.checkpoints.is_requested()
+        || args.spill.is_some()
+    {
+        let message = "`--deadlock`, `--action` and `--divergence` search for paths; `--out`, `--reduce`, `--checkpoint`, `--resume` and `--spill` are for whole explorations";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if let Some(path) = &goal.evidence {
+        Picture::of(path)?;
+        expect_writable(path)?;
+    }
+    if let Some(folder) = &goal.trace_dir {
+        mu_base::host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
+    }
+    let mut found = match search(session, args, goal, model, loaded.stored.as_deref())? {
+        Ok(found) => found,
+        Err(code) => return Ok(code),
+    };
+    if found.ways.is_empty() && found.stop == Stop::Complete && session.buffers_were_cut() {
+        found.stop = Stop::Buffer;
+    }
+    let stories = replay_paths(session, goal, model, &found)?;
+    save(session, args, loaded, &found, &stories)?;
+    crate::output::notes::report_flaws(session, model)?;
+    report(session, args, &found, &stories)?;
+    Ok(match (&found.ways[..], &found.stop) {
+        ([], Stop::Complete) => 0,
+        ([], _) => 3,
+        _ => 1,
+    })
+}
+
+/// Finds a shortest path to a deadlock, as text.
+pub(crate) fn shortest_deadlock(
+    session: &Session,
+    args: &Exploration,
+    model: &dyn Model,
+) -> Result<String, Diagnostic> {
+    let goal = GoalArgs { deadlock: true, ..args.goal.clone() };
+    let Ok(found) = search(session, args, &goal, model, None)? else { return Ok(String::new()) };
+    let stories = replay_paths(session, &goal, model, &found)?;
+    Ok(text(session, args, &goal, &found, &stories))
+}
+
+/// Returns the paths as evidence, each replayed, and as stories.
+fn replay_paths(
+    session: &Session,
+    goal: &GoalArgs,
+    model: &dyn Model,
+    found: &FoundPaths,
+) -> Result<Vec<(Evidence, PrintedEvidence)>, Diagnostic> {
+    let mut stories = Vec::new();
+    for way in &found.ways {
+        let evidence = evidence(model, way);
+        mu_evidence::checker::replay(&evidence, model)?;
+        let mut story = story(&evidence, model, goal.full_states, usize::MAX)?;
+        story.of_formula = false;
+        story.ending = ending(&evidence, model, &goal.terminal, &session.sources)?;
+        stories.push((evidence, story));
+    }
+    Ok(stories)
+}
+
+/// Result of a distributed search.
+#[cfg_attr(not(feature = "cluster"), allow(dead_code))]
+pub(crate) struct DistributedPath {
+    /// The path, not yet replayed.
+    pub way: Option<LassoPath>,
+    pub states: u64,
+    pub stop: Stop,
+    /// Figures of the processes, as an object.
+    pub processes: Value,
+}
+
+/// Result of a search.
+struct FoundPaths {
+    ways: Vec<LassoPath>,
+    states: u64,
+    stop: Stop,
+    /// Number of terminations that the search reached.
+    terminated: u64,
+    /// Use of partial-order reduction, for JSON.
+    partial_order: Option<Value>,
+    /// True if partial-order reduction skipped states.
+    reduced: bool,
+    /// Figures of the processes, if there were several.
+    processes: Option<Value>,
+}
+
+/// Searches for the goal. `Err(code)`: another process reports; `code` is the exit code.
+fn search(
+    session: &Session,
+    args: &Exploration,
+    goal: &GoalArgs,
+    model: &dyn Model,
+    stored: Option<&mu_lts::Lts>,
+) -> Result<Result<FoundPaths, u8>, Diagnostic> {
+    let options = session.explore_options(model, &args.without).without_confluence();
+    // The classifier is used by one thread. An evaluation that fails ends the search, and is
+    // reported after it.
+    let classifier = RefCell::new((
+        EndClassifier::new(model, &goal.terminal, stored)?,
+        0u64,
+        None::<Diagnostic>,
+    ));
+    let deadlocked = |state: &[u32]| {
+        let (classifier, terminated, failed) = &mut *classifier.borrow_mut();
+        match classifier.end(state) {
+            Ok(end) if end.is_deadlock() => true,
+            Ok(_) => {
+                *terminated += 1;
+                false
+            }
+            Err(error) => {
+                failed.get_or_insert(error);
+                true
+            }
+        }
+    };
+    let wanted = goal.action.as_deref().unwrap_or_default();
+    let named = RefCell::new(Vec::<Option<bool>>::new());
+    let has_name = |label: LabelId| {
+        model
+            .label_text(label)
+            .split('|')
+            .any(|a| a.split('(').next().unwrap_or_default().trim() == wanted)
+    };
+    let hidden: Vec<bool> =
+        model.groups().iter().map(|g| g.hidden.iter().any(|h| h == wanted)).collect();
+    let of_name = |group: usize, label: LabelId| {
+        let mut named = named.borrow_mut();
+        if named.len() <= label.index() {
+            named.resize(label.index() + 1, None);
+        }
+        hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
+    };
+    let path_goal = match goal.kind() {
+        Some("deadlock") => PathGoal::Deadlock(&deadlocked),
+        Some("action") => PathGoal::Step(&of_name),
+        _ => PathGoal::Divergence,
+    };
+    let mut processes = None;
+    let several = || {
+        let seen = find_paths(
+            model,
+            &options,
+            &session.budget,
+            path_goal,
+            goal.all.unwrap_or(1) as usize,
+        )?;
+        Ok((seen.paths, seen.states, seen.stop, seen.partial_order))
+    };
+    let result = if args.distribution.is_requested() {
+        match crate::pipeline::cluster::seek(session, args, model, path_goal)? {
+            Ok(distributed) => {
+                processes = Some(distributed.processes);
+                Ok((
+                    distributed.way.into_iter().collect(),
+                    distributed.states,
+                    distributed.stop,
+                    PartialOrder::Unused(ReductionObstacle::Processes),
+                ))
+            }
+            Err(code) => return Ok(Err(code)),
+        }
+    } else if goal.all.unwrap_or(1) > 1 || goal.divergence {
+        several()
+    } else {
+        let step = |group: usize, label: LabelId| hidden[group] || has_name(label);
+        let visibility = Visibility::action(model, wanted);
+        let target =
+            if goal.deadlock { Target::Deadlock } else { Target::StepOf(&visibility, &step) };
+        let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+        let found = find(model, &options, &session.budget, &bar, target)?;
+        bar.finish();
+        let stop = if found.reached && found.path.is_none() {
+            Stop::Memory
+        } else {
+            found.outcome.stop.clone()
+        };
+        let last = found
+            .path
+            .as_ref()
+            .map(|p| p.last().map_or_else(|| model.initial(), |s| s.state.clone()));
+        match last {
+            // The nearest state is a termination: search on for a deadlock.
+            Some(state) if goal.deadlock && !deadlocked(&state) => {
+                classifier.borrow_mut().1 = 0;
+                several()
+            }
+            _ => {
+                let order = found.outcome.partial_order;
+                Ok((
+                    found
+                        .path
+                        .map(|steps| LassoPath { steps, cycle_start: None })
+                        .into_iter()
+                        .collect(),
+                    found.outcome.states,
+                    stop,
+                    order,
+                ))
+            }
+        }
+    };
+    let (ways, states, stop, order): (Vec<LassoPath>, u64, Stop, PartialOrder) = result?;
+    let (_, terminated, failed) = classifier.into_inner();
+    match failed {
+        Some(error) => Err(error),
+        None => {
+            let reduced = matches!(order, PartialOrder::Used(ReductionSavings { states: 1.., .. }));
+            Ok(Ok(FoundPaths {
+                ways,
+                states,
+                stop,
+                terminated,
+                partial_order: session.log_partial_order(order.into()),
+                reduced,
+                processes,
+            }))
+        }
+    }
+}
+
+/// Returns a path as evidence.
+pub(crate) fn evidence(model: &dyn Model, way: &LassoPath) -> Evidence {
+    let mut states = vec![model.initial()];
+    let mut steps = Vec::new();
+    for (i, PathStep { label, group, state }) in way.steps.iter().enumerate() {
+        let to = match way.cycle_start {
+            Some(back) if i + 1 == way.steps.len() => back as u32,
+            _ => {
+                states.push(state.clone());
+                i as u32 + 1
+            }
+        };
+        let taken = vec![Taken { group: *group as u32, label: *label, state: state.clone() }];
+        steps.push(EvidenceStep { from: i as u32, label: *label, to, taken });
+    }
+    Evidence { verdict: false, states, steps, before: Vec::new() }
+}
+
+fn save(
+    session: &Session,
+    args: &Exploration,
+    loaded: &Loaded,
+    found: &FoundPaths,
+    stories: &[(Evidence, PrintedEvidence)],
+) -> Result<(), Diagnostic> {
+    let name = file_name(&args.model);
+    if let Some(path) = args.goal.evidence.as_deref().filter(|p| page::is_page(p)) {
+        let shown =
+            PageResult::of("explore", output::with_head(object(session, args, found, stories)));
+        page::write(session, path, &name, &[shown])?;
+    } else if let (Some(path), Some((evidence, story))) = (&args.goal.evidence, stories.first()) {
+        let n = story.steps.len();
+        let what = format!(
+            "a path of {n} step{} to {}",
+            if n == 1 { "" } else { "s" },
+            describe_goal(&args.goal)
+        );
+        let drawn = PathDrawing {
+            model: &*loaded.model,
+            typed: typed_labels(loaded, path, &Relabel::default()),
+            evidence,
+            story,
+        };
+        write_drawing(
+            session,
+            path,
+            &args.model,
+            &drawn,
+            (&format!("{} of {name}", describe_goal(&args.goal)), &what),
+        )?;
+    }
+    if let Some(folder) = &args.goal.trace_dir {
+        for (i, (_, story)) in stories.iter().enumerate() {
+            let word = args.goal.kind().unwrap_or("trace");
+            let path = folder.join(format!("{word}-{}.json", i + 1));
+            as_json(story, &args.model, &path)?;
+            session.log(format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+fn as_json(story: &PrintedEvidence, file: &Path, path: &Path) -> Result<(), Diagnostic> {
+    let keys = [
+        ("verdict", Value::Null),
+        ("kind", json!("trace")),
+        ("model", json!(file.display().to_string())),
+    ];
+    let head = keys.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+    write(path, |out| {
+        story
+            .write_json(head, BufWriter::new(out))
+            .map_err(|e| file_error("cannot write", path, &e))
+    })
+}
+
+/// A path with the data for its output.
+pub(crate) struct PathDrawing<'a> {
+    /// The model that has the path.
+    pub model: &'a dyn Model,
+    /// The data of its labels, for formats with data.
+    pub typed: Option<Typed>,
+    /// Its states and steps.
+    pub evidence: &'a Evidence,
+    /// The path for people.
+    pub story: &'a PrintedEvidence,
+}
+
+/// Writes a path to a file in the format of its name. `file`: that of the model; `title`, `what`:
+/// description of the path.
+pub(crate) fn write_drawing(
+    session: &Session,
+    path: &Path,
+    file: &Path,
+    PathDrawing { model, typed, evidence, story }: &PathDrawing,
+    (title, what): (&str, &str),
+) -> Result<(), Diagnostic> {
+    match Picture::of(path)? {
+        Picture::Json => as_json(story, file, path)?,
+        Picture::Lts => write_lts(&evidence.lts(*model).0, typed.as_ref(), path)?,
+        Picture::Chart => write_text(path, &chart(story, title, what).unwrap_or_default())?,
+        // Callers write pages themselves, with more than one path.
+        Picture::Page => return Ok(()),
+    }
+    session.log(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Returns the goal for sentences.
+fn describe_goal(goal: &GoalArgs) -> String {
+    match (&goal.action, goal.kind()) {
+        (Some(action), _) => format!("`{action}`"),
+        (None, Some("divergence")) => "a divergence".into(),
+        _ => "a deadlock".into(),
+    }
+}
+
+/// Returns a file's name without its extension.
+pub(crate) fn stem(path: &Path) -> String {
+    path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn report(
+    session: &Session,
+    args: &Exploration,
+    found: &FoundPaths,
+    stories: &[(Evidence, PrintedEvidence)],
+) -> Result<(), Diagnostic> {
+    if session.common.format == Format::Json {
+        return output::print_object(object(session, args, found, stories));
+    }
+    output::record("states", found.states.into());
+    print(&text(session, args, &args.goal, found, stories))
+}
+
+/// Returns the result as an object.
+fn object(
+    session: &Session,
+    args: &Exploration,
+    found: &FoundPaths,
+    stories: &[(Evidence, PrintedEvidence)],
+) -> Value {
+    let way = |(_, story): &(Evidence, PrintedEvidence)| {
+        let mut object = story.json();
+        if let Some(graph) = memory::operations(session, &args.model, story) {
+            object["execution"] = graph;
+        }
+        object
+    };
+    let ways: Vec<Value> = stories.iter().map(way).collect();
+    let mut object = json!({
+        "model": args.model.display().to_string(),
+        "sought": args.goal.kind(),
+        "action": args.goal.action,
+        "found": stories.len(),
+        "ways": ways,
+        "clean_ends": found.terminated,
+        "states": found.states,
+        "stop": found.stop.word(),
+        "seconds": session.budget.elapsed().as_secs_f64(),
+        "peak_memory_bytes": session.peak_memory(),
+    });
+    if let Some(processes) = found.processes.clone() {
+        object["processes"] = processes;
+    }
+    if let Some(order) = found.partial_order.clone() {
+        object["partial_order"] = order;
+    }
+    object
+}
+
+fn text(
+    session: &Session,
+    args: &Exploration,
+    goal: &GoalArgs,
+    found: &FoundPaths,
+    stories: &[(Evidence, PrintedEvidence)],
+) -> String {
+    let goal = describe_goal(goal);
+    let mut text = String::new();
+    for (_, story) in stories {
+        let n = story.steps.len();
+        let steps = format!("{n} step{}", if n == 1 { "" } else { "s" });
+        text += &match story.back_to {
+            Some(back) => format!("{goal} after {back} steps\n"),
+            None => format!("{goal} after {steps}\n"),
+        };
+        if !session.common.quiet {
+            let heading = if n == 0 { "at the initial state" } else { "a shortest path" };
+            text += &story.text_of(heading, session.common.verbose > 0);
+        }
+    }
+    let deadlocked =
+        |story: &PrintedEvidence| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
+    if properties(&args.model).program
+        && stories.iter().any(|t| deadlocked(&t.1))
+        && !session.common.quiet
+    {
+        text += &format!(
+            "(line numbers refer to the output of `mu-check expand {}`)\n",
+            args.model.display()
+        );
+    }
+    if stories.is_empty() {
+        let terminated = match found.terminated {
+            0 => String::new(),
+            1 => ", one terminated".into(),
+            n => format!(", {} terminated", grouped(n)),
+        };
+        text += &match found.stop {
+            Stop::Complete if found.reduced => {
+                format!(
+                    "no path to {goal}: {} states searched, partial-order reduction skipped the rest{terminated}\n",
+                    grouped(found.states)
+                )
+            }
+            Stop::Complete => format!(
+                "no path to {goal}: all {} states searched{terminated}\n",
+                grouped(found.states)
+            ),
+            _ => format!(
+                "no path to {goal} so far: {} states searched{terminated} ({})\n",
+                grouped(found.states),
+                found.stop.word()
+            ),
+        };
+    }
+    text
+}
+
+/// Counter that classifies the deadlocks of an exploration.
+pub(crate) struct EndCounter<'m> {
+    classifier: EndClassifier<'m>,
+    ends: EndCounts,
+    failed: Option<Diagnostic>,
+}
+
+impl<'m> EndCounter<'m> {
+    /// Returns `None` if the model has no known components.
+    pub(crate) fn new(
+        model: &'m dyn Model,
+        terminal: &[String],
+    ) -> Result<Option<Self>, Diagnostic> {
+        let classifier = EndClassifier::new(model, terminal, None)?;
+        Ok(classifier.explainer.is_some().then(|| Self {
+            classifier,
+            ends: EndCounts::default(),
+            failed: None,
+        }))
+    }
+    /// Classifies a state that represents `states` states.
+    pub(crate) fn count(&mut self, state: &[u32], states: u64) {
+        if self.failed.is_none() {
+            match self.classifier.end(state) {
+                Ok(end) => self.ends.add(end, states),
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+    /// Returns the numbers. After a failed evaluation, states are not classified any more.
+    pub(crate) fn ends(self) -> EndCounts {
+        self.ends
+    }
+}

@@ -1,0 +1,331 @@
+//! Exploration of a model: counting, reduction, and output (`explore`).
+
+pub(crate) mod counts;
+pub(crate) mod find_path;
+pub(crate) mod murphi;
+pub(crate) mod plan;
+
+use crate::args::{ExploreArgs, Format, Modulo, Reduction, SetStrategy};
+use crate::commands::chance;
+use crate::commands::explore::counts::Report;
+use crate::commands::explore::plan::Exploration;
+use crate::output;
+use crate::output::notes;
+use crate::output::print;
+use crate::output::progress::{Bar, grouped};
+use crate::pipeline::checkpoint;
+use crate::pipeline::cluster;
+use crate::pipeline::engines;
+use crate::pipeline::files::{expect_lts_name, expect_writable, write_lts};
+use crate::pipeline::folder_lock::Locks;
+use crate::pipeline::load::{Loaded, typed_labels};
+use crate::pipeline::memory;
+use crate::pipeline::{self, Session, file_error};
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_engines::auto::{self, Auto};
+use mu_engines::explicit::Explicit;
+use mu_engines::{Counted, Detail, Engine, Options, Task};
+use mu_explore::Spilled;
+use mu_frontends::FrontEnd as _;
+use mu_frontends::programs::LITMUS;
+use mu_lts::equivalence::reduce;
+use mu_model::Model;
+use std::sync::Arc;
+
+pub(crate) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
+    run_plan(session, &Exploration::new(args))
+}
+
+/// Runs an exploration and reports it.
+pub(crate) fn run_plan(session: &mut Session, args: &Exploration) -> Result<u8, Diagnostic> {
+    if crate::commands::explore::murphi::applies(args) {
+        return crate::commands::explore::murphi::explore(session, args, Instant::now());
+    }
+    crate::commands::explore::murphi::expect_no_deadlocks(args)?;
+    memory::read_interface(session, &args.model, args.goal.interface.as_deref())?;
+    if let Some(path) = args.timings.as_ref().filter(|_| args.distribution.reports()) {
+        expect_writable(path)?;
+        output::write_timings_to(path);
+    }
+    if let Some(out) = &args.out {
+        expect_lts_name("--out ", out)?;
+        expect_writable(out)?;
+    }
+    let start = Instant::now();
+    if args.strategy.is_some() && args.engine.name() == Explicit.name() {
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "`--strategy` is for `--engine symbolic` and `auto`",
+        ));
+    }
+    engines::expect_supported(args.engine, &engines::capabilities_of_explore(args))?;
+    cluster::expect_possible(args, session.common.threads)?;
+    let result = by_engine(session, args, start);
+    match result {
+        // A limit was reached before the search began.
+        Err(Diagnostic { stop: Some(stop), .. }) => {
+            Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }
+                .print(session, start)
+        }
+        result => result,
+    }
+}
+
+/// Loads the model and checks that it has the actions of the given interface.
+fn load(session: &mut Session, args: &Exploration, confluence: &str) -> Result<Loaded, Diagnostic> {
+    let loaded = session.load_any(&args.model, confluence)?;
+    memory::expect_actions(session, &args.model, args.goal.interface.is_some(), &loaded)?;
+    Ok(loaded)
+}
+
+/// Switches symmetry reduction off if a condition defines terminations: it may distinguish states
+/// of one orbit.
+fn without_symmetry_if_needed(args: &Exploration, loaded: &Loaded) -> Exploration {
+    let is_action = |text: &String| loaded.actions.iter().any(|a| a.name == *text);
+    let without =
+        if args.goal.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
+    Exploration { without: args.without.iter().copied().chain(without).collect(), ..args.clone() }
+}
+
+/// Counts with the chosen engine; writes, reduces and reports as requested.
+fn by_engine(session: &mut Session, args: &Exploration, start: Instant) -> Result<u8, Diagnostic> {
+    if args.goal.kind().is_some() {
+        let loaded = load(session, args, "none")?;
+        if loaded.model.is_probabilistic() {
+            return chance::explore(session, args, &loaded, start);
+        }
+        return find_path::run(session, &without_symmetry_if_needed(args, &loaded), &loaded);
+    }
+    let relabel = args.relabelling.relabel()?;
+    let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
+    let mut loaded = load(session, args, &args.confluence)?;
+    if loaded.stored.is_none() {
+        mu_base::host::leave(loaded.labels.clone());
+    }
+    if loaded.model.is_probabilistic() || args.reduce == Some(Modulo::Probabilistic) {
+        return chance::explore(session, args, &loaded, start);
+    }
+    let args = &without_symmetry_if_needed(args, &loaded);
+    if args.spill.is_some() && (keep || loaded.stored.is_some() || args.checkpoints.is_requested())
+    {
+        let message = "`--spill` is for the counts of a specification's states, without `--out`, `--reduce`, `--hide`, `--rename`, `--checkpoint` and `--resume`";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if (keep || loaded.stored.is_some()) && args.checkpoints.is_requested() {
+        let message = "`--checkpoint` and `--resume` are for the counts of a specification's states, without `--hide` and `--rename`";
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    if args.distribution.is_requested() {
+        return match cluster::run(session, args, &loaded)? {
+            Ok(report) => {
+                Report { warnings: notes::report_flaws(session, &*loaded.model)?, ..report }
+                    .print(session, start)
+            }
+            Err(code) => Ok(code),
+        };
+    }
+    let mut deadlock_path = None;
+    let mut typed = None;
+    let (mut report, lts) = if let Some(lts) = loaded.stored.take() {
+        typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
+        drop(loaded);
+        let lts = Arc::unwrap_or_clone(lts);
+        let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
+        let report = Report::explicit(
+            lts.state_count() as u64,
+            lts.transition_count() as u64,
+            deadlocks,
+            Stop::Complete,
+        );
+        let ends = Some(find_path::stored_ends(&lts, &args.goal.terminal)?);
+        // There is nothing to search; `auto` still reports a reason.
+        let reason = if args.engine.name() == Auto.name() {
+            auto::required(&engines::capabilities_of_explore(args))
+        } else {
+            None
+        };
+        (Report { reason, ends, ..report }, Some(lts))
+    } else {
+        let model = &*loaded.model;
+        let mut counter = find_path::EndCounter::new(model, &args.goal.terminal)?;
+        let mut counted = counted(session, args, model, counter.as_mut())?;
+        let mut warnings = notes::report_flaws(session, model)?;
+        if let Detail::Explicit(outcome) = &counted.detail {
+            warnings.extend(notes::report_growth(session, model, &outcome.slot_values));
+        }
+        let symmetries = match &counted.detail {
+            Detail::Explicit(outcome) => Some(pipeline::symmetries(
+                model.is_priority_proven(),
+                outcome.symmetries,
+                &args.without,
+                &outcome.dropped,
+            )),
+            Detail::Symbolic(_) => None,
+        };
+        let ends = counter.filter(|_| counted.shown_ends).map(find_path::EndCounter::ends);
+        let hangs = ends.is_some_and(|e| e.hangs + e.finished > 0)
+            && args.shows_deadlock
+            && session.common.format == Format::Text;
+        deadlock_path =
+            hangs.then(|| find_path::shortest_deadlock(session, args, model)).transpose()?;
+        let lts = counted.lts.take();
+        if lts.is_some() && counted.stop == Stop::Complete {
+            typed = args.out.as_deref().and_then(|out| typed_labels(&loaded, out, &relabel));
+        }
+        (Report { ends, warnings, symmetries, ..Report::of(counted, args) }, lts)
+    };
+    output::record("states", crate::commands::explore::counts::number(&report.states));
+    output::record(
+        "transitions",
+        report.transitions.as_ref().map(crate::commands::explore::counts::number).into(),
+    );
+    output::record(
+        "deadlocks",
+        report.deadlocks.as_ref().map(crate::commands::explore::counts::number).into(),
+    );
+    if report.stop == Stop::Complete {
+        let mut result = match lts {
+            Some(lts) => relabel.apply([lts])?.into_iter().next(),
+            None => None,
+        };
+        if let (Some(Modulo::Labelled(equivalence)), Some(lts)) = (args.reduce, &result) {
+            let begin = Instant::now();
+            output::begin_stage("reducing");
+            let quotient = reduce(lts, equivalence, session.threads());
+            session.log(format!(
+                "reduced modulo {} in {:.3} s",
+                equivalence.name(),
+                begin.elapsed().as_secs_f64()
+            ));
+            report.reduced =
+                Some((equivalence.name(), quotient.state_count(), quotient.transition_count()));
+            result = Some(quotient);
+        }
+        if let (Some(path), Some(lts)) = (&args.out, &result) {
+            output::begin_stage("writing");
+            write_lts(lts, typed.as_ref(), path)?;
+            session.log(format!("wrote {}", path.display()));
+        }
+    } else if keep {
+        session.log("incomplete search: nothing is reduced or written");
+    }
+    finish(session, args, report, start, deadlock_path)
+}
+
+/// Prints the counts, followed by the path to a deadlock.
+fn finish(
+    session: &Session,
+    args: &Exploration,
+    mut report: Report,
+    start: Instant,
+    deadlock_path: Option<String>,
+) -> Result<u8, Diagnostic> {
+    if LITMUS.has_ending(&args.model)
+        && session.common.format == Format::Text
+        && !session.common.quiet
+    {
+        eprintln!(
+            "note: these are the states of the program; run `mu-check litmus {}` for the verdict of the test",
+            args.model.display()
+        );
+    }
+    if report.stop == Stop::Complete && session.buffers_were_cut() {
+        report.stop = Stop::Buffer;
+    }
+    let code = report.print(session, start)?;
+    match deadlock_path {
+        Some(text) => print(&text).map(|()| code),
+        None => Ok(code),
+    }
+}
+
+/// Counts the states of a model with the chosen engine. `counter`: receives the states without
+/// outgoing transitions.
+fn counted(
+    session: &Session,
+    args: &Exploration,
+    model: &dyn Model,
+    counter: Option<&mut find_path::EndCounter<'_>>,
+) -> Result<Counted, Diagnostic> {
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let options = Options {
+        strategy: args.strategy.map_or_else(Default::default, SetStrategy::strategy),
+        progress: &bar,
+        ..Options::new(session.explore_options(model, &args.without))
+    };
+    let locks = Locks::of_checkpoints(&args.checkpoints)?;
+    let restored = args
+        .checkpoints
+        .resume
+        .as_deref()
+        .map(|folder| checkpoint::restore_counts(model, folder))
+        .transpose()?
+        .flatten();
+    if let Some(restored) = &restored {
+        session.log(format!("resumes from {} states", grouped(restored.states())));
+    }
+    let keep = |folder| {
+        checkpoint::Folder::new(
+            model,
+            folder,
+            args.checkpoints.checkpoint_every,
+            session.common.verbose > 0,
+            locks,
+        )
+    };
+    let folder = args.checkpoints.folder().map(keep).transpose()?;
+    if let Some(folder) = folder.as_ref().filter(|_| restored.is_none()) {
+        folder.mark()?;
+    }
+    let file = folder.as_ref().map(checkpoint::Folder::counts);
+    let checkpoints = file.as_ref().map(|f| f as &dyn mu_explore::CheckpointWriter);
+    let mut shown =
+        counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
+    let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
+    if let Some(folder) = &args.spill {
+        mu_base::host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
+    }
+    let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
+    let extras = mu_explore::Extras { checkpoints, restored, ends, spill };
+    let task = Task {
+        capabilities: &engines::capabilities_of_explore(args),
+        options: &options,
+        budget: &session.budget,
+    };
+    let counted = args.engine.count(model, task, extras)?;
+    bar.finish();
+    match &counted.detail {
+        Detail::Explicit(outcome) => log_search(session, args, outcome),
+        Detail::Symbolic(outcome) => engines::log_diagrams(session, model, outcome),
+    }
+    Ok(counted)
+}
+
+fn log_search(session: &Session, args: &Exploration, outcome: &mu_explore::Outcome) {
+    session.log_symmetries(outcome.symmetries, &args.without, &outcome.dropped);
+    session.log(format!(
+        "explored {} states ({} stored), {} transitions, {} levels in {:.3} s; state store {} bytes",
+        grouped(outcome.states),
+        grouped(outcome.stored),
+        grouped(outcome.transitions),
+        outcome.levels,
+        outcome.elapsed.as_secs_f64(),
+        grouped(outcome.store_bytes)
+    ));
+    if outcome.spilled.flushes > 0 {
+        let Spilled { flushes, bytes, written, read, .. } = outcome.spilled;
+        session.log(format!(
+            "spilled {flushes} times: at most {} bytes on disk, {} written, {} read",
+            grouped(bytes),
+            grouped(written),
+            grouped(read)
+        ));
+    }
+    session.log(format!(
+        "packed states: {} bits; values of the parts: {:?}",
+        outcome.key_bits, outcome.part_values
+    ));
+    session.log(format!("caches: {:?}", outcome.cache));
+}

@@ -1,0 +1,308 @@
+//! Exploration of Murphi models (`explore MODEL.m`): counts, checks, and a shortest path to a
+//! failure.
+//!
+//! Runs the search of [`mu_murphi::search`], which checks everything that the language can claim.
+//! Options that need a transition system of another kind (`--out`, `--reduce`, `--engine`,
+//! `--deadlock`, and others) take the model of slots and groups instead, as for every front end.
+//! Exit code 0 if nothing fails, 1 with a path otherwise, 3 if a limit ends the search.
+
+use crate::args::{DeadlockKind, Format, Reduction};
+use crate::commands::explore::plan::Exploration;
+use crate::output;
+use crate::output::print;
+use crate::output::progress::{Bar, grouped};
+use crate::pipeline::Session;
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_engines::Engine;
+use mu_engines::explicit::Explicit;
+use mu_frontends::murphi::MURPHI;
+use mu_frontends::{FrontEnd, Input};
+use mu_murphi::code::{Fault, Program};
+use mu_murphi::compile::fault_text;
+use mu_murphi::path::{self, Path};
+use mu_murphi::search::{
+    Broken, Culprit, Deadlocks, Explored, Failure, SearchOptions, explore as search,
+};
+use mu_murphi::typed::Model;
+use mu_murphi::variables::{Variable, variables};
+use serde_json::{Value, json};
+
+/// True if the search of this module answers the command.
+pub(crate) fn applies(args: &Exploration) -> bool {
+    mu_frontends::by_name(&args.model).language() == MURPHI.language()
+        && args.out.is_none()
+        && args.reduce.is_none()
+        && args.spill.is_none()
+        && args.strategy.is_none()
+        && args.goal.kind().is_none()
+        && args.relabelling.relabel().is_ok_and(|r| r.is_empty())
+        && !args.checkpoints.is_requested()
+        && !args.distribution.is_requested()
+        && args.confluence == "none"
+        && args.engine.name() == Explicit.name()
+}
+
+/// Rejects `--deadlocks` where it has no meaning.
+pub(crate) fn expect_no_deadlocks(args: &Exploration) -> Result<(), Diagnostic> {
+    if args.deadlocks.is_none() {
+        return Ok(());
+    }
+    let text = "`--deadlocks` is for the checks of `explore` on a Murphi model (.m), without options for other searches";
+    Err(Diagnostic::new(Stage::Usage, text))
+}
+
+/// Explores a model and prints the result.
+pub(crate) fn explore(
+    session: &mut Session,
+    args: &Exploration,
+    start: Instant,
+) -> Result<u8, Diagnostic> {
+    output::begin_stage("reading the model");
+    let input = Input::file(&args.model);
+    let model = mu_frontends::murphi::model(&input, &mut session.sources, &session.common.define)?;
+    let program = mu_murphi::compile(&model)?;
+    session.log(format!(
+        "{} rules with their parameters, {} bits for a state, {} instructions",
+        program.rules.len(),
+        program.layout.state_bits,
+        program.code.len()
+    ));
+    output::begin_stage("exploring");
+    let mut options = SearchOptions {
+        deadlocks: match args.deadlocks.unwrap_or(DeadlockKind::Stuttering) {
+            DeadlockKind::Stuttering => Deadlocks::Stuttering,
+            DeadlockKind::Stuck => Deadlocks::Stuck,
+            DeadlockKind::Off => Deadlocks::Off,
+        },
+        symmetry: !args.without.contains(&Reduction::Symmetry),
+        checks: true,
+    };
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let mut last = Instant::now();
+    let mut show = |states: u64, rules: u64| {
+        if last.elapsed().as_millis() >= 200 {
+            last = Instant::now();
+            bar.note(|| format!("{} states, {} rules fired", grouped(states), grouped(rules)));
+        }
+    };
+    let mut explored = search(&model, &program, options, &session.budget, &mut show);
+    let mut found = path::path(&model, &program, &explored);
+    if explored.failure.is_some() && found.is_none() && options.symmetry {
+        eprintln!(
+            "warning: the model distinguishes elements of a scalarset, so it is explored without symmetries"
+        );
+        options.symmetry = false;
+        explored = search(&model, &program, options, &session.budget, &mut show);
+        found = path::path(&model, &program, &explored);
+    }
+    bar.finish();
+    Outcome {
+        session,
+        model: &model,
+        program: &program,
+        explored: &explored,
+        found: found.as_ref(),
+        start,
+    }
+    .print()
+}
+
+/// Result of a search with all that its output needs.
+struct Outcome<'r> {
+    session: &'r Session,
+    model: &'r Model,
+    program: &'r Program,
+    explored: &'r Explored,
+    /// The path to the failure, if there is one.
+    found: Option<&'r Path>,
+    start: Instant,
+}
+
+impl Outcome<'_> {
+    fn verdict(&self) -> &'static str {
+        match &self.explored.failure {
+            Some(failure) => match &failure.broken {
+                Broken::Invariant(_) => "invariant",
+                Broken::Liveness(_) => "liveness",
+                Broken::Deadlock => "deadlock",
+                Broken::Fault(Fault::Assertion(_), _) => "assertion",
+                Broken::Fault(..) => "error",
+            },
+            None if self.explored.stop != Stop::Complete => "unknown",
+            None if self.uncovered().is_empty() => "ok",
+            None => "cover",
+        }
+    }
+    /// Returns the claims `cover` that never hold, with their places.
+    fn uncovered(&self) -> Vec<(String, Span)> {
+        let properties = self.explored.uncovered.iter().map(|at| {
+            let number = self.program.properties[*at as usize].number;
+            let property = &self.model.properties[number as usize];
+            (named("cover", property.name.as_deref()), property.span)
+        });
+        let claims = self.explored.uncovered_claims.iter().map(|number| {
+            let claim = &self.model.claims[*number as usize];
+            (named("cover", claim.message.as_deref()), claim.span)
+        });
+        properties.chain(claims).collect()
+    }
+    /// Returns a sentence about a failure, and its place.
+    fn description(&self, failure: &Failure) -> (String, Option<Span>) {
+        let (model, program) = (self.model, self.program);
+        let property = |at: u32| {
+            let number = program.properties[at as usize].number;
+            (path::property_name(model, program, at), Some(model.properties[number as usize].span))
+        };
+        match &failure.broken {
+            Broken::Invariant(at) => {
+                let (name, span) = property(*at);
+                (format!("invariant \"{name}\" is false"), span)
+            }
+            Broken::Liveness(at) => {
+                let (name, span) = property(*at);
+                (format!("no state in which \"{name}\" holds can be reached any more"), span)
+            }
+            Broken::Deadlock => ("deadlock: no rule leads to another state".into(), None),
+            Broken::Fault(fault, span) => {
+                let part = match failure.culprit {
+                    Culprit::Guard(at) => {
+                        format!(" in the guard of {}", path::rule_name(model, program, at))
+                    }
+                    Culprit::Rule(at) => format!(" in {}", path::rule_name(model, program, at)),
+                    Culprit::Start(at) => format!(" in {}", path::start_name(model, program, at)),
+                    Culprit::Property(at) => {
+                        format!(" in {}", path::property_name(model, program, at))
+                    }
+                    Culprit::State => String::new(),
+                };
+                (format!("{}{part}", fault_text(model, fault)), Some(*span))
+            }
+        }
+    }
+    fn place(&self, span: Option<Span>) -> Option<(String, usize, usize)> {
+        let span = span.filter(|s| s.is_somewhere())?;
+        let (line, column) = self.session.sources.line_column(span);
+        Some((self.session.sources.get(span.source).name.clone(), line, column))
+    }
+    /// Returns the failure: that of the path, if there is one.
+    fn failure(&self) -> Option<&Failure> {
+        self.found.map(|p| &p.failure).or(self.explored.failure.as_ref())
+    }
+    fn print(&self) -> Result<u8, Diagnostic> {
+        match self.session.common.format {
+            Format::Json => self.print_json()?,
+            Format::Text => self.print_text()?,
+        }
+        Ok(match self.verdict() {
+            "ok" => 0,
+            "unknown" => 3,
+            _ => 1,
+        })
+    }
+    fn print_text(&self) -> Result<(), Diagnostic> {
+        let (explored, verdict) = (self.explored, self.verdict());
+        let mut text = String::new();
+        let at = |span| {
+            self.place(span)
+                .map_or(String::new(), |(f, line, column)| format!("{f}:{line}:{column}: "))
+        };
+        if let Some(failure) = self.failure() {
+            let (what, span) = self.description(failure);
+            text += &format!("{}{what}\n", at(span));
+        }
+        for (what, span) in self.uncovered() {
+            text += &format!("{}{what} never holds\n", at(Some(span)));
+        }
+        for (rule, changes) in self.found.map(|found| self.steps(found)).unwrap_or_default() {
+            text += &format!("{rule}\n");
+            for (name, value) in changes {
+                text += &format!("    {name} = {value}\n");
+            }
+        }
+        let orbits = if explored.symmetries > 1 { "  (one of each orbit)" } else { "" };
+        text += &format!(
+            "verdict      {verdict}\nstates       {}{orbits}\nrules fired  {}\nlongest path {}\n",
+            explored.states, explored.rules, explored.depth
+        );
+        if explored.stop != Stop::Complete {
+            text += &format!("stopped      {}\n", explored.stop.word());
+        }
+        text += &format!(
+            "time         {:.3} s\nmemory       {:.1} bytes for a state\n",
+            self.start.elapsed().as_secs_f64(),
+            explored.memory as f64 / explored.states.max(1) as f64
+        );
+        print(&text)
+    }
+    /// Returns the rules of a path, each with names and values of the variables that it changes.
+    fn steps<'p>(&self, found: &'p Path) -> Vec<(&'p str, Vec<(String, String)>)> {
+        let all = variables(self.model, &self.program.layout);
+        let mut before: Option<&[u64]> = None;
+        let step = |(name, state): &'p (String, Vec<u64>)| {
+            (name.as_str(), self.changes(&all, before.replace(state), state))
+        };
+        found.steps.iter().map(step).collect()
+    }
+    /// Returns the variables with new values; all that are defined in the first state.
+    fn changes(
+        &self,
+        all: &[Variable],
+        before: Option<&[u64]>,
+        state: &[u64],
+    ) -> Vec<(String, String)> {
+        let layout = &self.program.layout;
+        let text = |v: &Variable, state: &[u64]| v.text(self.model, layout, state);
+        let changed = |v: &&Variable| match before {
+            Some(before) => text(v, before) != text(v, state),
+            None => !["undefined", "absent"].contains(&text(v, state).as_str()),
+        };
+        let shown = all.iter().filter(changed).map(|v| (v.name.clone(), text(v, state)));
+        shown.filter(|(_, value)| !value.is_empty()).collect()
+    }
+    fn print_json(&self) -> Result<(), Diagnostic> {
+        let explored = self.explored;
+        let item = |what: String, span: Option<Span>| {
+            let mut object = json!({ "message": what });
+            if let Some((_, line, column)) = self.place(span) {
+                object["line"] = line.into();
+                object["column"] = column.into();
+            }
+            object
+        };
+        let mut failed: Vec<Value> = Vec::new();
+        failed.extend(self.failure().map(|f| {
+            let (what, span) = self.description(f);
+            item(what, span)
+        }));
+        failed.extend(
+            self.uncovered()
+                .into_iter()
+                .map(|(what, span)| item(format!("{what} never holds"), Some(span))),
+        );
+        let mut object = json!({
+            "verdict": self.verdict(),
+            "failed": failed,
+            "states": explored.states,
+            "rules": explored.rules,
+            "depth": explored.depth,
+            "symmetries": explored.symmetries,
+            "store_bytes": explored.memory,
+            "seconds": self.start.elapsed().as_secs_f64(),
+            "peak_memory_bytes": self.session.peak_memory(),
+            "stop": explored.stop.word(),
+        });
+        if let Some(found) = self.found {
+            let steps = self.steps(found).into_iter().map(|(rule, changes)| {
+                let changes = changes.into_iter().map(|(name, value)| (name, value.into()));
+                json!({ "rule": rule, "changes": changes.collect::<serde_json::Map<_, _>>() })
+            });
+            object["path"] = steps.collect::<Vec<_>>().into();
+        }
+        output::print_object(object)
+    }
+}
+
+fn named(what: &str, name: Option<&str>) -> String {
+    name.map_or_else(|| what.to_string(), |name| format!("{what} \"{}\"", name.trim()))
+}

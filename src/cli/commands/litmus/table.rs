@@ -1,0 +1,265 @@
+//! Answers of litmus tests as text, table, JSON and JUnit, with a comparison to expected answers,
+//! for any route.
+
+use super::expected::{Expected, ExpectedAnswer};
+use super::{TestError, TestResult};
+use crate::args::Format;
+use crate::output;
+use crate::output::print;
+use mu_base::Diagnostic;
+use mu_report::junit::{Case, Outcome, suite};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Tests with their results and expected answers.
+pub(super) struct Table<'a> {
+    /// The memory model's name.
+    pub model: &'a str,
+    /// Unit of effort of the route: states or executions.
+    pub unit: &'static str,
+    /// The file of each result.
+    pub files: &'a [PathBuf],
+    /// A result or an error.
+    pub results: &'a [Result<TestResult, TestError>],
+    /// Expected answers.
+    pub expected: Option<&'a Expected>,
+    /// Wall time.
+    pub seconds: f64,
+}
+
+/// A test with an unexpected answer.
+struct Difference<'a> {
+    file: String,
+    ran: &'a TestResult,
+    expected: ExpectedAnswer,
+}
+
+impl<'a> Table<'a> {
+    fn ran(&self) -> impl Iterator<Item = &'a TestResult> {
+        self.results.iter().flatten()
+    }
+    /// Prints all results in a format. `folders`: true if each test gets a line.
+    pub(super) fn show(
+        &self,
+        format: Format,
+        folders: bool,
+        quiet: bool,
+    ) -> Result<(), Diagnostic> {
+        match format {
+            Format::Json => output::print_object(self.json()),
+            Format::Text if folders => print(&self.text(quiet)),
+            Format::Text => print(&self.ran().map(TestResult::text).collect::<Vec<_>>().join("\n")),
+        }?;
+        match (self.expected, format) {
+            (Some(expected), Format::Text) => print(&self.comparison(expected)),
+            _ => Ok(()),
+        }
+    }
+    /// Returns the exit code: 2 or more for an error; 1 if an answer is not as expected or, without
+    /// expected answers, a condition does not hold; 3 if an answer is open, or an expected answer
+    /// has no test; otherwise 0.
+    pub(super) fn exit_code(&self) -> u8 {
+        if let Some(code) =
+            self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max()
+        {
+            return code;
+        }
+        // Classify each test by its own condition or the expected answer: right, wrong, or open.
+        let compared = |r: &TestResult| match self.expected {
+            Some(expected) => expected.of(&r.file, &r.answer.name).map(|w| w.compare(&r.answer)),
+            None => Some(r.answer.meets_demand()),
+        };
+        let has = |result: Option<bool>| self.ran().filter_map(compared).any(|r| r == result);
+        // Expected answers without a test are open; so is a comparison with no tests.
+        let missing = self.expected.is_some_and(|w| {
+            !self.unmatched(w).1.is_empty() || !self.ran().any(|r| compared(r).is_some())
+        });
+        if has(Some(false)) {
+            1
+        } else if has(None) || missing {
+            3
+        } else {
+            0
+        }
+    }
+    fn differences(&self, expected: &Expected) -> Vec<Difference<'a>> {
+        let one = |ran: &'a TestResult| {
+            let expected = expected.of(&ran.file, &ran.answer.name)?;
+            (!expected.met_by(&ran.answer)).then(|| Difference {
+                file: ran.file.clone(),
+                ran,
+                expected,
+            })
+        };
+        self.ran().filter_map(one).collect()
+    }
+    /// Returns tests without expected answers, and expected answers without a test.
+    fn unmatched<'w>(&self, expected: &'w Expected) -> (Vec<&'a str>, Vec<&'w str>) {
+        let free = self
+            .ran()
+            .filter(|r| expected.of(&r.file, &r.answer.name).is_none())
+            .map(|r| r.answer.name.as_str())
+            .collect();
+        let names: Vec<&str> = self.ran().map(|r| r.answer.name.as_str()).collect();
+        (free, expected.names().filter(|n| !names.contains(n)).collect())
+    }
+    fn comparison(&self, expected: &Expected) -> String {
+        let differing = self.differences(expected);
+        let (free, missing) = self.unmatched(expected);
+        let compared = self.ran().count() - free.len();
+        let mut out = format!("\nas expected  {} of {compared}\n", compared - differing.len());
+        for Difference { file, ran, expected } in &differing {
+            let answer = &ran.answer;
+            let (found, demand) = (answer.observation(), answer.word());
+            let _ = writeln!(
+                out,
+                "differs      {}: expected {}, found {found} ({demand})  ({file})",
+                answer.name,
+                expected.word()
+            );
+        }
+        for (what, names) in [("not compared", &free[..]), ("no such test", &missing[..])] {
+            if !names.is_empty() {
+                let more = if names.len() > 5 { ", …" } else { "" };
+                let _ = writeln!(
+                    out,
+                    "{what:<13}{}: {}{more}",
+                    names.len(),
+                    names[..names.len().min(5)].join(", ")
+                );
+            }
+        }
+        out
+    }
+    /// Counts verdicts: Ok, No (with undefined programs), Unknown, refused.
+    fn counts(&self) -> [usize; 4] {
+        let of = |met: Option<bool>| self.ran().filter(|r| r.answer.meets_demand() == met).count();
+        [
+            of(Some(true)),
+            of(Some(false)),
+            of(None),
+            self.results.iter().filter(|a| a.is_err()).count(),
+        ]
+    }
+    fn text(&self, quiet: bool) -> String {
+        let mut out = String::new();
+        for (path, result) in self.files.iter().zip(self.results).filter(|_| !quiet) {
+            let _ = match result {
+                Ok(ran) => {
+                    let a = &ran.answer;
+                    let flags: String = a.flags.iter().map(|f| format!(" Flag {f}")).collect();
+                    let (word, seen, path) = (a.word(), a.observation(), path.display());
+                    let why = ran
+                        .reason()
+                        .filter(|_| !a.complete)
+                        .map(|why| format!("  {why}"))
+                        .unwrap_or_default();
+                    writeln!(
+                        out,
+                        "{word:<8}Observation {} {seen} {} {}{flags}  ({path}){why}",
+                        a.name, a.positive, a.negative
+                    )
+                }
+                Err(_) => writeln!(out, "Refused ({})", path.display()),
+            };
+        }
+        if !quiet {
+            out.push('\n');
+        }
+        let [ok, no, unknown, refused] = self.counts();
+        let _ = writeln!(
+            out,
+            "model        {}\ntests        {}\nOk           {ok}\nNo           {no}",
+            self.model,
+            self.results.len()
+        );
+        let _ = writeln!(out, "Unknown      {unknown}\nrejected     {refused}");
+        let observed = |word: &str| self.ran().filter(|r| r.answer.observation() == word).count();
+        for word in ["Always", "Sometimes", "Never"] {
+            let _ = writeln!(out, "{word:<13}{}", observed(word));
+        }
+        if observed("Unknown") > 0 {
+            let _ = writeln!(out, "not observed {}", observed("Unknown"));
+        }
+        let flagged = self.ran().filter(|r| !r.answer.flags.is_empty()).count();
+        if flagged > 0 {
+            let _ = writeln!(out, "flagged      {flagged}");
+        }
+        let effort: u64 = self.ran().map(|r| r.effort).sum();
+        let _ = writeln!(out, "{:<13}{effort}\nseconds      {:.3}", self.unit, self.seconds);
+        out
+    }
+    pub(super) fn json(&self) -> Value {
+        let one = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| match result {
+            Ok(ran) => ran.json(self.unit),
+            Err(refused) => json!({ "file": path.display().to_string(), "error": refused.error }),
+        };
+        let tests: Vec<Value> = self.files.iter().zip(self.results).map(one).collect();
+        let [ok, no, unknown, refused] = self.counts();
+        let mut object = json!({
+            "model": self.model,
+            "tests": tests,
+            "summary": { "tests": self.results.len(), "ok": ok, "no": no, "unknown": unknown, "refused": refused },
+            "seconds": self.seconds,
+        });
+        if let Some(expected) = self.expected {
+            object["expected"] = self.compared(expected);
+        }
+        object
+    }
+    fn compared(&self, expected: &Expected) -> Value {
+        let differing = self.differences(expected);
+        let (free, missing) = self.unmatched(expected);
+        let one = |d: &Difference<'_>| {
+            let answer = &d.ran.answer;
+            let (found, herd) = (answer.observation(), answer.word());
+            json!({ "file": d.file, "name": answer.name, "wanted": d.expected.word(), "observation": found, "herd": herd })
+        };
+        let compared = self.ran().count() - free.len();
+        json!({
+            "compared": compared,
+            "as_wanted": compared - differing.len(),
+            "differs": differing.iter().map(one).collect::<Vec<_>>(),
+            "not_compared": free,
+            "no_such_test": missing,
+        })
+    }
+    /// Returns the tests as test cases. A failure is an unexpected answer or, without an expected
+    /// answer, a condition that does not hold.
+    pub(super) fn junit(&self) -> String {
+        let case = |(path, result): (&PathBuf, &Result<TestResult, TestError>)| {
+            let (name, outcome) = match result {
+                Err(refused) => (
+                    path.display().to_string(),
+                    Outcome::Error(refused.text.lines().next().unwrap_or_default().to_string()),
+                ),
+                Ok(ran) => {
+                    let answer = &ran.answer;
+                    let expected = self
+                        .expected
+                        .and_then(|w| w.of(&ran.file, &answer.name))
+                        .unwrap_or(ExpectedAnswer::Demand(true));
+                    let outcome = match expected.compare(answer) {
+                        None => Outcome::Unknown(
+                            ran.reason().unwrap_or_else(|| "a bound was reached".to_string()),
+                        ),
+                        Some(true) => Outcome::Passed,
+                        Some(false) => Outcome::Failed {
+                            message: format!(
+                                "expected {}, found {}",
+                                expected.word(),
+                                answer.observation()
+                            ),
+                            text: ran.text(),
+                        },
+                    };
+                    (answer.name.clone(), outcome)
+                }
+            };
+            Case { class: format!("litmus.{}", self.model), name, seconds: 0.0, outcome }
+        };
+        let cases: Vec<Case> = self.files.iter().zip(self.results).map(case).collect();
+        suite(&format!("litmus under {}", self.model), &cases)
+    }
+}

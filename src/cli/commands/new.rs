@@ -1,0 +1,73 @@
+//! `new`: example projects.
+//!
+//! Invariant: `new` never changes an existing file.
+
+use crate::args::{Format, NewArgs, Project};
+use crate::output::{self, print};
+use crate::pipeline::files::write_text;
+use crate::pipeline::{Session, file_error};
+use mu_base::{Diagnostic, Stage};
+use serde_json::json;
+
+macro_rules! file {
+    ($folder:literal, $name:literal) => {
+        ($name, include_str!(concat!("projects/", $folder, "/", $name)))
+    };
+}
+
+const CPU: &[(&str, &str)] = &[
+    file!("cpu", "cpu.mcrl2"),
+    file!("cpu", "own_stores.mcf"),
+    file!("cpu", "no_invention.mcf"),
+    file!("cpu", "store_buffering.mcf"),
+    file!("cpu", "README.md"),
+];
+const PROTOCOL: &[(&str, &str)] = &[
+    file!("protocol", "protocol.mcrl2"),
+    file!("protocol", "each_once.mcf"),
+    file!("protocol", "none_lost.mcf"),
+    file!("protocol", "no_deadlock.mcf"),
+    file!("protocol", "README.md"),
+];
+const MUTEX: &[(&str, &str)] = &[
+    file!("mutex", "mutex.mcrl2"),
+    file!("mutex", "mutual_exclusion.mcf"),
+    file!("mutex", "no_deadlock.mcf"),
+    file!("mutex", "can_enter.mcf"),
+    file!("mutex", "README.md"),
+];
+
+/// Writes the project; the folder must be new or empty.
+pub(crate) fn write_project(session: &Session, args: &NewArgs) -> Result<u8, Diagnostic> {
+    let files = match args.project {
+        Project::Cpu => CPU,
+        Project::Protocol => PROTOCOL,
+        Project::Mutex => MUTEX,
+    };
+    let folder = &args.folder;
+    mu_base::host::fs::create_dir_all(folder)
+        .map_err(|e| file_error("cannot create the folder", folder, &e))?;
+    let mut entries =
+        mu_base::host::read_dir(folder).map_err(|e| file_error("cannot read", folder, &e))?;
+    if entries.next().is_some() {
+        let message = format!("the folder `{}` is not empty", folder.display());
+        return Err(Diagnostic::new(Stage::File, message).note("give the name of a new folder"));
+    }
+    for (name, text) in files {
+        write_text(&folder.join(name), text)?;
+    }
+    let formulas: Vec<&str> = files.iter().map(|f| f.0).filter(|n| n.ends_with(".mcf")).collect();
+    let command = format!("mu-check {} {}", files[0].0, formulas.join(" "));
+    match session.common.format {
+        Format::Json => output::print_object(json!({
+            "folder": folder.display().to_string(),
+            "files": files.iter().map(|f| f.0).collect::<Vec<_>>(),
+            "command": command,
+        }))?,
+        Format::Text => {
+            let list: String = files.iter().map(|f| format!("  {}\n", f.0)).collect();
+            print(&format!("{}:\n{list}next: cd {0} && {command}\n", folder.display()))?;
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,597 @@
+//! Safety of parameterised systems for every number of processes, and the check of certificates
+//! (`prove` and `verify`).
+//!
+//! Exit code: 0 safe (`verify`: the certificate proves it), 1 unsafe (the certificate does not), 2
+//! bad input, 3 unknown.
+//! bad input, 3 unknown.
+
+pub(crate) mod refuted;
+pub(crate) mod samples;
+
+use crate::args::{Format, ProofMemory, ProveArgs, VerifyArgs};
+use crate::commands::threads::TranslatedProgram;
+use crate::output;
+use crate::output::print;
+use crate::output::progress::grouped;
+use crate::pipeline::Session;
+use crate::pipeline::files::{expect_writable, write_text};
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stage};
+use mu_cubicle::System;
+use mu_cubicle::x86::Translation;
+use mu_frontends::FrontEnd as _;
+use mu_frontends::programs::X86;
+use mu_program::memory::{SC, TSO};
+use mu_prove::image::Trouble;
+use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
+use mu_prove::replay::Run;
+use mu_prove::rules::Memory;
+use mu_prove::verify::{QueryCounts, Refused, memory_of, obligations};
+use mu_prove::{Options, Outcome, UnknownReason, Verdict};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Maximum length of a cube in messages; longer ones are cut.
+const MAX_CUBE_TEXT: usize = 400;
+/// Number of bytes beyond which a file may take long to read.
+const SMALL_FILE: u64 = 1 << 16;
+
+/// Reads a system.
+fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
+    if path.metadata().is_ok_and(|m| m.len() > SMALL_FILE) {
+        session.budget.run_deferred();
+    }
+    session.expect_no_parameters(path)?;
+    crate::pipeline::systems::read(session, path)
+}
+
+pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagnostic> {
+    if let Some(path) = &args.certificate {
+        expect_writable(path)?;
+    }
+    if let Some(path) = &args.evidence {
+        refuted::expect_evidence(path)?;
+    }
+    if X86.has_ending(&args.file) {
+        return crate::commands::threads::prove(session, args, false);
+    }
+    let system = read(session, &args.file)?;
+    if system.unsafes.is_empty() {
+        let message = "the file has no `unsafe`, so there is nothing to prove";
+        return Err(Diagnostic::at(Stage::Type, system.init.place.0, message)
+            .note("expected `unsafe (p) { … }`, the states that must not be reached"));
+    }
+    let outcome = search(session, args, &system, None)?;
+    save(session, args, &system, &outcome)?;
+    let seconds = session.budget.elapsed().as_secs_f64();
+    match session.common.format {
+        Format::Text => print(&as_text(session, &system, args, &outcome, seconds, None))?,
+        Format::Json => {
+            output::print_object(as_json(session, &system, args, &outcome, seconds, None))?
+        }
+    }
+    Ok(match &outcome.verdict {
+        Verdict::Safe { .. } => 0,
+        Verdict::Unsafe(_) => 1,
+        Verdict::Unknown(_) => 3,
+    })
+}
+
+/// Searches for a proof. `work`: limit on its steps.
+pub(crate) fn search(
+    session: &Session,
+    args: &ProveArgs,
+    system: &System,
+    work: Option<u64>,
+) -> Result<Outcome, Diagnostic> {
+    let options = Options {
+        memory: memory(args.model),
+        approximate: !args.no_approximations,
+        instances: args.instances as usize,
+        work,
+        threads: session.threads().into(),
+    };
+    output::begin_stage("proving");
+    let start = Instant::now();
+    let mut outcome = mu_prove::prove(system, options, &session.budget);
+    if matches!(outcome.verdict, Verdict::Unknown(UnknownReason::NoInitialState)) {
+        return Err(no_initial_state(system));
+    }
+    if let Verdict::Safe { certificate, .. } = &outcome.verdict {
+        outcome.audit = samples::check(
+            session,
+            args.sampling.check_samples,
+            system,
+            certificate,
+            start.elapsed(),
+        )?;
+    }
+    Ok(outcome)
+}
+
+/// Writes the requested files.
+pub(crate) fn save(
+    session: &mut Session,
+    args: &ProveArgs,
+    system: &System,
+    outcome: &Outcome,
+) -> Result<(), Diagnostic> {
+    if let Verdict::Safe { certificate, .. } = &outcome.verdict {
+        if let Some(path) = &args.certificate {
+            write_text(path, certificate)?;
+        }
+        if let Some(folder) = &args.smt_lib {
+            smt(session, system, certificate, folder)?;
+        }
+    }
+    if let (Verdict::Unsafe(run), Some(path)) = (&outcome.verdict, &args.evidence) {
+        refuted::save(session, path, &args.file, system, memory(args.model), run)?;
+    }
+    Ok(())
+}
+
+fn memory(model: ProofMemory) -> Memory {
+    match model {
+        ProofMemory::Sc => Memory::Sc,
+        ProofMemory::Tso => Memory::Tso,
+    }
+}
+
+fn no_initial_state(system: &System) -> Diagnostic {
+    let place = system.init.place.0;
+    let error = Diagnostic::at(
+        Stage::Type,
+        place,
+        "no initial state: no state satisfies `init`, whatever the number of processes",
+    );
+    let error = if system.invariants.is_empty() {
+        error
+    } else {
+        error.note("a state described by an `invariant` is not a state of the system")
+    };
+    error.note(
+        "every claim would hold for such a system; expected a formula that some state satisfies",
+    )
+}
+
+fn no_small_initial_state(most: usize) -> String {
+    format!(
+        "no initial state: no state of up to {most} processes satisfies `init`; larger numbers are not decided"
+    )
+}
+
+fn smt(
+    session: &Session,
+    system: &System,
+    certificate: &str,
+    folder: &Path,
+) -> Result<(), Diagnostic> {
+    mu_base::host::fs::create_dir_all(folder)
+        .map_err(|e| crate::pipeline::file_error("create", folder, &e))?;
+    let mut result = Ok(());
+    let written = obligations(system, certificate, &mut |name, text| {
+        if result.is_ok() {
+            result = write_text(&folder.join(format!("{name}.smt2")), text);
+        }
+    });
+    result?;
+    written.map_err(|r| Diagnostic::new(Stage::Internal, refused(session, system, &r)))
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Safe { .. } => "safe",
+        Verdict::Unsafe(_) => "unsafe",
+        Verdict::Unknown(_) => "unknown",
+    }
+}
+
+fn model(args: &ProveArgs) -> &'static str {
+    match args.model {
+        ProofMemory::Sc => "sc",
+        ProofMemory::Tso => "tso",
+    }
+}
+
+/// Returns the numbers of processes that the answer covers.
+fn numbers(system: &System) -> String {
+    match system.processes {
+        Some(n) => format!("up to {n} (number_procs)"),
+        None if system.fixed > 0 => format!("any, {} and more", system.fixed),
+        None => "any".into(),
+    }
+}
+
+/// Returns the reason with its place in the file.
+fn placed(session: &Session, refusal: &Refusal) -> String {
+    let span = refusal.place.0;
+    if !span.is_somewhere() {
+        return refusal.message.clone();
+    }
+    let (line, column) = session.sources.line_column(span);
+    format!("{}:{line}:{column}: {}", session.sources.get(span.source).name, refusal.message)
+}
+
+fn refused(session: &Session, system: &System, refused: &Refused) -> String {
+    match refused {
+        Refused::Premise(refusal) => placed(session, refusal),
+        Refused::NoInitialState => "no initial state: no state satisfies `init`".into(),
+        Refused::NoInitialStateUpTo(n) => no_small_initial_state(*n),
+        Refused::Unreadable(e) => format!("line {}: {}", e.line, e.message),
+        Refused::Initiation(cube) => {
+            format!("cube {} may contain an initial state", cube + 1)
+        }
+        Refused::Consecution { cube, transition } => {
+            let name = &system.transitions[*transition].name;
+            format!(
+                "`{name}` may lead into cube {} from outside the cubes of the certificate",
+                cube + 1
+            )
+        }
+        Refused::Safety(claim) => {
+            format!("`unsafe` number {} may be outside the cubes of the certificate", claim + 1)
+        }
+        Refused::TooLarge(what) => format!("{what} is too large for the verifier"),
+        Refused::Stopped(stop) => format!("stopped: {}", stop.word()),
+    }
+}
+
+fn why(session: &Session, system: &System, outcome: &Outcome, why: &UnknownReason) -> String {
+    match why {
+        UnknownReason::Refused(refusal) => placed(session, refusal),
+        UnknownReason::NoInitialState => "no initial state: no state satisfies `init`".into(),
+        UnknownReason::NoInitialStateUpTo(n) => no_small_initial_state(*n),
+        UnknownReason::Stopped(stop) => format!("stopped: {}", stop.word()),
+        UnknownReason::Trouble(Trouble::Processes) => match &outcome.stuck {
+            Some(cube) => format!(
+                "each step backward names another process, more than the 24 that a cube can name, and no invariant found says why that ends: \
+                 a variable may count processes, or a state depend on how many there are. The last cube: {}",
+                shortened(cube)
+            ),
+            None => "a cube needs more than 24 processes".into(),
+        },
+        UnknownReason::Trouble(Trouble::Number) => "a number in a cube needs more than 63 bits".into(),
+        UnknownReason::Trouble(Trouble::Cases) => {
+            "a transition has too many cases that lead into a cube: more than 100,000 choices of them, or a million conditions".into()
+        }
+        UnknownReason::Trouble(Trouble::Stages) => "a cube distinguishes more than 200 reads of one process".into(),
+        UnknownReason::Spurious(text) => {
+            format!("the abstraction (of `forall_other`, or of an assumption) has a run that the machine cannot take: {text}")
+        }
+        UnknownReason::Numbers(text) => format!(
+            "a run leads to `unsafe` if undetermined numbers have suitable values, and the tried values are not suitable: {text}"
+        ),
+        UnknownReason::Unverified(r) => format!("an invariant was found but not verified: {}", refused(session, system, r)),
+    }
+}
+
+/// Returns the start of a text, in one line.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_CUBE_TEXT) {
+        Some((at, _)) => format!("{} ..", &text[..at]),
+        None => text.to_string(),
+    }
+}
+
+fn checks_text(queries: &QueryCounts) -> String {
+    format!(
+        "{} cubes; {} checks of init, {} of steps, {} of unsafe; {} decisions",
+        grouped(queries.cubes as u64),
+        grouped(queries.initiation as u64),
+        grouped(queries.consecution as u64),
+        grouped(queries.safety as u64),
+        grouped(queries.decisions)
+    )
+}
+
+pub(crate) fn as_text(
+    session: &Session,
+    system: &System,
+    args: &ProveArgs,
+    outcome: &Outcome,
+    seconds: f64,
+    program: Option<&Translation>,
+) -> String {
+    let mut out =
+        format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
+    if let Verdict::Safe { queries, .. } = &outcome.verdict {
+        let _ = writeln!(out, "processes      {}", numbers(system));
+        if let Ok(premises) = premises(system, memory(args.model)) {
+            out += &assumptions_text(&assumptions(&premises, system, program));
+        }
+        let _ = writeln!(out, "verified       {}", checks_text(queries));
+        let _ = writeln!(out, "checked        {}", samples::text(outcome.audit.as_ref()));
+    }
+    if let Some(n) = outcome.empty_from {
+        let _ = writeln!(
+            out,
+            "initial        no initial state with {n} processes or more: no such state satisfies `init`"
+        );
+    }
+    if let Verdict::Unknown(w) = &outcome.verdict {
+        let _ = writeln!(out, "why            {}", why(session, system, outcome, w));
+        if let Some((least, most)) = outcome.searched {
+            let _ = writeln!(
+                out,
+                "instances      {}: no unsafe state, all states searched",
+                range_text(least, most)
+            );
+        }
+    }
+    let c = &outcome.counts;
+    let _ = writeln!(
+        out,
+        "searches       {}, the last with {} cubes, {} expanded, {} pre-images, {} covered, {} deleted",
+        outcome.searches,
+        grouped(c.nodes as u64),
+        grouped(c.expanded as u64),
+        grouped(c.images as u64),
+        grouped(c.covered as u64),
+        grouped(c.deleted as u64)
+    );
+    let _ = writeln!(
+        out,
+        "approximations {} in the last search, {} refuted",
+        c.approximations, outcome.refuted
+    );
+    let _ = writeln!(
+        out,
+        "seconds        {seconds:.3}, {:.3} of them to verify\npeak memory    {} MiB",
+        outcome.verification.as_secs_f64(),
+        session.peak_memory() >> 20
+    );
+    if let Verdict::Unsafe(run) = &outcome.verdict {
+        out += &run_text(run);
+        if program.is_some() {
+            out += &observer_text(run);
+        }
+    }
+    out
+}
+
+fn range_text(least: usize, most: usize) -> String {
+    match (least, most) {
+        (1, 1) => "1 process".into(),
+        (l, m) if l == m => format!("{l} processes"),
+        (l, m) => format!("{l} to {m} processes"),
+    }
+}
+
+/// Returns the assumptions of a proof. For a program, these are the assumptions of its translation
+/// instead of unbounded numbers.
+fn assumptions(premises: &Premises, system: &System, program: Option<&Translation>) -> Vec<String> {
+    let mut list = premises.assumptions(system);
+    if let Some(translation) = program {
+        list.retain(|text| text != UNBOUNDED);
+        list.extend(crate::commands::threads::assumptions(translation));
+    }
+    list
+}
+
+/// Formats the assumptions, one per line.
+fn assumptions_text(list: &[String]) -> String {
+    if list.is_empty() {
+        return "assumes        nothing beyond the file\n".into();
+    }
+    list.iter().enumerate().fold(String::new(), |mut out, (i, text)| {
+        let _ = writeln!(out, "{:15}{text}", if i == 0 { "assumes" } else { "" });
+        out
+    })
+}
+
+/// Describes the process of a translated program that observes memory for a claim and is no thread.
+fn observer_text(run: &Run) -> String {
+    let watch = |step: &String| Some(step.strip_prefix("watch(")?.strip_suffix(')')?.to_string());
+    let Some(observer) = run.steps.iter().find_map(watch) else { return String::new() };
+    let threads = run.processes.saturating_sub(1);
+    let s = if threads == 1 { "" } else { "s" };
+    format!(
+        "process #{observer} is not a thread: it observes memory; the program has {threads} thread{s}\n"
+    )
+}
+
+fn claim_text(run: &Run) -> String {
+    let who: Vec<String> = run.claim.1.iter().map(|p| format!("#{}", p + 1)).collect();
+    if who.is_empty() {
+        "`unsafe` holds".into()
+    } else {
+        format!("`unsafe` holds of {}", who.join(", "))
+    }
+}
+
+fn run_text(run: &Run) -> String {
+    let (n, steps) = (run.processes, run.steps.len());
+    let (es, s) = (if n == 1 { "" } else { "es" }, if steps == 1 { "" } else { "s" });
+    let mut out = format!("\na run with {n} process{es}, {steps} step{s}\n");
+    let _ = writeln!(out, "     start: {}", run.states[0]);
+    for (i, (step, state)) in run.steps.iter().zip(&run.states[1..]).enumerate() {
+        let _ = writeln!(out, "{:4} {step}\n            {state}", i + 1);
+    }
+    let _ = writeln!(out, "{}", claim_text(run));
+    out
+}
+
+pub(crate) fn as_json(
+    session: &Session,
+    system: &System,
+    args: &ProveArgs,
+    outcome: &Outcome,
+    seconds: f64,
+    program: Option<&Translation>,
+) -> Value {
+    let c = &outcome.counts;
+    let mut object = json!({
+        "verdict": output::verdict_word(word(&outcome.verdict)),
+        "property": word(&outcome.verdict),
+        "model": model(args),
+        "searches": outcome.searches,
+        "refuted_approximations": outcome.refuted,
+        "search": {
+            "cubes": c.nodes, "expanded": c.expanded, "pre_images": c.images, "covered": c.covered, "deleted": c.deleted,
+            "approximations": c.approximations,
+        },
+        "assumptions": outcome.assumed,
+        "empty_from": outcome.empty_from,
+        "seconds": seconds,
+        "verification_seconds": outcome.verification.as_secs_f64(),
+        "peak_memory_bytes": session.peak_memory(),
+    });
+    match &outcome.verdict {
+        Verdict::Safe { queries, .. } => {
+            object["processes"] = json!(numbers(system));
+            object["assumed"] = json!(
+                premises(system, memory(args.model))
+                    .map(|p| assumptions(&p, system, program))
+                    .unwrap_or_default()
+            );
+            object["verified"] = checks_json(queries);
+            object["checked"] = samples::object(outcome.audit.as_ref());
+        }
+        Verdict::Unsafe(run) => {
+            object["run"] = json!({
+                "processes": run.processes,
+                "steps": run.steps,
+                "states": run.states,
+                "unsafe": { "number": run.claim.0 + 1, "of": run.claim.1.iter().map(|p| p + 1).collect::<Vec<_>>() },
+            });
+        }
+        Verdict::Unknown(w) => {
+            object["why"] = json!(why(session, system, outcome, w));
+            object["instances"] = json!(outcome.searched.map(|(least, most)| [least, most]));
+        }
+    }
+    object
+}
+
+fn checks_json(queries: &QueryCounts) -> Value {
+    json!({
+        "cubes": queries.cubes, "initiation": queries.initiation, "consecution": queries.consecution, "safety": queries.safety, "decisions": queries.decisions,
+    })
+}
+
+type Verified = (System, Result<QueryCounts, Refused>, Option<Translation>);
+
+/// Verifies a certificate. For a program, it assumes that the number of threads bounds variables,
+/// and then tries without this assumption.
+fn verify_certificate(
+    session: &mut Session,
+    args: &VerifyArgs,
+    text: &str,
+) -> Result<Verified, Diagnostic> {
+    let threads = session.common.threads.map_or(0, |_| session.threads());
+    if !X86.has_ending(&args.file) {
+        let system = read(session, &args.file)?;
+        let found =
+            mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+        return Ok((system, found, None));
+    }
+    let TranslatedProgram { translation, system } =
+        crate::commands::threads::translate(session, &args.file, &args.translation, false)?;
+    let found = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+    if found.is_err() && translation.bounded {
+        let TranslatedProgram { translation, system } =
+            crate::commands::threads::translate(session, &args.file, &args.translation, true)?;
+        let again =
+            mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+        if again.is_ok() {
+            return Ok((system, again, Some(translation)));
+        }
+    }
+    Ok((system, found, Some(translation)))
+}
+
+pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Diagnostic> {
+    let text = session.read(&args.certificate)?;
+    let start = Instant::now();
+    output::begin_stage("verifying");
+    let unreadable = |e: &mu_prove::verify::read::ReadError| {
+        let message = format!("{}:{}: {}", args.certificate.display(), e.line, e.message);
+        Diagnostic::new(Stage::Syntax, message)
+    };
+    let claimed = memory_of(&text).map_err(|e| unreadable(&e))?;
+    let (system, found, translation) = verify_certificate(session, args, &text)?;
+    let rests = premises(&system, claimed);
+    // Without writes to memory, the models coincide.
+    let other =
+        args.model.map(memory).filter(|required| *required != claimed && system.has_memory());
+    let mut audit = None;
+    if found.is_ok() && other.is_none() {
+        let samples = args.sampling.check_samples;
+        audit = samples::check(session, samples, &system, &text, start.elapsed())?;
+        if let (Some(audit), Some(_)) = (&mut audit, &translation) {
+            let memory = if claimed == Memory::Tso { TSO } else { SC };
+            let program = (args.file.as_path(), &args.translation);
+            audit.walked =
+                Some(samples::walk_program(session, program, memory, samples, start.elapsed())?);
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
+        smt(session, &system, &text, folder)?;
+    }
+    let (code, word) = match &found {
+        Err(Refused::Unreadable(e)) => return Err(unreadable(e)),
+        Err(Refused::NoInitialState) => return Err(no_initial_state(&system)),
+        _ if other.is_some() => (1, "refused"),
+        Ok(_) => (0, "proved"),
+        Err(Refused::Stopped(_) | Refused::NoInitialStateUpTo(_)) => (3, "unknown"),
+        Err(_) => (1, "refused"),
+    };
+    let model = |memory: Memory| if memory == Memory::Tso { "tso" } else { "sc" };
+    let mismatch = other.map(|required| {
+        format!(
+            "the certificate is for `{}`, and `--model` requires `{}`",
+            model(claimed),
+            model(required)
+        )
+    });
+    let why = mismatch.or_else(|| found.as_ref().err().map(|r| refused(session, &system, r)));
+    match session.common.format {
+        Format::Text => {
+            let described = rests.as_ref().map_or(model(claimed), Premises::model);
+            let mut out = format!(
+                "certificate    {word}\nmodel          {described}\nprocesses      {}\n",
+                numbers(&system)
+            );
+            if let Ok(premises) = &rests {
+                out += &assumptions_text(&assumptions(premises, &system, translation.as_ref()));
+            }
+            match (&found, why) {
+                (_, Some(why)) => {
+                    let _ = writeln!(out, "why            {why}");
+                }
+                (Ok(queries), None) => {
+                    let _ = writeln!(out, "verified       {}", checks_text(queries));
+                    let _ = writeln!(out, "checked        {}", samples::text(audit.as_ref()));
+                }
+                (Err(_), None) => {}
+            }
+            let _ = writeln!(out, "seconds        {seconds:.3}");
+            print(&out)?;
+        }
+        Format::Json => {
+            let mut object = json!({
+                "verdict": output::verdict_word(word),
+                "certificate": word,
+                "model": model(claimed),
+                "processes": numbers(&system),
+                "assumptions": rests.as_ref().map(|p| assumptions(p, &system, translation.as_ref())).unwrap_or_default(),
+                "seconds": seconds,
+            });
+            match (&found, why) {
+                (_, Some(why)) => object["why"] = json!(why),
+                (Ok(queries), None) => {
+                    object["verified"] = checks_json(queries);
+                    object["checked"] = samples::object(audit.as_ref());
+                }
+                (Err(_), None) => {}
+            }
+            if let Some(translation) = &translation {
+                object["threads"] = crate::commands::threads::threads_json(translation);
+            }
+            output::print_object(object)?;
+        }
+    }
+    Ok(code)
+}

@@ -1,0 +1,302 @@
+//! Robustness of a program against store buffers, and fences that make it robust (`robust`).
+//!
+//! Robustness compares executions that end with empty store buffers: registers and `eip` at their
+//! end. Assertions on memory depend on buffered stores, so they are searched under total store
+//! order as well.
+//!
+//! Exit code: 0 robust (with `--fences`: fences that make it robust were found), 1 not robust or,
+//! with `--assert`, unsafe, 2 bad input, 3 unknown (a limit).
+
+use crate::args::{Format, RobustArgs};
+use crate::commands::program::{read_any, read_asserted, steps_json, table};
+use crate::output;
+use crate::output::print;
+use crate::output::progress::{Bar, grouped};
+use crate::pipeline::Session;
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_frontends::FrontEnd as _;
+use mu_frontends::programs::LITMUS;
+use mu_program::machine::Machine;
+use mu_program::nasm::X86Program;
+use mu_program::property::Property;
+use mu_program::{Program, memory};
+use mu_safety::count::{Count, Counting, count};
+use mu_safety::fences::{self, Fences, Place, Repair};
+use mu_safety::reach::{self, Interleaving, Reached, Safety};
+use mu_safety::robust::{self, Borderline, Robustness};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Results of all requested analyses.
+struct Answer {
+    found: Robustness,
+    way: Option<(Machine, Interleaving)>,
+    /// True if assertions were checked.
+    asserted: bool,
+    unsafe_way: Option<(Machine, Interleaving)>,
+    /// Search under total store order, if an assertion compares memory.
+    under_tso: Option<Reached>,
+    count: Option<Count>,
+    fences: Option<Fences>,
+    seconds: f64,
+}
+
+pub(crate) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagnostic> {
+    let start = Instant::now();
+    let asserted = if args.assert { Some(with_assertions(session, args)?) } else { None };
+    let program = match &asserted {
+        Some(program) => program.program.clone(),
+        None => read_any(session, &args.file, args.threads_of)?,
+    };
+    let first = args.first.map(|t| t as usize);
+    if let Some(first) = first.filter(|t| *t >= program.threads.len()) {
+        let message = format!(
+            "`--first {first}`: the program has the threads 0 to {}",
+            program.threads.len() - 1
+        );
+        return Err(Diagnostic::new(Stage::Usage, message));
+    }
+    let found = match &asserted {
+        Some(program) => robust::check_with_assertions(program, &session.budget)?,
+        None => robust::check(&program, &session.budget)?,
+    };
+    let way = found.borderline.as_ref().map(|b| robust::replay(&program, b)).transpose()?;
+    let unsafe_way = match (&asserted, &found.unsafe_state) {
+        (Some(program), Some(way)) => Some(robust::replay_unsafe(program, way)?),
+        _ => None,
+    };
+    let under_tso = match &asserted {
+        Some(program)
+            if found.unsafe_state.is_none()
+                && program.unsafe_states.iter().any(Property::reads_memory) =>
+        {
+            let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+            let reached =
+                reach::reach(program, memory::TSO, None, session.threads(), &session.budget, &bar)?;
+            bar.finish();
+            Some(reached)
+        }
+        _ => None,
+    };
+    let counting = Counting { preemptions: args.preemptions, first, starts: args.starts };
+    let count = if args.count { Some(count(&program, counting, &session.budget)?) } else { None };
+    let fences =
+        if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
+    let answer = Answer {
+        found,
+        way,
+        asserted: args.assert,
+        unsafe_way,
+        under_tso,
+        count,
+        fences,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    match session.common.format {
+        Format::Text => print(&as_text(session, &program, &answer))?,
+        Format::Json => output::print_object(as_json(session, &program, &answer))?,
+    }
+    let made = answer.fences.as_ref().map(|f| f.places.is_some());
+    Ok(match (made, answer.found.robust()) {
+        _ if answer.asserted && safety(&answer).0 == Safety::Unsafe => 1,
+        _ if answer.under_tso.is_some() && safety(&answer).0 == Safety::Unknown => 3,
+        (Some(true), _) | (None, Some(true)) => 0,
+        (None, Some(false)) => 1,
+        _ => 3,
+    })
+}
+
+/// Reads a program with a section of unsafe states.
+fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Program, Diagnostic> {
+    if LITMUS.has_ending(&args.file) {
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "`--assert` is for programs: a litmus test has no section `unsafe_prop`",
+        ));
+    }
+    read_asserted(session, &args.file, args.threads_of)
+}
+
+/// Returns the verdict on the assertions, and true if it holds under total store order.
+///
+/// An unsafe state under sequential consistency is also unsafe under total store order. The
+/// converse holds for a robust program if the assertions compare only registers and control
+/// locations: emptying the buffers preserves these. Assertions on memory are searched under total
+/// store order.
+fn safety(answer: &Answer) -> (Safety, bool) {
+    match (&answer.found.unsafe_state, &answer.under_tso, &answer.found.stop) {
+        (Some(_), ..) => (Safety::Unsafe, true),
+        (None, Some(reached), _) => (reached.safety, true),
+        (None, None, Stop::Complete) => (Safety::Safe, answer.found.robust() == Some(true)),
+        _ => (Safety::Unknown, false),
+    }
+}
+
+/// Returns the interleaving to an unsafe state, and the machine that ran it.
+fn unsafe_interleaving(answer: &Answer) -> Option<(&Machine, &Interleaving)> {
+    let searched = || {
+        answer.under_tso.as_ref().and_then(|r| r.interleaving.as_ref().map(|way| (&r.machine, way)))
+    };
+    answer.unsafe_way.as_ref().map(|(machine, way)| (machine, way)).or_else(searched)
+}
+
+fn word(robust: Option<bool>) -> &'static str {
+    match robust {
+        Some(true) => "robust",
+        Some(false) => "not robust",
+        None => "unknown",
+    }
+}
+
+/// Returns the text of the instruction at a control location.
+fn instruction<'p>(program: &'p Program, place: &Place) -> &'p str {
+    let mut all = program.threads.iter().flat_map(|t| &t.instructions);
+    all.find(|i| i.span == place.before).map_or("", |i| i.text.as_str())
+}
+
+fn stale(program: &Program, b: &Borderline) -> String {
+    let (thread, cell) = (&program.threads[b.thread].name, &program.cells[b.cell]);
+    let (old, new) = (cell.width.signed(b.stale), cell.width.signed(b.newest));
+    format!(
+        "the last load takes {}={new}; with a store buffer {thread} may take the older {}={old}",
+        cell.name, cell.name
+    )
+}
+
+fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
+    let found = &answer.found;
+    let mut out = format!(
+        "verdict        {}\nthreads        {}\n",
+        word(found.robust()),
+        program.threads.len()
+    );
+    if answer.asserted {
+        let (safety, tso) = safety(answer);
+        let under = match (&answer.under_tso, safety, tso) {
+            (Some(_), ..) => "total store order",
+            (None, Safety::Unsafe | Safety::Safe, true) => {
+                "sequential consistency, hence under total store order"
+            }
+            _ => "sequential consistency",
+        };
+        let _ = writeln!(out, "assertions     {} under {under}", safety.word());
+        if let Some(reached) = &answer.under_tso {
+            let bound = if reached.bound_reached { ", a store buffer was full" } else { "" };
+            let _ = writeln!(out, "tso states     {}{bound}", grouped(reached.states));
+        }
+    }
+    let _ = writeln!(out, "states         {}", grouped(found.states));
+    if found.stop != Stop::Complete {
+        let _ = writeln!(out, "stopped        {}", found.stop.word());
+    }
+    if let Some(c) = &answer.count {
+        let more = if c.stop == Stop::Complete { "" } else { "more than " };
+        let _ = writeln!(out, "interleavings  {more}{}", grouped(c.interleavings));
+        let _ = writeln!(
+            out,
+            "borderline     {more}{}\nrecurring      {more}{}",
+            grouped(c.borderline),
+            grouped(c.recurring)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "seconds        {:.3}\npeak memory    {} MiB",
+        answer.seconds,
+        session.peak_memory() >> 20
+    );
+    if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {
+        let _ = write!(out, "\nborderline interleaving\n{}", table(machine, way));
+        let _ = writeln!(out, "{}", stale(program, b));
+    }
+    if let Some((machine, way)) = unsafe_interleaving(answer) {
+        let _ = write!(out, "\ninterleaving to an unsafe state\n{}", table(machine, way));
+    }
+    if let Some(f) = &answer.fences {
+        let _ = match &f.places {
+            Some(places) if places.is_empty() => writeln!(out, "\nno fences are needed"),
+            Some(places) => {
+                let count = |r: Repair| (places.iter().filter(|p| p.repair == r).count(), r.word());
+                let parts =
+                    [Repair::Lock, Repair::Fence].map(count).into_iter().filter(|c| c.0 > 0);
+                let parts: Vec<String> = parts.map(|(n, word)| format!("{n} {word}")).collect();
+                let _ = writeln!(out, "\nrobust with {} (a minimum set)", parts.join(" and "));
+                places.iter().try_for_each(|p| {
+                    let (line, column) = session.sources.line_column(p.before);
+                    let file = &session.sources.get(p.before.source).name;
+                    writeln!(
+                        out,
+                        "  {file}:{line}:{column}: {} before `{}`",
+                        p.repair.word(),
+                        instruction(program, p)
+                    )
+                })
+            }
+            None => writeln!(out, "\nfences were not found: {}", f.stop.word()),
+        };
+        let proof = f.proof.as_ref().map_or(0, |p| p.states);
+        let _ = writeln!(
+            out,
+            "{} places, {} checks, {} states in the last one",
+            f.candidates,
+            f.checks,
+            grouped(proof)
+        );
+    }
+    out
+}
+
+fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
+    let found = &answer.found;
+    let mut object = json!({
+        "verdict": output::verdict_word(word(found.robust())),
+        "property": word(found.robust()),
+        "threads": program.threads.len(),
+        "states": found.states,
+        "stop": found.stop.word(),
+        "seconds": answer.seconds,
+        "peak_memory_bytes": session.peak_memory(),
+    });
+    if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {
+        let cell = &program.cells[b.cell];
+        object["borderline"] = json!({
+            "steps": steps_json(machine, &way.steps),
+            "thread": program.threads[b.thread].name,
+            "cell": cell.name,
+            "newest": cell.width.signed(b.newest),
+            "stale": cell.width.signed(b.stale),
+        });
+    }
+    if answer.asserted {
+        let (safety, tso) = safety(answer);
+        object["assertions"] =
+            json!({ "property": safety.word(), "model": if tso { "tso" } else { "sc" } });
+        if let Some(reached) = &answer.under_tso {
+            object["assertions"]["tso_states"] = json!(reached.states);
+            object["assertions"]["bound_reached"] = json!(reached.bound_reached);
+        }
+        if let Some((machine, way)) = unsafe_interleaving(answer) {
+            object["assertions"]["interleaving"] = steps_json(machine, &way.steps);
+        }
+    }
+    if let Some(c) = &answer.count {
+        object["count"] = json!({
+            "interleavings": c.interleavings,
+            "borderline": c.borderline,
+            "recurring": c.recurring,
+            "stop": c.stop.word(),
+        });
+    }
+    if let Some(f) = &answer.fences {
+        let places = f.places.as_ref().map(|places| {
+            let one = |p: &Place| {
+                let (line, column) = session.sources.line_column(p.before);
+                json!({ "line": line, "column": column, "put": p.repair.word(), "before": instruction(program, p) })
+            };
+            places.iter().map(one).collect::<Vec<_>>()
+        });
+        object["fences"] = json!({ "places": places, "candidates": f.candidates, "checks": f.checks, "stop": f.stop.word() });
+    }
+    object
+}

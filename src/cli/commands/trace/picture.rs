@@ -1,0 +1,185 @@
+//! Pictures of forbidden traces: threads as lanes, the forbidden cycle in red.
+
+use super::results::{Results, Shown, TraceResult};
+use crate::output;
+use crate::output::page;
+use crate::pipeline::Session;
+use crate::pipeline::files::{unknown_evidence_extension, write_text};
+use mu_axioms::cat::Failure;
+use mu_axioms::{Event, Kind as EventKind};
+use mu_base::{Diagnostic, Span};
+use mu_litmus::report::DecidingExecution;
+use mu_report::judged_execution;
+use mu_report::page::PageResult;
+use mu_traces::Kind;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Format of a picture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Svg,
+    Dot,
+    Json,
+    Page,
+}
+
+impl Form {
+    pub(super) fn of(path: &Path) -> Result<Self, Diagnostic> {
+        match mu_base::ending(path).as_deref() {
+            Some("svg") => Ok(Form::Svg),
+            Some("dot") => Ok(Form::Dot),
+            Some("json") => Ok(Form::Json),
+            Some("html") => Ok(Form::Page),
+            _ => Err(unknown_evidence_extension(path, ".svg, .dot, .json or .html")),
+        }
+    }
+}
+
+/// Returns the name of a location; numbers are addresses.
+fn location(o: &super::results::ShownOperation) -> String {
+    match o.location.parse::<u64>() {
+        Ok(number) => format!("M[{number}]"),
+        Err(_) => o.location.clone(),
+    }
+}
+
+/// Returns the conflict as a graph (docs/schema/litmus.json), with the lines of the log.
+fn graph(shown: &Shown, model: &str, title: &str) -> Value {
+    let mut graph = judged_execution::json(&execution(shown, model), title);
+    // All events have threads, so their order is that of the operations.
+    for (i, operation) in shown.operations.iter().enumerate() {
+        graph["events"][i]["code"] = json!(format!("line {}", operation.line));
+    }
+    graph
+}
+
+/// Returns the conflict as an execution of a litmus test.
+fn execution(shown: &Shown, model: &str) -> DecidingExecution {
+    let mut threads: Vec<usize> = shown.operations.iter().map(|o| o.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let event = |o: &super::results::ShownOperation| Event {
+        thread: threads.binary_search(&o.thread).ok().map(|t| t as u32),
+        index: o.index as u32,
+        kind: match o.operation.kind {
+            Kind::Load => EventKind::Read,
+            Kind::Store => EventKind::Write,
+            Kind::Update => EventKind::Update,
+            Kind::Fence(_) => EventKind::Fence,
+        },
+        location: (!o.location.is_empty()).then_some(o.operation.location),
+        width: o.operation.size,
+        value: if o.operation.kind == Kind::Load { o.operation.loaded } else { o.operation.stored },
+    };
+    let cycle = |(_, relation, _): &(usize, &'static str, usize)| (*relation).to_string();
+    let failure = Failure {
+        axiom: model.to_string(),
+        span: Span::default(),
+        kind: None,
+        events: shown.cycle.iter().map(|e| e.0).collect(),
+        edges: shown.cycle.iter().map(cycle).collect(),
+    };
+    DecidingExecution {
+        events: shown.operations.iter().map(event).collect(),
+        texts: (shown.operations.iter())
+            .map(|o| format!("line {}, thread {}", o.line, o.thread_name))
+            .collect(),
+        locations: shown.operations.iter().map(location).collect(),
+        relations: Vec::new(),
+        undrawn_relations: Vec::new(),
+        allowed: false,
+        failure: Some(failure),
+        outcome: shown.message.clone(),
+    }
+}
+
+/// Writes the picture of the first forbidden trace, or the page of all traces.
+pub(super) fn write(session: &Session, path: &Path, results: &Results) -> Result<(), Diagnostic> {
+    let form = Form::of(path)?;
+    if form == Form::Page {
+        let object = output::with_head(page_object(results, session));
+        return page::write(session, path, "Traces", &[PageResult::of("litmus", object)]);
+    }
+    let first = results.traces.iter().find_map(|t| {
+        let at = t.answers.iter().position(|a| a.shown.is_some())?;
+        Some((t, at, t.answers[at].shown.as_ref()?))
+    });
+    let Some((trace, model, shown)) = first else {
+        eprintln!("{}: no trace is forbidden: nothing is written", path.display());
+        return Ok(());
+    };
+    let drawn = execution(shown, &results.models[model]);
+    let title = title(trace);
+    let picture = match form {
+        Form::Svg => judged_execution::svg(&drawn, &title),
+        Form::Dot => judged_execution::dot(&drawn, &title),
+        Form::Json | Form::Page => graph(shown, &results.models[model], &title).to_string(),
+    };
+    write_text(path, &picture)?;
+    session.log(format!("wrote {}: {} operations", path.display(), drawn.events.len()));
+    Ok(())
+}
+
+fn title(trace: &TraceResult) -> String {
+    format!("{}: {}", trace.file, trace.name)
+}
+
+/// Returns the answers in the form of litmus tests, which pages show: one for each trace and model.
+fn page_object(results: &Results, session: &Session) -> Value {
+    let mut tests = Vec::new();
+    let (mut ok, mut no, mut unknown) = (0, 0, 0);
+    for trace in &results.traces {
+        for (model, answer) in results.models.iter().zip(&trace.answers) {
+            let (verdict, herd, observation) = match answer.truth {
+                Some(true) => ("true", "Ok", "Sometimes"),
+                Some(false) => ("false", "No", "Never"),
+                None => ("unknown", "Unknown", "Unknown"),
+            };
+            match answer.truth {
+                Some(true) => ok += 1,
+                Some(false) => no += 1,
+                None => unknown += 1,
+            }
+            let mut test = json!({
+                "file": trace.file,
+                "name": format!("{} under {model}", trace.name),
+                "kind": "Allowed",
+                "condition": format!(
+                    "{} operations of {} threads are allowed",
+                    trace.operations, trace.threads
+                ),
+                "verdict": verdict,
+                "herd": herd,
+                "observation": observation,
+                "positive": u64::from(answer.truth == Some(true)),
+                "negative": u64::from(answer.truth == Some(false)),
+                "states": [],
+                "stop": answer.stop.as_ref().map_or("complete", |s| s.word()),
+                "searched_executions": 1,
+            });
+            if let Some(reason) = &answer.reason {
+                test["reason"] = json!(reason);
+            }
+            if let Some(shown) = &answer.shown {
+                test["execution"] = graph(shown, model, &title(trace));
+            }
+            if let Some(Ok(text)) = answer.part.as_ref().map(|p| &p.test) {
+                test["text"] = json!(text);
+            }
+            tests.push(test);
+        }
+    }
+    json!({
+        "model": results.models.join(", "),
+        "tests": tests,
+        "summary": {
+            "tests": tests.len(),
+            "ok": ok,
+            "no": no,
+            "unknown": unknown,
+            "refused": 0,
+        },
+        "seconds": session.budget.elapsed().as_secs_f64(),
+    })
+}

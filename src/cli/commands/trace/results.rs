@@ -1,0 +1,459 @@
+//! Answers of `trace`, as text and as JSON.
+
+use super::against::Against;
+use super::part::LitmusPart;
+use crate::args::{Format, TraceArgs};
+use crate::output::{print, print_object};
+use crate::pipeline::Session;
+use mu_base::{Diagnostic, Stop};
+use mu_traces::{Conflict, Reason, Step, Trace, Witness};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// An operation of a trace, as it is shown.
+#[derive(Clone, Debug)]
+pub(super) struct ShownOperation {
+    /// Number of its thread, and its name.
+    pub thread: usize,
+    pub thread_name: String,
+    /// Position in program order.
+    pub index: usize,
+    /// Text without the thread.
+    pub text: String,
+    /// Line of the log.
+    pub line: u32,
+    pub operation: mu_traces::Operation,
+    /// Name of its location; empty for a fence.
+    pub location: String,
+}
+
+impl ShownOperation {
+    fn new(trace: &Trace, i: u32) -> Self {
+        let i = i as usize;
+        let thread = trace.thread(i);
+        let operation = trace.operation(i);
+        let is_fence = matches!(operation.kind, mu_traces::Kind::Fence(_));
+        let name = trace.locations.get(operation.location as usize).map(|l| l.name.clone());
+        Self {
+            thread,
+            thread_name: trace.threads[thread].clone(),
+            index: i - trace.range(thread).start,
+            text: trace.text(i),
+            line: trace.line(i),
+            operation,
+            location: name.filter(|_| !is_fence).unwrap_or_default(),
+        }
+    }
+    fn json(&self) -> Value {
+        json!({ "thread": self.thread_name, "operation": self.text, "line": self.line })
+    }
+}
+
+/// A conflict, as it is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub message: String,
+    /// The operations of the conflict, by thread and program order.
+    pub operations: Vec<ShownOperation>,
+    /// The cycle: source, relation, and target, as positions in `operations`.
+    pub cycle: Vec<(usize, &'static str, usize)>,
+}
+
+/// Returns the name of the reason of an edge.
+fn relation(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Program => "program order",
+        Reason::Fence(_) => "fence",
+        Reason::Time => "time",
+        Reason::Annotation => "annotation",
+        Reason::ReadsFrom => "reads from",
+        Reason::FromReads => "from reads",
+        Reason::Coherence => "coherence",
+        Reason::Atomicity => "atomicity",
+        Reason::Final => "final value",
+        _ => "order",
+    }
+}
+
+impl Shown {
+    pub(super) fn new(trace: &Trace, conflict: &Conflict) -> Self {
+        let mut all: Vec<u32> = conflict.operations.clone();
+        for edge in &conflict.cycle {
+            all.extend([edge.from, edge.to]);
+            if let Reason::Fence(fence) = edge.reason {
+                all.push(fence);
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        let at = |i: u32| all.binary_search(&i).unwrap_or(0);
+        let cycle =
+            conflict.cycle.iter().map(|e| (at(e.from), relation(e.reason), at(e.to))).collect();
+        let operations = all.iter().map(|&i| ShownOperation::new(trace, i)).collect();
+        Self { message: conflict.message.clone(), operations, cycle }
+    }
+    fn json(&self) -> Value {
+        let edge = |(from, relation, to): &(usize, &str, usize)| json!({ "from": from, "to": to, "relation": relation });
+        json!({
+            "message": self.message,
+            "operations": self.operations.iter().map(ShownOperation::json).collect::<Vec<_>>(),
+            "cycle": self.cycle.iter().map(edge).collect::<Vec<_>>(),
+        })
+    }
+    /// Returns the conflict in lines.
+    fn text(&self) -> String {
+        let mut out = format!("  {}\n", self.message);
+        let width = self.operations.iter().map(|o| digits(o.line)).max().unwrap_or(1);
+        let mut line = |o: &ShownOperation, relation: &str| {
+            let arrow =
+                if relation.is_empty() { String::new() } else { format!("   —{relation}→") };
+            let _ = writeln!(out, "  line {:width$}  {}: {}{arrow}", o.line, o.thread_name, o.text);
+        };
+        if self.cycle.is_empty() {
+            self.operations.iter().for_each(|o| line(o, ""));
+            return out;
+        }
+        for (from, relation, _) in &self.cycle {
+            line(&self.operations[*from], relation);
+        }
+        if let Some((_, _, to)) = self.cycle.last() {
+            line(&self.operations[*to], "");
+        }
+        out
+    }
+}
+
+fn digits(n: u32) -> usize {
+    n.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// Answer of one model for one trace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answer {
+    /// True if the model allows the trace; `None` if the answer is unknown.
+    pub truth: Option<bool>,
+    /// Reason for *unknown*, and the limit.
+    pub reason: Option<String>,
+    pub stop: Option<Stop>,
+    /// Conflict of a forbidden trace.
+    pub shown: Option<Shown>,
+    /// Its minimal part as a litmus test.
+    pub part: Option<LitmusPart>,
+    /// Order of the operations of an allowed trace.
+    pub order: Option<Vec<String>>,
+}
+
+/// Answers for one trace.
+#[derive(Clone, Debug)]
+pub(super) struct TraceResult {
+    pub file: String,
+    pub name: String,
+    pub operations: usize,
+    pub threads: usize,
+    /// One for each model.
+    pub answers: Vec<Answer>,
+}
+
+impl TraceResult {
+    /// Creates the result of a trace without answers.
+    pub(super) fn of(trace: &Trace) -> Self {
+        Self {
+            file: trace.file.clone(),
+            name: trace.title(),
+            operations: trace.len(),
+            threads: trace.threads.len(),
+            answers: Vec::new(),
+        }
+    }
+}
+
+/// Returns the word of a verdict in JSON.
+fn word(truth: Option<bool>) -> &'static str {
+    match truth {
+        Some(true) => "true",
+        Some(false) => "false",
+        None => "unknown",
+    }
+}
+
+/// Returns the word of a verdict in text.
+fn verb(truth: Option<bool>) -> &'static str {
+    match truth {
+        Some(true) => "allowed",
+        Some(false) => "forbidden",
+        None => "unknown",
+    }
+}
+
+/// Answers of a run.
+#[derive(Debug)]
+pub(super) struct Results {
+    pub models: Vec<String>,
+    summaries: Vec<String>,
+    /// True if the models were requested: each must allow a trace. Otherwise one suffices.
+    against: bool,
+    explain: bool,
+    pub wants_witness: bool,
+    litmus: bool,
+    pub traces: Vec<TraceResult>,
+    /// Errors of skipped lines.
+    pub skipped: Vec<Diagnostic>,
+    /// The limit that ended the run.
+    pub stop: Stop,
+}
+
+/// Returns the order of all operations that a witness gives, a line each.
+pub(super) fn order(trace: &Trace, witness: &Witness) -> Vec<String> {
+    let text = |i: u32| {
+        let i = i as usize;
+        format!("{}: {}", trace.threads[trace.thread(i)], trace.text(i))
+    };
+    match witness {
+        Witness::Run(steps) => steps
+            .iter()
+            .map(|step| match step {
+                Step::Perform(i) => text(*i),
+                Step::Reach(i) => format!("{} reaches memory", text(*i)),
+            })
+            .collect(),
+        Witness::Order { operations, coherence } => {
+            let mut lines: Vec<String> = operations.iter().map(|i| text(*i)).collect();
+            coherent(trace, coherence, &text, &mut lines);
+            lines
+        }
+        Witness::Execution { reads_from, coherence } => {
+            let mut lines = Vec::new();
+            for (load, store) in reads_from {
+                let source = store.map_or("the initial value".to_string(), text);
+                lines.push(format!("{} reads from {source}", text(*load)));
+            }
+            coherent(trace, coherence, &text, &mut lines);
+            lines
+        }
+    }
+}
+
+/// Adds the coherence orders of all locations.
+fn coherent(
+    trace: &Trace,
+    coherence: &[Vec<u32>],
+    text: &dyn Fn(u32) -> String,
+    lines: &mut Vec<String>,
+) {
+    for (location, stores) in coherence.iter().enumerate() {
+        let name = trace.locations.get(location).map_or("", |l| l.name.as_str());
+        for pair in stores.windows(2) {
+            lines.push(format!(
+                "{} before {} in the coherence order of {name}",
+                text(pair[0]),
+                text(pair[1])
+            ));
+        }
+    }
+}
+
+impl Results {
+    pub(super) fn new(args: &TraceArgs, models: &[Against]) -> Self {
+        let machine = args.machine.as_ref().map(|m| m.display().to_string());
+        let names = models.iter().map(|m| m.name.clone());
+        Self {
+            summaries: models.iter().map(|m| m.summary.clone()).collect(),
+            against: !args.against.is_empty() || machine.is_some(),
+            models: names.chain(machine).collect(),
+            explain: args.explain,
+            wants_witness: args.witness,
+            litmus: args.litmus.is_some(),
+            traces: Vec::new(),
+            skipped: Vec::new(),
+            stop: Stop::Complete,
+        }
+    }
+    /// True if minimal parts will be written or shown.
+    pub(super) fn wants_part(&self) -> bool {
+        self.litmus
+    }
+    /// Returns the verdict of a trace over all models.
+    fn verdict(&self, trace: &TraceResult) -> Option<bool> {
+        let has = |truth| trace.answers.iter().any(|a| a.truth == truth);
+        match self.against {
+            true if has(Some(false)) => Some(false),
+            true if has(None) => None,
+            true => Some(true),
+            false if has(Some(true)) => Some(true),
+            false if has(None) => None,
+            false => Some(false),
+        }
+    }
+    /// Returns the exit code.
+    pub(super) fn exit_code(&self) -> u8 {
+        let verdicts: Vec<Option<bool>> = self.traces.iter().map(|t| self.verdict(t)).collect();
+        if verdicts.contains(&Some(false)) {
+            1
+        } else if verdicts.contains(&None) || self.stop != Stop::Complete {
+            3
+        } else {
+            0
+        }
+    }
+    /// Returns the number of traces with each verdict of a model: allowed, forbidden, unknown.
+    fn counts(&self, model: usize) -> [usize; 3] {
+        let count = |truth| self.traces.iter().filter(|t| t.answers[model].truth == truth).count();
+        [count(Some(true)), count(Some(false)), count(None)]
+    }
+    pub(super) fn print(&self, session: &Session) -> Result<(), Diagnostic> {
+        match session.common.format {
+            Format::Json => print_object(self.json(session)),
+            Format::Text => print(&self.text(session)),
+        }
+    }
+
+    /// Returns the result as an object (docs/schema/trace.json).
+    pub(super) fn json(&self, session: &Session) -> Value {
+        let answer = |(model, a): (&String, &Answer)| {
+            let mut out = json!({ "model": model, "verdict": word(a.truth) });
+            if let Some(reason) = &a.reason {
+                out["reason"] = json!(reason);
+            }
+            if let Some(stop) = a.stop.as_ref().filter(|s| **s != Stop::Complete) {
+                out["stop"] = json!(stop.word());
+            }
+            if let Some(shown) = a.shown.as_ref().filter(|_| self.explain) {
+                out["conflict"] = shown.json();
+            }
+            if let Some(order) = &a.order {
+                out["order"] = json!(order);
+            }
+            if let Some(part) = &a.part {
+                out["litmus"] = part.json();
+            }
+            out
+        };
+        let traces: Vec<Value> = (self.traces.iter())
+            .map(|t| {
+                json!({
+                    "file": t.file,
+                    "name": t.name,
+                    "verdict": word(self.verdict(t)),
+                    "operations": t.operations,
+                    "threads": t.threads,
+                    "models": self.models.iter().zip(&t.answers).map(answer).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let models: Vec<Value> = (0..self.models.len())
+            .map(|m| {
+                let [allowed, forbidden, unknown] = self.counts(m);
+                json!({
+                    "model": self.models[m],
+                    "allowed": allowed,
+                    "forbidden": forbidden,
+                    "unknown": unknown,
+                })
+            })
+            .collect();
+        let skipped: Vec<Value> = (self.skipped.iter())
+            .map(|d| crate::output::error_as_json(d, &session.sources))
+            .collect();
+        json!({
+            "traces": traces,
+            "models": models,
+            "skipped": skipped,
+            "stop": self.stop.word(),
+            "seconds": session.budget.elapsed().as_secs_f64(),
+            "peak_memory_bytes": session.peak_memory(),
+        })
+    }
+
+    fn text(&self, session: &Session) -> String {
+        let mut out = String::new();
+        let single = self.traces.len() == 1;
+        let table = !self.against || (self.models.len() > 1 && !single);
+        for trace in &self.traces {
+            if session.common.quiet || (table && !self.explain && !self.wants_witness && !single) {
+                break;
+            }
+            let verdict = self.verdict(trace);
+            if !(single || self.explain || self.wants_witness || verdict != Some(true)) {
+                continue;
+            }
+            let size = format!(
+                "{} operations of {} threads",
+                crate::output::progress::grouped(trace.operations as u64),
+                trace.threads
+            );
+            let _ = writeln!(out, "{}: {}: {size}", trace.file, trace.name);
+            if single && !self.against {
+                continue;
+            }
+            for (model, answer) in self.models.iter().zip(&trace.answers) {
+                let _ = writeln!(out, "{model}: {}", verb(answer.truth));
+                self.details(answer, single, &mut out);
+            }
+        }
+        if table {
+            self.table(single, &mut out);
+        } else if !single {
+            for (m, model) in self.models.iter().enumerate() {
+                let [allowed, forbidden, unknown] = self.counts(m);
+                let _ = writeln!(
+                    out,
+                    "{model}: {} traces: {allowed} allowed, {forbidden} forbidden, {unknown} unknown",
+                    self.traces.len()
+                );
+            }
+        }
+        if !self.skipped.is_empty() {
+            let _ = writeln!(out, "skipped {} lines with errors", self.skipped.len());
+        }
+        if self.stop != Stop::Complete {
+            let _ =
+                writeln!(out, "stopped: {}: the rest of the log was not read", self.stop.word());
+        }
+        out
+    }
+    /// Prints the evidence of an answer.
+    fn details(&self, answer: &Answer, single: bool, out: &mut String) {
+        if let Some(shown) = answer.shown.as_ref().filter(|_| self.explain || single) {
+            *out += &shown.text();
+        }
+        if let Some(reason) = &answer.reason {
+            let _ = writeln!(out, "  {reason}");
+        }
+        for line in answer.order.iter().flatten() {
+            let _ = writeln!(out, "  {line}");
+        }
+        if let Some(part) = &answer.part {
+            let _ = writeln!(out, "  {}", part.text());
+        }
+    }
+    /// Prints the table of models.
+    fn table(&self, single: bool, out: &mut String) {
+        let rows: Vec<[String; 4]> = (0..self.models.len())
+            .map(|m| {
+                let [allowed, forbidden, unknown] = self.counts(m);
+                let name = self.models[m].clone();
+                if single {
+                    let answer = &self.traces[0].answers[m];
+                    let about = answer.reason.clone().unwrap_or(self.summaries[m].clone());
+                    return [name, verb(answer.truth).to_string(), about, String::new()];
+                }
+                [name, allowed.to_string(), forbidden.to_string(), unknown.to_string()]
+            })
+            .collect();
+        let head = match single {
+            true => ["model", "verdict", "", ""],
+            false => ["model", "allowed", "forbidden", "unknown"],
+        };
+        let rows: Vec<[String; 4]> = [head.map(str::to_string)].into_iter().chain(rows).collect();
+        let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+        let widths = [width(0), width(1), width(2), width(3)];
+        for row in &rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(widths) {
+                let _ = write!(line, "{cell:width$}  ");
+            }
+            *out += line.trim_end();
+            out.push('\n');
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Formats of output files by name, reading of games, exploration to transition systems, and atomic
+//! writing.
+//!
+//! Invariant: a file is written under a temporary name in the same folder and then renamed, so that
+//! a partial file never has the final name.
+//!
+
+use crate::output;
+use crate::output::progress::{Bar, grouped};
+use crate::pipeline::load::{Loaded, typed_labels};
+use crate::pipeline::{Session, file_error};
+use mu_base::host::fs::File;
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
+use mu_formula::equations::Unrolled;
+use mu_frontends::Input;
+use mu_frontends::equation_systems::{EQUATION_SYSTEMS, Equations};
+use mu_frontends::{FrontEnd as _, formats};
+use mu_game::{Game, bes, moves, pg};
+use mu_lts::Lts;
+use mu_lts::relabel::Relabel;
+use mu_lts::typed::Typed;
+use mu_model::Model;
+use mu_process::linearise;
+use mu_process::typecheck::check_specification;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// True if the name of a file is that of a parity game.
+pub(crate) fn is_parity_game(path: &Path) -> bool {
+    ends_in(path, "pg") || ends_in(path, "gm")
+}
+
+/// True if the name of a file is that of an equation system with data.
+pub(crate) fn is_equation_system(path: &Path) -> bool {
+    EQUATION_SYSTEMS.has_ending(path)
+}
+
+/// Returns the error for an evidence file with an unknown extension.
+pub(crate) fn unknown_evidence_extension(path: &Path, forms: &str) -> Diagnostic {
+    Diagnostic::new(
+        Stage::Usage,
+        format!("`--evidence {}`: unknown file name extension", path.display()),
+    )
+    .note(format!("expected a name that ends in {forms}"))
+}
+
+/// Rejects a name under which no file can be written, before any work is done.
+pub(crate) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
+    if mu_base::host::is_dir(path) {
+        return Err(Diagnostic::new(
+            Stage::File,
+            format!("cannot write `{}`: it is a folder", path.display()),
+        ));
+    }
+    let partial_path = partial_path(path);
+    mu_base::host::create(&partial_path)
+        .and_then(|_| mu_base::host::fs::remove_file(&partial_path))
+        .map_err(|e| file_error("cannot write", path, &e))
+}
+
+fn partial_path(path: &Path) -> PathBuf {
+    let mut partial_path = path.as_os_str().to_owned();
+    partial_path.push(format!(".{}.part", mu_base::host::process_id()));
+    PathBuf::from(partial_path)
+}
+
+/// Writes a file atomically.
+pub(crate) fn write(
+    path: &Path,
+    content: impl FnOnce(&mut File) -> Result<(), Diagnostic>,
+) -> Result<(), Diagnostic> {
+    let partial_path = partial_path(path);
+    output::register_partial_file(&partial_path);
+    let result = mu_base::host::create(&partial_path)
+        .map_err(|e| file_error("cannot write", path, &e))
+        .and_then(|mut file| content(&mut file))
+        .and_then(|()| {
+            mu_base::host::fs::rename(&partial_path, path)
+                .map_err(|e| file_error("cannot write", path, &e))
+        });
+    if result.is_err() {
+        let _ = mu_base::host::fs::remove_file(&partial_path);
+    }
+    output::unregister_partial_file(&partial_path);
+    result
+}
+
+/// Writes a text file atomically.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    use std::io::Write;
+    write(path, |file| {
+        file.write_all(text.as_bytes()).map_err(|e| file_error("cannot write", path, &e))
+    })
+}
+
+/// Reads a `.pg` or `.bes` file; a `.pbes` file is instantiated.
+pub(crate) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
+    output::begin_stage("reading a game");
+    if is_equation_system(path) {
+        return instantiated(session, path);
+    }
+    session.expect_no_parameters(path)?;
+    let text = session.read(path)?;
+    let game = if ends_in(path, "bes") { bes::read(&text) } else { pg::read(&text) };
+    game.map_err(|d| in_file(d, path))
+}
+
+/// Returns the game of an equation system with data, by exploring its instances.
+fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
+    let equations = session.reading(|loading| Equations::open(&Input::file(path), loading))?;
+    let system = equations.read(&Unrolled::default())?;
+    let process = session
+        .linearise(&check_specification(&system.specification)?, &linearise::Options::default())?;
+    let model = session.compile(process, "none")?;
+    let lts = explored(session, path, &model)?;
+    moves::game(&lts, &system.prefix, &system.least, &system.initial)
+}
+
+fn in_file(diagnostic: Diagnostic, path: &Path) -> Diagnostic {
+    diagnostic.in_file(&path.display().to_string())
+}
+
+/// Rejects a file name without a known extension of transition systems, before any work is done.
+pub(crate) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnostic> {
+    match formats::of(path) {
+        Some(_) => Ok(()),
+        None => Err(unknown_format(option, path)),
+    }
+}
+
+/// Returns the error for a file name without a known extension of transition systems.
+fn unknown_format(option: &str, path: &Path) -> Diagnostic {
+    let message = format!(
+        "`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot",
+        path.display()
+    );
+    Diagnostic::new(Stage::Usage, message)
+}
+
+/// Writes a transition system in the format of the file name. `typed`: typed data of its labels.
+pub(crate) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result<(), Diagnostic> {
+    let mut known = typed;
+    if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
+        eprintln!(
+            "warning: {} is written without the data types of the model: the label `{label}` has no typed form",
+            path.display()
+        );
+        known = None;
+    }
+    let format = formats::of(path).ok_or_else(|| unknown_format("", path))?;
+    write(path, |file| format.write(lts, known, file))
+}
+
+/// Reads a transition system, or explores a model. Errors: those of reading; a limit.
+pub(crate) fn transition_system(session: &mut Session, path: &Path) -> Result<Lts, Diagnostic> {
+    relabelled_system(session, path, None, &Relabel::default()).map(|(lts, _)| lts)
+}
+
+/// The same, with labels renamed and hidden, and with the typed label data that a file `out` can
+/// store.
+pub(crate) fn relabelled_system(
+    session: &mut Session,
+    path: &Path,
+    out: Option<&Path>,
+    relabel: &Relabel,
+) -> Result<(Lts, Option<Typed>), Diagnostic> {
+    let describe = |loaded: &Loaded| out.and_then(|out| typed_labels(loaded, out, relabel));
+    let (lts, typed) = system_and(session, path, describe)?;
+    let [lts] = relabel.apply([lts])?;
+    Ok((lts, typed))
+}
+
+/// The same without relabelling, and with the result of `then` on the explored model.
+pub(crate) fn system_and<T>(
+    session: &mut Session,
+    path: &Path,
+    then: impl FnOnce(&Loaded) -> T,
+) -> Result<(Lts, T), Diagnostic> {
+    let mut loaded = session.load(path, "none")?;
+    let stored = loaded.stored.take();
+    let found = match &stored {
+        Some(_) => None,
+        None => Some(explored(session, path, &*loaded.model)?),
+    };
+    let more = then(&loaded);
+    drop(loaded);
+    let lts =
+        found.or_else(|| stored.map(Arc::unwrap_or_clone)).expect("a system is stored or explored");
+    Ok((lts, more))
+}
+
+/// Explores a model. Errors: a limit.
+fn explored(session: &Session, path: &Path, model: &dyn Model) -> Result<Lts, Diagnostic> {
+    let options = mu_explore::Options { threads: session.threads(), ..Default::default() };
+    let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+    let (outcome, lts) = mu_explore::explore_lts(model, &options, &session.budget, &bar)?;
+    bar.finish();
+    session.log(format!(
+        "explored {}: {} states, {} transitions in {:.3} s",
+        path.display(),
+        grouped(outcome.states),
+        grouped(outcome.transitions),
+        outcome.elapsed.as_secs_f64()
+    ));
+    if outcome.stop == Stop::Complete { Ok(lts) } else { Err(Diagnostic::stopped(outcome.stop)) }
+}

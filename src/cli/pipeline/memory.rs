@@ -1,0 +1,144 @@
+//! Execution graphs: the memory operations of a run. For programs they come from the labels, for
+//! other models from an interface, which defines the meaning of labels.
+//!
+//! The interface is that of `conform`: the file of `--interface`, otherwise the file with the
+//! model's name in its folder (`arcx.spec`, `arcx.interface`). There is no graph if no interface
+//! exists, the run has none of its actions, or there are too many operations.
+
+use crate::commands::conform::sorts::{Sorts, Typed};
+use crate::pipeline::load::{Loaded, properties};
+use crate::pipeline::{Session, read_text};
+use mu_axioms::Kind;
+use mu_axioms::models::Mark;
+use mu_base::{Diagnostic, SourceMap};
+use mu_conform::interface::Interface;
+use mu_conform::operations::{Operation, Run};
+use mu_report::memory_graph::{self, OperationBox};
+use mu_report::printed_evidence::PrintedEvidence;
+use mu_report::shorten::ShortNames;
+use serde_json::Value;
+use std::path::Path;
+
+/// Reads the interface of a model for the graphs of this run. Errors: those of a file that the user
+/// named.
+pub(crate) fn read_interface(
+    session: &mut Session,
+    model: &Path,
+    named: Option<&Path>,
+) -> Result<(), Diagnostic> {
+    session.interface = match named {
+        Some(path) => {
+            let (source, text) = session.read_source(path)?;
+            Some(Interface::parse(source, &text)?)
+        }
+        // An interface that the user did not name may have another purpose: ignore its errors.
+        None => {
+            let mut sources = SourceMap::new();
+            let text = read_text(&model.with_extension("interface")).ok();
+            text.and_then(|t| Interface::parse(sources.add("interface", t.clone()), &t).ok())
+        }
+    };
+    Ok(())
+}
+
+/// Checks that an interface matches the actions of a model; otherwise there would be no graph and
+/// no explanation. Without an interface of the user, that of the front end is used. An interface
+/// that the user did not name is dropped if it does not match. A stored transition system may lack
+/// actions of its model.
+pub(crate) fn expect_actions(
+    session: &mut Session,
+    path: &Path,
+    named: bool,
+    loaded: &Loaded,
+) -> Result<(), Diagnostic> {
+    if properties(path).program {
+        return Ok(());
+    }
+    let given = session.interface.take().or_else(|| loaded.interface.clone());
+    let Some(mut interface) = given else { return Ok(()) };
+    let some = interface.labels().any(|l| loaded.actions.iter().any(|a| a.name == l.action));
+    if !(properties(path).stored && some) {
+        let typed =
+            Typed { data: &loaded.data, actions: &loaded.actions, declared: loaded.declared };
+        match Sorts::check(&mut interface, typed) {
+            Err(e) if named => return Err(e),
+            Err(_) => return Ok(()),
+            Ok(_) => {}
+        }
+    }
+    session.interface = Some(interface);
+    Ok(())
+}
+
+/// Returns the memory operations of a path, as a graph.
+pub(crate) fn operations(
+    session: &Session,
+    model: &Path,
+    story: &PrintedEvidence,
+) -> Option<Value> {
+    if properties(model).program {
+        let buffered = session.reading.memory.model.model().name() != mu_program::memory::SC.name();
+        return memory_graph::graph(story, buffered);
+    }
+    let interface = session.interface.as_ref().filter(|_| story.linear)?;
+    let steps: Vec<Vec<(&str, Vec<&str>)>> = story
+        .steps
+        .iter()
+        .map(|s| {
+            s.parts
+                .iter()
+                .map(|p| (p.name.as_str(), p.args.iter().map(String::as_str).collect()))
+                .collect()
+        })
+        .collect();
+    let run = Run::of(interface, &steps);
+    if !memory_graph::may_be_drawn(run.operations.len()) {
+        return None;
+    }
+    let events: Vec<OperationBox> = run.operations.iter().map(|o| operation_box(o, &run)).collect();
+    // A short name stands for the text in brackets.
+    let fields = |o: &Operation| {
+        [&o.address, &o.value, &o.written]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let terms: Vec<String> =
+        run.operations.iter().map(|o| format!("f({}, {})", o.processor, fields(o))).collect();
+    let short = ShortNames::of(terms.iter().map(String::as_str));
+    Some(memory_graph::graph_json(&run.processors, &events, &run.arrows, &short))
+}
+
+fn operation_box(operation: &Operation, run: &Run) -> OperationBox {
+    let field = |f: &Option<String>| f.clone().unwrap_or_else(|| "?".to_string());
+    let (address, value) = (field(&operation.address), field(&operation.value));
+    let mark = match operation.mark {
+        Mark::Plain => "",
+        Mark::Acquire => " acquire",
+        Mark::Release => " release",
+    };
+    let text = match operation.kind {
+        Kind::Read => format!("R{mark} {address}={value}"),
+        Kind::Write => format!("W{mark} {address}={value}"),
+        Kind::Update => format!("RMW {address}: {value} to {}", field(&operation.written)),
+        _ => "fence".to_string(),
+    };
+    let (begin, end) = operation.steps;
+    let mut code = match end {
+        Some(end) if end == begin => format!("step {}", begin + 1),
+        Some(end) => format!("steps {} to {}", begin + 1, end + 1),
+        None => format!("from step {} on", begin + 1),
+    };
+    if operation.sources.len() > 1 {
+        let source_text =
+            |s: &Option<usize>| s.map_or_else(|| "the start".to_string(), memory_graph::name);
+        code.push_str(&format!(
+            ", from {}",
+            operation.sources.iter().map(source_text).collect::<Vec<_>>().join(" or ")
+        ));
+    }
+    let thread = run.processors.iter().position(|p| *p == operation.processor).unwrap_or(0);
+    OperationBox { thread, text, code, reads_initial: operation.sources[..] == [None] }
+}

@@ -1,0 +1,266 @@
+//! Formulas of `check`: files, standard input and the command line become named texts, each parsed
+//! and type checked separately.
+//!
+//! A file may contain several properties: a line `%% property NAME` (a comment to other tools)
+//! begins a property, which extends to the next such line. Text before the first one belongs to
+//! none. Invariant: places in a property are places in its file, because all other text is replaced
+//! by blanks.
+
+use crate::pipeline::Session;
+use crate::pipeline::load::Loaded;
+use mu_base::{Diagnostic, SourceId, Stage};
+use mu_data::expr::DataSpec;
+use mu_formula::parentheses::{Correction, corrections};
+use mu_formula::typecheck::{check_formula, check_over_labels};
+use mu_formula::typed::TypedFormula;
+use mu_labels::ActionDecl;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Start of a property in a file with several.
+const PROPERTY_HEAD: &str = "%% property ";
+/// Maximum length of the name of a formula from the command line, in characters.
+const MAX_NAME: usize = 60;
+
+/// A formula before parsing.
+pub(crate) struct FormulaText {
+    /// Name in results: the file, the file and the property name, or the text.
+    pub name: PathBuf,
+    /// Name for files about it.
+    pub stem: String,
+    source: SourceId,
+    /// Its text.
+    pub text: String,
+    /// Number of earlier formulas with the same text: each has its own checkpoints.
+    copy: usize,
+}
+
+/// Returns the texts of all formulas in the order of the command line, files first. Errors: a file
+/// that cannot be read; two properties with the same name in a file.
+pub(crate) fn formula_texts(
+    session: &mut Session,
+    files: &[PathBuf],
+    given: &[String],
+) -> Result<Vec<FormulaText>, Diagnostic> {
+    let mut texts = Vec::new();
+    for path in files {
+        let (path, (source, text)) = if path.as_os_str() == "-" {
+            let mut text = String::new();
+            let read = mu_base::host::input().lock().read_to_string(&mut text);
+            read.map_err(|e| {
+                Diagnostic::new(
+                    Stage::File,
+                    format!("cannot read a formula from standard input: {e}"),
+                )
+            })?;
+            let name = PathBuf::from("standard input");
+            let text = text.trim_start_matches('\u{feff}').to_string();
+            (name, (session.sources.add("standard input", text.clone()), text))
+        } else {
+            let read = session.read_source(path);
+            (path.clone(), read.map_err(|error| suggest_option(error, path))?)
+        };
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let parts = split(&text);
+        if parts.is_empty() {
+            texts.push(FormulaText { name: path, stem, source, text, copy: 0 });
+            continue;
+        }
+        for (i, (name, part)) in parts.iter().enumerate() {
+            if parts[..i].iter().any(|p| p.0 == *name) {
+                return Err(Diagnostic::new(
+                    Stage::Usage,
+                    format!("`{}` has two properties `{name}`", path.display()),
+                ));
+            }
+            let full = PathBuf::from(format!("{}#{name}", path.display()));
+            texts.push(FormulaText {
+                name: full,
+                stem: format!("{stem}.{name}"),
+                source,
+                text: part.clone(),
+                copy: 0,
+            });
+        }
+    }
+    for (i, text) in given.iter().enumerate() {
+        let short: String =
+            text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_NAME).collect();
+        let more = if short.chars().count() == MAX_NAME { "…" } else { "" };
+        let source = session.sources.add(format!("formula {}", i + 1), text.clone());
+        texts.push(FormulaText {
+            name: format!("{short}{more}").into(),
+            stem: format!("formula-{}", i + 1),
+            source,
+            text: text.clone(),
+            copy: 0,
+        });
+    }
+    for at in 0..texts.len() {
+        texts[at].copy = texts[..at].iter().filter(|before| before.text == texts[at].text).count();
+    }
+    Ok(texts)
+}
+
+/// Adds the option for a formula on the command line to the error about a file that cannot be read,
+/// if the name of the file is a formula.
+fn suggest_option(error: Diagnostic, path: &Path) -> Diagnostic {
+    let text = path.to_string_lossy();
+    let symbols = text.contains(['<', '[', '(', '&', '|', '!']);
+    let word = ["true", "false"].contains(&&*text);
+    if !(symbols || word) || !mu_syntax::is_formula(SourceId(0), &text) {
+        return error;
+    }
+    error.note(format!("a formula on the command line follows `-f`: -f '{text}'"))
+}
+
+/// Splits a file into properties, with blanks for all other text; empty if the file has a single
+/// formula.
+fn split(text: &str) -> Vec<(String, String)> {
+    let mut heads: Vec<(usize, usize, String)> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(name) = line
+            .strip_prefix(PROPERTY_HEAD)
+            .map(|n| n.trim().trim_end_matches(':'))
+            .filter(|n| !n.is_empty())
+        {
+            heads.push((at, at + line.len(), name.to_string()));
+        }
+        at += line.len();
+    }
+    let blank = |part: &str| {
+        part.chars()
+            .flat_map(|c| {
+                std::iter::repeat_n(
+                    if c == '\n' { '\n' } else { ' ' },
+                    if c == '\n' { 1 } else { c.len_utf8() },
+                )
+            })
+            .collect::<String>()
+    };
+    let one = |(i, (_, from, name)): (usize, &(usize, usize, String))| {
+        let to = heads.get(i + 1).map_or(text.len(), |h| h.0);
+        (
+            name.clone(),
+            format!("{}{}{}", blank(&text[..*from]), &text[*from..to], blank(&text[to..])),
+        )
+    };
+    heads.iter().enumerate().map(one).collect()
+}
+
+/// Parses and type checks a formula over the data and the actions of a model.
+pub(crate) fn read(
+    text: &FormulaText,
+    data: &DataSpec,
+    actions: &[ActionDecl],
+) -> Result<TypedFormula, Diagnostic> {
+    let file = mu_syntax::parse_formula(text.source, &text.text)?;
+    check_formula(&file, data, actions).map_err(|error| {
+        match corrections(&text.text, &error, data, actions) {
+            Some(all) => {
+                let words: Vec<String> = all.iter().map(|c| correction(&text.text, *c)).collect();
+                error.note(format!("the formula is well typed with {}", words.join(", and ")))
+            }
+            None => error,
+        }
+    })
+}
+
+/// Reads a formula over a loaded model. If the model does not declare labels, an unknown label
+/// causes a warning, not an error.
+pub(crate) fn read_over(
+    session: &Session,
+    text: &FormulaText,
+    subject: &Loaded,
+) -> Result<TypedFormula, Diagnostic> {
+    if subject.declared || subject.stored.is_none() {
+        return read(text, &subject.data, &subject.actions);
+    }
+    let (formula, warnings) = check_over_labels(&text.parsed()?, &subject.data, &subject.actions)?;
+    crate::output::notes::warn(&session.sources, session.common.quiet, &warnings);
+    Ok(formula)
+}
+
+/// Describes a correction.
+fn correction(text: &str, correction: Correction) -> String {
+    let place = |at: usize| {
+        let before = &text[..at];
+        let line = before.rfind('\n').map_or(0, |n| n + 1);
+        format!("{}:{}", before.matches('\n').count() + 1, text[line..at].chars().count() + 1)
+    };
+    match correction {
+        Correction::Pair(open, close) => {
+            let line: String = text[open..]
+                .lines()
+                .next()
+                .unwrap_or("")
+                .trim_end()
+                .chars()
+                .take(MAX_NAME)
+                .collect();
+            format!("`(` at {} and `)` at {}, around `{line}` …", place(open), place(close))
+        }
+        Correction::Closes(here, there) => {
+            format!("`)` at {} instead of {}", place(here), place(there))
+        }
+    }
+}
+
+impl FormulaText {
+    /// Parses the formula.
+    pub(crate) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
+        mu_syntax::parse_formula(self.source, &self.text)
+    }
+
+    /// Returns the identity of the formula for checkpoints: its text and the way to count
+    /// equations.
+    pub(crate) fn identity(&self, formula: &TypedFormula) -> String {
+        let how = if formula.as_written { "% counted with all parameters\n" } else { "" };
+        let copy = if self.copy > 0 { format!("% copy {}\n", self.copy) } else { String::new() };
+        format!("{how}{copy}{}", self.text)
+    }
+}
+
+/// Returns the file name for output about a formula.
+pub(crate) fn file_for(path: &Path, stem: &str, several: bool) -> PathBuf {
+    match path.extension() {
+        Some(ending) if several => path.with_extension(format!(
+            "{}.{}",
+            stem.replace(['/', '\\'], "_"),
+            ending.to_string_lossy()
+        )),
+        _ => path.to_path_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_several() {
+        let text = "% about\n%% property first\ntrue\n%% property second:\n[ä]false\n";
+        let parts = split(text);
+        assert_eq!(parts.iter().map(|p| p.0.as_str()).collect::<Vec<_>>(), ["first", "second"]);
+        // Places are those of the file.
+        assert!(
+            parts
+                .iter()
+                .all(|p| p.1.len() == text.len() && p.1.lines().count() == text.lines().count()),
+            "{parts:?}"
+        );
+        assert_eq!((parts[0].1.trim(), parts[1].1.trim()), ("true", "[ä]false"));
+        assert_eq!(
+            (parts[0].1.find("true"), parts[1].1.find("[ä]")),
+            (text.find("true"), text.find("[ä]"))
+        );
+        assert!(split("% a formula\n[true*]<true>true").is_empty());
+    }
+
+    #[test]
+    fn names_of_files() {
+        assert_eq!(file_for(Path::new("why.svg"), "a", true), Path::new("why.a.svg"));
+        assert_eq!(file_for(Path::new("why.svg"), "a", false), Path::new("why.svg"));
+    }
+}
