@@ -10,6 +10,7 @@ use crate::ast::{self, Declared, Expr, File, Item, Name, Right};
 use crate::formula::{
     Allowed, Binding, Checked, Conjunct, Names, Predicate, Reader, Scope, refuse,
 };
+use crate::model::FLUSH;
 use crate::system::{
     Atom, Case, Claim, ConsId, Constructor, Init, Kind, Proc, Symbol, SymbolId, System, Transition,
     TypeDecl, TypeId, Universal, Update, Value,
@@ -39,6 +40,7 @@ pub fn check(file: &File) -> Result<System, Diagnostic> {
         init: Init { params: Vec::new(), dnf: Vec::new(), place: Place::default() },
         invariants: Vec::new(),
         unsafes: Vec::new(),
+        has_claim: file.items.iter().any(|i| matches!(i, Item::Unsafe(..))),
         transitions: Vec::new(),
     };
     system.types[TypeId::BOOL.index()].constructors = vec![ConsId::FALSE, ConsId::TRUE];
@@ -202,6 +204,11 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
     })?;
     (system.processes, system.invariants, system.unsafes, system.transitions) =
         (processes, invariants, unsafes, transitions);
+    let flush = system.transitions.iter().find(|t| t.name == FLUSH).filter(|_| system.has_memory());
+    if let Some(t) = flush {
+        let message = "the transition `flush` has the name of the step in which a store reaches memory, expected another name";
+        return refuse(t.place.0, message);
+    }
     Ok(())
 }
 

@@ -8,7 +8,9 @@
 //! of a buffer may reach memory at any time.
 //!
 //! Undetermined cells contain [`ANY`]. A step that reads one returns `Need`, and the caller tries
-//! each value of the sort; such a state represents all its completions. Numbers have infinitely
+//! each value of the sort; such a state represents all its completions. (If cells may initially
+//! contain the process beyond the instance, a step assigns values at once, because it never assigns
+//! that one.) Numbers have infinitely
 //! many values: the caller lists candidates; without candidates the step is rejected by name.
 //! States that contradict an assumption (`invariant`) are unreachable. Therefore a cell that an
 //! assumption mentions gets a value whenever a step writes it (except numbers): an open cell would
@@ -101,6 +103,9 @@ pub struct Machine<'s> {
     /// Cells, except numbers, that assumptions mention; they must have values.
     pub(crate) assumed_cells: BTreeSet<u32>,
     cut: AtomicBool,
+    /// True if cells of processes may initially contain the process beyond the instance. Computed
+    /// with the initial states, before any step.
+    pub(crate) beyond: AtomicBool,
     /// Number of value choices for open cells so far.
     choices: AtomicU64,
     /// True if a limit ended a choice of values.
@@ -146,6 +151,7 @@ impl<'s> Machine<'s> {
             assumptions: Vec::new(),
             assumed_cells: BTreeSet::new(),
             cut: AtomicBool::new(false),
+            beyond: AtomicBool::new(false),
             choices: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         };
@@ -309,7 +315,26 @@ impl<'s> Machine<'s> {
             c => Val::Cons(crate::system::ConsId(c)),
         }
     }
-    /// Returns the values of a slot's sort, if it is finite (or the candidates, for numbers).
+    /// Returns the possible values of an open cell, if there are finitely many (or the candidates,
+    /// for numbers): those that a step may assign, and initially also the process beyond the
+    /// instance.
+    pub(crate) fn open_domain(&self, slot: u32) -> Option<Vec<u32>> {
+        let mut values = self.domain(slot)?;
+        if self.has_beyond(slot) {
+            values.push(self.layout.n);
+        }
+        Some(values)
+    }
+    /// True if open cells of processes may contain the process beyond the instance. Valid once the
+    /// initial states are computed.
+    pub fn opens_beyond(&self) -> bool {
+        self.beyond.load(Ordering::Relaxed)
+    }
+    fn has_beyond(&self, slot: u32) -> bool {
+        self.opens_beyond() && sort(self.system, &self.layout, slot) == TypeId::PROC
+    }
+    /// Returns the values that a step may assign to a slot, if there are finitely many (or the
+    /// candidates, for numbers).
     pub(crate) fn domain(&self, slot: u32) -> Option<Vec<u32>> {
         let sort = sort(self.system, &self.layout, slot);
         if sort == TypeId::PROC {
@@ -549,7 +574,10 @@ impl<'s> Machine<'s> {
                 None => continue,
                 Some(Stored::Code(code)) => vec![code],
                 Some(Stored::Any)
-                    if eager || buffered || self.assumed_cells.contains(&update.slot) =>
+                    if eager
+                        || buffered
+                        || self.assumed_cells.contains(&update.slot)
+                        || self.has_beyond(update.slot) =>
                 {
                     self.domain(update.slot).unwrap_or_else(|| vec![ANY])
                 }

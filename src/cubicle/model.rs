@@ -32,7 +32,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The label of steps that report unsafe states.
 pub const UNSAFE: &str = "unsafe";
 const INIT: &str = "init";
-const FLUSH: &str = "flush";
+pub(crate) const FLUSH: &str = "flush";
 
 /// The move of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

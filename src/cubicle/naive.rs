@@ -145,8 +145,8 @@ impl Naive<'_> {
     fn allowed(&self, s: &State) -> bool {
         !self.system.invariants.iter().any(|c| self.claim(s, c))
     }
-    /// Returns the initial states. Only if there is none may cells that `init` mentions contain the
-    /// process beyond the instance.
+    /// Returns the initial states. Only if there is none may cells contain the process beyond the
+    /// instance.
     pub fn initial(&self) -> Vec<State> {
         let mut states = self.satisfying(self.n);
         if states.is_empty() {
@@ -164,29 +164,11 @@ impl Naive<'_> {
             && self.allowed(s)
             && self.assignments(init.params.len() as u32, false).iter().all(holds)
     }
-    /// True if `init` mentions the cell.
-    fn is_mentioned(&self, cell: &Cell) -> bool {
-        let params = self.assignments(self.system.init.params.len() as u32, false);
-        let is = |env: &Env, a: &Access| {
-            a.symbol == cell.0
-                && a.args.iter().map(|p| self.proc(env, *p)).eq(cell.1.iter().copied())
-        };
-        let term = |env: &Env, t: &Term| match t {
-            Term::Cell(a) => is(env, a),
-            Term::Sum(s) => s.terms.iter().any(|t| is(env, &t.0)),
-            _ => false,
-        };
-        let mentions = |env: &Env, a: &Atom| {
-            if let Atom::Compare(l, _, r) = a { term(env, l) || term(env, r) } else { false }
-        };
-        params.iter().any(|env| self.system.init.dnf.iter().flatten().any(|a| mentions(env, a)))
-    }
     fn satisfying(&self, processes: u32) -> Vec<State> {
         let init = &self.system.init;
         let mut states =
             vec![State { cells: BTreeMap::new(), buffers: vec![VecDeque::new(); self.n as usize] }];
         for cell in self.cells() {
-            let processes = if self.is_mentioned(&cell) { processes } else { self.n };
             let values = self.values_to(self.system.symbol(cell.0).sort, processes);
             states = states
                 .iter()

@@ -2,10 +2,11 @@
 //!
 //! Equations propagate. Disjunctions and other conditions on open cells split the state, and so do
 //! cells that an assumption mentions. Other unread cells stay open ([`ANY`]), unless the caller
-//! requests all values. If no state of the processes 1 to n satisfies `init`, a cell that `init`
-//! constrains may also contain one process beyond them: for example, `Home <> p` for all `p` means
-//! that the home does not participate otherwise. Cost: the number of states times the instances of
-//! `init`.
+//! requests all values. If no state of the processes 1 to n satisfies `init`, each cell of
+//! processes may also contain one process beyond them: for example, `Home <> p` for all `p` means
+//! that the home does not participate otherwise. Equivalent formulas have the same states, so this
+//! holds for cells that `init` does not mention, too. Cost: the number of states times the
+//! instances of `init`.
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
 use crate::machine::{Machine, Need};
@@ -14,6 +15,7 @@ use crate::value::ANY;
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 /// Limit on the number of initial states; more are an error.
 const MAX_VALUES: usize = 1 << 20;
@@ -22,8 +24,6 @@ struct Search<'m, 's> {
     machine: &'m Machine<'s>,
     /// True to enumerate every value of finite sorts; otherwise open cells stay open.
     eager: bool,
-    /// True if cells that `init` constrains may contain the process beyond the instance.
-    beyond: bool,
     found: BTreeSet<Vec<u32>>,
 }
 
@@ -49,10 +49,11 @@ impl Machine<'_> {
                 _ => choices.push(dnf),
             }
         }
-        let mut search = Search { machine: self, eager, beyond: false, found: BTreeSet::new() };
+        let mut search = Search { machine: self, eager, found: BTreeSet::new() };
+        self.beyond.store(false, Ordering::Relaxed);
         search.solve(vec![ANY; self.width()], atoms.clone(), &choices)?;
         if search.found.is_empty() && self.system.symbols.iter().any(|s| s.sort == TypeId::PROC) {
-            search.beyond = true;
+            self.beyond.store(true, Ordering::Relaxed);
             search.solve(vec![ANY; self.width()], atoms, &choices)?;
         }
         let mut out: Vec<_> = search.found.into_iter().collect();
@@ -181,7 +182,6 @@ impl Search<'_, '_> {
             }
             return Ok(());
         }
-        let constrained = open.is_some();
         let slot = match open {
             Some(Need::Slot(slot)) => Some(slot),
             Some(Need::Fault(d)) => return Err(d),
@@ -189,7 +189,7 @@ impl Search<'_, '_> {
                 let wanted = |s: &u32| {
                     state[*s as usize] == ANY
                         && (self.eager || machine.assumed_cells.contains(s))
-                        && machine.domain(*s).is_some()
+                        && machine.open_domain(*s).is_some()
                 };
                 (0..machine.layout.cells).find(wanted)
             }
@@ -204,16 +204,7 @@ impl Search<'_, '_> {
             }
             return Ok(());
         };
-        let beyond = (self.beyond
-            && constrained
-            && sort(machine.system, &machine.layout, slot) == TypeId::PROC)
-            .then_some(machine.layout.n);
-        for value in machine
-            .domain(slot)
-            .ok_or_else(|| machine.undetermined(slot))?
-            .into_iter()
-            .chain(beyond)
-        {
+        for value in machine.open_domain(slot).ok_or_else(|| machine.undetermined(slot))? {
             let mut next = state.clone();
             next[slot as usize] = value;
             self.solve(next, atoms.clone(), &[])?;

@@ -347,6 +347,8 @@ pub struct System {
     pub invariants: Vec<Claim>,
     /// The claims that must never hold.
     pub unsafes: Vec<Claim>,
+    /// True if the file has an `unsafe`; if no state satisfies it, there is no claim.
+    pub has_claim: bool,
     /// The transitions.
     pub transitions: Vec<Transition>,
 }

@@ -18,6 +18,7 @@ use crate::decide::Decider;
 use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::{Answer, Relation};
 use crate::stages;
+use std::ops::ControlFlow;
 
 /// The view of an eliminated value.
 const FORGOTTEN: (u8, u8) = (NONE - 2, 0);
@@ -52,22 +53,28 @@ impl From<TooLarge> for Trouble {
 /// The processes of a rule's parameters.
 pub type Binding = Vec<u8>;
 
-/// Returns all injective bindings of `params` parameters to `named` processes and new ones.
-pub fn bindings(
+/// Calls a function with each injective binding of `params` parameters to `named` processes and new
+/// ones, and with the resulting number of processes, until it breaks. There can be too many to
+/// store: 10 parameters have 800 million bindings to 11 processes.
+///
+/// # Errors
+///
+/// A binding has more processes than a cube can name.
+pub fn for_each_binding<B>(
     params: usize,
     named: usize,
     most: Option<usize>,
-) -> Result<Vec<(Binding, usize)>, Trouble> {
-    fn extend(
+    f: &mut dyn FnMut(&Binding, usize) -> ControlFlow<B>,
+) -> Result<ControlFlow<B>, Trouble> {
+    fn extend<B>(
         binding: &mut Binding,
         params: usize,
         total: usize,
         most: Option<usize>,
-        out: &mut Vec<(Binding, usize)>,
-    ) -> Result<(), Trouble> {
+        f: &mut dyn FnMut(&Binding, usize) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>, Trouble> {
         if binding.len() == params {
-            out.push((binding.clone(), total));
-            return Ok(());
+            return Ok(f(binding, total));
         }
         for p in 0..=total {
             if binding.contains(&(p as u8)) || (p == total && most.is_some_and(|m| total >= m)) {
@@ -77,14 +84,15 @@ pub fn bindings(
                 return Err(Trouble::Processes);
             }
             binding.push(p as u8);
-            extend(binding, params, total.max(p + 1), most, out)?;
+            let flow = extend(binding, params, total.max(p + 1), most, f)?;
             binding.pop();
+            if flow.is_break() {
+                return Ok(flow);
+            }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
-    let mut out = Vec::new();
-    extend(&mut Vec::new(), params, named, most, &mut out)?;
-    Ok(out)
+    extend(&mut Vec::new(), params, named, most, f)
 }
 
 /// A conjunction under construction; false once a simple check contradicts it.

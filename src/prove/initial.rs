@@ -4,13 +4,17 @@
 use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, Sort};
 use crate::cube::{Cube, simplify};
 use crate::decide::satisfiable;
-use crate::image::{Trouble, bindings};
+use crate::image::{Binding, Trouble, for_each_binding};
 use crate::rules::{FIXED, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::Answer;
+use std::ops::ControlFlow::{Break, Continue};
 
 /// Number of further sizes that are tried for an initial state if `init` mentions an array over
 /// processes. If none of them has one, larger numbers are undecided.
 pub(crate) const MORE_SIZES: usize = 3;
+
+/// Limit on the choices of processes for a claim or for `init`; more are [`Trouble::Cases`].
+const MAX_BINDINGS: usize = 1 << 20;
 
 fn process(template: u8, binding: &[u8]) -> u8 {
     if template >= FIXED { template - FIXED } else { binding[usize::from(template)] }
@@ -43,7 +47,15 @@ fn cubes(rules: &Rules, claims: &[(usize, Vec<Test>)], all: bool) -> Result<Vec<
     let fixed = rules.signature.fixed;
     let mut found: Vec<Cube> = Vec::new();
     for (params, tests) in claims {
-        for (binding, processes) in bindings(*params, fixed, rules.signature.most)? {
+        let mut bindings = Vec::new();
+        let mut store = |binding: &Binding, processes: usize| {
+            bindings.push((binding.clone(), processes));
+            if bindings.len() > MAX_BINDINGS { Break(()) } else { Continue(()) }
+        };
+        if for_each_binding(*params, fixed, rules.signature.most, &mut store)?.is_break() {
+            return Err(Trouble::Cases);
+        }
+        for (binding, processes) in bindings {
             let list = literals(rules, tests, &binding, processes)?;
             if list.contains(&Literal::False) {
                 continue;
@@ -150,6 +162,10 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
 /// Returns the instances of `init` for all maps of its parameters to the processes; of each, one of
 /// the conjunctions must hold.
 fn instances(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
+    let count = u32::try_from(rules.init.0).ok().and_then(|params| processes.checked_pow(params));
+    if count.is_none_or(|count| count > MAX_BINDINGS) {
+        return Err(Trouble::Cases);
+    }
     let mut instances: Vec<Vec<Vec<Literal>>> = Vec::new();
     for map in maps(rules.init.0, processes) {
         let mut cubes = Vec::new();

@@ -17,7 +17,7 @@
 
 use crate::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
 use crate::cube::Cube;
-use crate::image::{bindings, pre_image};
+use crate::image::{Binding, for_each_binding, pre_image};
 use crate::initial::{assumptions, claims, initial};
 use crate::oracle::Instances;
 use crate::rules::Rules;
@@ -25,6 +25,7 @@ use crate::search::{MAX_OPEN, STEPS_OF_WORK};
 use crate::simplex::Relation;
 use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::Budget;
+use std::ops::ControlFlow;
 
 /// Limits on the terms and on the candidates; beyond them no template is used.
 const MAX_TERMS: usize = 10;
@@ -139,15 +140,21 @@ impl Houdini<'_> {
     /// Returns the pre-images of a candidate that are not subsets of it; `None` if one is not
     /// representable or the work limit is reached.
     fn images(&mut self, cube: &Cube) -> Option<Images> {
-        let mut found = Vec::new();
-        for rule in &self.rules.rules {
-            for (binding, processes) in
-                bindings(rule.params, cube.processes, self.rules.signature.most).ok()?
-            {
+        let (mut found, rules) = (Vec::new(), self.rules);
+        for rule in &rules.rules {
+            let mut step = |binding: &Binding, processes: usize| {
                 let mut images = Vec::new();
-                pre_image(self.rules, cube, rule, &binding, processes, &mut images).ok()?;
-                self.spend(1)?;
+                let image = pre_image(rules, cube, rule, binding, processes, &mut images);
+                if image.is_err() || self.spend(1).is_none() {
+                    return ControlFlow::Break(());
+                }
                 found.extend(images.into_iter().map(|(cube, _)| (cube, None)));
+                ControlFlow::Continue(())
+            };
+            let most = rules.signature.most;
+            let all = for_each_binding(rule.params, cube.processes, most, &mut step).ok()?;
+            if all.is_break() {
+                return None;
             }
         }
         Some(found)

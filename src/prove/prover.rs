@@ -93,6 +93,10 @@ pub enum Verdict {
         /// Numbers of the verifier's queries.
         queries: QueryCounts,
     },
+    /// No unsafe state is reachable, without a certificate: all states of the instances from the
+    /// least to the largest of these numbers of processes were searched, and larger numbers have no
+    /// initial state or are excluded by the file.
+    Searched(usize, usize),
     /// An unsafe state is reachable.
     Unsafe(Box<Run>),
     /// Unknown.
@@ -248,6 +252,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let (verdict, searched) = match prover.run() {
         Verdict::Unknown(why) if is_ours(&why) => {
             let (found, searched) = instances(system, options, rules.memory, budget);
+            let found = found.or_else(|| all_searched(system, searched, empty_from));
             (found.unwrap_or(Verdict::Unknown(why)), searched)
         }
         verdict => (verdict, None),
@@ -536,6 +541,20 @@ fn instances(
         }
     }
     (None, searched)
+}
+
+/// Returns the verdict if the searched instances are all that have an initial state and that the
+/// file admits.
+fn all_searched(
+    system: &System,
+    searched: Option<(usize, usize)>,
+    empty_from: Option<usize>,
+) -> Option<Verdict> {
+    let (least, most) = searched?;
+    let is_first = least == system.fixed.max(1) as usize;
+    let is_last = empty_from.is_some_and(|n| n <= most + 1)
+        || system.processes.is_some_and(|n| n as usize <= most);
+    (is_first && is_last).then_some(Verdict::Searched(least, most))
 }
 
 fn search_instance<'s>(

@@ -25,7 +25,7 @@
 //! expanded.
 
 use crate::cube::Cube;
-use crate::image::{Binding, Trouble, bindings, pre_image};
+use crate::image::{Binding, Trouble, for_each_binding, pre_image};
 use crate::initial::{assumptions, claims, initial};
 use crate::parallel::{Portions, Threads};
 use crate::rules::Rules;
@@ -33,6 +33,15 @@ use crate::subsume::{Index, Pattern, Target};
 use mu_base::limits::{Budget, Stop};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::ControlFlow::{Break, Continue};
+
+/// Reason why an expansion ends before its last binding.
+enum Ends {
+    /// A limit.
+    Stopped,
+    /// A pre-image cannot be represented.
+    Failed,
+}
 
 /// Numbers of cubes from which several are processed together, and of cubes per batch.
 pub const MANY_CUBES: usize = 48;
@@ -280,18 +289,21 @@ impl<'a> Search<'a> {
             &mut look.spent,
         );
         for (at, rule) in self.rules.rules.iter().enumerate() {
-            let all = match bindings(rule.params, next.cube.processes, signature.most) {
-                Ok(all) => all,
-                Err(trouble) => return Some(Err(trouble)),
-            };
-            for (binding, processes) in all {
-                self.budget.check(0).ok()?;
-                let images = self.checked_images(&next.cube, at, &binding, processes);
-                let ends = images.is_err();
-                look.steps.push(Step { rule: at, binding, images });
-                if ends {
-                    return Some(Ok(look));
+            let steps = &mut look.steps;
+            let mut step = |binding: &Binding, processes: usize| {
+                if self.budget.check(0).is_err() {
+                    return Break(Ends::Stopped);
                 }
+                let images = self.checked_images(&next.cube, at, binding, processes);
+                let fails = images.is_err();
+                steps.push(Step { rule: at, binding: binding.clone(), images });
+                if fails { Break(Ends::Failed) } else { Continue(()) }
+            };
+            match for_each_binding(rule.params, next.cube.processes, signature.most, &mut step) {
+                Ok(Continue(())) => {}
+                Ok(Break(Ends::Stopped)) => return None,
+                Ok(Break(Ends::Failed)) => return Some(Ok(look)),
+                Err(trouble) => return Some(Err(trouble)),
             }
         }
         Some(Ok(look))

@@ -342,7 +342,7 @@ fn report(
         }
     }
     Ok(match &outcome.verdict {
-        Verdict::Safe { .. } => 0,
+        Verdict::Safe { .. } | Verdict::Searched(..) => 0,
         Verdict::Unsafe(_) => 1,
         Verdict::Unknown(_) => 3,
     })

@@ -162,6 +162,17 @@ fn deep_formulas_are_refused_and_long_ones_are_read() {
 }
 
 #[test]
+fn a_transition_has_another_name_than_the_step_of_a_buffer() {
+    let of = |text: &str| parse(SourceId(0), text).and_then(|t| check(&t)).map(|_| ());
+    let plain = "var X : bool init () { X = True } transition flush (p) { X := False }";
+    of(plain).unwrap_or_else(|d| panic!("{d}"));
+    let weak = "weak var X : bool init () { X = True } transition flush ([p]) { X := False }";
+    let fault = of(weak).expect_err("the name of a step");
+    assert!(fault.message.contains("`flush`"), "{}", fault.message);
+    assert_eq!(fault.span.map(|s| s.start), weak.find("flush").map(|at| at as u32));
+}
+
+#[test]
 fn older_spellings_are_one_tree() {
     let guards = [
         "transition t (p) requires { p @ W = 1 } { p @ W := 2 }",

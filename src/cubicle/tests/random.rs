@@ -79,7 +79,9 @@ fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
         }
         for args in tuples {
             let values = match machine.value(state, SymbolId(i as u32), &args) {
-                Val::Any if s.sort == TypeId::PROC => (0..n).map(Val::Proc).collect(),
+                Val::Any if s.sort == TypeId::PROC => {
+                    (0..n + u32::from(machine.opens_beyond())).map(Val::Proc).collect()
+                }
                 Val::Any => {
                     system.type_of(s.sort).constructors.iter().map(|c| Val::Cons(*c)).collect()
                 }
@@ -148,6 +150,38 @@ fn explored(
         }
     }
     Ok(out)
+}
+
+#[test]
+fn equivalent_initial_formulas_have_the_same_states() {
+    let states = |init: &str, n: u32| {
+        let text = format!(
+            "var Home : proc var Other : proc array Next[proc] : proc var T : bool
+init (p) {{ {init} }}
+unsafe (x) {{ Home = Other }}
+transition t ([p]) requires {{ T = False }} {{ T := True }}
+transition u ([p]) requires {{ T = True && Home = Other }} {{ Other := .; Next[p] := Other }}"
+        );
+        let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{}\n{text}", d));
+        let system = check(&tree).unwrap_or_else(|d| panic!("{}\n{text}", d));
+        assert!(compare(0, &text, &system) > 0, "{text}");
+        let machine = Machine::new(&system, n, Memory::Sc, Setup::default())
+            .unwrap_or_else(|d| panic!("{}\n{text}", d));
+        let starts = machine.initial_states().unwrap_or_else(|d| panic!("{}\n{text}", d));
+        starts.iter().flat_map(|s| closed(&machine, s)).collect::<BTreeSet<_>>()
+    };
+    for n in 1..=3 {
+        let short = states("Home <> p && T = False", n);
+        // `Home` is the further process; `Other` and each cell of `Next` have any value.
+        assert_eq!(short.len(), (n as usize + 1).pow(n + 1));
+        assert_eq!(short, states("Home <> p && T = False && (Other = p || Other <> p)", n));
+        assert_eq!(short, states("Home <> p && T = False && (Other = Home || Other <> Home)", n));
+        let either = states("T = False && (Home <> p || Other <> p)", n);
+        // Of the pairs, only those of a process of the instance in both cells violate a part.
+        if n == 1 {
+            assert_eq!(either.len(), 3 * 2);
+        }
+    }
 }
 
 #[test]

@@ -182,6 +182,10 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
                 counts.replayed += 1;
             }
         }
+        Verdict::Searched(..) => {
+            assert!(allowed, "seed {seed}, {memory:?}: safe without its premises\n{text}");
+            assert_eq!(bad, None, "seed {seed}, {memory:?}: safe, the machine says unsafe\n{text}");
+        }
         Verdict::Unknown(UnknownReason::NoInitialState) => {
             counts.no_initial_state += 1;
             for n in sizes(system) {

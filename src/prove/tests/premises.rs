@@ -136,6 +136,75 @@ transition read ([q]) requires { At[q] = Before && Turn = True && Flag = False }
     }
 }
 
+/// Without buffers, and of plain symbols, all processes see one value, so a certificate that
+/// distinguishes views of them has no meaning.
+#[test]
+fn only_memory_under_total_store_order_has_views() {
+    let text = "type t = A | B weak array W[proc] : bool array At[proc] : t
+init (p) { At[p] = A && W[p] = False }
+unsafe (a b) { At[a] = B && b @ W[a] = True }
+transition t ([p]) requires { At[p] = A } { At[p] := B; W[p] := True }";
+    let system = system(text);
+    assert!(run_of(&system, Memory::Sc).is_some());
+    for (memory, fact) in [
+        ("sc", "p2@0.W[p1] in {True}"),
+        ("sc", "p2@*.W[p1] in {True}"),
+        ("sc", "same p1@0.W[p1] p2@0.W[p1]"),
+        ("sc", "fence p1@0"),
+        ("tso", "p2@0.At[p1] in {B}"),
+        ("tso", "p2@*.At[p1] in {B}"),
+    ] {
+        let proof = format!("mu-check certificate 1\nmemory {memory}\nnever p1 p2\n  {fact}\n");
+        let refused = verify(&system, &proof, &Budget::default()).expect_err(fact);
+        assert!(matches!(&refused, Refused::Unreadable(e) if e.line == 4), "{fact}: {refused:?}");
+    }
+    // A proof under total store order is none without buffers.
+    let handshake = self::system(HANDSHAKE_OF_ONE);
+    let Verdict::Safe { certificate, .. } = outcome(&handshake, Memory::Tso).verdict else {
+        panic!("no proof")
+    };
+    assert!(certificate.contains('@'), "{certificate}");
+    let other = certificate.replacen("memory tso", "memory sc", 1);
+    let refused = verify(&handshake, &other, &Budget::default()).expect_err("views");
+    assert!(matches!(refused, Refused::Unreadable(_)), "{refused:?}");
+}
+
+/// Two processes with a flag each, which wait for their stores.
+const HANDSHAKE_OF_ONE: &str = "
+type place = Idle | Asks | Holds
+array At[proc] : place
+weak array Flag[proc] : bool
+init (p) { At[p] = Idle && Flag[p] = False }
+unsafe (p q) { At[p] = Holds && At[q] = Holds }
+transition ask ([p]) requires { At[p] = Idle } { Flag[p] := True; At[p] := Asks }
+transition hold ([p]) requires { At[p] = Asks && fence() && forall_other q. Flag[q] = False } { At[p] := Holds }
+transition leave ([p]) requires { At[p] = Holds } { Flag[p] := False; At[p] := Idle }
+";
+
+/// A transition of ten processes has too many choices of processes to store them.
+#[test]
+fn limits_hold_for_transitions_of_many_processes() {
+    let params: Vec<String> = (0..10).map(|i| format!("p{i}")).collect();
+    let guard: Vec<String> = params.iter().map(|p| format!("X[{p}] = False")).collect();
+    let text = format!(
+        "array X[proc] : bool init (p) {{ X[p] = False }} unsafe (p q) {{ X[p] = True && X[q] = True }}
+transition t ({}) requires {{ {} }} {{ X[p0] := True }}",
+        params.join(" "),
+        guard.join(" && ")
+    );
+    let system = system(&text);
+    for threads in [1, 2] {
+        let timeout = std::time::Duration::from_millis(300);
+        let limits = mu_base::Limits { timeout: Some(timeout), ..mu_base::Limits::default() };
+        let begin = std::time::Instant::now();
+        let options = Options { threads: threads.into(), ..Options::default() };
+        let found = prove(&system, options, &Budget::new(limits));
+        assert!(matches!(found.verdict, Verdict::Unknown(_)), "{:?}", found.verdict);
+        // A loaded machine is slow; without the limit the run takes minutes.
+        assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+    }
+}
+
 #[test]
 fn an_empty_set_of_initial_states_is_reported() {
     let none = system(
@@ -199,6 +268,10 @@ unsafe (p) { Ready[p] = True } transition go (p) { Ready[p] := True }";
     let held = text.replace("{ Ready[p] := True }", "requires { Home = p } { Ready[p] := True }");
     assert!(is_safe(&system(&held), Memory::Sc));
     assert!(is_safe(&system(&format!("number_procs 2 {held}")), Memory::Sc));
+    // A cell that `init` does not mention has any value, the other process as well.
+    let unmentioned = "var Home : proc var Other : proc init (p) { Home <> p }
+unsafe () { Home = Other } transition go (p) { Other := p }";
+    assert_eq!(run_of(&system(unmentioned), Memory::Sc), Some(1));
 }
 
 #[test]
@@ -243,6 +316,18 @@ transition c () requires { S = 2 && Y = 2 * X + 77 } { S := 3 }";
 }
 
 #[test]
+fn a_claim_that_no_state_satisfies_is_safe() {
+    for claim in ["false && X[p] = True", "1 = 2", "p <> p", "X[p] = True && X[p] = False"] {
+        let text = format!(
+            "array X[proc] : bool init (p) {{ X[p] = False }} unsafe (p) {{ {claim} }}
+transition t ([p]) requires {{ X[p] = False }} {{ X[p] := True }}"
+        );
+        let system = system(&text);
+        assert!(system.has_claim && is_safe(&system, Memory::Sc), "{claim}");
+    }
+}
+
+#[test]
 fn states_that_an_invariant_describes_are_no_initial_states() {
     let text = "type t = A | B array At[proc] : t init (p) { At[p] = B } invariant (INV) { COND } unsafe (p) { At[p] = B }
 transition t (p) requires { At[p] = A } { At[p] := B }";
@@ -274,6 +359,28 @@ transition t () requires { Large + Large > 9223372036854775807 } { Flag := 1 }";
 transition enter (p) requires { At[p] = Out } { At[p] := In; Count := Count + 1 }
 transition leave (p) requires { At[p] = In } { At[p] := Out; Count := Count - 1 }",
     );
-    let outcome = outcome(&counter, Memory::Sc);
-    assert!(matches!(outcome.verdict, Verdict::Unknown(_)), "{:?}", outcome.verdict);
+    let unknown = outcome(&counter, Memory::Sc);
+    assert!(matches!(unknown.verdict, Verdict::Unknown(_)), "{:?}", unknown.verdict);
+}
+
+/// The sum counts processes, so there is no invariant; but larger numbers are excluded, or have no
+/// initial state.
+#[test]
+fn instances_are_a_proof_if_there_are_no_others() {
+    let counter = |init: &str, step: &str| {
+        let text = format!(
+            "type place = Out | In array At[proc] : place var Count : int
+init (p) {{ At[p] = Out && Count = 0 {init} }} unsafe () {{ Count = -1 }}
+transition enter (p) requires {{ At[p] = Out }} {{ At[p] := In; Count := Count + 1 }}
+transition leave (p) requires {{ At[p] = In }} {{ At[p] := Out; Count := Count {step} }}"
+        );
+        text
+    };
+    let of = |text: &str| outcome(&system(text), Memory::Sc).verdict;
+    let bounded = of(&format!("number_procs 3 {}", counter("", "- 1")));
+    assert!(matches!(bounded, Verdict::Searched(1, 3)), "{bounded:?}");
+    let few = of(&counter("&& (p = #1 || p = #2)", "- 1"));
+    assert!(matches!(few, Verdict::Searched(2, 2)), "{few:?}");
+    let wrong = of(&format!("number_procs 3 {}", counter("", "- 2")));
+    assert!(matches!(wrong, Verdict::Unsafe(_)), "{wrong:?}");
 }

@@ -408,29 +408,47 @@ impl Verifier<'_> {
         self.queries.fetch_add(1, Ordering::Relaxed);
         self.world(named).contradicts(facts)
     }
-    /// Returns lists of distinct processes for parameters: named ones, then new ones in order; with
-    /// the resulting number of names.
-    fn bindings(&self, params: usize, named: usize) -> Vec<(Vec<u8>, usize)> {
+    /// Calls a function with each list of distinct processes for parameters, named ones, then new
+    /// ones in order, and with the resulting number of names. The lists are not stored, because
+    /// there can be too many.
+    fn for_each_binding(
+        &self,
+        params: usize,
+        named: usize,
+        does: &mut dyn FnMut(&[u8], usize) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
         let most = self.system.processes.map_or(usize::MAX, |m| m as usize);
-        choices(params, named + params, true)
-            .into_iter()
-            .filter_map(|b| {
-                let mut next = named;
-                for p in &b {
-                    if usize::from(*p) > next {
-                        return None;
-                    }
-                    next = next.max(usize::from(*p) + 1);
-                }
-                (next <= most).then_some((b, next))
-            })
-            .collect()
+        self.bind_rest(params, (named, most), &mut Vec::new(), does)
+    }
+    fn bind_rest(
+        &self,
+        left: usize,
+        (named, most): (usize, usize),
+        bound: &mut Vec<u8>,
+        does: &mut dyn FnMut(&[u8], usize) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        if left == 0 {
+            return if named <= most { does(bound, named) } else { Ok(()) };
+        }
+        for p in 0..=named {
+            let process = p as u8;
+            if bound.contains(&process) {
+                continue;
+            }
+            bound.push(process);
+            let names = if p == named { named + 1 } else { named };
+            let rest = self.bind_rest(left - 1, (names, most), bound, does);
+            bound.pop();
+            rest?;
+        }
+        Ok(())
     }
     /// Returns the cubes of a claim.
     fn claim(&self, claim: &Claim) -> Vec<ExcludedCube> {
         let fixed = self.system.fixed as usize;
         let mut found = Vec::new();
-        for (binding, named) in self.bindings(claim.params.len(), fixed) {
+        // No call fails.
+        let _ = self.for_each_binding(claim.params.len(), fixed, &mut |binding, named| {
             let process = |p: Proc| match p {
                 Proc::Var(v) => binding[v as usize],
                 Proc::Fixed(n) => (n - 1) as u8,
@@ -449,7 +467,8 @@ impl Verifier<'_> {
             if !self.contradicts(named, &facts) {
                 found.push(ExcludedCube { named, facts });
             }
-        }
+            Ok(())
+        });
         found
     }
     /// True if the claim has the same truth in the machine's states and in those in which writes
@@ -540,7 +559,7 @@ impl Verifier<'_> {
             // No cell of the cube changes, and reads only add conditions.
             return Ok(0);
         }
-        for (binding, named) in self.bindings(t.params.len(), never.named) {
+        self.for_each_binding(t.params.len(), never.named, &mut |binding, named| {
             self.budget.check(0).map_err(Refused::Stopped)?;
             if self.is_spent() {
                 return Err(Refused::Stopped(Stop::States));
@@ -553,7 +572,7 @@ impl Verifier<'_> {
                 weak: &self.weak,
                 index: &self.index,
                 transition: t,
-                binding: &binding,
+                binding,
                 world,
                 overflow: &self.overflow,
             };
@@ -564,7 +583,8 @@ impl Verifier<'_> {
                     return Err(Refused::Consecution { cube, transition });
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok(queries)
     }
     /// Returns the facts of the cube with additional names.

@@ -4,7 +4,7 @@
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
 use super::sums::{Sign, Sum};
 use super::{Certificate, ExcludedCube};
-use mu_cubicle::system::System;
+use mu_cubicle::system::{Kind as SymbolKind, System};
 use num_rational::BigRational;
 use num_traits::Zero;
 use std::collections::HashMap;
@@ -24,6 +24,8 @@ struct Reader<'a> {
     symbols: HashMap<&'a str, usize>,
     line: usize,
     named: usize,
+    /// True under total store order, in which processes have views of memory.
+    tso: bool,
 }
 
 type Read<T> = Result<T, ReadError>;
@@ -77,6 +79,13 @@ impl Reader<'_> {
         let Some(&symbol) = self.symbols.get(name) else {
             return self.fail(format!("`{name}` is not a symbol of the system"));
         };
+        // Without buffers, and of a plain symbol, all processes see the same value.
+        let is_memory = self.tso && self.system.symbols[symbol].kind == SymbolKind::Weak;
+        if look.is_some() && !is_memory {
+            return self.fail(format!(
+                "`{text}`: under `memory tso` a weak symbol has views, no other cell has one"
+            ));
+        }
         let arity = self.system.symbols[symbol].arity;
         if arity != args.len() {
             return self.fail(format!("`{text}`: `{name}` has {arity} indices"));
@@ -109,6 +118,9 @@ impl Reader<'_> {
                 Ok(Fact::Ahead(self.point(a)?, self.point(b)?, *word == "before"))
             }
             ["fence", view] => {
+                if !self.tso {
+                    return self.fail("only `memory tso` has fences");
+                }
                 let (p, s) = self.view(view)?;
                 Ok(Fact::Fence(p, s))
             }
@@ -219,8 +231,8 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
 /// The first malformed line.
 pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, ReadError> {
     let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
-    let mut reader = Reader { system, kinds, symbols, line: 0, named: 0 };
     let tso = memory(text)?;
+    let mut reader = Reader { system, kinds, symbols, line: 0, named: 0, tso };
     let mut cubes: Vec<ExcludedCube> = Vec::new();
     for (i, l) in text.lines().enumerate().skip(2) {
         reader.line = i + 1;

@@ -57,7 +57,7 @@ pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         return crate::commands::threads::prove(session, args, false);
     }
     let system = read(session, &args.file)?;
-    if system.unsafes.is_empty() {
+    if !system.has_claim {
         let message = "the file has no `unsafe`, so there is nothing to prove";
         return Err(Diagnostic::at(Stage::Type, system.init.place.0, message)
             .note("expected `unsafe (p) { … }`, the states that must not be reached"));
@@ -72,7 +72,7 @@ pub(crate) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         }
     }
     Ok(match &outcome.verdict {
-        Verdict::Safe { .. } => 0,
+        Verdict::Safe { .. } | Verdict::Searched(..) => 0,
         Verdict::Unsafe(_) => 1,
         Verdict::Unknown(_) => 3,
     })
@@ -181,7 +181,7 @@ fn smt(
 
 fn word(verdict: &Verdict) -> &'static str {
     match verdict {
-        Verdict::Safe { .. } => "safe",
+        Verdict::Safe { .. } | Verdict::Searched(..) => "safe",
         Verdict::Unsafe(_) => "unsafe",
         Verdict::Unknown(_) => "unknown",
     }
@@ -307,6 +307,13 @@ pub(crate) fn as_text(
         let _ = writeln!(
             out,
             "initial        no initial state with {n} processes or more: no such state satisfies `init`"
+        );
+    }
+    if let Verdict::Searched(least, most) = &outcome.verdict {
+        let _ = writeln!(
+            out,
+            "instances      {}: no unsafe state, all states searched; there are no others\ncertificate    none: no invariant was found, so `verify` has nothing to check",
+            range_text(*least, *most)
         );
     }
     if let Verdict::Unknown(w) = &outcome.verdict {
@@ -448,6 +455,7 @@ pub(crate) fn as_json(
             object["verified"] = checks_json(queries);
             object["checked"] = samples::object(outcome.audit.as_ref());
         }
+        Verdict::Searched(least, most) => object["instances"] = json!([least, most]),
         Verdict::Unsafe(run) => {
             object["run"] = json!({
                 "processes": run.processes,
