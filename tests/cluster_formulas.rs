@@ -91,6 +91,51 @@ fn verdicts_equations_and_evidence_are_those_of_one_process() {
     assert!(decided > 4 && sent > 10_000, "{decided} decided, {sent} states sent");
 }
 
+/// A search that lacks a value ends in all processes; the first one decides the equation system.
+#[test]
+fn formulas_that_no_search_decides_have_the_verdicts_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let infinite = written(
+        folder.path(),
+        "infinite.mcrl2",
+        "act a: Nat; b; proc P(i: Nat) = sum m: Nat. a(m) . P(m) + b . P(i); init P(0);",
+    );
+    let finite = written(
+        folder.path(),
+        "finite.mcrl2",
+        "act a: Nat; b; proc P(i: Nat) = (i < 5) -> a(i) . P(i + 1) + b . P(i); init P(0);",
+    );
+    let of_infinite = [
+        "<b>true",
+        "<a(2)>true",
+        "[a(0)]<a(1)>true",
+        "exists m: Nat. <a(m)>true",
+        "forall m: Nat. [a(m)]val(m < 3)",
+        "[true*.a(7)]false",
+        "<b>true && val(1 < 2)",
+    ];
+    let of_finite = [
+        "forall m: Nat. <true*.a(m)>true",
+        "[true*]<b>true",
+        "forall m: Nat. (val(m > 4) || <true*.a(m)>true)",
+        "forall m: Nat. (val(m > 10) || <true*.a(m)>true)",
+    ];
+    for (model, formulas) in [(&infinite, &of_infinite[..]), (&finite, &of_finite[..])] {
+        let verdicts = |outcome: &Outcome| {
+            let results = outcome.json["results"].as_array().cloned().unwrap_or_default();
+            results.iter().map(|r| r["verdict"].to_string()).collect::<Vec<_>>()
+        };
+        let one = check(model, formulas, "");
+        assert!(verdicts(&one).contains(&"\"false\"".to_string()), "{}", one.stderr);
+        assert!(verdicts(&one).contains(&"\"true\"".to_string()), "{}", one.stderr);
+        for count in [1, 3] {
+            let many = check(model, formulas, &format!("--processes {count}"));
+            assert_eq!(many.code, one.code, "{count} processes: {}", many.stderr);
+            assert_eq!(verdicts(&many), verdicts(&one), "{count} processes");
+        }
+    }
+}
+
 #[test]
 fn least_fixed_points_need_a_graph_without_cycles() {
     let folder = tempfile::tempdir().unwrap();

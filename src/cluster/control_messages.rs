@@ -167,6 +167,13 @@ impl EndReason {
                 };
                 put(out, e.notes.len() as u64);
                 e.notes.iter().for_each(|n| put_text(out, n));
+                put(out, u64::from(e.open));
+                put(out, e.related.len() as u64);
+                for (span, text) in &e.related {
+                    let at = [u64::from(span.source.0), u64::from(span.start), u64::from(span.end)];
+                    at.into_iter().for_each(|n| put(out, n));
+                    put_text(out, text);
+                }
             }
         }
     }
@@ -189,6 +196,16 @@ impl EndReason {
                 });
                 for _ in 0..take(bytes)? {
                     error.notes.push(take_text(bytes)?);
+                }
+                error.open = take(bytes)? == 1;
+                for _ in 0..take(bytes)? {
+                    let [source, start, end] = [take(bytes)?, take(bytes)?, take(bytes)?];
+                    let span = Span {
+                        source: SourceId(u16::try_from(source).ok()?),
+                        start: word(start)?,
+                        end: word(end)?,
+                    };
+                    error.related.push((span, take_text(bytes)?));
                 }
                 Some(EndReason::Failed(Box::new(error)))
             }
@@ -310,6 +327,8 @@ mod tests {
             "division by 0",
         );
         error.notes.push("here".into());
+        error.open = true;
+        error.related.push((Span { source: SourceId(2), start: 0, end: 7 }, "for this".into()));
         let last = |why, failed| Report::Last {
             tally,
             memory: 5 << 30,

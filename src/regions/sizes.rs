@@ -23,7 +23,7 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_compile::Compiled;
-use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
 use mu_formula::normal::action_free_vars;
@@ -358,6 +358,8 @@ impl Family {
                 self.expr(signature, head).map_err(|d| d.or_span(e.span))?;
                 args.iter().try_for_each(|a| self.expr(signature, a))
             }
+            // A function is a mapping with this body; only its application evaluates it.
+            ExprKind::Bind(Binder::Lambda, _, body) => self.expr(signature, body),
             ExprKind::Bind(_, vars, body) => {
                 if let Some(v) = vars.iter().find(|v| self.holds(signature.var(**v).sort)) {
                     let text = format!(

@@ -20,7 +20,7 @@ pub enum Outcome {
         /// Full text.
         text: String,
     },
-    /// The input was rejected, with this message.
+    /// The input was rejected, with this message of one or more lines.
     Error(String),
     /// There is no answer, for this reason.
     Unknown(String),
@@ -67,7 +67,16 @@ pub fn suite(name: &str, cases: &[Case]) -> String {
                 format!("<failure message=\"{}\">{}</failure>", escape(message), escape(text))
             }
             Outcome::Error(message) => {
-                format!("<error type=\"input\" message=\"{}\"/>", escape(message))
+                let message = message.trim_end();
+                // A line break in an attribute reads as a space.
+                match message.split_once('\n') {
+                    None => format!("<error type=\"input\" message=\"{}\"/>", escape(message)),
+                    Some((first, _)) => format!(
+                        "<error type=\"input\" message=\"{}\">{}</error>",
+                        escape(first),
+                        escape(message)
+                    ),
+                }
             }
             Outcome::Unknown(why) => {
                 format!("<error type=\"unknown\" message=\"unknown: {}\"/>", escape(why))

@@ -19,7 +19,8 @@
 //! default a space); if the body starts on a line of its own, then also by a line break and
 //! indentation. A `$param` line becomes a comment with the value. A parameter of sort Pos or Nat
 //! may be set to `any`: it then has no value, `${n + 1}` becomes `(n + 1)`, and the text ends with
-//! `map n: Nat;`; nothing in the text may depend on its value.
+//! `map n: Nat;`; nothing in the text may depend on its value. Constraints on it do not apply: all
+//! values include those that a constraint admits.
 //!
 //! Cost: linear in input plus output, both bounded ([`MAX_OUTPUT`], [`MAX_COPIES`]). Invariant: the
 //! breakpoints of the result's [`Source::back`] are strictly ascending, and each range of copied
@@ -164,6 +165,18 @@ pub fn expand(
     defines: &[(String, String)],
     sources: &mut SourceMap,
 ) -> Result<Expanded, Diagnostic> {
+    expand_representative(name, text, defines, &[], sources)
+}
+
+/// As [`expand`]. The values of the parameters `representatives` represent all values: constraints
+/// (`where`) on them do not apply, as those on parameters with the value `any` do not.
+pub fn expand_representative(
+    name: &str,
+    text: &str,
+    defines: &[(String, String)],
+    representatives: &[String],
+    sources: &mut SourceMap,
+) -> Result<Expanded, Diagnostic> {
     if u32::try_from(text.len()).is_err() {
         return Err(Diagnostic::new(Stage::File, format!("`{name}` is larger than 4 GiB")));
     }
@@ -172,6 +185,7 @@ pub fn expand(
         let mut expansion = Expansion {
             text,
             defines,
+            unconstrained: representatives.to_vec(),
             out: String::new(),
             back: Vec::new(),
             params: Vec::new(),
@@ -215,6 +229,36 @@ pub fn expand(
     }
 }
 
+/// Returns the greatest value that the constraints of a file admit for each parameter that is set
+/// to `any`, if they have an upper bound. A file with errors has none.
+pub fn greatest_values(text: &str, defines: &[(String, String)]) -> Vec<(String, i64)> {
+    let (mut scope, mut greatest) = (Vec::new(), Vec::<(String, i64)>::new());
+    let Ok(items) = parse::parse(text) else { return greatest };
+    for item in &items {
+        let Item::Param(p) = item else { continue };
+        let set = defines.iter().find(|d| d.0 == p.name).map(|d| d.1.as_str());
+        let value = match set {
+            None => p.default.value(&scope).ok(),
+            Some("any") => Some(Value::Any { param: scope.len() as u32, plus: 0 }),
+            Some(text) => parse_value(text),
+        };
+        let Some(value) = value else { return Vec::new() };
+        scope.push((p.name.clone(), value));
+        let Some(constraint) = &p.constraint else { continue };
+        let open = scope.iter().filter(|s| matches!(s.1, Value::Any { .. }));
+        for (name, _) in open.cloned().collect::<Vec<_>>() {
+            if let Some(most) = constraint.greatest(&name, &scope, &greatest) {
+                match greatest.iter_mut().find(|g| g.0 == name) {
+                    Some(known) => known.1 = known.1.min(most),
+                    None => greatest.push((name, most)),
+                }
+            }
+        }
+    }
+    greatest.retain(|g| defines.iter().any(|d| d.0 == g.0 && d.1 == "any"));
+    greatest
+}
+
 /// Error before it has a source for its place.
 #[derive(Debug)]
 struct Fault {
@@ -238,6 +282,8 @@ impl Fault {
 struct Expansion<'a> {
     text: &'a str,
     defines: &'a [(String, String)],
+    /// Parameters to which constraints do not apply.
+    unconstrained: Vec<String>,
     out: String,
     back: Vec<(u32, u32, bool)>,
     params: Vec<Param>,
@@ -368,11 +414,20 @@ impl Expansion<'_> {
                     p.end,
                     format!("`-D {}={text}`: `{text}` is not of sort {}", p.name, p.sort),
                 )
-                .note(format!("expected {}", p.sort.values()))
+                .note(expected_value(p.sort, text))
             })?,
         };
         self.scope.push((p.name.clone(), value));
+        let is_unconstrained = |name: &str| self.unconstrained.iter().any(|n| n == name);
+        let depends = matches!(value, Value::Any { .. })
+            || set.is_none() && p.default.mentions(&is_unconstrained);
+        if depends && !is_unconstrained(&p.name) {
+            self.unconstrained.push(p.name.clone());
+        }
+        let applies =
+            |c: &expression::Expr| !c.mentions(&|n| self.unconstrained.iter().any(|u| u == n));
         if let Some(constraint) = &p.constraint
+            && applies(constraint)
             && !constraint.boolean(&self.scope, "where")?
         {
             let message = format!(
@@ -511,6 +566,27 @@ impl Expansion<'_> {
 /// True for the characters of names and numbers.
 fn is_in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '\''
+}
+
+/// Describes the values of a sort, for the error on the text of a value.
+fn expected_value(sort: Sort, text: &str) -> String {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    match sort {
+        Sort::Int | Sort::Bool if text == "any" => {
+            format!(
+                "only a parameter of sort Pos or Nat has the value `any`; expected {}",
+                sort.values()
+            )
+        }
+        Sort::Pos | Sort::Nat | Sort::Int
+            if !digits.is_empty()
+                && digits.bytes().all(|b| b.is_ascii_digit())
+                && text.parse::<i64>().is_err() =>
+        {
+            format!("expected {}, of at most 64 bits: {} to {}", sort.values(), i64::MIN, i64::MAX)
+        }
+        _ => format!("expected {}", sort.values()),
+    }
 }
 
 fn parse_value(text: &str) -> Option<Value> {

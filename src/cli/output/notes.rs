@@ -62,7 +62,8 @@ pub(crate) struct NoteContext<'a> {
     pub model: &'a dyn Model,
     pub labels: &'a dyn ActionLabels,
     pub sources: &'a SourceMap,
-    /// True if all reached labels are known; false if other processes reached some.
+    /// True if all reached labels are known; false if other processes reached some, or no search
+    /// took place.
     pub whole: bool,
 }
 

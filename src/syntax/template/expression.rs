@@ -449,6 +449,68 @@ impl Expr {
         }
     }
 
+    /// True if a name that the predicate accepts occurs.
+    pub fn mentions(&self, accepts: &dyn Fn(&str) -> bool) -> bool {
+        match &self.kind {
+            Kind::Literal(_) => false,
+            Kind::Name(name) => accepts(name),
+            Kind::Unary(_, e) => e.mentions(accepts),
+            Kind::Binary(_, a, b) => a.mentions(accepts) || b.mentions(accepts),
+        }
+    }
+
+    /// Returns an upper bound of a parameter that this condition implies; `None` if none is found.
+    /// `known`: upper bounds of other parameters without a value.
+    pub fn greatest(
+        &self,
+        name: &str,
+        scope: &[(String, Value)],
+        known: &[(String, i64)],
+    ) -> Option<i64> {
+        let Kind::Binary(op, a, b) = &self.kind else { return None };
+        let is_name = |e: &Expr| matches!(&e.kind, Kind::Name(n) if n == name);
+        let at_most = |e: &Expr, less: i64| e.upper_bound(name, scope, known)?.checked_sub(less);
+        match op {
+            Op::And => {
+                let each = [a, b].map(|e| e.greatest(name, scope, known));
+                each.into_iter().flatten().min()
+            }
+            Op::Or => Some(a.greatest(name, scope, known)?.max(b.greatest(name, scope, known)?)),
+            Op::LessEqual | Op::Equal if is_name(a) => at_most(b, 0),
+            Op::Less if is_name(a) => at_most(b, 1),
+            Op::GreaterEqual | Op::Equal if is_name(b) => at_most(a, 0),
+            Op::Greater if is_name(b) => at_most(a, 1),
+            _ => None,
+        }
+    }
+
+    /// Returns an upper bound of a number that does not depend on the parameter `name`.
+    fn upper_bound(
+        &self,
+        name: &str,
+        scope: &[(String, Value)],
+        known: &[(String, i64)],
+    ) -> Option<i64> {
+        if self.mentions(&|n| n == name) {
+            return None;
+        }
+        if let Ok(Value::Int(n)) = self.value(scope) {
+            return Some(n);
+        }
+        match &self.kind {
+            Kind::Name(other) => known.iter().find(|k| k.0 == *other).map(|k| k.1),
+            Kind::Binary(Op::Add, a, b) => {
+                let upper = |e: &Expr| e.upper_bound(name, scope, known);
+                upper(a)?.checked_add(upper(b)?)
+            }
+            Kind::Binary(Op::Subtract, a, b) => match b.value(scope) {
+                Ok(Value::Int(n)) => a.upper_bound(name, scope, known)?.checked_sub(n),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn mismatch(&self, message: String) -> Fault {
         Fault::at(Stage::Type, self.start, self.end, message)
     }

@@ -323,6 +323,14 @@ fn deep_and_long_inputs_are_rejected_without_panic() {
 /// A parameter without a value is a constant that the file cannot bind, and not a part of a word.
 #[test]
 fn constants_represent_parameters_without_a_value() {
+    // A constraint restricts the values; the text for all values exists without it.
+    let expanded =
+        run("$param n: Nat = 2 where n <= 4 && n != 3;\n${n}", &[("n", "any")]).0.unwrap();
+    assert!(expanded.text.contains("\nn_any"), "{}", expanded.text);
+    let refused = run("$param n: Int = 2;\n${n}", &[("n", "any")]).0.unwrap_err();
+    assert!(refused.notes[0].contains("Pos or Nat"), "{refused}");
+    let refused = run("$param n: Nat = 2;\n${n}", &[("n", "9223372036854775808")]).0.unwrap_err();
+    assert!(refused.notes[0].contains("9223372036854775807"), "{refused}");
     let text = "$param n: Nat = 2;\nmap n, n_any: Nat; proc C(n: Nat) = (n < ${n} && n > ${n + 2}) -> a.C(n);";
     let expanded = run(text, &[("n", "any")]).0.unwrap();
     assert_eq!(expanded.constants, [("n".to_string(), "n_any_".to_string())]);
@@ -349,4 +357,31 @@ fn constants_represent_parameters_without_a_value() {
         let expected = "a word depends on a parameter that is set to `any`".to_string();
         assert_eq!(refused, Some((Stage::Unsupported, expected)), "{text}");
     }
+}
+
+#[test]
+fn constraints_bound_parameters_without_a_value() {
+    let greatest = |text: &str, defines: &[(&str, &str)]| {
+        let owned = |d: &(&str, &str)| (d.0.to_string(), d.1.to_string());
+        let found = greatest_values(text, &defines.iter().map(owned).collect::<Vec<_>>());
+        found.into_iter().map(|(n, v)| format!("{n} {v}")).collect::<Vec<_>>().join(", ")
+    };
+    let n = [("n", "any")];
+    for (constraint, expected) in [
+        ("n <= 10", "n 10"),
+        ("10 > n", "n 9"),
+        ("n < 2 || n == 4", "n 4"),
+        ("n < 2 || n > 4", ""),
+        ("n >= 3 && n < m + 1", "n 7"),
+        ("n <= n", ""),
+        ("!(n > 3)", ""),
+        ("n * 2 <= 10", ""),
+    ] {
+        let text = format!("$param m: Nat = 7;\n$param n: Nat = 2 where {constraint};\n${{n}}");
+        assert_eq!(greatest(&text, &n), expected, "{constraint}");
+    }
+    let two = "$param n: Nat = 2 where n <= 4;\n$param m: Nat = 1 where m < n - 1;\n${m}";
+    assert_eq!(greatest(two, &[("n", "any"), ("m", "any")]), "n 4, m 2");
+    assert_eq!(greatest(two, &[("n", "3"), ("m", "any")]), "m 1");
+    assert_eq!(greatest(two, &n), "n 4");
 }

@@ -13,6 +13,7 @@ use crate::commands::game::{decided_by, expect_verified};
 use crate::pipeline::Session;
 use crate::pipeline::load::Loaded;
 use mu_base::{Budget, Diagnostic, Limits, SourceId, Stop};
+use mu_explore::Peers;
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Player};
@@ -36,31 +37,57 @@ pub(super) fn decide(
     subject: &Loaded,
     formula: &TypedFormula,
     solver: &dyn Solver,
+    budget: &Budget,
 ) -> Result<Option<(bool, u64)>, Diagnostic> {
     let Some(compiled) = &subject.compiled else { return Ok(None) };
     let text = print::text(&print::system(formula, compiled.process())?);
     let mut unrolled = Unrolled::default();
-    let game = match deciding_game(session, &text, &unrolled, solver, &session.budget) {
+    let game = match deciding_game(session, &text, &unrolled, solver, budget) {
         Err(error) if error.open => {
             unrolled.all = true;
-            let most = session
-                .budget
-                .limits()
-                .max_states
-                .map_or(MAX_UNROLLED, |most| most.min(MAX_UNROLLED));
-            let budget = session
-                .budget
-                .with_limits(Limits { max_states: Some(most), ..*session.budget.limits() });
-            match deciding_game(session, &text, &unrolled, solver, &budget) {
+            let most =
+                budget.limits().max_states.map_or(MAX_UNROLLED, |most| most.min(MAX_UNROLLED));
+            let fewer = budget.with_limits(Limits { max_states: Some(most), ..*budget.limits() });
+            match deciding_game(session, &text, &unrolled, solver, &fewer) {
                 Err(Diagnostic { stop: Some(Stop::States), .. }) => return Err(error),
                 game => game?,
             }
         }
         game => game?,
     };
-    let solution = solver.solve(&game, &session.budget).map_err(Diagnostic::stopped)?;
+    let solution = solver.solve(&game, budget).map_err(Diagnostic::stopped)?;
     expect_verified(&game, &solution, solver)?;
     Ok(Some((solution.winner(game.initial) == Player::Even, game.vertex_count() as u64)))
+}
+
+/// As [`decide`]. If several processes check the formula, process 0 decides it, and the others wait
+/// for its result. `None` also for an error of the evaluation, because the first error names the
+/// place in the model.
+///
+/// # Errors
+/// Limits of the run, and lost processes.
+pub(super) fn decide_with(
+    peers: Option<&dyn Peers>,
+    budget: &Budget,
+    decide: &mut dyn FnMut() -> Result<Option<(bool, u64)>, Diagnostic>,
+) -> Result<Option<(bool, u64)>, Diagnostic> {
+    let mut decided = || match decide() {
+        Err(error) if error.stop.is_none() => Ok(None),
+        found => found,
+    };
+    let Some(peers) = peers else { return decided() };
+    let mut work = || {
+        Ok(decided()?.map_or_else(Vec::new, |(value, instances)| {
+            [&[u8::from(value)][..], &instances.to_le_bytes()].concat()
+        }))
+    };
+    let bytes = peers.first(budget, &mut work)?.map_err(Diagnostic::stopped)?;
+    Ok(match bytes.split_first() {
+        Some((value, instances)) => {
+            instances.try_into().ok().map(|instances| (*value == 1, u64::from_le_bytes(instances)))
+        }
+        None => None,
+    })
 }
 
 /// Builds the part of the game of an equation system that decides it.

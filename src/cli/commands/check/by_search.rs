@@ -171,15 +171,20 @@ impl Checking<'_> {
             ..Options::new(self.options.clone())
         };
         let subject_ref = Subject { model: &*subject.model, labels: &*subject.labels };
+        let mut by_equations = false;
         let (answer, why) = match engine.check(
             subject_ref,
             formula,
             Task { capabilities: &self.capabilities, options: &chosen, budget },
         ) {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
-            Err(refusal) if peers.is_none() && by_equations::lacks_value(&refusal, subject) => {
-                match by_equations::decide(session, subject, formula, plan.search.solver) {
+            Err(refusal) if by_equations::lacks_value(&refusal, subject) => {
+                let solver = plan.search.solver;
+                let mut decide =
+                    || by_equations::decide(session, subject, formula, solver, budget);
+                match by_equations::decide_with(peers, budget, &mut decide) {
                     Ok(Some((value, equations))) => {
+                        by_equations = true;
                         let why = format!(
                             "equations: the search of states fails ({}); there is no path to show",
                             refusal.message
@@ -222,7 +227,8 @@ impl Checking<'_> {
                 answer = Answer { verdict, evidence: None, ..answer };
             }
         }
-        Ok(FormulaResult { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(FormulaResult { answer, why, by_equations, at: None, seconds })
     }
 
     /// Reports the result of a formula. An error does not stop the other formulas.
@@ -276,11 +282,18 @@ impl Checking<'_> {
                 process_group.reports(),
                 Some(peers),
             ) {
-                Err(refusal) if self.plan.has_several() && refusal.stage == Stage::Unsupported => {
+                // All processes have the same error of the model or the formula.
+                Err(refusal)
+                    if self.plan.has_several()
+                        && !matches!(
+                            refusal.stage,
+                            Stage::Internal | Stage::File | Stage::Usage
+                        ) =>
+                {
                     if process_group.reports() {
                         report.reject(self.session, formula.0, &refusal)?;
                     } else {
-                        report.count(&Decision::Rejected);
+                        report.count(&Decision::Rejected(refusal.message));
                     }
                 }
                 found if process_group.reports() => self.explain(formula, found?, report)?,

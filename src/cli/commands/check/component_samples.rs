@@ -64,7 +64,15 @@ impl ComponentText {
         let mut parse = |size: usize| {
             let mut defines = self.defines.clone();
             defines.iter_mut().filter(|d| d.0 == self.size).for_each(|d| d.1 = size.to_string());
-            let expanded = template::expand(&self.name, &self.text, &defines, &mut sources)?;
+            // A number that the file excludes is no less an instance of the abstraction.
+            let of = std::slice::from_ref(&self.size);
+            let expanded = template::expand_representative(
+                &self.name,
+                &self.text,
+                &defines,
+                of,
+                &mut sources,
+            )?;
             mu_syntax::parse_specification(expanded.source, &expanded.text)
         };
         let (tree, above) = (parse(size)?, parse(size + 1)?);

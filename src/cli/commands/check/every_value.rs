@@ -23,6 +23,7 @@ use super::sampled::{self, Checked};
 use crate::output;
 use crate::pipeline::properties::{self, FormulaText};
 use crate::pipeline::{self, Session};
+use crate::output::progress::counted;
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
@@ -291,6 +292,11 @@ fn one(
     if let Some(open) = &mut outcome.open {
         match instances.counterexample(&outcome.cases) {
             Ok(Tried::False(outcome)) => return Ok(outcome),
+            Ok(Tried::All(tried)) => {
+                let figures = &outcome.figures;
+                let report = FormulaReport { session, plan, index, figures, start };
+                return Ok(report.is_true_one_by_one(&tried));
+            }
             Ok(Tried::Open(tried)) => open.tried = tried,
             Err(why) if why.stop.is_some() => {}
             Err(why) => return Err(why),
@@ -317,7 +323,8 @@ fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract, Diagnostic
         let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
         let defines: Vec<(String, String)> =
             pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
-        template::expand(&plan.model.display().to_string(), &text, &defines, &mut session.sources)
+        let name = plan.model.display().to_string();
+        template::expand_representative(&name, &text, &defines, &sizes, &mut session.sources)
     };
     let parse = |expanded: &template::Expanded| {
         mu_syntax::parse_specification(expanded.source, &expanded.text)
@@ -895,13 +902,29 @@ impl FormulaReport<'_> {
         let mut text = format!("{}: true for every {}", self.path(), self.plan.any.join(", "));
         if !self.session.common.quiet {
             text += &format!(
-                "  [{cases} cases, {equations} equations, {:.3} s]",
+                "  [{}, {}, {:.3} s]",
+                counted(*cases as u64, "case"),
+                counted(*equations, "equation"),
                 self.start.elapsed().as_secs_f64()
             );
             let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
             text.extend(reasons.chain([checked.text()]).map(|line| format!("\n  {line}")));
         }
         self.outcome(Decision::Holds, object, text + "\n")
+    }
+
+    /// Reports a formula that is true for all values that the constraints of the file admit, each
+    /// checked by itself.
+    fn is_true_one_by_one(&self, tried: &str) -> FormulaOutcome {
+        let mut object = self.object("true", "instances");
+        object["tried"] = tried.into();
+        let text = format!(
+            "{}: true for every {} that the file admits  [{tried}, {:.3} s]\n",
+            self.path(),
+            self.plan.any.join(", "),
+            self.start.elapsed().as_secs_f64()
+        );
+        self.outcome(Decision::Holds, object, text)
     }
 
     fn is_unknown(&self, open: &Open) -> FormulaOutcome {

@@ -14,6 +14,7 @@ use crate::output::picture::{Picture, write_evidence};
 use crate::pipeline::load::Loaded;
 use crate::pipeline::memory;
 use crate::pipeline::{self, Session};
+use crate::output::progress::counted;
 use mu_base::{Diagnostic, Span, Stop};
 use mu_evidence::checker::{self, Checked};
 use mu_formula::typed::TypedFormula;
@@ -27,6 +28,8 @@ pub(super) struct FormulaResult {
     pub answer: Answer,
     /// Reason for the choice of the engine, if known.
     pub why: Option<String>,
+    /// True if an equation system decided the formula, so that the reached labels are unknown.
+    pub by_equations: bool,
     /// Counterexample values of parameters set to `any`.
     pub at: Option<ParameterValues>,
     pub seconds: f64,
@@ -50,7 +53,7 @@ pub(super) fn outcome(
 ) -> Result<Outcome, Diagnostic> {
     let (text, output_plan) = (&plan.texts[index], &plan.output);
     let path = text.name.as_path();
-    let FormulaResult { answer, why, at, seconds } = found;
+    let FormulaResult { answer, why, by_equations, at, seconds } = found;
     if let Some(why) = &why {
         session.log(format!("engine {why}"));
     }
@@ -84,7 +87,7 @@ pub(super) fn outcome(
         model: &*subject.model,
         labels: &*subject.labels,
         sources: &session.sources,
-        whole: output_plan.whole,
+        whole: output_plan.whole && !by_equations,
     };
     let notes = by_equations::unless_without_value(notes::notes(&note_context, formula, &answer))?;
     for note in notes.iter().filter(|_| !session.common.quiet) {
@@ -324,7 +327,7 @@ fn as_text(
         } else {
             ""
         };
-        text += &format!("  [{} equations{of}, {seconds:.3} s]", answer.equations);
+        text += &format!("  [{}{of}, {seconds:.3} s]", counted(answer.equations, "equation"));
     }
     text.push('\n');
     if let Some(story) = story.filter(|s| !s.steps.is_empty() && !session.common.quiet) {

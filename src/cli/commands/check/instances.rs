@@ -53,6 +53,9 @@ const MOST_CASES: usize = 24;
 pub(super) enum Tried {
     /// The formula is false for a value.
     False(Outcome),
+    /// The formula is true for all values that the constraints of the file admit. The text lists
+    /// them.
+    All(String),
     /// The formula is false for no checked value. The text lists the values and the reason to stop,
     /// if known.
     Open(Option<String>),
@@ -245,6 +248,8 @@ impl Instances<'_> {
     /// cases of the abstraction (`cases`). Returns the first counterexample.
     pub fn counterexample(&mut self, cases: &[Vec<usize>]) -> Result<Tried, Diagnostic> {
         let most = self.numbers().last().map_or(MOST_VALUE, |n| MOST_VALUE.max(n + 2));
+        let greatest = self.greatest_sum()?;
+        let most = greatest.map_or(most, |sum| most.min(sum));
         let mut search = InstanceSearch::default();
         'sums: for sum in 0..=most {
             for values in valuations(self.plan.any.len(), sum) {
@@ -263,6 +268,9 @@ impl Instances<'_> {
                 }
             }
             search.complete = Some(sum);
+        }
+        if greatest.is_some() && greatest == search.complete && !search.held.is_empty() {
+            return Ok(Tried::All(search.text(&self.plan.any).unwrap_or_default()));
         }
         // Larger values reach the same limit.
         if !search.is_limited {
@@ -285,6 +293,22 @@ impl Instances<'_> {
             _ => {}
         }
         Ok(Tried::Open(search.text(&self.plan.any)))
+    }
+
+    /// Returns the greatest sum of values that the constraints of the file admit; `None` if one of
+    /// the parameters has no upper bound.
+    fn greatest_sum(&mut self) -> Result<Option<usize>, Diagnostic> {
+        let text = self.session.read(&self.plan.model)?;
+        let pairs = self.session.common.define.iter().filter_map(|d| d.split_once('='));
+        let defines: Vec<_> =
+            pairs.map(|(n, v)| (n.trim().to_string(), v.trim().to_string())).collect();
+        let greatest = mu_syntax::template::greatest_values(&text, &defines);
+        let of = |name: &String| {
+            let known = greatest.iter().find(|g| g.0 == *name)?;
+            usize::try_from(known.1.max(0)).ok()
+        };
+        let values: Option<Vec<usize>> = self.plan.any.iter().map(of).collect();
+        Ok(values.map(|v| sum(&v)))
     }
 
     /// Returns values that represent cases of the abstraction, and the neighbours of numbers in the
@@ -369,6 +393,7 @@ impl Instances<'_> {
                 let found = FormulaResult {
                     answer,
                     why: None,
+                    by_equations: false,
                     at: Some(at),
                     seconds: start.elapsed().as_secs_f64(),
                 };

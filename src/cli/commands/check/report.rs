@@ -30,8 +30,8 @@ pub(super) enum Decision {
     Fails(String),
     /// A limit, or another reason, left it open.
     Unknown(String),
-    /// It was not checked.
-    Rejected,
+    /// It was not checked. The text is the reason with its place.
+    Rejected(String),
 }
 
 impl Decision {
@@ -158,7 +158,7 @@ impl<'p> Report<'p> {
             Decision::Holds => {}
             Decision::Fails(_) => self.fails = true,
             Decision::Unknown(_) => self.unknown = true,
-            Decision::Rejected => self.rejected = true,
+            Decision::Rejected(_) => self.rejected = true,
         }
     }
 
@@ -169,7 +169,8 @@ impl<'p> Report<'p> {
         formula: usize,
         why: &Diagnostic,
     ) -> Result<(), Diagnostic> {
-        eprint!("{}", why.render(&session.sources));
+        let reason = why.render(&session.sources);
+        eprint!("{reason}");
         let name = self.verdicts.names[formula].clone();
         let object = json!({
             "formula": name, "verdict": "unknown", "reason": "error", "equations": 0, "states": 0,
@@ -178,7 +179,7 @@ impl<'p> Report<'p> {
         });
         self.add(Outcome {
             formula,
-            decision: Decision::Rejected,
+            decision: Decision::Rejected(reason),
             seconds: 0.0,
             object: Some(object),
             line: self.plan.output.lines.then(|| format!("{name}: unknown (error)\n")),
@@ -256,7 +257,7 @@ fn case_outcome(decision: Decision) -> junit::Outcome {
             junit::Outcome::Failed { message: "the formula does not hold".into(), text }
         }
         Decision::Unknown(why) => junit::Outcome::Unknown(why),
-        Decision::Rejected => junit::Outcome::Error("the formula is rejected".into()),
+        Decision::Rejected(reason) => junit::Outcome::Error(reason),
     }
 }
 

@@ -7,6 +7,7 @@
 use super::component_samples::ComponentAudit;
 use super::every_value::{Abstract, Instance, merged};
 use crate::pipeline::Session;
+use crate::output::progress::counted;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_regions::audit::AuditRequest;
@@ -45,7 +46,11 @@ impl Checked {
         match unchecked {
             _ if self.off => "not checked by samples (`--check-samples 0`)".into(),
             Some(what) => format!("not checked by samples ({what})"),
-            None => format!("checked: {samples} concrete states with {steps} steps"),
+            None => format!(
+                "checked: {} with {}",
+                counted(*samples as u64, "concrete state"),
+                counted(*steps as u64, "step")
+            ),
         }
     }
 }

@@ -64,6 +64,11 @@ impl Progress for Bar {
     }
 }
 
+/// Formats a number of things, with thousands separators: `1 case`, `2,000 cases`.
+pub(super) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 /// Formats a number with thousands separators.
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
