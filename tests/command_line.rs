@@ -351,3 +351,44 @@ fn options_without_effect_are_rejected() {
         text(&run(&line.split(' ').collect::<Vec<_>>(), &[]));
     }
 }
+
+/// An output that is a symbolic link remains one, and its target is written; a file keeps its
+/// permissions.
+#[cfg(unix)]
+#[test]
+fn outputs_keep_links_and_permissions() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("target")).unwrap();
+    std::fs::write(path("m.mcrl2"), "act a; init a . delta;").unwrap();
+    std::fs::write(path("target/old.aut"), "des (0,0,1)\n").unwrap();
+    std::fs::set_permissions(path("target/old.aut"), PermissionsExt::from_mode(0o640)).unwrap();
+    symlink("target/old.aut", path("old.aut")).unwrap();
+    symlink("target/new.aut", path("new.aut")).unwrap();
+    symlink("new.aut", path("twice.aut")).unwrap();
+    for (name, written) in
+        [("old.aut", "old.aut"), ("new.aut", "new.aut"), ("twice.aut", "new.aut")]
+    {
+        let model = path("m.mcrl2").display().to_string();
+        let out = path(name).display().to_string();
+        text(&run(&["explore", &model, "--out", &out], &[]));
+        assert!(std::fs::symlink_metadata(path(name)).unwrap().is_symlink(), "{name}");
+        let file = path("target").join(written);
+        assert!(std::fs::read_to_string(&file).unwrap().starts_with("des (0,1,2)"), "{name}");
+        std::fs::write(&file, "").unwrap();
+    }
+    let mode = std::fs::metadata(path("target/old.aut")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert_eq!(files.len(), 5, "{files:?}");
+    // A pipe is written, not replaced.
+    if Command::new("mkfifo").arg(path("pipe")).status().is_ok_and(|s| s.success()) {
+        let pipe = path("pipe");
+        let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+        let model = path("m.mcrl2").display().to_string();
+        let out = path("pipe").display().to_string();
+        text(&run(&["explore", &model, "--timings", &out], &[]));
+        assert!(reader.join().unwrap().contains("stages"));
+    }
+}

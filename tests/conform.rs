@@ -940,7 +940,12 @@ fn faulty_machines_are_given_as_files_and_what_does_not_fit_is_refused() {
         words.extend(more);
         mu_check(&words)
     };
-    let outcome = run(&["--fault", &path("faulty"), "--against", "sc", "--suite", &path("suite")]);
+    std::fs::create_dir(path("notes")).unwrap();
+    write("notes/README.md", "my notes");
+    let suite = |to: &str| run(&["--fault", &path("faulty"), "--against", "sc", "--suite", to]);
+    assert!(suite(&path("notes")).stderr.contains("would be overwritten"));
+    assert_eq!(std::fs::read_to_string(path("notes/README.md")).unwrap(), "my notes");
+    let outcome = suite(&path("suite"));
     assert_eq!(outcome.code, 1, "{}", outcome.stderr);
     let faults = outcome.json["faults"].as_array().unwrap();
     assert_eq!(

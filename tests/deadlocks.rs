@@ -160,7 +160,7 @@ fn a_deadlock_that_looks_like_an_end_is_annotated() {
     let (_folder, path) = scratch(JOB);
     let output = run(&["explore", &path]);
     assert_eq!(output.status.code(), Some(0));
-    expect(&text(&output), &["deadlocks    1\n", "1 look like a normal end"]);
+    expect(&text(&output), &["deadlocks    1\n", "1 looks like a normal end"]);
     let output = run(&["explore", &path, "--deadlock"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     expect(

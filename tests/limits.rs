@@ -185,6 +185,9 @@ fn time_ends_every_stage() {
             run(folder.path(), &format!("{words} --timeout 0.3 --max-memory 1GB --format json"));
         assert!(run.time < Duration::from_millis(300) + SLACK, "{what}: {:?}", run.time);
         assert_unknown(&run, what, &["timeout"]);
+        if words.starts_with("compare ") {
+            assert_eq!(run.json["verdict"], "unknown", "{what}: {}", run.json);
+        }
         let left: Vec<_> = fs::read_dir(folder.path())
             .unwrap()
             .filter_map(|e| e.ok()?.file_name().into_string().ok())

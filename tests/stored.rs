@@ -21,6 +21,7 @@ use mu_check::pbes::{Options, Verdict, check};
 use mu_check::process::linearise;
 use mu_check::process::typecheck::check_specification;
 use mu_check::syntax;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -119,6 +120,30 @@ fn a_saved_system_brings_all_kinds_of_values() {
         std::fs::read_to_string(folder.join("t.aut")).unwrap()
     };
     assert_eq!(texts("m.lts"), texts("again.lts"));
+    // A label with a set that is not finite, or a function, has the text of the model.
+    for file in ["m.lts", "small.lts"] {
+        let same = run(&format!("compare @{file} @m.mcrl2"), folder);
+        assert_eq!(same.code, 0, "{file}: {}", same.stderr);
+    }
+}
+
+/// `--data` types the step of a successful end too, which no text declares.
+#[test]
+fn a_system_that_terminates_is_typed_by_its_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("m.mcrl2"), "act a: Nat; init a(1) . a(2);").unwrap();
+    for file in ["m.aut", "m.lts"] {
+        assert_eq!(run(&format!("explore @m.mcrl2 --out @{file}"), folder).code, 0);
+        for (formula, code) in
+            [("<a(1).a(2).Terminate>true", 0), ("exists n: Nat. <a(n).a(n + 2)>true", 1)]
+        {
+            let [system, model] =
+                [file, "m.mcrl2"].map(|name| folder.join(name).display().to_string());
+            let outcome = mu_check(&["check", &system, "--data", &model, "-f", formula]);
+            assert_eq!(outcome.code, code, "{file}: {formula}: {}", outcome.stderr);
+        }
+    }
 }
 
 #[test]
@@ -206,6 +231,13 @@ fn random_systems_answer_as_their_models() {
                 .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
         let labels = DeclaredLabels::new(&read.table.texts, declared.data, declared.actions)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
+        let ordered = mu_check::lts::relabel::ordered;
+        let of_model: BTreeSet<String> =
+            lts.table.texts.iter().skip(1).map(|text| ordered(text)).collect();
+        let of_file: BTreeSet<String> = (1..read.table.texts.len())
+            .map(|i| ordered(&labels.text(mu_check::base::ids::LabelId::new(i))))
+            .collect();
+        assert_eq!(of_file, of_model, "seed {seed}\n{text}\n{brought}");
         let saved = LtsModel::new(Arc::new(read));
         let formula_text = formula(&mut tape, Kind::Any);
         let tree = syntax::parse_formula(SourceId(0), &formula_text).unwrap();

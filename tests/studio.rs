@@ -58,6 +58,8 @@ impl Studio {
             .args(["studio", "in", "--threads", "1"])
             .args(options)
             .current_dir(folder.path())
+            // A killed server leaves its temporary folder behind.
+            .env("TMPDIR", folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

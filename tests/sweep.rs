@@ -125,7 +125,7 @@ fn a_row_for_each_combination_and_job() {
             && plot.contains("few (published), n = 4: 7777"),
         "{plot}"
     );
-    assert!(f.read("seconds.svg").contains("Wall time") && f.read("memory.svg").contains("MB"));
+    assert!(f.read("seconds.svg").contains("Wall time") && f.read("memory.svg").contains("MiB"));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn bytes_that_are_not_text_are_refused_with_their_place() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
-/// A word that is not UTF-8 is a name that no file has.
+/// A name that no file has is rejected, also if it is not UTF-8.
 #[cfg(unix)]
 #[test]
 fn arguments_that_are_not_text_are_refused() {
@@ -128,4 +128,41 @@ fn arguments_that_are_not_text_are_refused() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
+}
+
+/// Names of files need not be UTF-8, on any place of the command line.
+#[cfg(unix)]
+#[test]
+fn names_of_files_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let odd = |name: &'static [u8]| OsStr::from_bytes(name);
+    std::fs::write(folder.path().join(odd(b"m\xff.mcrl2")), "act a; init a . delta;").unwrap();
+    std::fs::write(folder.path().join(odd(b"m\xfe.mcrl2")), "act b; init b . delta;").unwrap();
+    std::fs::write(folder.path().join(odd(b"f\xff.mcf")), "<a>true").unwrap();
+    let run = |words: &[&OsStr]| {
+        Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .args(words)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let (a, b, formula) = (odd(b"m\xff.mcrl2"), odd(b"m\xfe.mcrl2"), odd(b"f\xff.mcf"));
+    let text = |word: &'static str| OsStr::new(word);
+    for (words, code) in [
+        (vec![text("check"), a, formula], 0),
+        (vec![text("check"), b, formula], 2),
+        (vec![a, formula], 0),
+        (vec![text("check"), a, formula, text("--processes"), text("2")], 0),
+        (vec![text("explore"), b, text("--out"), odd(b"o\xfe.aut")], 0),
+        (vec![text("explore"), a, odd(b"--out=o\xff.aut")], 0),
+        (vec![text("compare"), odd(b"o\xff.aut"), a], 0),
+        (vec![text("compare"), odd(b"o\xff.aut"), odd(b"o\xfe.aut")], 1),
+    ] {
+        let output = run(&words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {errors}");
+    }
+    assert!(folder.path().join(odd(b"o\xff.aut")).exists());
 }

@@ -35,6 +35,15 @@ impl Span {
     }
 }
 
+/// Returns the last boundary of characters up to a byte.
+pub fn char_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
 /// Place attached to an item, ignored by comparison: all are equal, so that items that differ only
 /// in their places are equal.
 #[derive(Clone, Copy, Debug, Default)]

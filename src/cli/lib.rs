@@ -30,21 +30,24 @@ pub mod pipeline;
 
 pub use self::commands::typed_equations;
 
+use self::args::exact_words::ExactWords;
 use self::args::{Cli, Command, misspelling, scope};
 use self::commands::dispatch;
 use self::pipeline::{Session, systems};
 use clap::{CommandFactory, FromArgMatches};
 use mu_base::{Diagnostic, SourceMap, Stage};
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 /// Runs the command in the arguments of the process.
 pub fn run() -> ExitCode {
-    ExitCode::from(run_words(mu_base::host::arguments()))
+    ExitCode::from(run_words(mu_base::host::exact_arguments()))
 }
 
 /// Runs the command in these words, of which the first is the program name. Returns the exit code.
-pub fn run_words(words: Vec<String>) -> u8 {
+pub fn run_words(words: Vec<OsString>) -> u8 {
+    let (words, exact) = ExactWords::texts(words);
     let json = args::wants_json(&words);
     let mut description = Cli::command();
     if let Some(error) = misspelling::reject_misspelling(&words, &args::command_names(&description))
@@ -52,7 +55,7 @@ pub fn run_words(words: Vec<String>) -> u8 {
         return misspelling::print_error(&error, json);
     }
     let words = args::with_forms_of_check(args::with_default_command(&description, words));
-    let matches = description.try_get_matches_from_mut(words);
+    let matches = description.try_get_matches_from_mut(exact.words(words));
     let named = matches.as_ref().map(scope::GivenOptions::of).unwrap_or_default();
     let parsed =
         matches.and_then(|m| Cli::from_arg_matches(&m)).map_err(|e| e.format(&mut description));
@@ -125,6 +128,17 @@ fn command(cli: Cli, named: &scope::GivenOptions) -> u8 {
     }
     if let Some(model) = cli.command.model() {
         output::record_model(model);
+    }
+    if matches!(
+        cli.command,
+        Command::Prove(_)
+            | Command::Verify(_)
+            | Command::Program(_)
+            | Command::Robust(_)
+            | Command::Compare(_)
+            | Command::Solve(_)
+    ) {
+        output::expect_one_verdict();
     }
     let result = scope::expect_effect(&cli.command, named)
         .and_then(|()| dispatch(&mut session, &cli.command, help));

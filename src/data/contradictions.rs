@@ -10,9 +10,10 @@
 use crate::expr::{DataSpec, Equation, Expr, ExprKind};
 use crate::print::expression;
 use crate::signature::{Builtin, OpKind};
+use ahash::AHashSet;
 use mu_base::Span;
 use mu_base::ids::{OpId, SortId, VarId};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Limit on the compared pairs of a specification; further pairs are not compared.
 const MAX_PAIRS: usize = 1_000_000;
@@ -24,7 +25,7 @@ type Side = usize;
 
 /// Returns the equations that contradict an earlier one of the file, in order.
 pub fn contradictions(data: &DataSpec) -> Vec<Contradiction> {
-    let special: HashSet<SortId> = data.special_sorts().into_iter().collect();
+    let special = data.special_sorts();
     let mut by_mapping: HashMap<OpId, Vec<&Equation>> = HashMap::new();
     let mut out = Vec::new();
     let mut pairs = 0;
@@ -68,7 +69,7 @@ pub struct Contradiction {
 
 fn contradicts(
     data: &DataSpec,
-    special: &HashSet<SortId>,
+    special: &AHashSet<SortId>,
     first: &Equation,
     second: &Equation,
 ) -> bool {
@@ -79,7 +80,7 @@ fn contradicts(
 /// The state of the comparison of two equations.
 struct Pair<'a> {
     data: &'a DataSpec,
-    special: &'a HashSet<SortId>,
+    special: &'a AHashSet<SortId>,
     bound: HashMap<(Side, VarId), (Side, &'a Expr)>,
     nodes: usize,
 }

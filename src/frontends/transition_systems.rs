@@ -6,14 +6,20 @@
 use crate::formats::{self, Declarations};
 use crate::{FrontEnd, Input, Loaded, Loading, Properties, specification};
 use mu_base::Diagnostic;
+use mu_base::ids::LabelId;
+use mu_labels::ActionDecl;
 use mu_labels::declared::DeclaredLabels;
 use mu_lts::Lts;
-use mu_lts::relabel::with_internal;
+use mu_lts::relabel::{with_internal, with_texts};
 use mu_process::typecheck::check_specification;
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 /// Transition systems.
 pub const TRANSITION_SYSTEMS: TransitionSystems = TransitionSystems;
+
+/// Label of the step of a successful end.
+const TERMINATE: &str = "Terminate";
 
 /// Front end of transition systems.
 pub struct TransitionSystems;
@@ -39,10 +45,32 @@ impl FrontEnd for TransitionSystems {
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         loading.journal.begin_stage("reading a transition system");
         let (lts, declarations) = system(input)?;
-        let lts = Arc::new(with_internal(lts, &loading.options.internal));
-        let labels = declared_labels(input, loading, &lts.table.texts, declarations)?;
-        Loaded::stored(lts, labels)
+        let mut lts = with_internal(lts, &loading.options.internal);
+        let mut labels = declared_labels(input, loading, &lts.table.texts, declarations.clone())?;
+        if let Some(texts) = labels.as_ref().and_then(|labels| texts_of_models(&lts, labels)) {
+            lts = with_texts(lts, &texts);
+            labels = declared_labels(input, loading, &lts.table.texts, declarations)?;
+        }
+        Loaded::stored(Arc::new(lts), labels)
     }
+}
+
+/// Returns the texts that a model prints for labels with binders (infinite sets and bags,
+/// functions), where they differ from those of the file; `None` if none differs. A file has terms
+/// in a form of its own, and equal labels must have equal texts.
+fn texts_of_models(lts: &Lts, labels: &DeclaredLabels) -> Option<HashMap<String, String>> {
+    let binds = |text: &str| {
+        ["|", "lambda", "forall", "exists"].iter().any(|word| text.contains(word))
+            && text.contains(':')
+    };
+    let mut texts = HashMap::new();
+    for (i, text) in lts.table.texts.iter().enumerate().skip(1).filter(|(_, text)| binds(text)) {
+        let printed = labels.text(LabelId::new(i));
+        if printed != *text {
+            texts.insert(text.clone(), printed);
+        }
+    }
+    (!texts.is_empty()).then_some(texts)
 }
 
 /// Reads a transition system, and the declarations in the file if any.
@@ -62,7 +90,12 @@ fn declared_labels(
     declarations: Declarations,
 ) -> Result<Option<DeclaredLabels>, Diagnostic> {
     if let Some(model) = loading.options.data.clone() {
-        let spec = specification(&Input::file(&model), loading)?;
+        let mut spec = specification(&Input::file(&model), loading)?;
+        // The step of a successful end has no declaration in the text.
+        if texts.iter().any(|t| t == TERMINATE) && spec.actions.iter().all(|a| a.name != TERMINATE)
+        {
+            spec.actions.push(ActionDecl { name: TERMINATE.into(), sorts: Vec::new() });
+        }
         let labels = DeclaredLabels::new(texts, spec.data, spec.actions);
         let labels = labels.map_err(|d| {
             d.note(format!(

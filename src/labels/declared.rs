@@ -73,6 +73,19 @@ impl DeclaredLabels {
     pub fn data(&self) -> &DataSpec {
         &self.data
     }
+    /// Returns the text of a label, as a model with these actions prints it.
+    pub fn text(&self, label: LabelId) -> String {
+        let part = |(action, args): &(ActId, Vec<Expr>)| {
+            let name = &self.actions[action.index()].name;
+            let args: Vec<String> =
+                args.iter().map(|e| print::expression(&self.data.signature, e)).collect();
+            if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
+        };
+        match self.labels[label.index()].as_slice() {
+            [] => "tau".into(),
+            parts => parts.iter().map(part).collect::<Vec<_>>().join("|"),
+        }
+    }
     /// Returns the declared actions.
     pub fn actions(&self) -> &[ActionDecl] {
         &self.actions

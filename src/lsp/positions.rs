@@ -1,6 +1,7 @@
 //! Positions of the protocol: lines from 0, columns in UTF-16 code units. Cost: a table of line
 //! starts, then linear in one line.
 
+use mu_base::source::char_boundary;
 use serde_json::{Value, json};
 use std::ops::Range;
 
@@ -26,7 +27,7 @@ impl Lines {
 
     /// Returns the position of an offset; the end of the text is allowed.
     pub(crate) fn position(&self, text: &str, offset: usize) -> Value {
-        let offset = floor(text, offset.min(text.len()));
+        let offset = char_boundary(text, offset);
         let (line, start) = self.line(offset);
         let column: usize = text[start..offset].chars().map(char::len_utf16).sum();
         json!({ "line": line, "character": column })
@@ -51,14 +52,6 @@ impl Lines {
         }
         Some(at)
     }
-}
-
-/// Returns the start of the character at an offset.
-pub(crate) fn floor(text: &str, mut offset: usize) -> usize {
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    offset
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::positions::Lines;
 use crate::rename;
 use crate::workspace::{Files, Workspace, path_of};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
+use mu_base::source::char_boundary;
 use mu_frontends::Input;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -269,7 +270,7 @@ impl<'c> Server<'c> {
         let lines = Lines::new(text);
         // Unchanged lines at both ends are not part of the edit.
         let start = text.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
-        let start = text[..crate::positions::floor(text, start)].rfind('\n').map_or(0, |i| i + 1);
+        let start = text[..char_boundary(text, start)].rfind('\n').map_or(0, |i| i + 1);
         json!([{ "range": lines.range(text, &(start..text.len())), "newText": new[start..] }])
     }
 

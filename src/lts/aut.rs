@@ -37,16 +37,24 @@ impl Default for AutOptions {
 
 /// Reads an LTS, plain or compressed by gzip. An error names line, column and the text there.
 pub fn read(input: impl Read, options: &AutOptions) -> Result<Lts, Diagnostic> {
-    let mut input = BufReader::with_capacity(1 << 20, input);
-    let start = input.fill_buf().map_err(|e| broken(&e))?;
-    if start.starts_with(&[0x1f, 0x8b]) {
-        read_plain(
-            BufReader::with_capacity(1 << 20, flate2::bufread::MultiGzDecoder::new(input)),
-            options,
-        )
+    let input = BufReader::with_capacity(1 << 20, input);
+    read_plain(decompressed(input).map_err(|e| broken(&e))?, options)
+}
+
+/// First bytes of a stream that is compressed by gzip.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Returns the bytes of a stream, decompressed if it is compressed by gzip.
+///
+/// # Errors
+/// The first bytes cannot be read.
+pub fn decompressed<'a>(mut input: impl BufRead + 'a) -> std::io::Result<Box<dyn BufRead + 'a>> {
+    Ok(if input.fill_buf()?.starts_with(&GZIP) {
+        let plain = flate2::bufread::MultiGzDecoder::new(input);
+        Box::new(BufReader::with_capacity(1 << 20, plain))
     } else {
-        read_plain(input, options)
-    }
+        Box::new(input)
+    })
 }
 
 /// Writes an LTS as text.

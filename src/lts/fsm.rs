@@ -8,8 +8,9 @@
 //! ---
 //! 1 2 "enter"                      source, target, label; state 1 is the initial one
 //! ```
-//! In: the values of states are counted and ignored. A state exists if a line or a transition names
-//! it; the first state always exists. Out: no parameters, except a dummy one if a state would be
+//! In: the values of states are counted and ignored. If the file lists states with values, a
+//! transition that names another state is an error; otherwise a state exists if a transition names
+//! it. The first state always exists. Out: no parameters, except a dummy one if a state would be
 //! lost otherwise; the initial state comes first. The format has no quotation marks and no line
 //! breaks within labels: such labels are rejected.
 //!
@@ -99,6 +100,12 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
             _ => {
                 let (from, to, label) =
                     transition(text).map_err(|(column, expected)| fault(column, expected))?;
+                let lists = parameters > 0 && valued > 0;
+                if lists && [from, to].iter().any(|s| s.index() >= valued) {
+                    let expected =
+                        format!("states up to {valued}, the number of states in the file");
+                    return Err(fault(0, &expected));
+                }
                 states = states.max(from.index() + 1).max(to.index() + 1);
                 let next = LabelId::new(table.texts.len());
                 let label = match known.get(label) {
@@ -303,6 +310,8 @@ mod tests {
         assert!(
             error("x(2) Nat \"0\" \"1\"\n---\n0 1\n---\n").contains("each of the 1 parameters")
         );
+        let missing = error("x(2) Nat \"0\" \"1\"\n---\n0\n1\n---\n1 2 \"a\"\n1 3 \"b\"\n");
+        assert!(missing.contains("line 7") && missing.contains("states up to 2"), "{missing}");
         assert!(error("---\n").contains("ends before its transitions"));
         assert!(error("---\n---\n1 4000000000 \"a\"\n").contains("4000000000"));
         let good = "x(2) Nat \"0\" \"1\"\n---\n0\n1\n---\n1 2 \"a\"\n2 1 \"b\"\n";

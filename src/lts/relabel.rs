@@ -9,6 +9,7 @@
 //! transitions are unchanged.
 
 use ahash::AHashMap;
+use std::collections::HashMap;
 
 use super::typed::Typed;
 use super::{Labels, Lts};
@@ -109,6 +110,14 @@ pub fn with_internal(mut lts: Lts, texts: &[String]) -> Lts {
             if texts.iter().any(|t| t == label) { String::new() } else { label.to_string() }
         });
     }
+    lts
+}
+
+/// Gives visible labels new texts and merges equal ones. A label that is missing in `texts` keeps
+/// its text.
+#[must_use]
+pub fn with_texts(mut lts: Lts, texts: &HashMap<String, String>) -> Lts {
+    renumber(&mut lts, |label| texts.get(label).map_or_else(|| label.to_string(), String::clone));
     lts
 }
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::condition::Observed;
 use super::expr::Width;
-use super::litmus_init::{InitialRegister, initial_state, is_register, register};
+use super::litmus_init::{InitialRegister, initial_state, is_register, number_of, register};
 use super::outcomes::Observable;
 use super::variables::{Type, Use, Variables};
 use super::x86::{Assembler, Order, Refusal};
@@ -257,6 +257,7 @@ impl Names for Observer<'_> {
             let name = cursor.name("a variable")?;
             return self.variables.address(name.text, name.span, 0);
         }
-        cursor.number().map(|n| n as u64)
+        let word = if self.arch == Arch::X86 { Width::W32 } else { Width::W64 };
+        number_of(cursor, word).map(|n| n as u64)
     }
 }

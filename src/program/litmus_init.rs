@@ -99,17 +99,35 @@ enum Value<'a> {
     Address(Token<'a>),
 }
 
-fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
+fn value<'a>(cursor: &mut Cursor<'a, '_>, word: Width) -> Result<Value<'a>, Diagnostic> {
     if cursor.eat("&") || cursor.peek().kind == Kind::Name {
         return Ok(Value::Address(cursor.name("a variable")?));
     }
-    cursor.number().map(Value::Number)
+    number_of(cursor, word).map(Value::Number)
+}
+
+/// Parses a number of an initial state or a condition. `word`: the width of addresses. A test of 32
+/// bits has no larger numbers, whatever the types are; the herd tools reject them as well.
+pub(super) fn number_of(cursor: &mut Cursor<'_, '_>, word: Width) -> Result<i64, Diagnostic> {
+    let first = cursor.peek();
+    let number = cursor.number()?;
+    // A number of 64 bits above the signed ones is read as a negative one.
+    let wraps = number < 0 && first.text != "-";
+    let fits = (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&number) && !wraps;
+    if word == Width::W64 || fits {
+        return Ok(number);
+    }
+    let last = cursor.before();
+    let text = format!("`{}` does not fit in the 32 bits of `X86`", last.text);
+    Err(Diagnostic::at(Stage::Type, first.span.to(last.span), text)
+        .note("a test with larger numbers is one of `X86_64`"))
 }
 
 /// Parses a register with its value.
 fn initial_register<'a>(
     cursor: &mut Cursor<'a, '_>,
     declared: Option<Type>,
+    word: Width,
     registers: &mut Vec<InitialRegister<'a>>,
     addresses: &mut Vec<(AddressTarget, Token<'a>)>,
 ) -> Result<(), Diagnostic> {
@@ -117,7 +135,7 @@ fn initial_register<'a>(
     let at = registers.len();
     let mut bits = 0;
     if cursor.eat("=") {
-        match value(cursor)? {
+        match value(cursor, word)? {
             Value::Number(n) => bits = n as u64,
             Value::Address(name) => addresses.push((AddressTarget::Register(at), name)),
         }
@@ -149,7 +167,7 @@ fn item<'a>(
 ) -> Result<(), Diagnostic> {
     let declared = declared_type(cursor, pointer)?;
     if is_register(cursor) {
-        initial_register(cursor, declared, registers, addresses)?;
+        initial_register(cursor, declared, pointer.width, registers, addresses)?;
         return end(cursor);
     }
     let bracketed = cursor.eat("[");
@@ -183,7 +201,7 @@ fn item<'a>(
                 if i > 0 && !cursor.eat(",") {
                     break;
                 }
-                let v = value(cursor)?;
+                let v = value(cursor, pointer.width)?;
                 let Some(slot) = initial.get_mut(i) else { break };
                 match v {
                     Value::Number(n) => *slot = n as u64,
@@ -201,7 +219,7 @@ fn item<'a>(
             }
             cursor.expect("}")?;
         } else {
-            match value(cursor)? {
+            match value(cursor, pointer.width)? {
                 Value::Number(n) => initial[0] = n as u64,
                 Value::Address(name) => names.push((0, name)),
             }

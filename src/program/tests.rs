@@ -382,6 +382,11 @@ fn wrong_input_is_refused_with_its_place() {
         ("X86 t\n{}\nP0;\nNOP;\nexists (1:EAX=1)".into(), "no thread 1"),
         ("X86 t\n{}\nP0;\nNOP;\nexists (x=1) foo".into(), "expected the end"),
         ("X86 t\n{}\nP0;\nMOV EAX,99999999999999999999;\n".into(), "does not fit"),
+        ("X86 t\n{ x=4294967297; }\nP0;\nNOP;\n".into(), "does not fit in the 32 bits"),
+        ("X86 t\n{ uint64_t t[2]={1,-2147483649}; }\nP0;\nNOP;\n".into(), "does not fit"),
+        ("X86 t\n{ x=18446744073709551615; }\nP0;\nNOP;\n".into(), "does not fit"),
+        ("X86 t\n{ 0:EBX=8589934593; }\nP0;\nNOP;\n".into(), "does not fit"),
+        ("X86 t\n{ x=1; }\nP0;\nNOP;\nexists (x=4294967297)".into(), "does not fit"),
         ("X86 t (* no end".into(), "is not closed"),
         (format!("X86 t\n{{}}\nP0;\nNOP;\nexists {}", "(".repeat(100_000)), "nests more than"),
     ] {

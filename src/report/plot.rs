@@ -55,7 +55,7 @@ pub enum Unit {
     /// Time.
     Seconds,
     /// Memory.
-    Bytes,
+    Mebibytes,
 }
 
 /// Description of a plot.
@@ -397,9 +397,7 @@ fn amount(unit: Unit, v: f64) -> String {
             if v > 9e14 { format!("{v:.0e}") } else { scaled(&steps) }
         }
         Unit::Seconds => scaled(&[(1e-3, " ms"), (1.0, " s"), (1e3, ",000 s")]),
-        Unit::Bytes => {
-            scaled(&[(1.0, " B"), (1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")])
-        }
+        Unit::Mebibytes => scaled(&[(1.0, " MiB"), (1e3, ",000 MiB")]),
     }
 }
 
@@ -408,7 +406,7 @@ fn exactly(unit: Unit, v: f64) -> String {
     match unit {
         Unit::Count => format!("{v:.0}"),
         Unit::Seconds => format!("{v:.3} s"),
-        Unit::Bytes => format!("{:.1} MB", v / 1e6),
+        Unit::Mebibytes => format!("{v:.1} MiB"),
     }
 }
 
@@ -438,7 +436,7 @@ mod tests {
             all(Unit::Seconds, &[0.001, 0.01, 0.2, 1.0, 100.0, 1e3, 1e5]),
             "1 ms; 10 ms; 200 ms; 1 s; 100 s; 1,000 s; 100,000 s"
         );
-        assert_eq!(all(Unit::Bytes, &[1e6, 5e8, 1e12]), "1 MB; 500 MB; 1 TB");
+        assert_eq!(all(Unit::Mebibytes, &[0.5, 500.0, 2e4]), "0.5 MiB; 500 MiB; 20,000 MiB");
     }
 
     #[test]

@@ -13,6 +13,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+/// Bytes of the unit of memory in tables and plots.
+const MEBIBYTE: f64 = (1u64 << 20) as f64;
+
 /// The job that explores, instead of checking a formula.
 pub const EXPLORE: &str = "explore";
 /// The stop reason of a complete row.
@@ -292,9 +295,9 @@ impl Sweep {
         ));
         columns.push(("seconds".into(), true, self.column(|r| seconds(r.seconds))));
         columns.push((
-            "peak MB".into(),
+            "peak MiB".into(),
             true,
-            self.column(|r| thousands(&format!("{:.0}", r.memory as f64 / 1e6))),
+            self.column(|r| thousands(&format!("{:.0}", r.memory as f64 / MEBIBYTE))),
         ));
         columns.push((
             "stopped by".into(),
@@ -319,10 +322,10 @@ impl Sweep {
             published(&|p| p.seconds.parse().map_or(p.seconds.clone(), seconds)),
         ));
         columns.push((
-            "published MB".into(),
+            "published MiB".into(),
             true,
             published(&|p| {
-                p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6))
+                p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / MEBIBYTE))
             }),
         ));
         // Times are compared only if the same was counted.
@@ -342,7 +345,7 @@ impl Sweep {
             ratio(&|p| number(&p.seconds), &|r| r.seconds, &|q| thousands(&format!("{q:.0}"))),
         ));
         columns.push((
-            "published / own MB".into(),
+            "published / own MiB".into(),
             true,
             ratio(&|p| number(&p.memory), &|r| r.memory as f64, &|q| format!("{q:.1}")),
         ));
@@ -378,7 +381,9 @@ impl Sweep {
                 &size as &dyn Fn(&Row) -> Option<f64>,
             ),
             ("seconds.svg", "Wall time", Unit::Seconds, &|r: &Row| Some(r.seconds)),
-            ("memory.svg", "Peak memory", Unit::Bytes, &|r: &Row| Some(r.memory as f64)),
+            ("memory.svg", "Peak memory", Unit::Mebibytes, &|r: &Row| {
+                Some(r.memory as f64 / MEBIBYTE)
+            }),
         ];
         plots
             .into_iter()
@@ -455,12 +460,13 @@ impl Sweep {
                 .map_or(0, |s| s.color);
             let of = published.iter().filter(|p| p.job == *job);
             let figure = |p: &Published| {
-                let text = match unit {
-                    Unit::Count => &p.size,
-                    Unit::Seconds => &p.seconds,
-                    Unit::Bytes => &p.memory,
+                let (text, factor) = match unit {
+                    Unit::Count => (&p.size, 1.0),
+                    Unit::Seconds => (&p.seconds, 1.0),
+                    Unit::Mebibytes => (&p.memory, MEBIBYTE),
                 };
-                Some(Point { x: place(&p.value)?, y: text.parse().ok()?, mark: Mark::Hollow })
+                let y = text.parse::<f64>().ok()? / factor;
+                Some(Point { x: place(&p.value)?, y, mark: Mark::Hollow })
             };
             let points: Vec<Point> = of.filter_map(|p| figure(p)).filter(|p| p.x <= last).collect();
             if !points.is_empty() {

@@ -152,11 +152,23 @@ impl MonitoredMachine {
         state.monitor.take(thread, action);
         Ok(Some(action))
     }
+    /// True if the next step of a thread accesses no memory: also a store under a condition that
+    /// does not hold, as that of a failed `cmpxchg`.
+    fn is_silent(&self, thread: usize, state: &State) -> Result<bool, Diagnostic> {
+        Ok(match self.next(thread, state) {
+            Some(Access::None | Access::Fence(_)) => true,
+            Some(Access::Write { when: Some(_), .. }) => {
+                let mut probe = state.slots.clone();
+                matches!(self.machine.advance(thread, &mut probe)?, Some(Event::Local))
+            }
+            _ => false,
+        })
+    }
     /// Executes steps without memory access, and fences, of all threads.
     pub fn settle(&self, state: &mut State, schedule: &mut Vec<usize>) -> Result<(), Diagnostic> {
         for t in 0..self.machine.program.threads.len() {
             for _ in 0..MAX_SILENT_STEPS {
-                if !matches!(self.next(t, state), Some(Access::None | Access::Fence(_))) {
+                if !self.is_silent(t, state)? {
                     break;
                 }
                 let before = (!self.assertions.is_empty()).then(|| state.clone());

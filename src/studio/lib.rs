@@ -20,6 +20,7 @@ mod language;
 mod page;
 mod routes;
 mod runs;
+mod scratch;
 mod walks;
 
 use events::Hub;

@@ -10,6 +10,7 @@ use crate::events::Hub;
 use crate::folder::Folder;
 use crate::http::{Refusal, refusal};
 use crate::request_args::{self, RunArguments};
+use crate::scratch::Scratch;
 use crate::{Limits, Settings};
 use mu_base::mixing::{FNV_BASIS, fnv};
 use serde_json::{Value, json};
@@ -105,7 +106,7 @@ pub(crate) struct Runs {
     limits: Limits,
     hub: Arc<Hub>,
     /// Folder for tables of sweeps; removed when the server ends.
-    scratch: tempfile::TempDir,
+    scratch: Scratch,
     /// Held while a report page is written.
     reporting: Mutex<()>,
     all: Mutex<(u64, BTreeMap<u64, Run>)>,
@@ -113,7 +114,7 @@ pub(crate) struct Runs {
 
 impl Runs {
     pub(crate) fn new(settings: &Settings, root: PathBuf, hub: Arc<Hub>) -> std::io::Result<Self> {
-        let scratch = tempfile::Builder::new().prefix("mu-check-studio").tempdir()?;
+        let scratch = Scratch::new()?;
         let (program, limits) = (settings.program.clone(), settings.limits.clone());
         Ok(Self {
             program,

@@ -129,7 +129,7 @@ pub extern "C" fn output(stream: u32) {
 /// Runs the command of the words. Returns its exit code.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() -> i32 {
-    i32::from(mu_cli::run_words(host::arguments()))
+    i32::from(mu_cli::run_words(host::exact_arguments()))
 }
 
 /// Begins a walk by the words. Returns 0, with a line on stream 1; otherwise the error is on stream

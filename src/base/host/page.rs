@@ -5,6 +5,7 @@
 //! a process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::{BufRead, Error, ErrorKind, Read, Result, Write};
 use std::ops::{Add, Sub};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,11 @@ pub fn files() -> Vec<PathBuf> {
 /// Returns the arguments of the command line, the program's name first.
 pub fn arguments() -> Vec<String> {
     page_state().arguments.clone()
+}
+
+/// Returns the arguments as words of the system, the program's name first.
+pub fn exact_arguments() -> Vec<OsString> {
+    arguments().into_iter().map(OsString::from).collect()
 }
 
 /// Output stream that the page receives.
@@ -224,8 +230,33 @@ pub fn real_path(path: &Path) -> PathBuf {
     fs::plain(path)
 }
 
+/// Returns the file that a name denotes: a page has no links.
+pub fn link_target(path: &Path) -> PathBuf {
+    path.to_path_buf()
+}
+
+/// False: a page has no devices.
+pub fn is_device(_path: &Path) -> bool {
+    false
+}
+
+/// Does nothing: files of a page have no permissions.
+///
+/// # Errors
+/// None.
+pub fn copy_permissions(_from: &Path, _to: &Path) -> Result<()> {
+    Ok(())
+}
+
 /// Lock on a folder: a page has no other process.
 pub struct FolderLock;
+
+impl FolderLock {
+    /// False: a page has no locks.
+    pub fn is_effective(&self) -> bool {
+        false
+    }
+}
 
 /// Locks a folder.
 pub fn lock_folder(_path: &Path, _alone: bool) -> Option<FolderLock> {

@@ -1,5 +1,6 @@
 //! Host for operating systems: a thin layer over the standard library.
 
+use std::ffi::OsString;
 use std::io::{Error, ErrorKind, Result, Stderr, Stdin, Stdout};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -14,6 +15,11 @@ pub const IS_PAGE: bool = false;
 /// become U+FFFD, so that a message shows the argument.
 pub fn arguments() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Returns the arguments as the system gave them, the program's name first.
+pub fn exact_arguments() -> Vec<OsString> {
+    std::env::args_os().collect()
 }
 
 /// Returns the standard output.
@@ -124,21 +130,57 @@ pub fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
+/// Limit on the links from a name to its file; beyond it the last one is the file.
+const MAX_LINKS: usize = 40;
+
+/// Returns the file that a name denotes: the target of symbolic links, which need not exist.
+pub fn link_target(path: &Path) -> PathBuf {
+    let mut target = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = fs::read_link(&target) else { break };
+        target = target.parent().map_or_else(|| next.clone(), |folder| folder.join(&next));
+    }
+    target
+}
+
+/// True if a name denotes neither a file nor a folder, but a pipe, a terminal, or another device.
+pub fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+/// Gives a file the permissions of another one, if that exists.
+///
+/// # Errors
+/// Those of the system.
+pub fn copy_permissions(from: &Path, to: &Path) -> Result<()> {
+    match fs::metadata(from) {
+        Ok(known) => fs::set_permissions(to, known.permissions()),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Lock on a folder, which ends with this value or with the process.
 pub struct FolderLock {
     /// The open folder; `None` if its file system has no locks.
-    _folder: Option<fs::File>,
+    folder: Option<fs::File>,
+}
+
+impl FolderLock {
+    /// True if the file system has locks, so that the folder is locked.
+    pub fn is_effective(&self) -> bool {
+        self.folder.is_some()
+    }
 }
 
 /// Locks a folder: exclusively if `alone`, else shared. The lock is that of the operating system on
 /// the folder itself, so no lock file is needed. `None` if another process or another value holds a
 /// conflicting lock.
 pub fn lock_folder(path: &Path, alone: bool) -> Option<FolderLock> {
-    let Ok(folder) = fs::File::open(path) else { return Some(FolderLock { _folder: None }) };
+    let Ok(folder) = fs::File::open(path) else { return Some(FolderLock { folder: None }) };
     match if alone { folder.try_lock() } else { folder.try_lock_shared() } {
-        Ok(()) => Some(FolderLock { _folder: Some(folder) }),
+        Ok(()) => Some(FolderLock { folder: Some(folder) }),
         Err(fs::TryLockError::WouldBlock) => None,
-        Err(fs::TryLockError::Error(_)) => Some(FolderLock { _folder: None }),
+        Err(fs::TryLockError::Error(_)) => Some(FolderLock { folder: None }),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `fmt`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Formatting changes white space only. Line breaks stay; lines that are too long are broken at their outermost comma or operator (not in
+    after_help = "Formatting changes white space only. Line breaks stay; lines that are too long are broken at their outermost comma or operator (not in \
 Murphi models). Comments and the parameter layer do not change. Formatting is idempotent.
 
 Exit codes: 0 formatted, 1 `--check` found a file that would change, 2 a file cannot be read or does not parse.

@@ -5,6 +5,7 @@ pub mod cluster;
 mod conform;
 mod editor;
 mod eval;
+pub(crate) mod exact_words;
 mod game;
 mod deferred;
 mod lts;
@@ -451,7 +452,7 @@ impl CheckpointArgs {
 /// `check`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Limits apply to the whole run: `--timeout` covers reading the model and checking all formulas; formulas without a verdict by then are
+    after_help = "Limits apply to the whole run: `--timeout` covers reading the model and checking all formulas; formulas without a verdict by then are \
 unknown. (In `sweep` the limits apply to each row.) A formula that is rejected does not stop the others; the exit code is then 2.
 
 Exit codes: 0 every formula holds, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `report`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Results are the files that `check`, `explore`, `litmus` and `conform` print with `--format json`, evidence in `.json` files, and the
+    after_help = "Results are the files that `check`, `explore`, `litmus` and `conform` print with `--format json`, evidence in `.json` files, and the \
 `sweep.json` of a folder that `sweep` wrote. The page is one file that needs no network.
 
 Examples:

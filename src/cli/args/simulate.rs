@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `simulate`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "In the terminal `?` shows the keys and commands. A script has one command per line: step N, take ACTION, back, forward, goto N, start, end,
+    after_help = "In the terminal `?` shows the keys and commands. A script has one command per line: step N, take ACTION, back, forward, goto N, start, end, \
 random N, seed N, state TEXT, moves, trace, load FILE, save FILE, help, quit; comments start with # or %.
 
 Exit codes: 0 done, 2 bad input or an impossible command, 3 a limit, 4 internal error.

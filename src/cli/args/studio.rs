@@ -8,8 +8,8 @@ use std::time::Duration;
 /// `studio`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "The page shows the files of a folder in an editor, runs `check`, `explore` and `sweep`, simulates models and draws them. The server listens on
-the loopback interface only. It prints an address with a random token: anybody with this address can do what the page can. Runs are processes
+    after_help = "The page shows the files of a folder in an editor, runs `check`, `explore` and `sweep`, simulates models and draws them. The server listens on \
+the loopback interface only. It prints an address with a random token: anybody with this address can do what the page can. Runs are processes \
 of this program with the limits below. See docs/studio.md for the features and the access rules.
 
 Examples:

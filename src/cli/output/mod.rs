@@ -59,6 +59,8 @@ struct State {
     known: Map<String, Value>,
     /// Results of formulas so far.
     unfinished: Option<Arc<dyn Unfinished>>,
+    /// True if the result is one verdict.
+    has_one_verdict: bool,
     /// True if the result is printed.
     is_printed: bool,
     /// True while a checkpoint is being written: the watchdog does not end the process.
@@ -82,6 +84,7 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         head: Map::new(),
         known: Map::new(),
         unfinished: None,
+        has_one_verdict: false,
         is_printed: false,
         checkpoint_in_progress: false,
         progress_lines: false,
@@ -315,6 +318,11 @@ pub(crate) fn set_unfinished(results: Arc<dyn Unfinished>) {
     state().unfinished = Some(results);
 }
 
+/// Announces that the result is one verdict, so that the watchdog reports it as unknown.
+pub(crate) fn expect_one_verdict() {
+    state().has_one_verdict = true;
+}
+
 /// Prints the verdict of a formula as a progress line, if progress lines are enabled.
 pub(crate) fn print_verdict_progress(formula: &str, verdict: &Value) {
     if has_progress_lines() {
@@ -417,6 +425,9 @@ pub(crate) fn give_up(budget: &Budget, stop: &Stop) {
 
 fn as_json(state: &State, budget: &Budget, stop: &Stop) -> Value {
     let mut object = state.known.clone();
+    if state.has_one_verdict {
+        object.insert("verdict".into(), "unknown".into());
+    }
     object.insert("stop".into(), stop.word().into());
     object.insert("stage".into(), state.stage.into());
     object.insert("seconds".into(), json!(budget.elapsed().as_secs_f64()));

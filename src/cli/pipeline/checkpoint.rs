@@ -12,6 +12,7 @@
 use crate::output;
 use crate::pipeline::begun;
 use crate::pipeline::file_error;
+use crate::pipeline::files::with_name;
 use crate::pipeline::folder_lock::Locks;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
@@ -282,13 +283,20 @@ pub(crate) fn replace(
 ) -> Result<PathBuf, Diagnostic> {
     let (path, temporary) = (folder.join(name), folder.join(format!("{name}.part")));
     let failed = |e: std::io::Error| file_error("cannot write", &temporary, &e);
-    let mut out =
-        BufWriter::with_capacity(1 << 20, mu_base::host::create(&temporary).map_err(failed)?);
-    write(&mut out)?;
-    out.flush().map_err(failed)?;
-    out.get_ref().sync_all().map_err(failed)?;
-    mu_base::host::fs::rename(&temporary, &path)
-        .map_err(|e| file_error("cannot write", &path, &e))?;
+    let file = mu_base::host::create(&temporary).map_err(failed)?;
+    let complete = || {
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        write(&mut out).map_err(|error| with_name(error, &path))?;
+        out.flush().map_err(failed)?;
+        out.get_ref().sync_all().map_err(failed)?;
+        mu_base::host::fs::rename(&temporary, &path)
+            .map_err(|e| file_error("cannot write", &path, &e))
+    };
+    if let Err(error) = complete() {
+        // A part of a checkpoint is of no use, and the disk may be full.
+        let _ = mu_base::host::fs::remove_file(&temporary);
+        return Err(error);
+    }
     Ok(path)
 }
 

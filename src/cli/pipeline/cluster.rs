@@ -12,6 +12,7 @@
 //! Invariant: processes that this one started do not outlive it.
 
 use crate::args::cluster::DistributedArgs;
+use crate::args::exact_words::ExactWords;
 use crate::args::{CheckpointArgs, Counting, EngineRef};
 use crate::commands::check::Plan;
 use crate::commands::explore::counts::{Processes, Report};
@@ -501,7 +502,7 @@ fn resume_command_of(args: &Exploration, shares: &Shares, outcome: &Outcome) -> 
 /// the search would stop at once.
 fn resume_command(folder: &Path) -> String {
     let mut words = vec!["mu-check".to_string()];
-    let mut given = std::env::args().skip(1);
+    let mut given = mu_base::host::arguments().into_iter().skip(1);
     while let Some(word) = given.next() {
         let of = |option: &str| word == option || word.starts_with(&format!("{option}="));
         if of("--checkpoint") || of("--resume") || of("--max-states") {
@@ -706,8 +707,9 @@ fn start(
     let secret = Secret::random()?;
     let program = std::env::current_exe()
         .map_err(|e| Diagnostic::internal(format!("cannot locate this program: {e}")))?;
-    let words =
-        crate::args::with_default_command(&crate::args::Cli::command(), std::env::args().collect());
+    let (texts, exact) = ExactWords::texts(mu_base::host::exact_arguments());
+    let texts = crate::args::with_default_command(&crate::args::Cli::command(), texts);
+    let words = exact.words(texts);
     let mut children = Children::default();
     for me in 1..count {
         let mut command = Command::new(&program);

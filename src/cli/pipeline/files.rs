@@ -2,14 +2,15 @@
 //! writing.
 //!
 //! Invariant: a file is written under a temporary name in the same folder and then renamed, so that
-//! a partial file never has the final name.
-//!
+//! a partial file never has the final name. A symbolic link remains, and its target is written; a
+//! device or a pipe is written directly.
 
 use crate::output;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::load::{Loaded, typed_labels};
 use crate::pipeline::{Session, file_error};
 use mu_base::host::fs::File;
+use mu_base::host::{copy_permissions, link_target};
 use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_formula::equations::Unrolled;
 use mu_frontends::Input;
@@ -52,7 +53,11 @@ pub(crate) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
             format!("cannot write `{}`: it is a folder", path.display()),
         ));
     }
-    let partial_path = partial_path(path);
+    // The reader of a pipe would take its first writer's end for the end of the text.
+    if mu_base::host::is_device(path) {
+        return Ok(());
+    }
+    let partial_path = partial_path(&link_target(path));
     mu_base::host::create(&partial_path)
         .and_then(|_| mu_base::host::fs::remove_file(&partial_path))
         .map_err(|e| file_error("cannot write", path, &e))
@@ -69,20 +74,39 @@ pub(crate) fn write(
     path: &Path,
     content: impl FnOnce(&mut File) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic> {
-    let partial_path = partial_path(path);
+    let failed = |e: std::io::Error| file_error("cannot write", path, &e);
+    if mu_base::host::is_device(path) {
+        return content(&mut mu_base::host::create(path).map_err(failed)?);
+    }
+    let target = link_target(path);
+    let partial_path = partial_path(&target);
     output::register_partial_file(&partial_path);
     let result = mu_base::host::create(&partial_path)
-        .map_err(|e| file_error("cannot write", path, &e))
-        .and_then(|mut file| content(&mut file))
+        .map_err(failed)
+        .and_then(|mut file| content(&mut file).map_err(|error| with_name(error, path)))
         .and_then(|()| {
-            mu_base::host::fs::rename(&partial_path, path)
-                .map_err(|e| file_error("cannot write", path, &e))
+            copy_permissions(&target, &partial_path)
+                .and_then(|()| mu_base::host::fs::rename(&partial_path, &target))
+                .map_err(failed)
         });
     if result.is_err() {
         let _ = mu_base::host::fs::remove_file(&partial_path);
     }
     output::unregister_partial_file(&partial_path);
     result
+}
+
+/// Adds the name of a file to an error of a writer that knows only its stream.
+pub(crate) fn with_name(error: Diagnostic, path: &Path) -> Diagnostic {
+    if error.stage != Stage::File {
+        return error;
+    }
+    let words = ["cannot write: ", "cannot write a checkpoint: "];
+    let Some(why) = words.iter().find_map(|w| error.message.strip_prefix(w)) else {
+        return error;
+    };
+    let message = format!("cannot write `{}`: {why}", path.display());
+    Diagnostic { message, ..error }
 }
 
 /// Writes a text file atomically.

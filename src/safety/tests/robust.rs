@@ -370,6 +370,21 @@ fn the_first_example_of_the_paper() {
     assert_eq!(of(Counting { preemptions: Some(0), first: Some(1), ..Counting::default() }).0, 1);
 }
 
+/// A failed `cmpxchg` without `lock` loads and does not store, so it is one access.
+#[test]
+fn a_failed_cmpxchg_is_one_access() {
+    let of = |value: u32, preemptions: Option<u32>| {
+        let text = format!(
+            "X86 c\n{{ x={value}; 0:EAX=0; }}\nP0 | P1 ;\nCMPXCHG [x],ECX | MOV [y],$1 ;\nexists (true)\n"
+        );
+        let counting = Counting { preemptions, ..Counting::default() };
+        count(&test(&text).program, counting, &Budget::default()).unwrap().interleavings
+    };
+    assert_eq!([of(1, Some(0)), of(1, Some(1)), of(1, Some(9))], [2, 2, 2]);
+    assert_eq!([of(0, Some(0)), of(0, Some(1)), of(0, Some(9))], [2, 3, 3]);
+    assert_eq!([of(1, None), of(0, None)], [1, 1]);
+}
+
 /// One search gives the answers of two: robustness as without assertions, and safety as under
 /// sequential consistency. A program that is robust and safe in this sense is safe under total
 /// store order.

@@ -9,6 +9,7 @@
 
 use super::{ReadOptions, Sink};
 use crate::trace::TraceBuilder;
+use mu_base::source::char_boundary;
 use mu_base::{Diagnostic, Stage};
 use std::io::BufRead;
 
@@ -26,12 +27,6 @@ pub struct Line<'a> {
     pub number: u64,
     /// Text, without the end of the line.
     pub text: &'a str,
-}
-
-/// Returns the last boundary of characters up to a byte.
-fn char_boundary(text: &str, at: usize) -> usize {
-    let at = at.min(text.len());
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 impl<'a> Line<'a> {

@@ -180,8 +180,7 @@ impl Checking<'_> {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
             Err(refusal) if by_equations::lacks_value(&refusal, subject) => {
                 let solver = plan.search.solver;
-                let mut decide =
-                    || by_equations::decide(session, subject, formula, solver, budget);
+                let mut decide = || by_equations::decide(session, subject, formula, solver, budget);
                 match by_equations::decide_with(peers, budget, &mut decide) {
                     Ok(Some((value, equations))) => {
                         by_equations = true;

@@ -6,8 +6,8 @@
 
 use super::component_samples::ComponentAudit;
 use super::every_value::{Abstract, Instance, merged};
-use crate::pipeline::Session;
 use crate::output::progress::counted;
+use crate::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_regions::audit::AuditRequest;

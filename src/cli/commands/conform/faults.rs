@@ -453,7 +453,7 @@ impl FaultSearch<'_> {
             write_text(&folder.join(format!("{}.litmus", test.name)), &test.text)?;
         }
         let mut out = format!(
-            "# Litmus tests for {} under `{}`\n\n",
+            "{TITLE}{} under `{}`\n\n",
             find_path::file_name(&self.args.model),
             self.models[0].name
         );
@@ -481,6 +481,25 @@ impl FaultSearch<'_> {
         }
         out += "\nK: the smallest number of operations per processor that finds the fault.\n";
         write_text(&folder.join("README.md"), &out)
+    }
+}
+
+/// First words of the table of a suite.
+const TITLE: &str = "# Litmus tests for ";
+
+/// Rejects a folder for a suite that has a `README.md` of another origin, before any work is done.
+pub(super) fn expect_own_readme(folder: &Path) -> Result<(), Diagnostic> {
+    let path = folder.join("README.md");
+    match mu_base::host::fs::read(&path) {
+        Ok(text) if !text.starts_with(TITLE.as_bytes()) => {
+            let text = format!(
+                "`--suite {}`: `{}` is not the table of a suite, and would be overwritten",
+                folder.display(),
+                path.display()
+            );
+            Err(Diagnostic::new(Stage::File, text).note("name another folder, or rename the file"))
+        }
+        _ => Ok(()),
     }
 }
 

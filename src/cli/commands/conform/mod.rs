@@ -141,6 +141,7 @@ fn expect_options(args: &ConformArgs) -> Result<Option<litmus::Picture>, Diagnos
             "`--suite` is for one memory model: expected `--against` once",
         ));
     }
+    args.suite.as_deref().map(faults::expect_own_readme).transpose()?;
     Ok(execution)
 }
 

@@ -62,9 +62,10 @@ impl EndCounts {
         let EndCounts { terminated, finished, hangs } = *self;
         let mut parts = Vec::new();
         let known = terminated + finished + hangs;
-        for (n, what) in
-            [(terminated, "terminated"), (finished, "look like a normal end"), (hangs, "hang")]
-        {
+        let normal =
+            if finished == 1 { "looks like a normal end" } else { "look like a normal end" };
+        let stuck = if hangs == 1 { "hangs" } else { "hang" };
+        for (n, what) in [(terminated, "terminated"), (finished, normal), (hangs, stuck)] {
             if n > 0 {
                 parts.push(format!("{} {what}", grouped(n)));
             }

@@ -58,6 +58,7 @@ pub(crate) fn explore(
     args: &Exploration,
     start: Instant,
 ) -> Result<u8, Diagnostic> {
+    output::expect_one_verdict();
     output::begin_stage("reading the model");
     let input = Input::file(&args.model);
     let model = mu_frontends::murphi::model(&input, &mut session.sources, &session.common.define)?;

@@ -4,7 +4,6 @@
 use crate::args::LogFormat;
 use crate::args::TraceArgs;
 use crate::pipeline::file_error;
-use flate2::bufread::MultiGzDecoder;
 use mu_base::{Diagnostic, Stage};
 use mu_traces::readers::reader_for;
 use std::io::{BufRead, BufReader, Cursor, Read};
@@ -12,8 +11,6 @@ use std::path::Path;
 
 /// Number of bytes from which the format is recognised.
 const START: usize = 1 << 16;
-/// First bytes of a compressed file.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A log, opened.
 pub(super) struct Log {
@@ -32,7 +29,7 @@ pub(super) struct Log {
 pub(super) fn open(path: &Path, args: &TraceArgs) -> Result<Log, Diagnostic> {
     let is_input = path == Path::new("-");
     let name = if is_input { "standard input".to_string() } else { path.display().to_string() };
-    let mut raw: Box<dyn BufRead> = if is_input {
+    let raw: Box<dyn BufRead> = if is_input {
         Box::new(BufReader::with_capacity(1 << 20, mu_base::host::input()))
     } else {
         if mu_base::host::is_dir(path) {
@@ -43,12 +40,7 @@ pub(super) fn open(path: &Path, args: &TraceArgs) -> Result<Log, Diagnostic> {
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let failed = |e: std::io::Error| file_error("cannot read", path, &e);
-    let compressed = raw.fill_buf().map_err(failed)?.starts_with(&GZIP);
-    let mut bytes: Box<dyn BufRead> = if compressed {
-        Box::new(BufReader::with_capacity(1 << 20, MultiGzDecoder::new(raw)))
-    } else {
-        raw
-    };
+    let mut bytes = mu_lts::aut::decompressed(raw).map_err(failed)?;
     let mut start = Vec::new();
     // A damaged end is reported by the reader, with its line.
     let _ = (&mut bytes).take(START as u64).read_to_end(&mut start);

@@ -65,7 +65,7 @@ impl Progress for Bar {
 }
 
 /// Formats a number of things, with thousands separators: `1 case`, `2,000 cases`.
-pub(super) fn counted(n: u64, noun: &str) -> String {
+pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
