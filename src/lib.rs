@@ -115,6 +115,9 @@ pub use mu_cluster as cluster;
 /// Parameters without a value.
 pub use mu_regions as regions;
 
+/// Numbers without a value: proofs by evaluation along paths.
+pub use mu_zones as zones;
+
 /// Results as text, JSON, tables and pictures.
 pub use mu_report as report;
 

@@ -17,14 +17,28 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{Signed, ToPrimitive};
 use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Order of numbers without a value, which are terms that the rewriter leaves unevaluated.
+pub trait NumberOrder: std::fmt::Debug {
+    /// Compares two terms of number sorts; `None` if they are not comparable.
+    fn order(&self, a: &Expr, b: &Expr) -> Option<Ordering>;
+    /// Returns the value of a term, if it has only one.
+    fn value(&self, e: &Expr) -> Option<BigInt>;
+}
 
 /// Naive rewriter.
+///
+/// With [`Naive::with_numbers`], numbers may be undefined constants plus literals. Then all
+/// comparisons of numbers are those of a [`NumberOrder`], and a term has no normal form if a
+/// condition of an equation stays undecided.
 #[derive(Debug)]
 pub struct Naive {
     spec: DataSpec,
     /// Equations by the operation at the head of the left-hand side, in the order of the text.
     equations: AHashMap<OpId, Vec<usize>>,
     steps: u64,
+    numbers: Option<Rc<dyn NumberOrder>>,
 }
 
 impl Naive {
@@ -41,7 +55,12 @@ impl Naive {
                 equations.entry(op).or_default().push(i);
             }
         }
-        Self { spec, equations, steps }
+        Self { spec, equations, steps, numbers: None }
+    }
+
+    /// Sets the order of numbers without a value.
+    pub fn with_numbers(&mut self, numbers: Option<Rc<dyn NumberOrder>>) {
+        self.numbers = numbers;
     }
 
     /// Sets the number of remaining steps.
@@ -143,13 +162,15 @@ impl Naive {
         for i in own {
             let equation = self.spec.equations[i].clone();
             let mut by = Substitution::new();
-            if !matches(&self.spec.signature, &equation.lhs, &e, &mut by) {
+            if !self.matches(&equation.lhs, &e, &mut by)? {
                 continue;
             }
             if let Some(c) = &equation.condition {
                 let c = self.normal(&c.substitute(&by))?;
-                if c.as_bool(&self.spec.signature) != Some(true) {
-                    continue;
+                match c.as_bool(&self.spec.signature) {
+                    Some(true) => {}
+                    None if self.numbers.is_some() => return None,
+                    _ => continue,
                 }
             }
             return self.normal(&equation.rhs.substitute(&by));
@@ -205,14 +226,43 @@ impl Naive {
         }
     }
 
+    /// Evaluates arithmetic on a number without a value: operations that only its order decides.
+    fn number_by_order(&self, builtin: Builtin, args: &[Expr]) -> Option<Expr> {
+        use Builtin::*;
+        let order = &self.numbers.as_ref()?;
+        let [a, rest @ ..] = args else { return None };
+        let literal = |n: i64| Expr::number(n, a.sort);
+        let at_least = |n: i64| Some(order.order(a, &literal(n))? != Ordering::Less);
+        match (builtin, rest) {
+            (PosToNat | PosToInt | NatToInt, []) => Some(a.clone()),
+            (NatToPos | IntToPos, []) => at_least(1)?.then(|| a.clone()),
+            (IntToNat, []) => at_least(0)?.then(|| a.clone()),
+            (Abs, []) if at_least(0)? => Some(a.clone()),
+            (Max | Min, [b]) => {
+                let first = (order.order(a, b)? == Ordering::Less) == (builtin == Min);
+                Some(if first { a.clone() } else { b.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the value of a term that is a number, or has only one value.
+    fn known(&self, e: &Expr) -> Option<BigInt> {
+        match (&e.kind, &self.numbers) {
+            (ExprKind::Number(n), _) => Some(n.clone()),
+            (_, Some(numbers)) if is_number(e.sort) => numbers.value(e),
+            _ => None,
+        }
+    }
+
     /// Evaluates arithmetic.
     fn number(&self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
         use Builtin::*;
         let number = |n: BigInt| Some(Expr::number(n, e.sort));
-        let int = |i: usize| match &args[i].kind {
-            ExprKind::Number(n) => Some(n.clone()),
-            _ => None,
-        };
+        let int = |i: usize| self.known(&args[i]);
+        if let Some(found) = self.number_by_order(builtin, args) {
+            return Some(found);
+        }
         match builtin {
             PosToNat | PosToInt | NatToInt => number(int(0)?),
             NatToPos | IntToPos => int(0).filter(|n| n.is_positive()).and_then(number),
@@ -236,6 +286,15 @@ impl Naive {
     fn sequence(&mut self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
         use Builtin::*;
         let number = |n: BigInt| Some(Expr::number(n, e.sort));
+        if let (At, Some(_)) = (builtin, &self.numbers) {
+            let items = self.items(&args[0])?.0;
+            for (i, item) in items.into_iter().enumerate() {
+                if self.same(&args[1], &Expr::number(i, args[1].sort))? {
+                    return Some(item);
+                }
+            }
+            return None;
+        }
         let int = |i: usize| match &args[i].kind {
             ExprKind::Number(n) => Some(n.clone()),
             _ => None,
@@ -497,6 +556,9 @@ impl Naive {
         if let (ExprKind::Number(m), ExprKind::Number(n)) = (&a.kind, &b.kind) {
             return Some(m.cmp(n));
         }
+        if let Some(numbers) = self.numbers.as_ref().filter(|_| is_number(a.sort)) {
+            return numbers.order(a, b);
+        }
         if let (Some(x), Some(y)) = (a.as_bool(signature), b.as_bool(signature)) {
             return Some(x.cmp(&y));
         }
@@ -576,33 +638,69 @@ fn constructor_of<'e>(signature: &Signature, e: &'e Expr) -> Option<(OpId, &'e [
     matches!(signature.op(op).kind, OpKind::Constructor(_)).then_some((op, args))
 }
 
-/// Matches a pattern; repeated variables need equal terms.
-fn matches(signature: &Signature, pattern: &Expr, e: &Expr, by: &mut Substitution) -> bool {
-    match (&pattern.kind, &e.kind) {
-        (ExprKind::Var(v), _) => match by.get(v) {
-            Some(old) => old == e,
-            None => {
-                by.insert(*v, e.clone());
+/// True for the sorts of integers.
+fn is_number(sort: SortId) -> bool {
+    [basic::POS, basic::NAT, basic::INT].contains(&sort)
+}
+
+impl Naive {
+    /// Matches a pattern; repeated variables need equal terms. `None`: a number without a value is
+    /// not decided.
+    fn matches(&self, pattern: &Expr, e: &Expr, by: &mut Substitution) -> Option<bool> {
+        let signature = &self.spec.signature;
+        Some(match (&pattern.kind, &e.kind) {
+            (ExprKind::Var(v), _) => match by.get(v) {
+                Some(old) if self.numbers.is_some() => old == e || self.same(old, e)?,
+                Some(old) => old == e,
+                None => {
+                    by.insert(*v, e.clone());
+                    true
+                }
+            },
+            (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
+            (ExprKind::Number(_), _) if self.numbers.is_some() => self.same(e, pattern)?,
+            (ExprKind::Op(f), ExprKind::Op(g)) => f == g,
+            (ExprKind::Apply(..), _) if self.is_open_number(e) => {
+                let (b, [inner]) = pattern.as_builtin(signature)? else { return None };
+                let low = match b {
+                    Builtin::PosToNat | Builtin::PosToInt => 1,
+                    Builtin::NatToInt => 0,
+                    _ => return None,
+                };
+                let fits = self.order(e, &Expr::number(low, e.sort))? != Ordering::Less;
+                fits && self.matches(inner, e, by)?
+            }
+            (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
+                if xs.len() != ys.len() || !self.matches(f, g, by)? {
+                    return Some(false);
+                }
+                for (x, y) in xs.iter().zip(ys) {
+                    if !self.matches(x, y, by)? {
+                        return Some(false);
+                    }
+                }
                 true
             }
-        },
-        (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
-        (ExprKind::Op(f), ExprKind::Op(g)) => f == g,
-        (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
-            xs.len() == ys.len()
-                && matches(signature, f, g, by)
-                && xs.iter().zip(ys).all(|(x, y)| matches(signature, x, y, by))
-        }
-        (ExprKind::Apply(..), ExprKind::Number(n)) => match pattern.as_builtin(signature) {
-            Some((b @ (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt), [inner])) => {
-                let fits = if b == Builtin::NatToInt { !n.is_negative() } else { n.is_positive() };
-                fits && matches(signature, inner, &Expr::number(n.clone(), inner.sort), by)
-            }
-            Some((Builtin::Negate, [inner])) => {
-                matches(signature, inner, &Expr::number(-n.clone(), inner.sort), by)
-            }
+            (ExprKind::Apply(..), ExprKind::Number(n)) => match pattern.as_builtin(signature) {
+                Some((
+                    b @ (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt),
+                    [inner],
+                )) => {
+                    let fits =
+                        if b == Builtin::NatToInt { !n.is_negative() } else { n.is_positive() };
+                    fits && self.matches(inner, &Expr::number(n.clone(), inner.sort), by)?
+                }
+                Some((Builtin::Negate, [inner])) => {
+                    self.matches(inner, &Expr::number(-n.clone(), inner.sort), by)?
+                }
+                _ => false,
+            },
             _ => false,
-        },
-        _ => false,
+        })
+    }
+
+    /// True for a number without a value.
+    fn is_open_number(&self, e: &Expr) -> bool {
+        self.numbers.is_some() && is_number(e.sort) && !matches!(e.kind, ExprKind::Number(_))
     }
 }

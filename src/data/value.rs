@@ -376,6 +376,33 @@ impl Value {
     pub fn is_data(&self) -> bool {
         self.flags() == 0
     }
+    /// Calls `see` with each unknown that occurs.
+    pub(crate) fn each_unknown(&self, see: &mut dyn FnMut(u32)) {
+        if !self.is_open() {
+            return;
+        }
+        let mut pending = vec![self];
+        while let Some(v) = pending.pop() {
+            match v {
+                _ if !v.is_open() => {}
+                Value::Unknown(u) => see(*u),
+                Value::Cons(cell) => pending.extend([&cell.head, &cell.tail]),
+                Value::Rich(n) => match &n.kind {
+                    Rich::Integer(_) | Rich::Rational(_) => {}
+                    Rich::Set(_, elements) => pending.extend(elements.iter()),
+                    Rich::Bag(_, entries) => {
+                        pending.extend(entries.iter().flat_map(|(v, n)| [v, n]))
+                    }
+                    Rich::Closure(c) => pending.extend(c.captures.iter()),
+                    Rich::Table(_, base, entries) => {
+                        pending.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base]))
+                    }
+                    Rich::Apply(head, args) => pending.extend(args.iter().chain([head])),
+                },
+                _ => pending.extend(v.as_app().map_or(&[][..], |(_, args)| args)),
+            }
+        }
+    }
     /// True if it is `true`.
     #[inline]
     pub fn is_true(&self) -> bool {

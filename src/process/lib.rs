@@ -5,6 +5,7 @@
 pub mod anatomy;
 pub mod confluence;
 pub mod direct;
+pub mod direct_steps;
 pub mod linear;
 pub mod linearise;
 pub mod print;

@@ -519,6 +519,10 @@ pub struct CheckArgs {
     /// before it is reported; 0 switches the check off.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub check_samples: usize,
+    /// With `NAME=any`: prove the formula by evaluation along paths, and write the certificate of
+    /// the proof for `verify`.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
     /// If no formula is given: what counts as termination, an action or a condition on parameters,
     /// as for `explore --terminal`.
     #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]

@@ -70,16 +70,20 @@ pub struct ProveArgs {
 #[command(after_help = "Examples:
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof --model tso
+  mu-check verify buffer.mcrl2 bounded.mcf buffer.proof
 
-Exit codes: 0 the certificate proves safety, 1 it does not, 2 bad input, 3 unknown (a limit).")]
+Exit codes: 0 the certificate proves safety, or the formula, 1 it does not, 2 bad input, 3 unknown (a limit).")]
 pub struct VerifyArgs {
-    /// A parameterised system (`.cub`), or an x86 program (`.asm`) for any number of threads.
+    /// A parameterised system (`.cub`), an x86 program (`.asm`) for any number of threads, or a
+    /// specification with parameters.
     pub file: PathBuf,
     /// Options for reading an x86 program.
     #[command(flatten)]
     pub translation: TranslationArgs,
-    /// The certificate, written by `prove --certificate`.
+    /// The certificate, written by `prove --certificate`; of a specification the formula.
     pub certificate: PathBuf,
+    /// Of a specification: the certificate, written by `check --certificate`.
+    pub of_formula: Option<PathBuf>,
     /// Reject certificates for another memory model.
     #[arg(long, value_name = "MODEL", value_enum)]
     pub model: Option<ProofMemory>,

@@ -176,6 +176,11 @@ fn of_check(args: &CheckArgs) -> Vec<Row> {
             formulas && any,
             "formulas for every value of a parameter (`-D NAME=any`)",
         ),
+        (
+            "certificate",
+            args.formulas.len() + args.formula.len() == 1 && any,
+            "one formula for every value of a parameter (`-D NAME=any`)",
+        ),
         ("checkpoint_every", args.checkpoints.is_requested(), "`--checkpoint` and `--resume`"),
         ("solver", formulas, FORMULA),
         ("count", formulas, FORMULA),

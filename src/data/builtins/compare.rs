@@ -213,6 +213,9 @@ impl Machine {
                 _ => {}
             },
             SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
+                if let Some(decided) = self.decide(p, Relation::Equal, a, b) {
+                    return Ok(Value::Bool(decided));
+                }
                 match self.compare_linear(p, Relation::Equal, sort, a, b) {
                     Some(v) if open => return self.equal_extremum(p, v),
                     Some(v @ Value::Bool(_)) => return Ok(v),
@@ -375,6 +378,9 @@ impl Machine {
                         return Ok(verdict(a.cmp(b)));
                     }
                     let relation = if or_equal { Relation::LessEqual } else { Relation::Less };
+                    if let Some(decided) = self.decide(p, relation, a, b) {
+                        return Ok(Value::Bool(decided));
+                    }
                     let open = a.is_open() || b.is_open();
                     match self.compare_linear(p, relation, sort, a, b) {
                         Some(v) if open => {

@@ -47,6 +47,12 @@ impl Machine {
             }
             _ => {}
         }
+        if self.paths.is_some()
+            && a.is_open()
+            && let Some(v) = self.unary_on_path(p, builtin, op, &a)
+        {
+            return Ok(v);
+        }
         Ok(match builtin {
             Not => self.not(p, a),
             PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal => a,
@@ -115,6 +121,12 @@ impl Machine {
         b: Value,
     ) -> Outcome<Value> {
         use Builtin::*;
+        if self.paths.is_some()
+            && (a.is_open() || b.is_open())
+            && let Some(v) = self.binary_on_path(p, builtin, &a, &b)
+        {
+            return Ok(v);
+        }
         let first = p.op(op).first;
         let collection = |b: Builtin| {
             matches!(

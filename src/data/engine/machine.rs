@@ -13,6 +13,7 @@ use super::fast_path::ReadContext;
 use super::lazy::Answer;
 use super::meter::Meter;
 use super::partial_evaluation::Watch;
+use super::paths::SharedOracle;
 use super::polling::CallState;
 use super::reflect::Leaves;
 use super::unknowns::Unknowns;
@@ -57,6 +58,8 @@ pub struct Machine {
     pub(crate) leaves: RefCell<Leaves>,
     /// Variables withheld from the evaluation.
     pub(crate) watch: Watch,
+    /// Source of decisions on comparisons of rigid unknowns.
+    pub(crate) paths: Option<SharedOracle>,
 }
 
 pub(super) enum Selected<'a> {
@@ -80,6 +83,7 @@ impl Machine {
             reflected: RefCell::default(),
             leaves: RefCell::default(),
             watch: Watch::default(),
+            paths: None,
         }
     }
 
@@ -531,8 +535,14 @@ impl Machine {
                         }
                         None if value.is_open() && !is_constructed(p, value) => {
                             let value = value.clone();
-                            self.needs(&value)?;
-                            return Ok(Selected::Undecided);
+                            match self.number_case(p, switch, &value) {
+                                Some(Some(case)) => &switch.cases[case].tree,
+                                Some(None) => &switch.default,
+                                None => {
+                                    self.needs(&value)?;
+                                    return Ok(Selected::Undecided);
+                                }
+                            }
                         }
                         None => &switch.default,
                     };
@@ -597,6 +607,11 @@ impl Machine {
                     let v = &self.stack[base + *slot as usize];
                     if v.is_open() {
                         let v = v.clone();
+                        match self.decide_sort(p, &v, *sort) {
+                            Some(true) => continue,
+                            Some(false) => return Ok(Some(false)),
+                            None => {}
+                        }
                         self.needs(&v)?;
                         return Ok(None);
                     }

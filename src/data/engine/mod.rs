@@ -20,6 +20,7 @@ pub mod machine;
 pub mod matching;
 mod meter;
 mod partial_evaluation;
+pub mod paths;
 mod polling;
 mod error_context;
 mod fast_path;

@@ -16,6 +16,8 @@ struct Unknown {
     var: Option<VarId>,
     /// Value, once bound.
     binding: Option<Value>,
+    /// True if it stands for any number of its sort: no search may choose its value.
+    rigid: bool,
 }
 
 /// All unknowns of a machine.
@@ -24,6 +26,8 @@ pub(crate) struct Unknowns {
     all: Vec<Unknown>,
     /// Bound unknowns, in the order of binding.
     trail: Vec<u32>,
+    /// True if a rigid unknown was bound, so that results since then are wrong.
+    broken: bool,
 }
 
 /// State of the trail to undo to.
@@ -36,8 +40,31 @@ pub(crate) struct Mark {
 impl Unknowns {
     /// Creates an unknown of a sort, for a variable if one is given.
     pub fn fresh(&mut self, sort: SortId, var: Option<VarId>) -> Value {
-        self.all.push(Unknown { sort, var, binding: None });
+        self.all.push(Unknown { sort, var, binding: None, rigid: false });
         Value::Unknown(self.all.len() as u32 - 1)
+    }
+
+    /// Creates a rigid unknown of a sort of numbers, for a variable.
+    pub fn rigid(&mut self, sort: SortId, var: VarId) -> Value {
+        self.all.push(Unknown { sort, var: Some(var), binding: None, rigid: true });
+        Value::Unknown(self.all.len() as u32 - 1)
+    }
+
+    /// True if an unknown is rigid.
+    pub fn is_rigid(&self, u: u32) -> bool {
+        self.all.get(u as usize).is_some_and(|u| u.rigid)
+    }
+
+    /// True if a rigid unknown was bound since the last call.
+    pub fn take_broken(&mut self) -> bool {
+        std::mem::take(&mut self.broken)
+    }
+
+    /// True if an unknown that is not rigid occurs in a value.
+    pub fn is_loose(&self, v: &Value) -> bool {
+        let mut loose = false;
+        v.each_unknown(&mut |u| loose |= !self.is_rigid(u));
+        loose
     }
 
     /// Returns the current state.
@@ -60,6 +87,7 @@ impl Unknowns {
 
     /// Binds an unknown, until the previous mark is undone.
     pub fn bind(&mut self, u: u32, value: Value) {
+        self.broken |= self.all[u as usize].rigid;
         self.all[u as usize].binding = Some(value);
         self.trail.push(u);
     }
@@ -79,8 +107,8 @@ impl Unknowns {
         self.all[u as usize].binding.as_ref()
     }
 
-    /// Adds the unbound unknowns that occur in a value, directly or through bindings; each once, in
-    /// the order of the value.
+    /// Adds the unbound unknowns that occur in a value, directly or through bindings, except rigid
+    /// ones; each once, in the order of the value.
     pub fn occurring(&self, v: &Value, out: &mut Vec<u32>) {
         if !v.is_open() {
             return;
@@ -89,7 +117,7 @@ impl Unknowns {
             Value::Unknown(u) => match self.binding(*u) {
                 Some(b) => self.occurring(b, out),
                 None => {
-                    if !out.contains(u) {
+                    if !self.is_rigid(*u) && !out.contains(u) {
                         out.push(*u);
                     }
                 }

@@ -94,7 +94,7 @@ fn quantify_open<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<
 /// Evaluates a quantifier. It stays unevaluated if its condition is undecided, or if a relevant
 /// unknown occurs in it.
 pub(crate) fn quantify<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
-    if closure.captures.iter().any(Value::is_open) {
+    if closure.captures.iter().any(|v| m.unknowns().is_loose(v)) {
         return quantify_open(m, p, closure);
     }
     let forall = closure.lambda.binder == Binder::Forall;
@@ -193,7 +193,7 @@ fn quantify_small<T: Terms>(
 /// Evaluates a set or bag comprehension: to a finite set or bag if its elements can be enumerated,
 /// else to itself.
 pub(crate) fn comprehend<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
-    if closure.captures.iter().any(Value::is_open) {
+    if closure.captures.iter().any(|v| m.unknowns().is_loose(v)) {
         return Ok(Value::rich(Rich::Closure(closure)));
     }
     let mark = m.mark();

@@ -276,6 +276,9 @@ fn one_point<T: Terms>(
             Some((Builtin::Equal, [x, y])) => {
                 for (x, y) in [(x, y), (y, x)] {
                     let Value::Unknown(u) = x else { continue };
+                    if m.unknowns().is_rigid(*u) {
+                        continue;
+                    }
                     let sort = m.unknowns().sort(*u);
                     let narrower = sort.0 < basic::REAL.0
                         && sort.0 > basic::BOOL.0

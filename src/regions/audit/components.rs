@@ -18,7 +18,6 @@
 //! identities. Cost: the time that the caller allows.
 
 use super::draw::{count, in_sort, is_number, parts};
-use super::steps::{DirectSteps, Step, label_text, state_text, with_constants};
 use super::translate::Translation;
 use super::view::{FormulaEvaluator, FormulaView};
 use super::{Audit, AuditRequest, Check, Explored, ordered};
@@ -36,6 +35,7 @@ use mu_data::naive::Naive;
 use mu_data::signature::OpKind;
 use mu_labels::MultiAction;
 use mu_model::{Model, Slot};
+use mu_process::direct_steps::{DirectSteps, Step, label_text, state_text, with_constants};
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 

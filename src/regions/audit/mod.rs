@@ -6,7 +6,7 @@
 //! one has a step that the abstract model lacks. A sample consists of values of the parameters
 //! within the case, a reachable abstract state, and a concrete state that it covers ([`cover`]),
 //! with numbers far outside those that the abstraction examined ([`draw`]). Each step of the
-//! concrete state in the direct semantics ([`steps`]) must be covered by a step of the abstract
+//! concrete state in the direct semantics (`process::direct_steps`) must be covered by a step of the abstract
 //! state, under a label that the formula cannot distinguish ([`view`]). The initial state must be
 //! covered, and all closed tests of the formula must agree in a case. So the simulation that
 //! docs/unbounded.md proves is tested by code that shares no evaluation with it.
@@ -17,7 +17,6 @@
 pub mod components;
 pub mod cover;
 pub mod draw;
-pub mod steps;
 pub mod translate;
 pub mod view;
 
@@ -31,9 +30,9 @@ use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{Expr, Substitution};
 use mu_labels::MultiAction;
 use mu_model::{Steps, Worker};
+use mu_process::direct_steps::{DirectSteps, Step, label_text, state_text, with_constants};
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
-use steps::{DirectSteps, Step, label_text, state_text, with_constants};
 use view::{FormulaEvaluator, FormulaView};
 
 /// Number of samples for one valuation of the parameters.

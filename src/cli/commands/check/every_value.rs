@@ -15,6 +15,7 @@
 //! tracked ([`mu_regions::thread_modular`]).
 
 use super::Strategy;
+use super::by_paths::by_paths;
 use super::component_samples::ComponentText;
 use super::instances::{Instances, Tried, numbers_in};
 use super::plan::Plan;
@@ -69,10 +70,10 @@ pub(crate) fn parameters(session: &Session) -> Vec<String> {
 pub(super) struct Abstract {
     /// Numbers in the text.
     literals: Vec<usize>,
-    compiled: Compiled,
+    pub compiled: Compiled,
     /// The process before constants without a value became parameters, for checks of answers.
     pub process: LinearProcess,
-    defined: SymbolicConstants,
+    pub defined: SymbolicConstants,
     /// Sorts of any size.
     pub families: Vec<Family>,
     /// A sort of any size that has components for each constant.
@@ -117,6 +118,8 @@ struct Figures {
     lists: Vec<Value>,
     /// Checks of the answer.
     checked: Checked,
+    /// The proof along paths, if there is one.
+    paths: Option<mu_zones::Proof>,
 }
 
 impl Figures {
@@ -269,10 +272,19 @@ fn one(
 ) -> Result<FormulaOutcome, Diagnostic> {
     let start = Instant::now();
     let mut outcome = match (&mut *model, formula) {
-        (Ok(model), Some(formula)) => match for_all(session, plan, model, formula) {
-            Err(why) if why.stop.is_some() => Outcome::open(why),
-            outcome => outcome?,
-        },
+        (Ok(model), Some(formula)) => {
+            let outcome = if plan.certificate.is_some() {
+                // The regions give no certificates.
+                let text = "only a proof along paths has a certificate";
+                Outcome::open(Diagnostic::new(Stage::Unsupported, text))
+            } else {
+                match for_all(session, plan, model, formula) {
+                    Err(why) if why.stop.is_some() => Outcome::open(why),
+                    outcome => outcome?,
+                }
+            };
+            along_paths(session, plan, model, formula, outcome)?
+        }
         (Err(why), _) => Outcome::open(why.clone()),
         (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
     };
@@ -309,8 +321,48 @@ fn one(
     })
 }
 
+/// Searches for a proof by evaluation along paths if the regions leave a formula open.
+fn along_paths(
+    session: &Session,
+    plan: &Plan,
+    model: &Abstract,
+    formula: &TypedFormula,
+    mut outcome: Outcome,
+) -> Result<Outcome, Diagnostic> {
+    let Some(open) = outcome.open.as_mut().filter(|open| open.why.stop.is_none()) else {
+        return Ok(outcome);
+    };
+    let only_numbers = model.families.is_empty() && model.replicas.is_none();
+    if model.defined.rigid.is_empty() || model.refused.is_some() || !only_numbers {
+        return Ok(outcome);
+    }
+    match by_paths(session, plan, model, formula)? {
+        Ok(proof) => {
+            let figures = Figures {
+                cases: 1,
+                states: proof.obligations as u64,
+                equations: proof.moves as u64,
+                checked: Checked::of_paths(&proof, plan.search.samples),
+                paths: Some(proof),
+                ..Figures::default()
+            };
+            Ok(Outcome { figures, open: None, cases: outcome.cases })
+        }
+        // A limit of the run.
+        Err(why) if why.stop.is_some() => {
+            Ok(Outcome { open: Some(Box::new(why.into())), ..outcome })
+        }
+        Err(why) => {
+            if !open.why.message.contains(&why.message) {
+                open.why.message += &format!("; along paths: {}", why.message);
+            }
+            Ok(outcome)
+        }
+    }
+}
+
 /// Builds the model over parameters without a value.
-fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract, Diagnostic> {
+pub(super) fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract, Diagnostic> {
     let names = &plan.any;
     let text = session.read(&plan.model)?;
     let can = constant_counts::counting(&text);
@@ -889,9 +941,12 @@ impl FormulaReport<'_> {
     }
 
     fn is_true(&self) -> FormulaOutcome {
-        let Figures { cases, equations, measures, lists, checked, .. } = self.figures;
-        let mut object = self.object("true", "regions");
+        let Figures { cases, equations, measures, lists, checked, paths, .. } = self.figures;
+        let mut object = self.object("true", if paths.is_some() { "paths" } else { "regions" });
         object["cases"] = (*cases).into();
+        if let Some(proof) = paths {
+            object["paths"] = json!({ "evaluated": proof.paths, "explorations": proof.rounds });
+        }
         object["checked"] = checked.object();
         if !measures.is_empty() {
             object["measures"] = measures.as_slice().into();
@@ -901,12 +956,18 @@ impl FormulaReport<'_> {
         }
         let mut text = format!("{}: true for every {}", self.path(), self.plan.any.join(", "));
         if !self.session.common.quiet {
-            text += &format!(
-                "  [{}, {}, {:.3} s]",
-                counted(*cases as u64, "case"),
-                counted(*equations, "equation"),
-                self.start.elapsed().as_secs_f64()
-            );
+            let size = match paths {
+                Some(proof) => format!(
+                    "{}, {}",
+                    counted(proof.obligations as u64, "obligation"),
+                    counted(proof.paths, "path")
+                ),
+                None => {
+                    let cases = counted(*cases as u64, "case");
+                    format!("{cases}, {}", counted(*equations, "equation"))
+                }
+            };
+            text += &format!("  [{size}, {:.3} s]", self.start.elapsed().as_secs_f64());
             let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
             text.extend(reasons.chain([checked.text()]).map(|line| format!("\n  {line}")));
         }

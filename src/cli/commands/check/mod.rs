@@ -9,6 +9,7 @@
 //! are still checked: its verdict is *unknown* with the reason `error`, and the exit code is 2.
 
 mod by_equations;
+mod by_paths;
 mod by_search;
 mod component_samples;
 mod every_value;
@@ -19,6 +20,7 @@ mod report;
 mod sampled;
 mod values;
 
+pub(crate) use self::by_paths::verify_formula;
 pub(crate) use self::every_value::{hidden_name, parameters};
 pub(crate) use self::plan::Plan;
 

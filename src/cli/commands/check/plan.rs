@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub checkpoints: CheckpointArgs,
     /// File of the game of a single formula.
     pub game: Option<PathBuf>,
+    /// File of the certificate of a single formula for every value.
+    pub certificate: Option<PathBuf>,
     /// File of the time of each stage.
     pub timings: Option<PathBuf>,
     /// Results.
@@ -123,6 +125,7 @@ impl Plan {
             distribution: args.distribution.clone(),
             checkpoints: args.checkpoints.clone(),
             game: args.game.clone(),
+            certificate: args.certificate.clone(),
             timings: args.timings.clone(),
             output: OutputPlan {
                 model: args.model.clone(),

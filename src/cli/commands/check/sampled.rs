@@ -33,6 +33,13 @@ pub(super) struct Checked {
 }
 
 impl Checked {
+    /// Returns the result of the audit of a proof along paths. `wanted`: number of samples.
+    pub fn of_paths(proof: &mu_zones::Proof, wanted: usize) -> Self {
+        let mu_zones::Audited { samples, steps, undecided } = proof.audited;
+        let audit = Audit { samples, steps, undecided, unchecked: None };
+        Self { audit, off: wanted == 0 }
+    }
+
     /// Returns the result for JSON.
     pub fn object(&self) -> Value {
         let Audit { samples, steps, undecided, unchecked } = &self.audit;

@@ -510,6 +510,9 @@ fn verify_certificate(
 }
 
 pub(crate) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Diagnostic> {
+    if let Some(file) = &args.of_formula {
+        return crate::commands::check::verify_formula(session, args, file);
+    }
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
     output::begin_stage("verifying");

@@ -4,9 +4,10 @@
 //! Input: a linear process, values of the constants without equations; a state, values for summed
 //! variables. Output: steps of the process. Each conjunct of a condition is tested as soon as its
 //! variables have values; `x == e` determines the value of `x`. Evaluations that the rewriter does
-//! not decide are counted and skipped. This shares no code with the engine, the compiler, or the
+//! not decide are counted and skipped. This shares no code with the engine, the compiler, or
 //! abstractions. Cost: conditions times values of sums, up to [`MAX_TESTS`] for each summand.
 
+use crate::linear::LinearProcess;
 use ahash::AHashSet;
 use mu_base::Span;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -14,7 +15,6 @@ use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
 use mu_data::naive::Naive;
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_labels::MultiAction;
-use mu_process::linear::LinearProcess;
 
 /// Limit on the rewrite steps for one state; beyond it an evaluation is undecided.
 const STEP_LIMIT: u64 = 200_000;
@@ -275,7 +275,7 @@ pub fn label_text(process: &LinearProcess, signature: &Signature, label: &MultiA
 
 /// Prints a concrete state.
 pub fn state_text(process: &LinearProcess, signature: &Signature, state: &[Expr]) -> String {
-    let names = mu_process::print::parameter_names(process);
+    let names = crate::print::parameter_names(process);
     let all = names
         .iter()
         .zip(state)

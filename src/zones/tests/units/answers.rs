@@ -1,0 +1,332 @@
+//! Answers along paths: on small models, and on random ones compared with instances.
+
+use mu_base::random::Random;
+use mu_base::{Budget, Diagnostic, Limits, SourceId};
+use mu_compile::{Compiled, Confluence};
+use mu_formula::typecheck::check_formula;
+use mu_formula::typed::TypedFormula;
+use mu_pbes::{Options, Verdict, check};
+use mu_process::linear::LinearProcess;
+use mu_process::linearise::{self, linearise};
+use mu_regions::with_parameters;
+use mu_zones::{Answer, Question, Samples, Verified, prove, verify};
+
+fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
+    let tree = mu_syntax::parse_specification(SourceId(0), text)?;
+    let spec = mu_process::typecheck::check_specification(&tree)?;
+    linearise(&spec, &linearise::Options::of_any_size())
+}
+
+fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
+    let process = model.process();
+    check_formula(&mu_syntax::parse_formula(SourceId(1), text)?, &process.data, &process.actions)
+}
+
+/// Returns the verdict for one value of `N`; `None` if a limit is reached.
+fn concrete(specification: &str, text: &str, n: usize) -> Result<Option<bool>, Diagnostic> {
+    let text_of_n = format!("{specification}\neqn N = {n};");
+    let model = Compiled::new(process(&text_of_n)?, &Confluence::None)?;
+    let options = mu_explore::Options { threads: 1, ..Default::default() };
+    let chosen = Options { evidence: false, ..Options::new(&options) };
+    let budget = Budget::new(Limits { max_states: Some(4_000), ..Limits::default() });
+    let verdict = check(&model, &model, &formula(text, &model)?, chosen, &budget)?.verdict;
+    Ok(match verdict {
+        Verdict::True => Some(true),
+        Verdict::False => Some(false),
+        Verdict::Unknown(_) => None,
+    })
+}
+
+/// Poses a formula on a specification for every value of `N`.
+fn with_question<T>(
+    specification: &str,
+    text: &str,
+    most: usize,
+    then: impl FnOnce(&Question) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
+    let (process, defined) = with_parameters(process(specification)?, &["N".into()])?;
+    let model = Compiled::new(process, &Confluence::None)?;
+    let symbolic: Vec<(usize, i64)> = defined.rigid.iter().map(|r| (r.param, r.least)).collect();
+    then(&Question {
+        process: model.process(),
+        initial: &defined.initial,
+        symbolic: &symbolic,
+        names: &["N".into()],
+        constants: &defined.constants,
+        formula: &formula(text, &model)?,
+        budget: &Budget::default(),
+        most: Some(most),
+        certificate: true,
+    })
+}
+
+fn answer(specification: &str, text: &str, most: usize) -> Result<Answer, Diagnostic> {
+    with_question(specification, text, most, |question| {
+        prove(question, &Samples { most: 200, seed: 1, enough: &|| false })
+    })
+}
+
+/// Checks a certificate against a specification.
+fn checked(specification: &str, text: &str, certificate: &str) -> Result<Verified, Diagnostic> {
+    with_question(specification, text, 1, |question| verify(question, certificate))
+}
+
+/// Returns `true`, or the reason why there is no proof.
+fn verdict(specification: &str, text: &str) -> String {
+    match answer(specification, text, 4_000) {
+        Ok(Answer::True(proof)) => {
+            assert!(proof.audited.samples > 0, "no samples: {text}");
+            let certificate = proof.certificate.expect("it was wanted");
+            match checked(specification, text, &certificate) {
+                Ok(_) => "true".into(),
+                Err(why) => format!("true, but the certificate is refused: {why:?}\n{certificate}"),
+            }
+        }
+        Ok(Answer::Unknown(why)) => why.message,
+        Err(why) => panic!("{specification}\n{text}: {why:?}"),
+    }
+}
+
+const HEAD: &str = "map N: Nat; act u, w, bad: Nat; a, b, c;\n";
+const NO_BAD: &str = "[true* . (exists x: Nat. bad(x))] false";
+
+#[track_caller]
+fn table(cases: &[(&str, &str, &str)]) {
+    let mut wrong = Vec::new();
+    for (text, formula, expected) in cases {
+        let formula = if formula.is_empty() { NO_BAD } else { formula };
+        let found = verdict(&format!("{HEAD}{text}"), formula);
+        if found != *expected && (*expected == "true" || !found.contains(expected)) {
+            wrong.push(format!("{text}\n{formula}: {found}, not {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn counters_that_regions_leave_open() {
+    table(&[
+        // Decreasing.
+        ("proc C(n: Nat) = (n > 0) -> u(n) . C(Int2Nat(n - 1)) + (n > N) -> bad(n) . C(n); init C(N);", "", "true"),
+        // Differences that guards compare.
+        ("proc C(n, m: Nat) = (n < N) -> u(n) . C(n + 1, m) + (m < n) -> w(m) . C(n, m + 1) + (m > n) -> bad(m) . C(n, m); init C(0, 0);", "", "true"),
+        ("proc C(n, m: Nat) = (n < m + 3 && n < N) -> u(n) . C(n + 1, m) + (m < n) -> w(m) . C(n, m + 1) + (n > m + 3) -> bad(m) . delta; init C(0, 0);", "", "true"),
+        // A structure with several counters.
+        ("sort S = struct s(lo: Nat, hi: Nat);
+          proc C(p: S) = (hi(p) < N) -> u(hi(p)) . C(s(lo(p), hi(p) + 1)) + (lo(p) < hi(p)) -> w(lo(p)) . C(s(lo(p) + 1, hi(p))) + (lo(p) > hi(p)) -> bad(0) . delta;
+          init C(s(0, 0));", "", "true"),
+        // A list of counters.
+        ("proc C(n: Nat, l: List(Nat)) = (n < N && #l < 2) -> u(n) . C(n + 1, l <| n) + (#l > 0) -> w(head(l)) . C(n, tail(l)) + (#l > 0 && head(l) >= n) -> bad(n) . delta;
+          init C(0, []);", "", "true"),
+        // Increments in a function that is passed.
+        ("map t: (Nat -> Nat) # Nat -> Nat; var f: Nat -> Nat; x: Nat; eqn t(f, x) = f(f(f(x)));
+          proc C(n: Nat) = (n < N) -> u(n) . C(t(lambda z: Nat. z + 1, n)) + (n > N + 2) -> bad(n) . delta; init C(0);", "", "true"),
+        // A remainder, whose operand is small.
+        ("proc C(n, k: Nat) = (n < N) -> u(k) . C(n + 1, (k + 1) mod 3) + (k > 2) -> bad(k) . delta; init C(0, 0);", "", "true"),
+        // A set and a bag of counters.
+        ("proc C(n: Nat, s: FSet(Nat)) = (n < N && #s < 2) -> u(n) . C(n + 1, s + {n}) + (n in s) -> bad(n) . delta + c . C(n, {}); init C(0, {});", "", "true"),
+        // An operation needs the value of a number that grows.
+        ("proc C(n, k: Nat) = (n < N) -> u(n) . C(n + 1, k + 2) + (k mod 2 == 1) -> bad(k) . delta; init C(0, 0);", "", "`k` takes more and more values"),
+        // False.
+        ("proc C(n: Nat) = (n < N) -> u(n) . C(n + 1) + (n > 4) -> bad(n) . delta; init C(0);", "", "`n` is compared with more and more numbers"),
+    ]);
+}
+
+#[test]
+fn formulas_about_numbers() {
+    let count =
+        "proc C(n: Nat) = (n < N) -> u(n) . C(n + 1) + (n == N) -> w(n) . D; D = a . D; init C(0);";
+    table(&[
+        (count, "forall x: Nat. [true* . u(x) . true* . u(x)] false", "true"),
+        (count, "forall x, y: Nat. [true* . u(x) . true* . u(y)] val(x < y)", "true"),
+        (count, "[true* . (exists x: Nat. u(x) && val(x >= N))] false", "true"),
+        (
+            count,
+            "[true*] forall x: Nat. [w(x)] (val(x == N) && nu X. [u(0)] false && [true] X)",
+            "true",
+        ),
+        (count, "nu X(k: Nat = 0). (forall x: Nat. [u(x)] (val(x == k) && X(k + 1)))", "true"),
+        (count, "[true* . a . true* . (exists x: Nat. u(x))] false", "true"),
+        (count, "!<true* . a . true* . (exists x: Nat. u(x))> true", "true"),
+        (count, "nu X. ([a] X || [exists x: Nat. u(x)] X) && [true] X", "true"),
+        (
+            count,
+            "forall x: Nat. [true* . u(x)] val(x + 1 < N)",
+            "the difference between `n` and `N` is compared",
+        ),
+        (count, "[true*] <true> true", "a diamond requires"),
+    ]);
+}
+
+/// A number or a condition over the counters `n`, `m` and the parameter; `#` stands for a number.
+fn term(random: &mut Random, shapes: &[&str], depth: usize) -> String {
+    const NUMBERS: [&str; 12] = [
+        "n",
+        "m",
+        "N",
+        "@",
+        "(# + @)",
+        "max(#, #)",
+        "f(#)",
+        "head([#, #])",
+        "(if(n < m, #, #))",
+        "lo(s(#, #))",
+        "g(lambda z: Nat. z + 1, #)",
+        "Int2Nat(max(0, n - 1))",
+    ];
+    let shape = if depth > 2 { NUMBERS[random.below(4)] } else { *random.choose(shapes) };
+    let mut out = String::new();
+    for c in shape.chars() {
+        match c {
+            '#' => out += &term(random, &NUMBERS, depth + 1),
+            '@' => out += &random.below(5).to_string(),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn random_model(random: &mut Random) -> String {
+    const TRUTHS: [&str; 12] = [
+        "# < #",
+        "# == #",
+        "# <= #",
+        "# != #",
+        "# in [#, #]",
+        "n < N && # < #",
+        "# in {#, @}",
+        "m < n && # == #",
+        "(exists k: Nat. k < 3 && # == k)",
+        "n > m",
+        "s(#, #) == s(#, #)",
+        "# mod 2 == 1",
+    ];
+    const UPDATES: [&str; 9] = [
+        "n + 1, m",
+        "n, m + 1",
+        "m, n",
+        "0, m",
+        "n, Int2Nat(max(0, m - 1))",
+        "n, n",
+        "f(n), m",
+        "N, m",
+        "n + 2, m",
+    ];
+    let data =
+        "sort S = struct s(lo: Nat, hi: Nat); map f: Nat -> Nat; g: (Nat -> Nat) # Nat -> Nat;
+var x: Nat; h: Nat -> Nat; eqn x < 3 -> f(x) = x + 1; x >= 3 -> f(x) = x; g(h, x) = h(h(x));\n";
+    let mut steps = vec!["(n < N) -> u(n) . C(n + 1, m)".to_string()];
+    for action in ["u(n)", "w(m)", "w(n)"].iter().take(1 + random.below(3)) {
+        let (test, update) = (term(random, &TRUTHS, 0), random.choose(&UPDATES));
+        steps.push(format!("(n <= N && m <= N && {test}) -> {action} . C({update})"));
+    }
+    if random.chance(1, 3) {
+        let test = term(random, &TRUTHS, 0);
+        steps.push(format!("sum k: Nat. (k < n && k < N && {test}) -> w(k) . C(n, k)"));
+    }
+    let test = term(random, &TRUTHS, 0);
+    steps.push(format!("({test}) -> bad(m) . delta"));
+    let start = *random.choose(&["0, 0", "0, N", "1, 0", "0, if(N > 2, 1, 0)"]);
+    format!("{HEAD}{data}proc C(n, m: Nat) = {};\ninit C({start});", steps.join("\n  + "))
+}
+
+const FORMULAS: [&str; 8] = [
+    NO_BAD,
+    "[true* . (exists x: Nat. bad(x) && val(x > N))] false",
+    "forall x: Nat. val(x > N + 2) => [true* . u(x)] false",
+    "forall x: Nat. [true* . u(x) . true* . bad(x)] false",
+    "forall x, y: Nat. [true* . u(x) . (exists z: Nat. w(z))* . u(y)] val(x <= y)",
+    "nu X(k: Nat = 0). ((forall x: Nat. [u(x)] (val(x <= N) && X(x))) && [exists x: Nat. w(x)] X(k))",
+    "nu X. (([exists x: Nat. w(x)] X || [exists x: Nat. u(x)] X) && [exists x: Nat. bad(x) && val(x == 3)] false)",
+    "[true*] forall x: Nat. [w(x)] val(x <= N)",
+];
+
+/// Compares answers with instances. Replay: `SEED=n`; more: `ZONES_CASES=n`.
+#[test]
+fn random_models_agree_with_instances() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    let seeds = match (number("SEED"), number("ZONES_CASES")) {
+        (Some(seed), _) => seed..seed + 1,
+        (_, count) => 0..count.unwrap_or(40),
+    };
+    let (mut proved, mut all, mut holding) = (0, 0, 0);
+    for seed in seeds.clone() {
+        let mut random = Random::new(seed);
+        let model = random_model(&mut random);
+        let text = *random.choose(&FORMULAS);
+        let found = answer(&model, text, 1_500)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{model}\n{text}"));
+        all += 1;
+        let proof = matches!(found, Answer::True(_));
+        let mut every = true;
+        for n in 0..=6 {
+            let one = concrete(&model, text, n);
+            every &= matches!(one, Ok(Some(true)));
+            assert!(
+                !(proof && matches!(one, Ok(Some(false)))),
+                "seed {seed}: true, but false for N = {n}\n{model}\n{text}"
+            );
+            if !every && !proof {
+                break;
+            }
+        }
+        holding += usize::from(every);
+        proved += usize::from(proof);
+    }
+    println!("{all} models, {holding} true for 0 to 6, {proved} proved");
+    assert!(seeds.end - seeds.start < 40 || proved * 4 > all / 2, "{proved} of {all}");
+}
+
+/// A model with one digit or comparison changed.
+fn changed(random: &mut Random, model: &str) -> String {
+    let start = model.find("proc C").expect("a process");
+    let places: Vec<usize> = model
+        .char_indices()
+        .filter(|(at, c)| *at > start && (c.is_ascii_digit() || *c == '<' || *c == '+'))
+        .map(|p| p.0)
+        .collect();
+    let at = *random.choose(&places);
+    let new = match model.as_bytes()[at] {
+        b'<' => ">",
+        b'+' if model[at..].starts_with("+ 1") => "+ 1 +",
+        b'+' => "+",
+        _ => ["0", "1", "2", "3", "7"][random.below(5)],
+    };
+    format!("{}{new}{}", &model[..at], &model[at + 1..])
+}
+
+/// Certificates are accepted for their model, and refused for a changed one that violates the
+/// formula. Replay: `SEED=n`; more: `ZONES_CASES=n`.
+#[test]
+fn certificates_are_checked() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    let seeds = match (number("SEED"), number("ZONES_CASES")) {
+        (Some(seed), _) => seed..seed + 1,
+        (_, count) => 0..count.unwrap_or(30),
+    };
+    let (mut proofs, mut open, mut refused) = (0, Vec::new(), 0);
+    for seed in seeds.clone() {
+        let mut random = Random::new(seed);
+        let model = random_model(&mut random);
+        let text = *random.choose(&FORMULAS);
+        let Ok(Answer::True(proof)) = answer(&model, text, 400) else { continue };
+        let certificate = proof.certificate.expect("it was wanted");
+        proofs += 1;
+        if let Err(why) = checked(&model, text, &certificate) {
+            open.push(format!("seed {seed}: {} {:?}\n{model}\n{text}", why.message, why.notes));
+        }
+        for _ in 0..4 {
+            let other = changed(&mut random, &model);
+            let violated = (0..=6).any(|n| matches!(concrete(&other, text, n), Ok(Some(false))));
+            if violated {
+                let found = checked(&other, text, &certificate);
+                assert!(found.is_err(), "seed {seed}: accepted for\n{other}\n{text}");
+                refused += 1;
+            }
+        }
+    }
+    println!("{proofs} certificates, {} not accepted, {refused} refused", open.len());
+    let few = open.len() * 20 <= proofs;
+    assert!(few, "{} of {proofs} are not accepted:\n{}", open.len(), open.join("\n\n"));
+    assert!(seeds.end - seeds.start < 30 || refused > 3, "{refused}");
+}

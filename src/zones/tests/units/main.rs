@@ -1,0 +1,4 @@
+//! Tests of proofs along paths: constraints against enumeration, and answers against instances.
+
+mod answers;
+mod constraints;
