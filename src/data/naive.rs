@@ -660,7 +660,9 @@ impl Naive {
             (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
             (ExprKind::Number(_), _) if self.numbers.is_some() => self.same(e, pattern)?,
             (ExprKind::Op(f), ExprKind::Op(g)) => f == g,
-            (ExprKind::Apply(..), _) if self.is_open_number(e) => {
+            (ExprKind::Apply(..), _)
+                if self.is_open_number(e) && pattern.as_builtin(signature).is_some() =>
+            {
                 let (b, [inner]) = pattern.as_builtin(signature)? else { return None };
                 let low = match b {
                     Builtin::PosToNat | Builtin::PosToInt => 1,

@@ -29,7 +29,7 @@ use mu_data::signature::{OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Player};
-use mu_process::linear::LinearProcess;
+use mu_process::linear::{LinearProcess, Param, ParamRole};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -261,6 +261,10 @@ impl<'a> Prover<'a> {
         for p in &process.params {
             let name = self.signature.var(p.var).name.clone();
             self.names.insert(root(p.var), name);
+            // A location is a number that is only compared with literals.
+            if matches!(p.role, ParamRole::Control(_)) {
+                self.thresholds.exact.insert(root(p.var));
+            }
         }
         for ((at, _), name) in self.question.symbolic.iter().zip(self.question.names) {
             self.names.insert(root(process.params[*at].var), name.clone());
@@ -546,13 +550,18 @@ impl<'a> Prover<'a> {
 
     /// Names the numbers with the most different values, or differences.
     fn diverges(&self, most: usize) -> Diagnostic {
+        let control = |place: &u64| {
+            let is = |p: &Param| matches!(p.role, ParamRole::Control(_)) && root(p.var) == *place;
+            self.question.process.params.iter().any(is)
+        };
         let mut seen: AHashMap<(u64, u64), AHashSet<i64>> = AHashMap::new();
         for node in self.nodes.iter().rev().take(2_000) {
             let place = |x: usize| if x == 0 { ZERO } else { node.places[x - 1] };
             for x in 0..node.zone.size() {
                 for y in 0..x {
                     let c = node.zone.bound(x, y);
-                    if c != crate::differences::NONE {
+                    let named = !control(&place(x)) && !control(&place(y));
+                    if named && c != crate::differences::NONE {
                         seen.entry((place(x), place(y))).or_default().insert(c);
                     }
                 }
@@ -566,7 +575,7 @@ impl<'a> Prover<'a> {
             _ => format!("there are more than {most} obligations"),
         };
         let mut why = Diagnostic::new(Stage::Unsupported, what);
-        if let Some(place) = self.thresholds.exact.iter().min() {
+        if let Some(place) = self.thresholds.exact.iter().filter(|p| !control(p)).min() {
             let text = format!("an operation needs the value of {}", self.place_name(*place));
             why = why.note(text);
         }

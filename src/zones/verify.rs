@@ -215,6 +215,8 @@ struct Checker<'a> {
 
 /// Values of variables.
 type Values = Substitution;
+/// The sum in the place of each number of an obligation.
+type Sums = Vec<Option<(usize, i64)>>;
 
 fn fails(text: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Stage::Unsupported, text.into())
@@ -478,88 +480,92 @@ impl Checker<'_> {
             .collect::<Result<_, _>>()?;
         for i in self.at.get(&position).into_iter().flatten() {
             let o = &self.certificate.obligations[*i];
-            let mut sums: Vec<Option<(usize, i64)>> = vec![None; o.sorts.len()];
-            let fits = own.len() == o.values.len()
-                && own.iter().zip(&o.values).all(|(e, shape)| self.fits(e, shape, &mut sums));
-            let sums: Option<Vec<(usize, i64)>> = sums.into_iter().collect();
-            if let Some(sums) = sums.filter(|_| fits) {
-                let case = self.numbers.case.borrow();
-                let at = |x: usize| if x == 0 { (0, 0) } else { sums[x - 1] };
-                let implied = |(x, y, c): &(usize, usize, i64)| {
-                    let ((a, p), (b, q)) = (at(*x), at(*y));
-                    case.implies(a, b, c.saturating_sub(p).saturating_add(q))
-                };
-                if o.bounds.iter().all(implied) {
-                    return Ok(*i);
-                }
+            let case = self.numbers.case.borrow();
+            let implied = |sums: &[Option<(usize, i64)>]| {
+                let at = |x: usize| if x == 0 { Some((0, 0)) } else { sums[x - 1] };
+                sums.iter().all(Option::is_some)
+                    && o.bounds.iter().all(|(x, y, c)| match (at(*x), at(*y)) {
+                        (Some((a, p)), Some((b, q))) => c
+                            .checked_sub(p)
+                            .and_then(|c| c.checked_add(q))
+                            .is_some_and(|c| case.implies(a, b, c)),
+                        _ => false,
+                    })
+            };
+            let pairs = own.iter().cloned().zip(o.values.iter().cloned()).rev().collect();
+            let sums = vec![None; o.sorts.len()];
+            if own.len() == o.values.len() && self.fits(pairs, sums, &implied) {
+                return Ok(*i);
             }
         }
         let shown: Vec<String> = own.iter().map(|e| self.shown(e)).collect();
         Err(fails(format!("no obligation covers a successor: {}", shown.join(", "))))
     }
 
-    /// Matches a value with one of an obligation; stores the sums in the place of its numbers.
-    fn fits(&self, e: &Expr, shape: &Expr, sums: &mut Vec<Option<(usize, i64)>>) -> bool {
+    /// Matches values with those of an obligation, collections in any order. True if the sums in
+    /// the place of its numbers satisfy `implied` for some match.
+    fn fits(
+        &self,
+        mut pairs: Vec<(Expr, Expr)>,
+        mut sums: Sums,
+        implied: &dyn Fn(&[Option<(usize, i64)>]) -> bool,
+    ) -> bool {
         let signature = self.naive.signature();
-        if [basic::POS, basic::NAT, basic::INT].contains(&e.sort)
-            || matches!(e.kind, ExprKind::Number(_))
-        {
-            let Some(sum) = self.numbers.linear(signature, e) else { return false };
-            let mut at = shape;
-            while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) =
-                at.as_builtin(signature)
-            {
-                at = inner;
+        while let Some((e, shape)) = pairs.pop() {
+            let number = [basic::POS, basic::NAT, basic::INT].contains(&e.sort);
+            if number && let Some(sum) = self.numbers.linear(signature, &e) {
+                if !self.is_number(&shape, sum, &mut sums) {
+                    return false;
+                }
+                continue;
             }
-            return match &at.kind {
-                ExprKind::Var(v) => match self.place_of.get(v).copied() {
-                    Some(k) if k < sums.len() && sums[k].is_none_or(|old| old == sum) => {
-                        sums[k] = Some(sum);
-                        true
-                    }
-                    _ => false,
-                },
-                ExprKind::Number(n) => sum.0 == 0 && n.to_i64() == Some(sum.1),
-                _ => false,
+            let collection = |e: &Expr| {
+                let found = e.as_builtin(signature);
+                matches!(found, Some((Builtin::SetInsert | Builtin::BagInsert, _)))
             };
-        }
-        let collection = |e: &Expr| {
-            matches!(e.as_builtin(signature), Some((Builtin::SetInsert | Builtin::BagInsert, _)))
-        };
-        if collection(e) && collection(shape) {
-            let (xs, ys) = (entries(signature, e), entries(signature, shape));
-            return xs.len() == ys.len() && self.any_order(&xs, &ys, sums);
-        }
-        match (&e.kind, &shape.kind) {
-            (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
-                xs.len() == ys.len()
-                    && self.fits(f, g, sums)
-                    && xs.iter().zip(ys).all(|(x, y)| self.fits(x, y, sums))
+            if collection(&e) && collection(&shape) {
+                let (xs, ys) = (entries(signature, &e), entries(signature, &shape));
+                return xs.len() == ys.len()
+                    && orders(xs.len()).any(|order| {
+                        let parts = order.iter().zip(&ys).flat_map(|(x, y)| {
+                            xs[*x].iter().cloned().zip(y.iter().cloned()).collect::<Vec<_>>()
+                        });
+                        let rest = pairs.iter().cloned().chain(parts).collect();
+                        self.fits(rest, sums.clone(), implied)
+                    });
             }
-            _ => e == shape,
+            match (&e.kind, &shape.kind) {
+                (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) if xs.len() == ys.len() => {
+                    pairs.push((f.clone(), g.clone()));
+                    pairs.extend(xs.iter().cloned().zip(ys.iter().cloned()));
+                }
+                _ if e == shape => {}
+                _ => return false,
+            }
         }
+        implied(&sums)
     }
 
-    /// Matches entries of collections in some order.
-    fn any_order(
-        &self,
-        xs: &[Vec<Expr>],
-        ys: &[Vec<Expr>],
-        sums: &mut Vec<Option<(usize, i64)>>,
-    ) -> bool {
-        let Some((y, others)) = ys.split_first() else { return xs.is_empty() };
-        (0..xs.len()).any(|i| {
-            let before = sums.clone();
-            let mut left = xs.to_vec();
-            let x = left.remove(i);
-            let found = x.len() == y.len()
-                && x.iter().zip(y).all(|(a, b)| self.fits(a, b, sums))
-                && self.any_order(&left, others, sums);
-            if !found {
-                *sums = before;
-            }
-            found
-        })
+    /// Matches a sum with a number of an obligation.
+    fn is_number(&self, shape: &Expr, sum: (usize, i64), sums: &mut Sums) -> bool {
+        use Builtin::{NatToInt, PosToInt, PosToNat};
+        let mut at = shape;
+        while let Some((PosToNat | PosToInt | NatToInt, [inner])) =
+            at.as_builtin(self.naive.signature())
+        {
+            at = inner;
+        }
+        match &at.kind {
+            ExprKind::Var(v) => match self.place_of.get(v).copied() {
+                Some(k) if k < sums.len() && sums[k].is_none_or(|old| old == sum) => {
+                    sums[k] = Some(sum);
+                    true
+                }
+                _ => false,
+            },
+            ExprKind::Number(n) => sum.0 == 0 && n.to_i64() == Some(sum.1),
+            _ => false,
+        }
     }
 
     /// Checks that the first obligations are covered.
@@ -855,4 +861,19 @@ fn entries(signature: &Signature, e: &Expr) -> Vec<Vec<Expr>> {
         at = rest;
     }
     out
+}
+
+/// Returns all orders of the numbers below `n`; only the given one if there are many.
+fn orders(n: usize) -> impl Iterator<Item = Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for next in 0..n {
+        if n > 5 {
+            return vec![(0..n).collect()].into_iter();
+        }
+        let longer = |row: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..=row.len()).map(|at| [&row[..at], &[next], &row[at..]].concat()).collect()
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all.into_iter()
 }
