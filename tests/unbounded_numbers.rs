@@ -488,3 +488,61 @@ fn instances_that_are_no_models_are_passed_over() {
         );
     }
 }
+
+/// What the regions leave open is proved along paths; the certificate is confirmed for its model,
+/// and refused for another one and with a part left out.
+#[test]
+fn differences_of_counters_are_proved_and_certified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let model = |ahead: usize| {
+        format!(
+            "{HEAD}act u, w, bad: Nat; proc C(n, m: Nat) = (n < m + {ahead} && n < M) -> u(n) . C(n + 1, m)
+              + (m < n) -> w(m) . C(n, m + 1) + (n > m + 3) -> bad(m) . delta; init C(0, 0);"
+        )
+    };
+    std::fs::write(path("three.spec"), model(3)).unwrap();
+    std::fs::write(path("four.spec"), model(4)).unwrap();
+    std::fs::write(path("bad.mcf"), NO_BAD).unwrap();
+    let (three, bad, proof) = (path("three.spec"), path("bad.mcf"), path("proof"));
+    let proved = mu_check(&["check", &three, &bad, "-D", "N=any", "--certificate", &proof]);
+    let result = &proved.json["results"][0];
+    assert_eq!(
+        (proved.code, &result["verdict"], &result["reason"]),
+        (0, &"true".into(), &"paths".into()),
+        "{}",
+        proved.stderr
+    );
+    assert!(result["checked"]["samples"].as_u64().is_some_and(|n| n > 10), "{result}");
+    let verified = mu_check(&["verify", &three, &bad, &proof]);
+    let checks = &verified.json["verified"];
+    assert_eq!(
+        (verified.code, &verified.json["for"]),
+        (0, &"N = any".into()),
+        "{}",
+        verified.stderr
+    );
+    assert!(checks["consecution"].as_u64().is_some_and(|n| n > 5), "{checks}");
+    let refused = |arguments: &[&str]| {
+        let outcome = mu_check(arguments);
+        assert_eq!(
+            (outcome.code, outcome.json["certificate"].as_str()),
+            (1, Some("refused")),
+            "{arguments:?}: {}",
+            outcome.stderr
+        );
+    };
+    refused(&["verify", &path("four.spec"), &bad, &proof]);
+    let text = std::fs::read_to_string(&proof).unwrap();
+    let parts: Vec<&str> = text.split("\nobligation ").collect();
+    let (first, others) = (parts[0], &parts[1..]);
+    std::fs::write(
+        path("short"),
+        format!("{first}\nobligation {}", others[1..].join("\nobligation ")),
+    )
+    .unwrap();
+    refused(&["verify", &three, &bad, &path("short")]);
+    // No certificate at all.
+    let unreadable = mu_check(&["verify", &three, &bad, &bad]);
+    assert_eq!(unreadable.code, 2, "{}", unreadable.stderr);
+}

@@ -170,13 +170,13 @@ pub(crate) struct Prover<'a> {
     pub thresholds: Thresholds,
     pub met: AHashSet<(u64, u64, i64)>,
     pub flows: AHashSet<Flow>,
-    /// Places whose numbers sums and quantifiers choose.
+    /// Places of numbers that sums and quantifiers choose.
     pub fresh: AHashSet<u64>,
     pub names: AHashMap<u64, String>,
     pub nodes: Vec<Node>,
     pub known: AHashMap<(usize, Rc<[Value]>), Vec<usize>>,
     pub paths: u64,
-    /// Obligations that the prover loses, whose successors are not explored.
+    /// Obligations that the prover loses: their successors are not explored.
     pub lost: AHashSet<usize>,
     /// After a proof: the obligations that the prover wins, and its choices.
     pub won: Vec<bool>,

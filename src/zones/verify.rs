@@ -36,7 +36,7 @@ pub const MAX_NUMBERS: usize = 96;
 const STEP_LIMIT: u64 = 1_000_000;
 /// Limit on the cases of one obligation.
 const MAX_CASES: usize = 50_000;
-/// Widest range of a number whose values are distinguished.
+/// Widest range of a number with values that are distinguished.
 const WIDEST: i64 = 64;
 
 /// Numbers of checks.
@@ -404,7 +404,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Decides a condition with quantifiers whose variables an equation determines.
+    /// Decides a condition with quantifiers over variables that equations determine.
     fn quantified(&mut self, e: &Expr) -> Result<bool, Diagnostic> {
         let signature = self.signature.clone();
         if let Some((builtin, args)) = e.as_builtin(&signature) {

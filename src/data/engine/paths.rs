@@ -30,7 +30,7 @@ use std::cell::RefCell;
 use std::fmt::Debug;
 use std::rc::Rc;
 
-/// Widest range of an unknown whose values are tried one by one.
+/// Widest range of an unknown with values that are tried one by one.
 const WIDEST: i64 = 64;
 
 /// Source of decisions on differences of rigid unknowns.

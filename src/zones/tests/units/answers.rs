@@ -121,7 +121,7 @@ fn counters_that_regions_leave_open() {
         // Increments in a function that is passed.
         ("map t: (Nat -> Nat) # Nat -> Nat; var f: Nat -> Nat; x: Nat; eqn t(f, x) = f(f(f(x)));
           proc C(n: Nat) = (n < N) -> u(n) . C(t(lambda z: Nat. z + 1, n)) + (n > N + 2) -> bad(n) . delta; init C(0);", "", "true"),
-        // A remainder, whose operand is small.
+        // A remainder of a small number.
         ("proc C(n, k: Nat) = (n < N) -> u(k) . C(n + 1, (k + 1) mod 3) + (k > 2) -> bad(k) . delta; init C(0, 0);", "", "true"),
         // A set and a bag of counters.
         ("proc C(n: Nat, s: FSet(Nat)) = (n < N && #s < 2) -> u(n) . C(n + 1, s + {n}) + (n in s) -> bad(n) . delta + c . C(n, {}); init C(0, {});", "", "true"),

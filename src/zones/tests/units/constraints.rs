@@ -109,7 +109,7 @@ fn paths_partition_the_solutions() {
         if !possible {
             continue;
         }
-        let asked: Vec<Constraint> = (0..1 + random.below(4))
+        let posed: Vec<Constraint> = (0..1 + random.below(4))
             .map(|_| (random.below(n + 1), random.below(n + 1), random.below(9) as i64 - 4))
             .collect();
         let unknown = |x: usize| x.checked_sub(1).map(|u| u as u32);
@@ -118,14 +118,14 @@ fn paths_partition_the_solutions() {
         let mut count = 0;
         while let Some(path) = paths.start().unwrap() {
             count += 1;
-            let answers: Vec<bool> = asked
+            let answers: Vec<bool> = posed
                 .iter()
                 .map(|(x, y, c)| path.borrow_mut().at_most(unknown(*x), unknown(*y), *c))
                 .collect();
             let own: Vec<Vec<i64>> =
                 valuations(n).into_iter().filter(|v| path.borrow().zone.holds(v)).collect();
             for v in &own {
-                let truth: Vec<bool> = asked.iter().map(|c| satisfies(v, *c)).collect();
+                let truth: Vec<bool> = posed.iter().map(|c| satisfies(v, *c)).collect();
                 assert_eq!(truth, answers, "seed {seed}");
             }
             assert!(!own.is_empty(), "seed {seed}: a path that nothing takes");
