@@ -489,8 +489,8 @@ fn instances_that_are_no_models_are_passed_over() {
     }
 }
 
-/// What the regions leave open is proved along paths; the certificate is confirmed for its model,
-/// and refused for another one and with a part left out.
+/// Regions leave a formula on differences open, and evaluation along paths proves it; the
+/// certificate is confirmed for its model, and refused for another one and with a part left out.
 #[test]
 fn differences_of_counters_are_proved_and_certified() {
     let folder = tempfile::tempdir().unwrap();
