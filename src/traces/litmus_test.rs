@@ -103,6 +103,51 @@ fn fence(language: Language, fence: Fence) -> Vec<String> {
     }
 }
 
+/// Returns the suffix of annotations, as `acquire`, `release`, or `both`.
+fn annotated(mark: Mark, words: [&'static str; 3]) -> &'static str {
+    match (mark.acquires(), mark.has(Mark::RELEASE)) {
+        (true, true) => words[2],
+        (true, false) => words[0],
+        (false, true) => words[1],
+        (false, false) => "",
+    }
+}
+
+/// Returns the instructions of a pair of a load-reserve and a store-conditional, the register of
+/// its result, and the register that is 0 if the store succeeds. `None` for a language without.
+fn pair(
+    language: Language,
+    i: usize,
+    mark: Mark,
+    (location, stored): (usize, u64),
+) -> Option<(Vec<String>, String, String)> {
+    let (base, success) = (20 + location, 13 + i);
+    let (load, store) = (mark.of_load(), mark.of_store());
+    match language {
+        Language::X86 => None,
+        Language::RiscV => {
+            let words = [".aq", ".rl", ".aqrl"];
+            let (load, store) = (annotated(load, words), annotated(store, words));
+            let lines = vec![
+                format!("ori x12,x0,{stored}"),
+                format!("lr.w{load} x{},(x{base})", 5 + i),
+                format!("sc.w{store} x{success},x12,(x{base})"),
+            ];
+            Some((lines, format!("x{}", 5 + i), format!("x{success}")))
+        }
+        Language::AArch64 => {
+            let load = if load.acquires() { "LDAXR" } else { "LDXR" };
+            let store = if store.has(Mark::RELEASE) { "STLXR" } else { "STXR" };
+            let lines = vec![
+                format!("MOV W12,#{stored}"),
+                format!("{load} W{i},[X{base}]"),
+                format!("{store} W{success},W12,[X{base}]"),
+            ];
+            Some((lines, format!("X{i}"), format!("X{success}")))
+        }
+    }
+}
+
 /// Returns the instructions of an access, and the register of its result. `i`: the number of loads
 /// before it in its thread.
 fn access(
@@ -126,12 +171,7 @@ fn access(
         Language::RiscV => {
             let r = format!("x{}", 5 + i);
             let put = format!("ori x12,x0,{stored}");
-            let suffix = match (acquires, releases) {
-                (true, true) => ".aqrl",
-                (true, false) => ".aq",
-                (false, true) => ".rl",
-                (false, false) => "",
-            };
+            let suffix = annotated(o.mark, [".aq", ".rl", ".aqrl"]);
             let lines = match o.kind {
                 Kind::Load => vec![format!("lw{suffix} {r},0(x{base})")],
                 Kind::Store => vec![put, format!("sw{suffix} x12,0(x{base})")],
@@ -141,12 +181,7 @@ fn access(
         }
         Language::AArch64 => {
             let (r, put) = (format!("W{i}"), format!("MOV W12,#{stored}"));
-            let suffix = match (acquires, releases) {
-                (true, true) => "AL",
-                (true, false) => "A",
-                (false, true) => "L",
-                (false, false) => "",
-            };
+            let suffix = annotated(o.mark, ["A", "L", "AL"]);
             let load = match (acquires, o.mark.has(Mark::WEAK_ACQUIRE)) {
                 (true, true) => "LDAPR",
                 (true, false) => "LDAR",
@@ -163,14 +198,14 @@ fn access(
     }
 }
 
-/// Writes a test.
+/// Writes a test. `finals`: indices of the required final values that belong to it.
 ///
 /// # Errors
 /// The reason why the part cannot be expressed.
 pub fn litmus_test(
     trace: &Trace,
     operations: &[u32],
-    finals: bool,
+    finals: &[usize],
     title: &str,
     language: Language,
 ) -> Result<String, String> {
@@ -210,7 +245,15 @@ pub fn litmus_test(
             }
             let l = names.location(trace, o.location)?;
             let stored = if o.kind.stores() { names.value(l, o.stored) } else { 0 };
-            let (text, register) = access(language, loads, &o, (l, stored));
+            let is_pair = o.kind == Kind::Update && o.mark.is_pair();
+            let pair = is_pair.then(|| pair(language, loads, o.mark, (l, stored))).flatten();
+            let (text, register) = match pair {
+                Some((text, register, success)) => {
+                    condition.push(format!("{number}:{success}=0"));
+                    (text, register)
+                }
+                None => access(language, loads, &o, (l, stored)),
+            };
             lines.extend(text);
             if !locations.contains(&l) {
                 locations.push(l);
@@ -226,11 +269,9 @@ pub fn litmus_test(
         columns.push(lines);
         used.push(locations);
     }
-    if finals {
-        for f in &trace.finals {
-            if let Some(l) = names.locations.iter().position(|k| *k == f.location) {
-                condition.push(format!("{}={}", name(l), names.value(l, f.value)));
-            }
+    for f in finals.iter().map(|f| &trace.finals[*f]) {
+        if let Some(l) = names.locations.iter().position(|k| *k == f.location) {
+            condition.push(format!("{}={}", name(l), names.value(l, f.value)));
         }
     }
     if condition.is_empty() {

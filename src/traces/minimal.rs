@@ -2,8 +2,8 @@
 //! operation can be left out.
 //!
 //! In: a trace and a conflict that [`decide`] found. Out: the part as operations in ascending
-//! order. A store stays while a load of its value stays, so that no part is forbidden only because
-//! a store is missing. Deletion one by one (Zeller, Hildebrandt: delta debugging. TSE 2002), with
+//! order, and required final values. A store stays while a load of its value or a required final
+//! value stays, so that no part is forbidden only because a store is missing. Deletion one by one (Zeller, Hildebrandt: delta debugging. TSE 2002), with
 //! one decision for each operation of the conflict; conflicts with more than [`LIMIT`] operations
 //! are returned as they are.
 
@@ -20,21 +20,32 @@ pub const LIMIT: usize = 400;
 pub struct Part {
     /// The operations, in ascending order.
     pub operations: Vec<u32>,
-    /// True if the required final values belong to it.
-    pub finals: bool,
+    /// Indices of the required final values that belong to it.
+    pub finals: Vec<usize>,
 }
 
-/// True if the value of one of the loads of a part comes from a store.
-fn is_source(trace: &Trace, store: u32, part: &[u32]) -> bool {
+/// True if the value of one of the loads of a part, or a required final value, comes from a store.
+fn is_source(trace: &Trace, store: u32, part: &Part) -> bool {
     let s = trace.operation(store as usize);
-    s.kind.stores()
-        && part.iter().any(|&load| {
-            let l = trace.operation(load as usize);
-            load != store
-                && l.kind.loads()
-                && l.location == s.location
-                && (l.loaded == s.stored || l.size != s.size)
-        })
+    let is_final = |f: &usize| {
+        let f = &trace.finals[*f];
+        let is_other = |o: &u32| {
+            let o = trace.operation(*o as usize);
+            o.kind.stores() && o.location == f.location && o.stored == f.value
+        };
+        f.location == s.location
+            && (f.value == s.stored || f.size != s.size)
+            && !part.operations.iter().any(is_other)
+    };
+    s.kind.stores() && part.finals.iter().any(is_final)
+        || s.kind.stores()
+            && part.operations.iter().any(|&load| {
+                let l = trace.operation(load as usize);
+                load != store
+                    && l.kind.loads()
+                    && l.location == s.location
+                    && (l.loaded == s.stored || l.size != s.size)
+            })
 }
 
 /// Returns a minimal part of a forbidden trace.
@@ -48,20 +59,22 @@ pub fn minimal(
     options: &Options,
     budget: &Budget,
 ) -> Result<Part, Diagnostic> {
-    let mut part = Part { operations: conflict.operations.clone(), finals: false };
+    let mut part = Part { operations: conflict.operations.clone(), finals: Vec::new() };
     for edge in &conflict.cycle {
         part.operations.extend([edge.from, edge.to]);
     }
     part.operations.sort_unstable();
     part.operations.dedup();
-    let forbidden = |operations: &[u32], finals: bool| -> Result<bool, Diagnostic> {
-        let verdict = decide(&trace.part(operations, finals), model, options, budget)?;
+    let forbidden = |part: &Part| -> Result<bool, Diagnostic> {
+        let judged = trace.part(&part.operations, &part.finals);
+        let verdict = decide(&judged, model, options, budget)?;
         Ok(matches!(verdict, Verdict::Forbidden { .. }))
     };
-    add_sources(trace, &mut part.operations);
-    if part.operations.len() > LIMIT || !forbidden(&part.operations, false)? {
-        part.finals = true;
-        if part.operations.len() > LIMIT || !forbidden(&part.operations, true)? {
+    add_sources(trace, &mut part);
+    if part.operations.len() > LIMIT || !forbidden(&part)? {
+        part.finals = (0..trace.finals.len()).collect();
+        add_sources(trace, &mut part);
+        if part.operations.len() > LIMIT || !forbidden(&part)? {
             // The conflict needs more than its operations: the whole trace is forbidden.
             part.operations = (0..trace.len() as u32).collect();
             if part.operations.len() > LIMIT {
@@ -69,30 +82,40 @@ pub fn minimal(
             }
         }
     }
+    for at in (0..part.finals.len()).rev() {
+        let mut rest = part.clone();
+        rest.finals.remove(at);
+        if forbidden(&rest)? {
+            part = rest;
+        }
+    }
     let mut at = part.operations.len();
     while at > 0 {
         at -= 1;
-        let mut rest = part.operations.clone();
-        let omitted = rest.remove(at);
-        if !is_source(trace, omitted, &rest) && forbidden(&rest, part.finals)? {
-            part.operations = rest;
+        let mut rest = part.clone();
+        let omitted = rest.operations.remove(at);
+        if !is_source(trace, omitted, &rest) && forbidden(&rest)? {
+            part = rest;
             at = at.min(part.operations.len());
         }
     }
     Ok(part)
 }
 
-/// Adds stores of the values that the operations load, if no store of such a value is there yet.
-fn add_sources(trace: &Trace, operations: &mut Vec<u32>) {
+/// Adds stores of the values that the operations load and of the required final values, if no
+/// store of such a value is there yet.
+fn add_sources(trace: &Trace, part: &mut Part) {
     let mut missing: Vec<(u32, u64)> = Vec::new();
-    for &load in operations.iter() {
-        let l = trace.operation(load as usize);
-        let has = operations.iter().any(|&s| {
+    let loads = part.operations.iter().map(|i| trace.operation(*i as usize));
+    let loaded = loads.filter(|o| o.kind.loads()).map(|o| (o.location, o.loaded));
+    let finals = part.finals.iter().map(|f| &trace.finals[*f]);
+    for (location, value) in loaded.chain(finals.map(|f| (f.location, f.value))) {
+        let has = part.operations.iter().any(|&s| {
             let s = trace.operation(s as usize);
-            s.kind.stores() && s.location == l.location && s.stored == l.loaded
+            s.kind.stores() && s.location == location && s.stored == value
         });
-        if l.kind.loads() && !has {
-            missing.push((l.location, l.loaded));
+        if !has {
+            missing.push((location, value));
         }
     }
     if missing.is_empty() {
@@ -101,7 +124,7 @@ fn add_sources(trace: &Trace, operations: &mut Vec<u32>) {
     let sources = (0..trace.len()).filter(|&i| {
         trace.kind(i).stores() && missing.contains(&(trace.location(i), trace.stored(i)))
     });
-    operations.extend(sources.map(|i| i as u32));
-    operations.sort_unstable();
-    operations.dedup();
+    part.operations.extend(sources.map(|i| i as u32));
+    part.operations.sort_unstable();
+    part.operations.dedup();
 }

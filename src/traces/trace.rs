@@ -133,6 +133,31 @@ impl Mark {
     pub const RELEASE: Mark = Mark(2);
     /// An acquire that may overtake an earlier release (`ldapr`).
     pub const WEAK_ACQUIRE: Mark = Mark(4);
+    /// Bit of an update that is a pair of a load-reserve and a store-conditional.
+    const PAIR: u8 = 8;
+    /// Distance between the annotations of the load and those of the store of a pair.
+    const STORE: u8 = 4;
+
+    /// Returns the annotations of a pair of a load-reserve and a store-conditional: of a
+    /// load-exclusive and a store-exclusive in Arm.
+    #[must_use]
+    pub fn pair(load: Mark, store: Mark) -> Mark {
+        Mark(load.0 & 7 | Self::PAIR | (store.0 & 7) << Self::STORE)
+    }
+    /// True for a pair, which is two operations: the store may come later than the load.
+    pub fn is_pair(self) -> bool {
+        self.0 & Self::PAIR != 0
+    }
+    /// Returns the annotations of the load of a pair; all annotations of another operation.
+    #[must_use]
+    pub fn of_load(self) -> Mark {
+        Mark(self.0 & 7)
+    }
+    /// Returns the annotations of the store of a pair; all annotations of another operation.
+    #[must_use]
+    pub fn of_store(self) -> Mark {
+        if self.is_pair() { Mark(self.0 >> Self::STORE & 7) } else { self }
+    }
 
     /// Returns the annotations of both.
     #[must_use]
@@ -142,6 +167,11 @@ impl Mark {
     /// True if it has all annotations of the other one.
     pub fn has(self, other: Mark) -> bool {
         self.0 & other.0 == other.0
+    }
+    /// True if it stays in order with other such annotations: an acquire that is not weak, or a
+    /// release.
+    pub fn is_strong(self) -> bool {
+        self.0 & 3 != 0
     }
     /// True if it is an acquire of either kind.
     pub fn acquires(self) -> bool {
@@ -393,7 +423,8 @@ impl Trace {
             }
             Kind::Fence(fence) => fence.name(),
         };
-        let suffix = match (o.mark.acquires(), o.mark.has(Mark::RELEASE)) {
+        let mark = o.mark.of_load().union(o.mark.of_store().of_load());
+        let suffix = match (mark.acquires(), mark.has(Mark::RELEASE)) {
             (true, true) => " acquire release",
             (true, false) => " acquire",
             (false, true) => " release",
@@ -402,9 +433,9 @@ impl Trace {
         format!("{text}{suffix}")
     }
     /// Returns the trace of some operations, in ascending order, with all threads and locations.
-    /// Final values remain if `finals` is true.
+    /// Of the required final values those with the indices `finals` remain.
     #[must_use]
-    pub fn part(&self, operations: &[u32], finals: bool) -> Trace {
+    pub fn part(&self, operations: &[u32], finals: &[usize]) -> Trace {
         fn pick<T: Copy>(column: &[T], operations: &[u32]) -> Vec<T> {
             if column.is_empty() {
                 return Vec::new();
@@ -419,7 +450,7 @@ impl Trace {
             file: self.file.clone(),
             threads: self.threads.clone(),
             locations: self.locations.clone(),
-            finals: if finals { self.finals.clone() } else { Vec::new() },
+            finals: finals.iter().map(|f| self.finals[*f]).collect(),
             starts,
             kinds: pick(&self.kinds, operations),
             marks: pick(&self.marks, operations),
@@ -460,9 +491,6 @@ pub struct TraceBuilder {
     operations: Vec<Packed>,
     times: Vec<[Time; 3]>,
 }
-
-/// Kind of a removed operation in the builder.
-const REMOVED: u8 = 255;
 
 /// Operation in the builder, without times.
 #[derive(Clone, Copy, Debug)]
@@ -594,30 +622,6 @@ impl TraceBuilder {
             self.times[at] = changed;
         }
     }
-    /// Removes a load; an update becomes a store.
-    pub fn drop_load(&mut self, added: Added) {
-        let packed = &mut self.operations[added.0 as usize];
-        packed.loaded = 0;
-        packed.kind = if packed.kind == Kind::Update.pack() { Kind::Store.pack() } else { REMOVED };
-    }
-    /// Removes the required final value of a location.
-    pub fn drop_final(&mut self, location: u32) {
-        self.finals.retain(|f| f.location != location);
-    }
-    /// Removes the operations that were marked.
-    fn compact(&mut self) {
-        if self.operations.iter().all(|p| p.kind != REMOVED) {
-            return;
-        }
-        let kept: Vec<bool> = self.operations.iter().map(|p| p.kind != REMOVED).collect();
-        fn retain<T>(list: &mut Vec<T>, kept: &[bool]) {
-            let mut flags = kept.iter();
-            list.retain(|_| flags.next().is_none_or(|k| *k));
-        }
-        retain(&mut self.of, &kept);
-        retain(&mut self.operations, &kept);
-        retain(&mut self.times, &kept);
-    }
     /// Requires a final value. `size` is 0 if the log has no sizes.
     pub fn last(&mut self, location: u32, size: u8, value: u64, line: u32) {
         self.finals.push(Final { location, offset: 0, size, value, line });
@@ -700,7 +704,6 @@ impl TraceBuilder {
     ///
     /// # Errors More than 2^32 - 2 operations; a chain of overlapping accesses that is too long.
     pub fn finish(mut self) -> Result<Trace, Diagnostic> {
-        self.compact();
         let n = self.operations.len();
         if n >= u32::MAX as usize - 1 {
             let message = "a trace has at most 4,294,967,293 operations";

@@ -19,7 +19,9 @@ use crate::trace::{Fence, Initial, Kind, Mark, Trace};
 pub fn check(trace: &Trace, model: &Model, witness: &Witness) -> Result<(), Diagnostic> {
     let outcome = match witness {
         Witness::Run(steps) => Replay::new(trace, model).run(steps),
-        Witness::Order { operations, coherence } => values(trace, operations, coherence),
+        Witness::Order { operations, coherence, reads_from } => {
+            values(trace, operations, coherence, reads_from)
+        }
         Witness::Execution { .. } => Err("an execution".to_string()),
     };
     outcome.map_err(|message| {
@@ -35,13 +37,17 @@ pub fn check(trace: &Trace, model: &Model, witness: &Witness) -> Result<(), Diag
 ///
 /// The highest value of each location that a thread saw before any earlier fence is a floor for
 /// all that threads see behind later fences and behind the ends of later loads.
-fn values(trace: &Trace, operations: &[u32], coherence: &[Vec<u32>]) -> Result<(), String> {
+fn values(
+    trace: &Trace,
+    operations: &[u32],
+    coherence: &[Vec<u32>],
+    reads_from: &[(u32, Option<u32>)],
+) -> Result<(), String> {
     let n = trace.len();
     let mut replay = Replay::new(trace, &Model::Wmo);
     // The rank of each store among the values of its location; the initial value has rank 0.
     let mut rank = vec![0usize; n];
     let mut stores = 0;
-    let mut by_value: AHashMap<(u32, u64), usize> = AHashMap::new();
     for (place, list) in coherence.iter().enumerate() {
         for (k, &i) in list.iter().enumerate() {
             let o = trace.operation(i as usize);
@@ -49,14 +55,14 @@ fn values(trace: &Trace, operations: &[u32], coherence: &[Vec<u32>]) -> Result<(
                 return Err(format!("{} is in a wrong order", replay.text(i as usize)));
             }
             rank[i as usize] = k + 1;
-            by_value.insert((place as u32, o.stored), i as usize);
             stores += 1;
         }
     }
     if stores != (0..n).filter(|i| trace.kind(*i).stores()).count() {
         return Err("a store has no place in the order of its location".to_string());
     }
-    let source = |i: usize| by_value.get(&(trace.location(i), trace.loaded(i))).copied();
+    let sources = checked_sources(trace, reads_from, &replay)?;
+    let source = |i: usize| sources.get(&i).copied().flatten();
     let loaded = |i: usize| source(i).map_or(0, |s| rank[s]);
     for f in &trace.finals {
         let list = &coherence[f.location as usize];
@@ -153,6 +159,35 @@ fn values(trace: &Trace, operations: &[u32], coherence: &[Vec<u32>]) -> Result<(
         }
     }
     if placed.contains(&false) { Err("it lacks operations".to_string()) } else { Ok(()) }
+}
+
+/// Checks that each load has one source, with its location and value.
+fn checked_sources(
+    trace: &Trace,
+    reads_from: &[(u32, Option<u32>)],
+    replay: &Replay<'_>,
+) -> Result<AHashMap<usize, Option<usize>>, String> {
+    let mut sources: AHashMap<usize, Option<usize>> = AHashMap::new();
+    // The value of each location without a known initial value is that of the loads that read it.
+    let mut initial = replay.memory.clone();
+    for &(load, store) in reads_from {
+        let (i, place) = (load as usize, trace.location(load as usize));
+        let wanted = trace.loaded(i);
+        let is_right = match store.map(|s| s as usize) {
+            Some(s) => {
+                trace.kind(s).stores() && trace.location(s) == place && trace.stored(s) == wanted
+            }
+            None => *initial[place as usize].get_or_insert(wanted) == wanted,
+        };
+        let twice = sources.insert(i, store.map(|s| s as usize)).is_some();
+        if !is_right || twice || !trace.kind(i).loads() {
+            return Err(format!("{} has a wrong source", replay.text(i)));
+        }
+    }
+    if let Some(i) = (0..trace.len()).find(|i| trace.kind(*i).loads() && !sources.contains_key(i)) {
+        return Err(format!("{} has no source", replay.text(i)));
+    }
+    Ok(sources)
 }
 
 /// Sources of loads: the initial value, or a store.
@@ -361,9 +396,9 @@ impl<'t> Replay<'t> {
         }
         self.order(i, true)?;
         self.loaded[i] = true;
-        let (thread, mark) = (self.thread_of[i], self.trace.mark(i));
+        let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_load());
         let update = self.trace.kind(i) == Kind::Update;
-        let annotated = update && mark != Mark::PLAIN;
+        let annotated = update && mark.is_strong();
         let riscv = matches!(self.model, Model::Rvwmo);
         let here = self.places.entry((thread, place as u32)).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
@@ -389,10 +424,14 @@ impl<'t> Replay<'t> {
         self.stored[i] = true;
         self.memory[place] = Some(self.trace.stored(i));
         self.writer[place] = i as u32;
-        let (thread, mark) = (self.thread_of[i], self.trace.mark(i));
+        let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_store());
+        let annotated = self.trace.mark(i).is_pair() && mark.is_strong();
         let here = self.places.entry((thread, place as u32)).or_default();
         for h in [here, &mut self.threads[thread as usize]] {
             h.store = h.store.max(i as u32 + 1);
+            if annotated {
+                h.annotated = h.annotated.max(i as u32 + 1);
+            }
             if mark.has(Mark::RELEASE) {
                 h.release = h.release.max(i as u32 + 1);
             }
@@ -443,7 +482,8 @@ impl<'t> Replay<'t> {
     ) -> Result<(), String> {
         let at = i as u32 + 1;
         let riscv = matches!(self.model, Model::Rvwmo);
-        let mark = self.trace.mark(i);
+        let whole = self.trace.mark(i);
+        let mark = if load { whole.of_load() } else { whole.of_store() };
         let update = self.trace.kind(i) == Kind::Update;
         let any = all.load.max(all.store);
         late(here.store > at)?;
@@ -453,12 +493,14 @@ impl<'t> Replay<'t> {
         let waits = match (load, riscv) {
             (true, _) => mark.acquires(),
             (false, true) => update && mark.acquires(),
-            (false, false) => update && mark.acquires() && mark.has(Mark::RELEASE),
+            (false, false) => {
+                update && mark.has(Mark::ACQUIRE.union(Mark::RELEASE)) && !whole.is_pair()
+            }
         };
         late(waits && any > at)?;
         // Annotated accesses.
         if riscv {
-            late(update && mark != Mark::PLAIN && all.annotated > at)?;
+            late(update && mark.is_strong() && all.annotated > at)?;
         } else {
             late(!load && mark.has(Mark::RELEASE) && all.acquire > at)?;
         }

@@ -57,6 +57,8 @@ pub enum Witness {
         operations: Vec<u32>,
         /// Stores by location.
         coherence: Vec<Vec<u32>>,
+        /// Pairs of a load and its source, `None` for the initial value.
+        reads_from: Vec<(u32, Option<u32>)>,
     },
     /// The source of each load, `None` for the initial value, and the stores to each location in
     /// the order of memory.
@@ -244,10 +246,19 @@ fn with_sources(
     }
     let verdict = match Rules::of(model) {
         Some(rules) if rules.depends_on_sources() => {
-            each_source(trace, model, rules, sources, options, budget)
+            let decide = |s: &Sources| order(trace, model, rules, s, options, budget);
+            each_source(trace, sources, options, budget, &decide)
         }
         Some(rules) => order(trace, model, rules, sources, options, budget),
-        None => power(trace, sources, options, budget)?,
+        None => {
+            expect_full_fences(trace)?;
+            let decide = |s: &Sources| power(trace, s, options, budget);
+            // Each store is a value of its own.
+            each_source(trace, sources, options, budget, &|s| match s.has_single_stores() {
+                true => decide(s),
+                false => decide(&s.answered(&[])),
+            })
+        }
     };
     if let Verdict::Allowed { witness } = &verdict {
         crate::witness::check(trace, model, witness)?;
@@ -259,15 +270,14 @@ fn with_sources(
 /// loads that have several.
 fn each_source(
     trace: &Trace,
-    model: &Model,
-    rules: Rules,
     s: &Sources,
     options: &Options,
     budget: &Budget,
+    decide: &dyn Fn(&Sources) -> Verdict,
 ) -> Verdict {
     let questions = s.questions(trace);
     if questions.is_empty() {
-        return order(trace, model, rules, s, options, budget);
+        return decide(s);
     }
     let lists: Vec<Vec<u32>> = questions.iter().map(|q| q.1.clone()).collect();
     if lists.iter().any(Vec::is_empty) {
@@ -278,7 +288,7 @@ fn each_source(
     loop {
         let answers: Vec<(Question, u32)> =
             (0..lists.len()).map(|k| (questions[k].0, lists[k][digits[k]])).collect();
-        let verdict = order(trace, model, rules, &s.answered(&answers), options, budget);
+        let verdict = decide(&s.answered(&answers));
         match verdict {
             Verdict::Allowed { .. } => return verdict,
             Verdict::Unknown { .. } => open = Some(verdict),
@@ -309,12 +319,45 @@ fn impossible(trace: &Trace, s: &Sources) -> Option<Conflict> {
         );
         return Some(Conflict { cycle: Vec::new(), operations: vec![load], message });
     }
+    if let Some(conflict) = future_load(trace, s) {
+        return Some(conflict);
+    }
     let last = &trace.finals[s.wrong_final?];
     let message = format!(
         "the final value {} of {} is neither stored nor the initial value, or it contradicts another one",
         last.value, trace.locations[last.location as usize].name
     );
     Some(Conflict { cycle: Vec::new(), operations: Vec::new(), message })
+}
+
+/// Returns the conflict of a load whose only source is behind it in its own thread, or itself.
+fn future_load(trace: &Trace, s: &Sources) -> Option<Conflict> {
+    for thread in 0..trace.threads.len() {
+        let range = trace.range(thread);
+        for load in range.clone() {
+            let want = s.want[load];
+            if want == sources::NONE || !s.is_unique(want) {
+                continue;
+            }
+            let store = s.only[want as usize];
+            if store == sources::NONE || !(load..range.end).contains(&(store as usize)) {
+                continue;
+            }
+            let (line, value) = (trace.line(load), trace.loaded(load));
+            let store = store as usize;
+            let message = match store == load {
+                true => format!("line {line} loads {value}, which only it stores"),
+                false => format!(
+                    "line {line} loads {value}, which only line {}, behind it in its thread, stores",
+                    trace.line(store)
+                ),
+            };
+            let mut operations = vec![load as u32, store as u32];
+            operations.dedup();
+            return Some(Conflict { cycle: Vec::new(), operations, message });
+        }
+    }
+    None
 }
 
 /// Decides by a memory order.
@@ -371,13 +414,8 @@ fn order(
     }
 }
 
-/// Decides by an order of values for each location.
-fn power(
-    trace: &Trace,
-    s: &Sources,
-    options: &Options,
-    budget: &Budget,
-) -> Result<Verdict, Diagnostic> {
+/// Rejects fences that `pow` does not have.
+fn expect_full_fences(trace: &Trace) -> Result<(), Diagnostic> {
     for i in 0..trace.len() {
         if let Kind::Fence(fence) = trace.kind(i)
             && fence != Fence::FULL
@@ -390,25 +428,29 @@ fn power(
             return Err(Diagnostic::new(Stage::Unsupported, message));
         }
     }
-    if let Some(&load) = s.ambiguous().first() {
-        let reason = format!(
-            "`pow` needs one source for each load, but the one of line {} has several",
-            trace.line(load as usize)
-        );
-        return Ok(Verdict::Unknown { stop: Stop::States, reason });
-    }
+    Ok(())
+}
+
+/// Decides by an order of values for each location. Each class has one store or the initial value.
+fn power(trace: &Trace, s: &Sources, options: &Options, budget: &Budget) -> Verdict {
     let rules = Rules::of(&Model::Wmo).expect("wmo has one memory");
     let p = problem::build(trace, s, rules);
-    Ok(match pow::search(trace, s, &p, options.max_revisions, budget) {
+    match pow::search(trace, s, &p, options.max_revisions, budget) {
         pow::Outcome::Found(operations, coherence) => {
-            Verdict::Allowed { witness: Witness::Order { operations, coherence } }
+            let loads = (0..trace.len() as u32).filter(|i| s.want[*i as usize] != sources::NONE);
+            let source = |i: u32| {
+                let store = s.only[s.want[i as usize] as usize];
+                (i, (store != sources::NONE).then_some(store))
+            };
+            let reads_from = loads.map(source).collect();
+            Verdict::Allowed { witness: Witness::Order { operations, coherence, reads_from } }
         }
         pow::Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
         pow::Outcome::Revisions => {
             unknown(Stop::States, "the search for an order revised as many choices as allowed")
         }
         pow::Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
-    })
+    }
 }
 
 fn unknown(stop: Stop, reason: &str) -> Verdict {

@@ -7,7 +7,9 @@
 //! - a load takes the value of the last store to its location in memory order, or, if the last
 //!   earlier store of its own thread to the location comes later in memory order, of that one;
 //! - an update is one node (`sc`, `tso`, `pso`, `wmo`), or a load and a store between which there
-//!   is no other store to the location in memory order (`rvwmo`, `armv8`).
+//!   is no other store to the location in memory order (`rvwmo`, `armv8`, as in the models of the
+//!   herd tools). Annotations of an atomic instruction order it as a whole, those of a pair of
+//!   load-reserve and store-conditional order its load and its store.
 //!
 //! The node of an operation has the operation's index. Other nodes follow: stores of updates, and
 //! auxiliary nodes, through which many operations are before many others with few edges. Cost:
@@ -325,8 +327,9 @@ impl Builder<'_> {
             [fence.includes(Fence::WR), fence.includes(Fence::WW)],
         ];
         let used = parts.map(|p| p[0] || p[1]);
-        // One node for both kinds of earlier accesses, unless it would order too much.
-        let joint = parts[0] == parts[1];
+        // A full fence is one node. Another fence has a node for each kind of earlier accesses: a
+        // later fence may order only one of the two kinds before accesses that this one does not.
+        let joint = fence == Fence::FULL;
         let mut nodes = [i, i];
         if !joint && used[0] && used[1] {
             nodes[1] = self.node(Role::Order, i);
@@ -437,7 +440,7 @@ impl Builder<'_> {
         };
         if let Some(&half) = self.halves.get(&writer) {
             let same_thread = writer < i && at.store == Some(half);
-            let acquires = self.trace.mark(i as usize).acquires();
+            let acquires = self.trace.mark(i as usize).of_load().acquires();
             if same_thread && (self.rules.riscv || acquires) {
                 self.edge(Some(half), l);
             }
@@ -451,6 +454,11 @@ impl Builder<'_> {
         let update = load.is_some() && store.is_some();
         let first = i;
         let end = store.unwrap_or(i);
+        if update && mark.is_pair() {
+            self.half(first, mark.of_load(), true);
+            self.half(end, mark.of_store(), false);
+            return;
+        }
         self.edge(self.acquired, first);
         // Releases: everything before.
         self.unreleased.push(end);
@@ -468,7 +476,7 @@ impl Builder<'_> {
         }
         // Annotated accesses stay in order.
         let (joins, leaves) = if self.rules.riscv {
-            let both = update && mark != Mark::PLAIN;
+            let both = update && mark.is_strong();
             (both.then_some(first), both.then_some(end))
         } else {
             let strong = mark.has(Mark::ACQUIRE) && load.is_some();
@@ -486,11 +494,41 @@ impl Builder<'_> {
         }
         // Acquires: everything behind.
         if mark.acquires() && load.is_some() {
-            let both = self.rules.riscv || mark.has(Mark::RELEASE);
+            let both = self.rules.riscv || mark.has(Mark::ACQUIRE.union(Mark::RELEASE));
             let from = if both { end } else { first };
             let node = self.node(Role::Order, NONE);
             self.edge(self.acquired, node);
             self.edge(Some(from), node);
+            self.acquired = Some(node);
+        }
+    }
+    /// Adds the edges of the annotations of one operation of a pair.
+    fn half(&mut self, n: u32, mark: Mark, is_load: bool) {
+        self.edge(self.acquired, n);
+        if mark.has(Mark::RELEASE) {
+            let node = self.node(Role::Order, NONE);
+            for access in std::mem::take(&mut self.unreleased) {
+                self.edges.push((access, node));
+            }
+            self.edge(self.released, node);
+            self.released = Some(node);
+            self.edge(Some(node), n);
+        }
+        self.unreleased.push(n);
+        let both = self.rules.riscv && mark.is_strong();
+        if both || is_load && mark.has(Mark::ACQUIRE) {
+            self.edge(self.annotated, n);
+        }
+        if both || !is_load && mark.has(Mark::RELEASE) {
+            let node = self.node(Role::Order, NONE);
+            self.edge(self.annotated, node);
+            self.edge(Some(n), node);
+            self.annotated = Some(node);
+        }
+        if mark.acquires() {
+            let node = self.node(Role::Order, NONE);
+            self.edge(self.acquired, node);
+            self.edge(Some(n), node);
             self.acquired = Some(node);
         }
     }

@@ -117,6 +117,13 @@ impl Sources {
         let stores = self.stores[class as usize];
         if (class as usize) < self.last.len() { stores == 0 } else { stores == 1 }
     }
+    /// True if no class has two stores, or a store and the initial value.
+    pub fn has_single_stores(&self) -> bool {
+        (0..self.stores.len()).all(|class| {
+            let limit = u32::from(class >= self.last.len());
+            self.stores[class] <= limit
+        })
+    }
     /// Returns the loads with several sources.
     pub fn ambiguous(&self) -> Vec<u32> {
         let loads = (0..self.want.len() as u32).filter(|&i| self.want[i as usize] != NONE);

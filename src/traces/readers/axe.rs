@@ -1,19 +1,20 @@
 //! Reader of Axe's text format (Naylor, Moore, Mujumdar: A consistency checker for memory subsystem
 //! traces. FMCAD 2016): one operation a line, traces separated by `check`.
 //!
-//! Beyond Axe: numbers up to 2^64 - 1, any number of threads and locations, values that repeat.
-//! Rejected: a loaded value that is neither 0 nor stored; a load that precedes every store of its
-//! value in its own thread (Axe accepts it); begin times that do not grow along a thread; an end
-//! that is not after its begin; an end of a store. Cost: linear in the text; memory for the text of
-//! loads that have no source yet.
+//! Beyond Axe: numbers up to 2^64 - 1, any number of threads and locations, values that repeat. A
+//! loaded value that is neither 0 nor stored, and a load that precedes the only store of its value
+//! in its own thread, are no errors of the text: every model forbids such a trace. (Axe rejects the
+//! file in the first case, and allows the trace in the second.) Rejected: begin times that do not
+//! grow along a thread; an end that is not after its begin; an end of a store. Cost: linear in the
+//! text.
 
 use std::io::BufRead;
 
-use ahash::{AHashMap, AHashSet};
+use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage};
 
 use super::{ReadOptions, Sink, TraceReader};
-use crate::trace::{Added, Fence, Kind, Operation, TraceBuilder};
+use crate::trace::{Fence, Kind, Operation, TraceBuilder};
 
 /// Axe's text.
 pub struct Axe;
@@ -107,28 +108,14 @@ struct Done {
     more: bool,
 }
 
-/// Load of a value that no other thread and no earlier operation stores so far.
-struct Open {
-    thread: u32,
-    added: Vec<Added>,
-    line: u64,
-    column: usize,
-    text: String,
-    own_store: Option<u64>,
-}
-
-struct Reader<'o> {
-    options: &'o ReadOptions,
+struct Reader {
     builder: TraceBuilder,
     threads: AHashMap<u64, u32>,
     places: AHashMap<u64, u32>,
     /// Last begin time of each thread.
     begins: Vec<Option<u64>>,
-    /// Stores by location and value: the storing thread, or `None` for several.
-    stored: AHashMap<(u32, u64), Option<u32>>,
-    open: AHashMap<(u32, u64), Vec<Open>>,
-    finals: AHashMap<u32, (u64, u64)>,
-    final_texts: Vec<(u32, u64, u64, usize, String)>,
+    /// Required final values.
+    finals: AHashMap<u32, u64>,
     comment: Option<String>,
 }
 
@@ -194,15 +181,13 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Access of a line: kind, location, loaded and stored value, and the column of the loaded value.
-type Access = (Kind, u64, u64, u64, usize);
+/// Access of a line: kind, location, loaded and stored value.
+type Access = (Kind, u64, u64, u64);
 
 fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
     if c.take("{") {
         let place = c.place()?;
         c.require("==")?;
-        c.blanks();
-        let column = c.at;
         let loaded = c.number("a value")?;
         c.require(";")?;
         c.blanks();
@@ -216,10 +201,10 @@ fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
         c.require(":=")?;
         let stored = c.number("a value")?;
         c.require("}")?;
-        return Ok((Kind::Update, place, loaded, stored, column));
+        return Ok((Kind::Update, place, loaded, stored));
     }
     if c.take("sync") {
-        return Ok((Kind::Fence(Fence::FULL), 0, 0, 0, 0));
+        return Ok((Kind::Fence(Fence::FULL), 0, 0, 0));
     }
     if !["M", "v"].iter().any(|w| c.text[c.at..].trim_start().starts_with(w)) {
         let mut wrong = c.expected("`M[…]`, `v…`, `{ … }` or `sync`");
@@ -231,13 +216,11 @@ fn access(c: &mut Cursor<'_>) -> Result<Access, Wrong> {
     let place = c.place()?;
     if c.take(":=") {
         let stored = c.number("a value")?;
-        return Ok((Kind::Store, place, 0, stored, 0));
+        return Ok((Kind::Store, place, 0, stored));
     }
     if c.take("==") {
-        c.blanks();
-        let column = c.at;
         let loaded = c.number("a value")?;
-        return Ok((Kind::Load, place, loaded, 0, column));
+        return Ok((Kind::Load, place, loaded, 0));
     }
     Err(c.expected("`==` or `:=`"))
 }
@@ -260,18 +243,14 @@ fn times(c: &mut Cursor<'_>) -> Result<(Option<u64>, Option<u64>, usize), Wrong>
     Ok((begin, end, column))
 }
 
-impl<'o> Reader<'o> {
-    fn new(options: &'o ReadOptions, number: u64) -> Self {
+impl Reader {
+    fn new(options: &ReadOptions, number: u64) -> Self {
         Reader {
-            options,
             builder: TraceBuilder::new(&options.file, number),
             threads: AHashMap::new(),
             places: AHashMap::new(),
             begins: Vec::new(),
-            stored: AHashMap::new(),
-            open: AHashMap::new(),
             finals: AHashMap::new(),
-            final_texts: Vec::new(),
             comment: None,
         }
     }
@@ -293,9 +272,9 @@ impl<'o> Reader<'o> {
             let column = text[..at.min(text.len())].chars().count() + 1;
             Diagnostic::in_line(Stage::Syntax, number, column, text, message)
         };
-        self.code(number, code, text).map_err(wrong)
+        self.code(number, code).map_err(wrong)
     }
-    fn code(&mut self, number: u64, code: &str, text: &str) -> Result<bool, Wrong> {
+    fn code(&mut self, number: u64, code: &str) -> Result<bool, Wrong> {
         let mut c = Cursor { text: code, at: 0 };
         if c.take("check") {
             self.end_of_line(&mut c)?;
@@ -306,26 +285,17 @@ impl<'o> Reader<'o> {
         if c.take("final") {
             let place = c.place()?;
             c.require("==")?;
-            c.blanks();
-            let column = c.at;
             let value = c.number("a value")?;
             self.end_of_line(&mut c)?;
             let place = self.place(place);
-            if let Some((other, line)) = self.finals.insert(place, (value, number)) {
-                if other != value {
-                    self.finals.insert(place, (other, line));
-                    let message = format!("line {line} requires the final value {other}");
-                    return Err(Wrong(column, message));
-                }
-                return Ok(false);
+            if self.finals.insert(place, value) != Some(value) {
+                self.builder.last(place, 0, value, line);
             }
-            self.builder.last(place, 0, value, line);
-            self.final_texts.push((place, value, number, column, text.to_string()));
             return Ok(false);
         }
         let thread = c.number("a thread")?;
         c.require(":")?;
-        let (kind, place, loaded, stored, column) = access(&mut c)?;
+        let (kind, place, loaded, stored) = access(&mut c)?;
         c.blanks();
         let at = c.at;
         let (begin, end, end_column) = times(&mut c)?;
@@ -355,40 +325,8 @@ impl<'o> Reader<'o> {
             Kind::Update => Operation::update(location, loaded, stored, line),
             Kind::Fence(f) => Operation::fence(f, line),
         };
-        let added = self.builder.push(thread, Operation { begin, end, ..o });
-        if kind.loads() && loaded != 0 && !self.stored.contains_key(&(location, loaded)) {
-            let list = self.open.entry((location, loaded)).or_default();
-            match list.iter_mut().find(|o| o.thread == thread) {
-                Some(open) if open.own_store.is_none() => open.added.push(added),
-                Some(_) => {}
-                None => list.push(Open {
-                    thread,
-                    added: vec![added],
-                    line: number,
-                    column: text[..column].chars().count() + 1,
-                    text: text.to_string(),
-                    own_store: None,
-                }),
-            }
-        }
-        if kind.stores() {
-            self.store(thread, location, stored, number);
-        }
+        self.builder.push(thread, Operation { begin, end, ..o });
         Ok(false)
-    }
-    /// Records a store: it is a source for the loads of other threads and for later ones.
-    fn store(&mut self, thread: u32, location: u32, value: u64, line: u64) {
-        let known = self.stored.entry((location, value)).or_insert(Some(thread));
-        if *known != Some(thread) {
-            *known = None;
-        }
-        if let Some(list) = self.open.get_mut(&(location, value)) {
-            list.retain(|o| o.thread == thread);
-            list.iter_mut().for_each(|o| o.own_store = o.own_store.or(Some(line)));
-            if list.is_empty() {
-                self.open.remove(&(location, value));
-            }
-        }
     }
     fn end_of_line(&self, c: &mut Cursor<'_>) -> Result<(), Wrong> {
         c.blanks();
@@ -403,48 +341,8 @@ impl<'o> Reader<'o> {
     fn place(&mut self, number: u64) -> u32 {
         *self.places.entry(number).or_insert_with(|| self.builder.named(&number.to_string()))
     }
-    /// Checks that each loaded and each final value has a source, and returns the trace.
+    /// Returns the trace.
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<Done, Diagnostic> {
-        let mut open: Vec<((u32, u64), Open)> = Vec::new();
-        for (key, list) in std::mem::take(&mut self.open) {
-            open.extend(list.into_iter().map(|o| (key, o)));
-        }
-        open.sort_by_key(|(_, o)| o.line);
-        let mut removed = AHashSet::new();
-        for ((_, value), o) in open {
-            let (message, note) = match o.own_store {
-                None => (format!("nobody stores {value} there, and it is not 0"), None),
-                Some(line) => (
-                    format!("this load of {value} precedes the store that it reads"),
-                    Some(format!("only line {line}, behind it in the same thread, stores {value}")),
-                ),
-            };
-            let mut error = Diagnostic::in_line(Stage::Syntax, o.line, o.column, o.text, message)
-                .in_file(&self.options.file);
-            error.notes.extend(note);
-            if !self.options.repair {
-                return Err(error);
-            }
-            sink.skipped(error);
-            removed.extend(o.added);
-        }
-        for added in removed {
-            self.builder.drop_load(added);
-        }
-        for (location, value, line, column, text) in std::mem::take(&mut self.final_texts) {
-            if value == 0 || self.stored.contains_key(&(location, value)) {
-                continue;
-            }
-            let column = text[..column].chars().count() + 1;
-            let message = format!("nobody stores {value} there, and it is not 0");
-            let error = Diagnostic::in_line(Stage::Syntax, line, column, text, message)
-                .in_file(&self.options.file);
-            if !self.options.repair {
-                return Err(error);
-            }
-            sink.skipped(error);
-            self.builder.drop_final(location);
-        }
         let mut builder = std::mem::take(&mut self.builder);
         builder.name = self.comment.take();
         let number = builder.number;

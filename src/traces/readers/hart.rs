@@ -104,7 +104,7 @@ impl Hart {
                 builder.change(load, |operation| {
                     operation.kind = Kind::Update;
                     operation.stored = lowest(stored, size);
-                    operation.mark = operation.mark.union(mark(order));
+                    operation.mark = Mark::pair(operation.mark, mark(order));
                 });
                 return Ok(());
             }

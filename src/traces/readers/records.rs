@@ -358,7 +358,7 @@ impl Reader {
                 let load = self.atomic.remove(at).load;
                 let update = Operation {
                     kind: Kind::Update,
-                    mark: load.mark.union(mark),
+                    mark: Mark::pair(load.mark, mark),
                     stored,
                     end: end.or(load.end),
                     commit,

@@ -279,6 +279,72 @@ fn compare(seeds: std::ops::Range<u64>) {
     }
 }
 
+/// Gives each store a value of its own and each load a source, in every possible manner; calls
+/// `visit` with each program until it returns true.
+fn renamed(program: &Program, visit: &mut dyn FnMut(&Program) -> bool) -> bool {
+    let mut stores: Vec<(u32, u64, u64)> = Vec::new();
+    let mut fresh = program.clone();
+    for o in fresh.threads.iter_mut().flatten().filter(|o| o.stores()) {
+        let value = 100 + stores.len() as u64;
+        stores.push((o.place, o.stored, value));
+        o.stored = value;
+    }
+    let sources = |place: u32, value: u64| -> Vec<u64> {
+        let same = stores.iter().filter(|s| (s.0, s.1) == (place, value)).map(|s| s.2);
+        same.chain((value == 0).then_some(0)).collect()
+    };
+    let loads = program.threads.iter().flatten().filter(|o| o.loads());
+    let lists: Vec<Vec<u64>> = (loads.map(|o| sources(o.place, o.loaded)))
+        .chain(program.last.iter().map(|l| sources(l.0, l.1)))
+        .collect();
+    let total: usize = lists.iter().map(Vec::len).product();
+    (0..total).any(|choice| {
+        let (mut rest, mut lists) = (choice, lists.iter());
+        let mut next = || {
+            let list = lists.next().expect("a list for each load");
+            let value = list[rest % list.len()];
+            rest /= list.len();
+            value
+        };
+        let mut one = fresh.clone();
+        one.threads.iter_mut().flatten().filter(|o| o.loads()).for_each(|o| o.loaded = next());
+        one.last.iter_mut().for_each(|l| l.1 = next());
+        visit(&one)
+    })
+}
+
+/// Under `pow` a trace with repeated values is allowed if one with distinct values is, for some
+/// choice of the source of each load.
+#[test]
+fn power_allows_repeated_values() {
+    let decided = |program: &Program| {
+        let verdict = decide(&trace(program), &Model::Pow, &Options::default(), &Budget::default());
+        verdict.unwrap_or_else(|e| panic!("{e}\n{program:?}")).truth().expect("it is decided")
+    };
+    let mut counts = [0u32; 2];
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let mut program = run(&mut random);
+        // Values repeat, and some stores have the initial value.
+        for o in program.threads.iter_mut().flatten() {
+            o.stored %= 3;
+            o.loaded %= 3;
+        }
+        program.last.iter_mut().for_each(|l| l.1 %= 3);
+        for _ in 0..random.below(3) {
+            inject(&mut program, &mut random);
+        }
+        if choices(&program) > 2_000 {
+            continue;
+        }
+        let verdict = decided(&program);
+        let expected = renamed(&program, &mut |one| decided(one));
+        assert_eq!(verdict, expected, "seed {seed}: {program:#?}");
+        counts[usize::from(verdict)] += 1;
+    }
+    assert!(counts[0] > 20 && counts[1] > 20, "{counts:?}");
+}
+
 #[test]
 fn verdicts_agree_with_naive_enumerations() {
     match std::env::var("SEED").ok().and_then(|s| s.parse::<u64>().ok()) {

@@ -4,7 +4,7 @@
 use mu_base::Diagnostic;
 use mu_base::random::Random;
 use mu_traces::readers::{Collected, ReadOptions, TraceReader, reader_for, readers};
-use mu_traces::{Initial, Trace};
+use mu_traces::{Initial, Model, Trace};
 
 fn reader(name: &str) -> &'static dyn TraceReader {
     *readers().iter().find(|r| r.name() == name).unwrap_or_else(|| panic!("no reader {name}"))
@@ -492,4 +492,49 @@ fn damaged_logs() {
         read_bytes(name, &bytes, true).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     }
     assert!(errors > 100 && successes > 100, "{errors} errors, {successes} successes");
+}
+
+/// A value that no operation explains is a forbidden trace in every format, not an error of the log,
+/// and no repair removes it.
+#[test]
+fn impossible_values_are_forbidden_in_every_format() {
+    let logs = [
+        ("axe", "0: M[0] == 5\n1: M[0] := 1\n"),
+        ("axe", "0: M[0] == 1\n0: M[0] := 1\n"),
+        ("axe", "0: { M[0] == 1; M[0] := 1 }\n"),
+        ("axe", "0: M[0] := 1\nfinal M[0] == 5\n"),
+        ("axe", "0: M[0] := 1\nfinal M[0] == 0\nfinal M[0] == 1\n"),
+        ("csv", "thread,operation,address,value\n0,load,0,5\n1,store,0,1\n"),
+        ("csv", "thread,operation,address,value\n0,load,0,1\n0,store,0,1\n"),
+        ("csv", "thread,operation,address,value\n0,store,0,1\n0,final,0,5\n"),
+    ];
+    for (name, log) in logs {
+        for repair in [false, true] {
+            let read = read_bytes(name, log.as_bytes(), repair).expect("no error");
+            assert!(read.skipped.is_empty() && read.traces.len() == 1, "{log}");
+            for model in Model::BUILT_IN {
+                let options = mu_traces::Options::default();
+                let budget = mu_base::Budget::default();
+                let verdict = mu_traces::decide(&read.traces[0], &model, &options, &budget);
+                assert_eq!(verdict.expect("it decides").truth(), Some(false), "{log}");
+            }
+        }
+    }
+}
+
+/// Stores of a value that another one has, or of the initial value, are allowed by every model.
+#[test]
+fn repeated_stores_are_allowed() {
+    for log in ["0: M[0] := 1\n0: M[0] := 1\n", "0: M[0] := 0\n", "0: M[0] := 0\n1: M[0] == 0\n"] {
+        let trace = one("axe", log);
+        for model in Model::BUILT_IN {
+            let verdict = mu_traces::decide(
+                &trace,
+                &model,
+                &mu_traces::Options::default(),
+                &mu_base::Budget::default(),
+            );
+            assert_eq!(verdict.expect("it decides").truth(), Some(true), "{log}");
+        }
+    }
 }

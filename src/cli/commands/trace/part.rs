@@ -83,7 +83,7 @@ pub(super) fn of(
         languages.retain(|l| *l != Language::X86);
     }
     let title = format!("not-{}", model.name());
-    let test = litmus_test(trace, &part.operations, part.finals, &title, languages[0]);
+    let test = litmus_test(trace, &part.operations, &part.finals, &title, languages[0]);
     let mut confirmed = Err("there is no test".to_string());
     if let Ok(text) = &test {
         confirmed = confirm(session, against, text)?;

@@ -216,7 +216,7 @@ pub(super) fn order(trace: &Trace, witness: &Witness) -> Vec<String> {
                 Step::Reach(i) => format!("{} reaches memory", text(*i)),
             })
             .collect(),
-        Witness::Order { operations, coherence } => {
+        Witness::Order { operations, coherence, .. } => {
             let mut lines: Vec<String> = operations.iter().map(|i| text(*i)).collect();
             coherent(trace, coherence, &text, &mut lines);
             lines

@@ -1,0 +1,176 @@
+//! Minimal forbidden parts, and pairs of a load-reserve and a store-conditional.
+
+use mu_base::Budget;
+use mu_traces::minimal::minimal;
+use mu_traces::readers::{Collected, ReadOptions, readers};
+use mu_traces::{Model, Options, Trace, Verdict, decide};
+
+fn one(format: &str, log: &str) -> Trace {
+    let reader = readers().iter().find(|r| r.name() == format).expect("a reader");
+    let mut collected = Collected::default();
+    let options = ReadOptions { file: "log".into(), repair: false };
+    reader.read(&mut log.as_bytes(), &options, &mut collected).expect("a correct log");
+    collected.traces.into_iter().next().expect("a trace")
+}
+
+fn verdict(trace: &Trace, model: &Model) -> Verdict {
+    decide(trace, model, &Options::default(), &Budget::default()).expect("it is decided")
+}
+
+/// A part keeps the store of a required final value: without it, it is forbidden for no reason.
+#[test]
+fn parts_keep_the_stores_of_final_values() {
+    for (log, operations, finals) in [
+        ("0: M[0] := 1\n0: M[0] := 2\nfinal M[0] == 1\n", 2, 1),
+        (
+            "0: M[0] := 2\n0: sync\n0: M[1] == 0\n1: M[1] := 2\n1: sync\n1: M[0] := 3\nfinal M[0] == 2\n",
+            6,
+            1,
+        ),
+        (
+            "1: M[0] := 1\n0: M[0] := 2\n0: sync\n0: {M[1] == 0; M[1] := 1}\n1: M[1] := 2\n1: sync\n1: M[0] := 3\nfinal M[0] == 2\n",
+            6,
+            1,
+        ),
+        // A final value that has nothing to do with the conflict.
+        ("0: M[0] := 1\n0: M[0] == 0\n1: M[1] := 2\nfinal M[1] == 2\n", 2, 0),
+    ] {
+        let trace = one("axe", log);
+        for model in [Model::Rvwmo, Model::Armv8] {
+            let Verdict::Forbidden { conflict } = verdict(&trace, &model) else {
+                panic!("{} allows {log}", model.name())
+            };
+            let options = Options::default();
+            let part =
+                minimal(&trace, &conflict, &model, &options, &Budget::default()).expect("ok");
+            assert_eq!(part.operations.len(), operations, "{log}: {part:?}");
+            assert_eq!(part.finals.len(), finals, "{log}: {part:?}");
+        }
+    }
+}
+
+/// A load that reads what its own thread stores later is named with its line.
+#[test]
+fn loads_of_later_stores_have_lines() {
+    for (log, lines) in [
+        ("thread,operation,address,value,stored\n0,update,x,7,7\n", &["line 2", "only it"][..]),
+        ("thread,operation,address,value\n0,load,x,7\n0,store,x,7\n", &["line 2", "line 3"]),
+    ] {
+        for model in Model::BUILT_IN {
+            let Verdict::Forbidden { conflict } = verdict(&one("csv", log), &model) else {
+                panic!("{} allows {log}", model.name())
+            };
+            for text in lines {
+                assert!(conflict.message.contains(text), "{}", conflict.message);
+            }
+        }
+    }
+}
+
+/// Store buffering with a synchronisation between store and load, in both threads: is it allowed?
+#[test]
+fn annotations_of_pairs_are_those_of_their_parts() {
+    let head = "thread,operation,address,value,stored,fence,acquire,release,atomic\n";
+    let pair = |load: &str, store: &str| {
+        let one = |t: u32, mine: &str, own: &str, other: &str| {
+            format!(
+                "{t},store,{mine},1,,,,,\n{t},load,{own},0,,,{load},true\n{t},store,{own},1,,,{store},true\n{t},load,{other},0,,,,,\n"
+            )
+        };
+        format!("{head}{}{}", one(0, "x", "z", "y"), one(1, "y", "w", "x"))
+    };
+    let update = |before: &str, marks: &str, after: &str| {
+        let fence = |t: u32, kind: &str| match kind {
+            "" => String::new(),
+            kind => format!("{t},fence,,,,\"{kind}\",,,\n"),
+        };
+        let one = |t: u32, mine: &str, own: &str, other: &str| {
+            format!(
+                "{t},store,{mine},1,,,,,\n{}{t},update,{own},0,1,,{marks},\n{}{t},load,{other},0,,,,,\n",
+                fence(t, before),
+                fence(t, after)
+            )
+        };
+        format!("{head}{}{}", one(0, "x", "z", "y"), one(1, "y", "w", "x"))
+    };
+    for (log, rvwmo, armv8) in [
+        // Nothing orders the store before the load.
+        (pair(",", ","), true, true),
+        (pair("true,", ",true"), true, true),
+        (pair("true,true", "true,true"), false, false),
+        // RISC-V: the store-conditional orders both.
+        (pair("true,", "true,true"), false, true),
+        (update("", ",", ""), true, true),
+        (update("", "true,true", ""), false, false),
+        // As in the herd tools, an update is a load and a store.
+        (update("w,w", ",", "r,r"), true, true),
+        (update("w,w", ",", ""), true, true),
+    ] {
+        let trace = one("csv", &log);
+        assert_eq!(verdict(&trace, &Model::Rvwmo).truth(), Some(rvwmo), "{log}");
+        if !log.contains("true,true\n") && !log.contains("true,true,true") {
+            assert_eq!(verdict(&trace, &Model::Armv8).truth(), Some(armv8), "{log}");
+        }
+        assert_eq!(verdict(&trace, &Model::Tso).truth(), Some(false), "{log}");
+    }
+}
+
+/// Two fences of a thread order nothing that none of them orders: a node of the first that collects
+/// loads and stores must not carry stores into the second.
+#[test]
+fn partial_fences_do_not_add_up() {
+    let kinds = ["r,r", "r,w", "r,rw", "w,r", "w,w", "w,rw", "rw,r", "rw,w", "rw,rw", "tso"];
+    let orders = |kind: &str, before: char, after: char| match kind {
+        "tso" => before == 'r' || after == 'w',
+        kind => kind.split_once(',').is_some_and(|(b, a)| b.contains(before) && a.contains(after)),
+    };
+    for first in kinds {
+        for second in kinds {
+            for between in ["", "0,store,q,1,\n", "0,load,p,0,\n"] {
+                // Store buffering, message passing (writer and reader), load buffering.
+                for (own, other, before, after) in [
+                    (["store,x,1", "load,y,0"], ["store,y,1", "load,x,0"], 'w', 'r'),
+                    (["store,x,1", "store,y,1"], ["load,y,1", "load,x,0"], 'w', 'w'),
+                    (["load,y,1", "load,x,0"], ["store,x,1", "store,y,1"], 'r', 'r'),
+                    (["load,x,1", "store,y,1"], ["load,y,1", "store,x,1"], 'r', 'w'),
+                ] {
+                    let log = format!(
+                        "thread,operation,address,value,fence\n0,{},\n0,fence,,,\"{first}\"\n{between}0,fence,,,\"{second}\"\n0,{},\n1,{},\n1,fence,,,full\n1,{},\n",
+                        own[0], own[1], other[0], other[1]
+                    );
+                    // A part of the fences orders the access between with one of the two.
+                    let chained = match between {
+                        "" => false,
+                        b => {
+                            let kind = if b.contains("store") { 'w' } else { 'r' };
+                            orders(first, before, kind) && orders(second, kind, after)
+                        }
+                    };
+                    let ordered = orders(first, before, after) || orders(second, before, after);
+                    let trace = one("csv", &log);
+                    for model in [Model::Rvwmo, Model::Armv8, Model::Wmo] {
+                        let allowed = verdict(&trace, &model).truth();
+                        let expected = Some(!(ordered || chained));
+                        assert_eq!(allowed, expected, "{} {log}", model.name());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A weak acquire may overtake an earlier release, also in an update.
+#[test]
+fn weak_acquires_of_updates_are_weak() {
+    let head = "thread,operation,address,value,stored,acquire,release\n";
+    let riscv = format!(
+        "{head}0,update,y,2,1,,true\n0,update,x,0,1,weak,\n1,load,x,1,,,\n1,store,y,2,,,true\n"
+    );
+    let arm = format!(
+        "{head}0,update,y,0,1,weak,true\n0,load,x,0,,,\n1,update,x,0,1,weak,true\n1,load,y,0,,,\n"
+    );
+    assert_eq!(verdict(&one("csv", &riscv), &Model::Rvwmo).truth(), Some(true));
+    assert_eq!(verdict(&one("csv", &arm), &Model::Armv8).truth(), Some(true));
+    let strong = arm.replace("weak", "true");
+    assert_eq!(verdict(&one("csv", &strong), &Model::Armv8).truth(), Some(false));
+}
