@@ -306,26 +306,44 @@ impl History {
         visit: &mut dyn FnMut(&Relation) -> Result<bool, Diagnostic>,
     ) -> Result<bool, Diagnostic> {
         let parts = s.writes_by_location();
-        let mut first = Relation::empty(s.len());
         let e = s.events();
-        for part in &parts {
-            for a in part.iter() {
-                let last = |w: usize| {
-                    self.last.iter().any(|&(l, v)| e[w].location == Some(l) && e[w].value == v)
-                };
-                part.iter()
-                    .filter(|&b| b != a && (e[a].thread.is_none() || last(b)))
-                    .for_each(|b| first.insert(a, b));
+        let writes = || parts.iter().flat_map(|part| part.iter());
+        // The write that is the last one of each location with a required final value.
+        let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
+        for &(l, v) in &self.last {
+            let stores = |w: &usize| e[*w].location == Some(l) && e[*w].value == v;
+            let candidates: Vec<usize> = writes().filter(stores).collect();
+            if candidates.is_empty() && v == 0 {
+                continue;
             }
+            let with = |choice: &Vec<usize>, w: usize| [&choice[..], &[w]].concat();
+            choices = choices
+                .iter()
+                .flat_map(|choice| candidates.iter().map(move |w| with(choice, *w)))
+                .collect();
         }
         let mut error = None;
-        let found =
-            crate::cat::each_order(&parts, &first, &mut Relation::empty(s.len()), &mut |co| {
-                visit(co).unwrap_or_else(|e| {
-                    error = Some(e);
-                    true
-                })
-            });
+        let mut found = false;
+        for last in choices {
+            let mut first = Relation::empty(s.len());
+            for part in &parts {
+                for a in part.iter() {
+                    part.iter()
+                        .filter(|&b| b != a && (e[a].thread.is_none() || last.contains(&b)))
+                        .for_each(|b| first.insert(a, b));
+                }
+            }
+            found =
+                crate::cat::each_order(&parts, &first, &mut Relation::empty(s.len()), &mut |co| {
+                    visit(co).unwrap_or_else(|e| {
+                        error = Some(e);
+                        true
+                    })
+                });
+            if found {
+                break;
+            }
+        }
         error.map_or(Ok(found), Err)
     }
     /// Prints the history.

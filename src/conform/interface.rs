@@ -12,12 +12,16 @@
 //! internal refill, access("c_flush", _, _, _); // labels that are not memory operations
 //! program load do_load(p, "ld(a)") -> answer(p, v);  // most general program: request, response
 //! processors p0, p1;  addresses 1, 2;  values 1;     // its constants, if the sorts are too large
+//! load hit(p, a) where v = cache[p].line[a];    // by assignment: a variable after the step
 //! ```
 //!
 //! Letters give the roles of arguments: `p` processor, `a` address, `v` value, `w` value written by
 //! an update, `n` number, `q` another processor, `_` any value. A quoted text matches itself:
 //! `access("c_read", p, a, v)`. In a `program` line a quoted text is an expression over the same
 //! letters.
+//!
+//! *By assignment.* With `where v = VARIABLE` the value is that of a variable of the model after the
+//! step, as one more argument of the label. Letters in brackets stand for the arguments.
 //!
 //! *Internal labels.* A label that matches no line is internal. If it contains a processor, an
 //! address or a value, an `internal` line must list it: otherwise a forgotten line would look like
@@ -86,6 +90,17 @@ pub struct Word {
     /// The text.
     pub text: String,
     /// Its position.
+    pub span: Span,
+}
+
+/// An argument of a label that is the value of a variable after the step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Assigned {
+    /// The label, with the value as its last argument.
+    pub label: Label,
+    /// The tokens of the variable.
+    pub variable: Vec<String>,
+    /// The position of the variable.
     pub span: Span,
 }
 
@@ -195,6 +210,8 @@ pub struct Interface {
     pub commits: Vec<Label>,
     /// Patterns of `observe` lines.
     pub observed: Vec<Label>,
+    /// Arguments of labels that are values of variables.
+    pub assigned: Vec<Assigned>,
     /// Entries of `internal` lines.
     pub internal: Vec<Internal>,
     /// The most general program, if the machine needs one.
@@ -221,6 +238,7 @@ impl Interface {
             operations: Vec::new(),
             commits: Vec::new(),
             observed: Vec::new(),
+            assigned: Vec::new(),
             internal: Vec::new(),
             program: Vec::new(),
             constants: [const { Vec::new() }; 3],
@@ -255,12 +273,12 @@ impl Interface {
                     })?;
                 }
                 "commit" => {
-                    let label = label(&mut cursor)?;
+                    let label = assigned_label(&mut cursor, &mut out.assigned)?;
                     require(&label, "commit", &[Role::Address, Role::Value])?;
                     out.commits.push(label);
                 }
                 "observe" => {
-                    let label = label(&mut cursor)?;
+                    let label = assigned_label(&mut cursor, &mut out.assigned)?;
                     require(&label, "observation", &[Role::Processor, Role::Address])?;
                     out.observed.push(label);
                 }
@@ -288,7 +306,7 @@ impl Interface {
                             _ => Mark::Plain,
                         };
                         let commits = kind == Kind::Write && cursor.eat_word("commit");
-                        let operation = operation(&mut cursor, kind, mark)?;
+                        let operation = operation(&mut cursor, &mut out.assigned, kind, mark)?;
                         if commits {
                             let what = "store that commits";
                             require(&operation.end, what, &[Role::Address, Role::Value])?;
@@ -606,6 +624,59 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
     Ok(out)
 }
 
+/// Reads a label, and the variable of its value if there is one.
+fn assigned_label(
+    cursor: &mut Cursor<'_, '_>,
+    assigned: &mut Vec<Assigned>,
+) -> Result<Label, Diagnostic> {
+    let mut label = label(cursor)?;
+    if !cursor.eat_word("where") {
+        return Ok(label);
+    }
+    let token = cursor.peek();
+    let letters = [Role::Value, Role::Written];
+    let Some(role) = letters.into_iter().find(|r| letter(r) == token.text) else {
+        return Err(cursor.unexpected("`v` or `w`, the value of a variable"));
+    };
+    cursor.take();
+    if label.has(&role) {
+        let message = format!("`{}` is an argument of the label already", token.text);
+        return Err(Diagnostic::at(Stage::Type, token.span, message));
+    }
+    cursor.expect("=")?;
+    let first = cursor.name("a variable of the model, such as `cache[p].data`")?;
+    let mut found =
+        Assigned { label: label.clone(), variable: vec![first.text.to_string()], span: first.span };
+    loop {
+        let token = cursor.peek();
+        let is_part = match token.kind {
+            Token::Name | Token::Number => true,
+            _ => ["[", "]", ".", "{", "}"].contains(&token.text),
+        };
+        if !is_part {
+            break;
+        }
+        cursor.take();
+        found.variable.push(token.text.to_string());
+        found.span = found.span.to(token.span);
+    }
+    label.roles.push(role);
+    label.places.push(token.span);
+    found.label = label.clone();
+    let same =
+        |a: &&Assigned| a.label.action == label.action && a.label.roles.len() == label.roles.len();
+    if let Some(other) = assigned.iter().find(same) {
+        if other.label.roles != label.roles || other.variable != found.variable {
+            let message = format!("`{}` has a value in another line already", label.action);
+            return Err(Diagnostic::at(Stage::Type, found.span, message)
+                .related(other.span, "the variable there"));
+        }
+    } else {
+        assigned.push(found);
+    }
+    Ok(label)
+}
+
 /// Returns the letter of a role, as in the file.
 pub fn letter(role: &Role) -> &'static str {
     LETTERS.iter().find(|l| l.1 == *role).map_or("", |l| l.0)
@@ -621,9 +692,17 @@ fn require(label: &Label, what: &str, roles: &[Role]) -> Result<(), Diagnostic> 
     }
 }
 
-fn operation(cursor: &mut Cursor<'_, '_>, kind: Kind, mark: Mark) -> Result<Operation, Diagnostic> {
-    let first = label(cursor)?;
-    let (begin, end) = if cursor.eat("->") { (Some(first), label(cursor)?) } else { (None, first) };
+fn operation(
+    cursor: &mut Cursor<'_, '_>,
+    assigned: &mut Vec<Assigned>,
+    kind: Kind,
+    mark: Mark,
+) -> Result<Operation, Diagnostic> {
+    let first = assigned_label(cursor, assigned)?;
+    let (begin, end) = match cursor.eat("->") {
+        true => (Some(first), assigned_label(cursor, assigned)?),
+        false => (None, first),
+    };
     let (what, needed): (&str, &[Role]) = match kind {
         Kind::Read => ("load", &[Role::Address, Role::Value]),
         Kind::Write => ("store", &[Role::Address, Role::Value]),

@@ -25,12 +25,14 @@ pub mod mcrl2;
 pub mod murphi;
 pub mod programs;
 pub mod rejected;
+pub mod state_conditions;
 pub mod transition_systems;
 
 pub use editing::{Edited, EditedText, Lexicon, Meaning};
 pub use input::Input;
 pub use loaded::{Loaded, Parameter, StoreBuffers};
 pub use loading::{Journal, Loading, Memory, Options, Silent, compile, linearise};
+pub use mu_murphi::additions::{Condition, ShownValue};
 
 use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
@@ -137,6 +139,24 @@ pub trait FrontEnd: Sync {
         _loading: &mut Loading<'_>,
     ) -> Result<ProcSpec, Diagnostic> {
         Err(self.no_specification(input))
+    }
+
+    /// Returns the names of the variables and functions that conditions of formulas may use
+    /// ([`state_conditions`]); `None` if its models have no such names.
+    ///
+    /// # Errors
+    /// As [`FrontEnd::read`].
+    fn variables(
+        &self,
+        _input: &Input<'_>,
+        _loading: &mut Loading<'_>,
+    ) -> Result<Option<Vec<String>>, Diagnostic> {
+        Ok(None)
+    }
+
+    /// True if its labels can show values of variables ([`Options::shown`]).
+    fn has_shown_values(&self) -> bool {
+        false
     }
 
     /// Returns the lexical rules of its texts, for editors; `None` if this layer has no support for

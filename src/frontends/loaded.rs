@@ -11,6 +11,7 @@ use mu_labels::{ActionDecl, ActionLabels};
 use mu_lts::Lts;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
+use mu_murphi::labels::NamedRange;
 use mu_syntax::template::Param;
 use std::fmt;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub struct Loaded {
     pub buffers: Option<Arc<dyn StoreBuffers>>,
     /// The labels that are memory operations, if the front end knows them.
     pub interface: Option<Interface>,
+    /// Names for intervals of numbers, which formulas may use as sorts.
+    pub ranges: Vec<NamedRange>,
 }
 
 /// Parameter that a file declares, which `-D NAME=VALUE` sets.
@@ -121,6 +124,7 @@ impl Loaded {
             compiled: None,
             buffers: None,
             interface: None,
+            ranges: Vec::new(),
         }
     }
 

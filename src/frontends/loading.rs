@@ -8,6 +8,7 @@ use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_model::Model as _;
+use mu_murphi::additions::{Condition, ShownValue};
 use mu_process::linear::LinearProcess;
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
@@ -56,6 +57,10 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// Labels of transition systems that denote the internal action.
     pub internal: Vec<String>,
+    /// Conditions on states as steps, for models with named variables.
+    pub conditions: Vec<Condition>,
+    /// Values of variables in labels, for models with named variables.
+    pub shown: Vec<ShownValue>,
 }
 
 impl Default for Options {
@@ -66,6 +71,8 @@ impl Default for Options {
             memory: Memory { model: memory::TSO, buffer: None },
             data: None,
             internal: Vec::new(),
+            conditions: Vec::new(),
+            shown: Vec::new(),
         }
     }
 }

@@ -6,11 +6,14 @@
 use crate::mcrl2::as_mcrl2;
 use crate::{EditedText, FrontEnd, Input, Lexicon, Loaded, Loading};
 use mu_base::host::Instant;
+use mu_base::ids::LabelId;
 use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
+use mu_labels::declared::DeclaredLabels;
 use mu_model::Model;
 use mu_murphi::model::ProtocolModel;
 use mu_murphi::{Settings, typed};
+use mu_process::typecheck::check_specification;
 use mu_syntax::template::Expanded;
 use std::io::Read as _;
 use std::sync::Arc;
@@ -31,9 +34,12 @@ impl FrontEnd for Murphi {
     fn read(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Loaded, Diagnostic> {
         let start = Instant::now();
         loading.journal.begin_stage("reading the model");
-        let typed = model(input, loading.sources, loading.defines)?;
-        let parameters = parameters(loading.defines)?;
-        let model = Arc::new(ProtocolModel::new(typed)?);
+        let options = loading.options;
+        let (source, text, settings) = source(input, loading.sources, loading.defines)?;
+        let typed = mu_murphi::read_with(source, &text, &settings, &options.conditions)?;
+        let parameters = settings.constants;
+        let model = ProtocolModel::with(typed, options.conditions.len(), &options.shown)?;
+        let model = Arc::new(model);
         loading.journal.log(&format!(
             "{}: {} slots, {} groups, {} instructions in {:.3} s",
             input.name(),
@@ -42,9 +48,17 @@ impl FrontEnd for Murphi {
             model.program().code.len(),
             start.elapsed().as_secs_f64()
         ));
-        let loaded = Loaded::inferred(model)?;
+        let ranges = model.ranges();
+        let loaded = match declared(&model) {
+            Ok(labels) => Loaded::declared(model, labels),
+            // Names of the model that are words of specifications.
+            Err(why) => {
+                loading.journal.log(&format!("labels without declared types: {}", why.message));
+                Loaded::inferred(model)?
+            }
+        };
         let parameters = parameters.into_iter().map(|(name, value)| (name, value.to_string()));
-        Ok(Loaded { parameters: parameters.collect(), ..loaded })
+        Ok(Loaded { parameters: parameters.collect(), ranges, ..loaded })
     }
     fn text(&self, input: &Input<'_>) -> Result<Option<String>, Diagnostic> {
         text(input).map(Some)
@@ -54,6 +68,18 @@ impl FrontEnd for Murphi {
         let text = mu_murphi::expand(&model)?;
         let source = loading.sources.add(as_mcrl2(input), text.clone());
         Ok(Expanded { source, text, params: Vec::new(), constants: Vec::new() })
+    }
+    fn variables(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<Option<Vec<String>>, Diagnostic> {
+        let model = model(input, loading.sources, loading.defines)?;
+        let variables = model.globals.iter().map(|g| g.name.clone());
+        Ok(Some(variables.chain(model.functions.iter().map(|f| f.name.clone())).collect()))
+    }
+    fn has_shown_values(&self) -> bool {
+        true
     }
     fn lexicon(&self) -> Option<&'static Lexicon> {
         const LEXICON: Lexicon = Lexicon {
@@ -101,10 +127,28 @@ pub fn model(
     sources: &mut SourceMap,
     defines: &[String],
 ) -> Result<typed::Model, Diagnostic> {
-    let settings = Settings { constants: parameters(defines)? };
-    let text = text(input)?;
-    let source = sources.add(input.name(), text.clone());
+    let (source, text, settings) = source(input, sources, defines)?;
     mu_murphi::read(source, &text, &settings)
+}
+
+/// Returns the registered text of a file, and the settings for reading it.
+fn source(
+    input: &Input<'_>,
+    sources: &mut SourceMap,
+    defines: &[String],
+) -> Result<(SourceId, String, Settings), Diagnostic> {
+    let settings = Settings { constants: parameters(defines)?, ..Settings::default() };
+    let text = text(input)?;
+    Ok((sources.add(input.name(), text.clone()), text, settings))
+}
+
+/// Types the labels of a model by the declarations of its types and rules.
+fn declared(model: &ProtocolModel) -> Result<DeclaredLabels, Diagnostic> {
+    let text = format!("{}init delta;\n", model.declarations());
+    let tree = mu_syntax::parse_specification(SourceId::default(), &text)?;
+    let spec = check_specification(&tree)?;
+    let labels = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l)));
+    DeclaredLabels::new(&labels.collect::<Vec<_>>(), spec.data, spec.actions)
 }
 
 fn parameters(defines: &[String]) -> Result<Vec<(String, i64)>, Diagnostic> {
@@ -113,6 +157,12 @@ fn parameters(defines: &[String]) -> Result<Vec<(String, i64)>, Diagnostic> {
         match value.trim() {
             "true" => Ok((name.trim().to_string(), 1)),
             "false" => Ok((name.trim().to_string(), 0)),
+            "any" => {
+                let text = format!("`-D {define}`: a Murphi model has no answer for every value");
+                Err(Diagnostic::new(Stage::Unsupported, text)
+                    .note("expected a number")
+                    .note("`prove` decides systems (.cub) for every number of processes"))
+            }
             value => value.parse().map(|n| (name.trim().to_string(), n)).map_err(|_| {
                 let text = format!("`-D {define}` is not of the form NAME=NUMBER");
                 Diagnostic::new(Stage::Usage, text)

@@ -24,13 +24,15 @@ use crate::typed::{
 use ahash::{AHashMap, AHashSet};
 use mu_base::naming::{Naming, Role, line};
 use mu_base::similar::similar_names;
-use mu_base::{Diagnostic, Span, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
 
 /// Settings of a run that change the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Values of constants in place of those of the file (`-D NAME=value`).
     pub constants: Vec<(String, i64)>,
+    /// Source of the model, if other sources add to it: they may name elements of scalarsets.
+    pub source: Option<SourceId>,
 }
 
 /// Result of the checker.
@@ -131,7 +133,7 @@ struct Checker<'a> {
     /// First numbers of enumerations by their members: two lists of equal members are one type.
     enums: AHashMap<Vec<String>, i64>,
     /// Types of the type expressions so far, by place.
-    types_at: AHashMap<(u32, u32), TypeId>,
+    types_at: AHashMap<(SourceId, u32, u32), TypeId>,
     /// Bindings of the fields of records, by type and index.
     fields: AHashMap<(TypeId, u32), usize>,
     /// Locals of the current body.
@@ -317,6 +319,11 @@ impl<'a> Checker<'a> {
                 meaning => Ok(meaning),
             };
         }
+        if self.settings.source.is_some_and(|source| source != span.source)
+            && let Some((ty, value)) = self.element(name)
+        {
+            return Ok(Meaning::Constant(ty, value));
+        }
         let known = self.scopes.iter().flat_map(|scope| scope.keys().map(String::as_str));
         let mut similar = similar_names(name, known);
         similar.dedup();
@@ -329,6 +336,21 @@ impl<'a> Checker<'a> {
             error = error.note(format!("similar names: `{}`", similar.join("`, `")));
         }
         Err(error)
+    }
+    /// Returns the element of a scalarset with a name such as `Node_1`.
+    fn element(&self, name: &str) -> Option<(TypeId, i64)> {
+        let (set, number) = name.rsplit_once('_')?;
+        let number: i64 = number.parse().ok()?;
+        let all = (0..self.out.types.all.len()).map(TypeId::new);
+        all.into_iter().find_map(|ty| match self.out.types.kind(ty) {
+            TypeKind::Scalarset { first, size }
+                if self.out.types.get(ty).name.as_deref() == Some(set)
+                    && (1..=i64::from(*size)).contains(&number) =>
+            {
+                Some((ty, first + number - 1))
+            }
+            _ => None,
+        })
     }
     /// True if this expression is the word `undefined`, which only CMurphi reserves.
     fn is_undefined_word(&self, tree: &Tree) -> bool {

@@ -330,11 +330,13 @@ pub fn fault_text(model: &Model, fault: &Fault) -> String {
         Fault::Undefined => "an undefined value is read".into(),
         Fault::OutOfRange(ty) => format!("a value outside of `{ty}` is assigned"),
         Fault::Index(ty) => format!("an index outside of `{ty}`"),
-        Fault::Arithmetic => "a division by zero, or a result outside of 64 bits".into(),
+        Fault::Arithmetic => {
+            "a division by zero, or a result that is not between -(2^63 - 1) and 2^63 - 1".into()
+        }
         Fault::Full => "the multiset is full".into(),
         Fault::NoElement => "the multiset has no such element".into(),
         Fault::NoReturn(name) => format!("function `{name}` ends without `return`"),
         Fault::Step => "the step of a loop is zero".into(),
-        Fault::Depth => "calls are nested too deeply".into(),
+        Fault::Depth => "calls are nested deeper than the limit of this tool".into(),
     }
 }

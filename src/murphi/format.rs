@@ -350,7 +350,8 @@ fn is_spaced(before: &Part, part: &Part, prefix: bool, conditional: bool) -> boo
         (Some(Tok::Sign("(" | "[" | "{" | ".")), _) => false,
         (Some(Tok::Sign("..")), _) | (_, Some(Tok::Sign(".." | "{"))) => part.space,
         (_, Some(Tok::Sign(":"))) => conditional,
-        _ if prefix => false,
+        // Two signs without a space would begin a comment.
+        _ if prefix => before.is("-") && part.is("-"),
         (Some(tok), Some(Tok::Sign("("))) => tok != Tok::Name && !calls,
         (Some(Tok::Name | Tok::Sign("]" | ")")), Some(Tok::Sign("["))) => false,
         (_, Some(Tok::Sign("["))) => part.space,

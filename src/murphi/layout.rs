@@ -202,7 +202,12 @@ impl Layout {
                     let low = self.own(model, ty, first);
                     (low, low.wrapping_add_unsigned(count).wrapping_sub(1))
                 });
-                let simple = Simple::new(own.collect()).ok_or_else(large)?;
+                let simple = Simple::new(own.collect()).ok_or_else(|| {
+                    let text = format!("type `{}` has too many values", model.types.text(ty));
+                    Diagnostic::new(Stage::Unsupported, text)
+                        .note("expected at most 2^64 - 2: a variable has one more, for `undefined`")
+                        .or_span(model.types.get(ty).span)
+                })?;
                 let width = u32::from(simple.width);
                 (Shape::Simple(simple), width)
             }

@@ -6,6 +6,7 @@
 //! scope.
 #![warn(missing_docs)]
 
+pub mod additions;
 pub mod ast;
 pub mod check;
 pub mod expand;
@@ -19,6 +20,7 @@ pub mod code;
 pub mod compile;
 pub mod footprint;
 mod guards;
+pub mod labels;
 pub mod layout;
 mod lower;
 mod lower_expr;
@@ -29,9 +31,11 @@ pub mod path;
 pub mod run;
 pub mod search;
 mod states;
+mod symmetry;
 pub mod variables;
 mod walk;
 
+pub use additions::read_with;
 pub use check::{Settings, check};
 pub use compile::compile;
 pub use expand::expand;

@@ -221,7 +221,9 @@ impl<'m> Lower<'m> {
         let d = self.register()?;
         match op {
             Unary::Not => self.emit(Op::Not { d, a }),
-            Unary::Complement => self.emit(Op::Complement { d, a }),
+            Unary::Complement => {
+                self.emit_at(Op::Complement { d, a }, e.span, Fault::Arithmetic);
+            }
             Unary::Negate => {
                 self.emit(Op::Const { d, value: 0 });
                 let op = Op::Arithmetic { op: Arithmetic::Subtract, d, a: d, b: a };
@@ -945,11 +947,16 @@ fn fold_unary(op: Unary, a: i64) -> Option<i64> {
     match op {
         Unary::Not => Some(i64::from(a == 0)),
         Unary::Negate => a.checked_neg(),
-        Unary::Complement => Some(!a),
+        Unary::Complement => Some(!a).filter(|value| *value != UNDEFINED),
     }
 }
 
+/// Applies an operator to constants. `None` if the result does not fit, or if there is none.
 fn fold_binary(op: Binary, a: i64, b: i64) -> Option<i64> {
+    applied(op, a, b).filter(|value| *value != UNDEFINED)
+}
+
+fn applied(op: Binary, a: i64, b: i64) -> Option<i64> {
     match op {
         Binary::Add => a.checked_add(b),
         Binary::Equal => Some(i64::from(a == b)),

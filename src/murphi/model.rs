@@ -12,21 +12,29 @@
 //! priorities only those with the lowest number have steps. `cover` and liveness are claims of
 //! `explore`, and formulas here.
 //!
+//! *Conditions* of a caller ([`crate::additions`]) are steps too: `NAME(values)` in a state where
+//! the condition is true, `not_NAME(values)` where it is false or reads an undefined variable. Any
+//! other failure is an error.
+//! *Shown values* are the last argument of the labels of a rule: the value of a variable after it.
+//!
 //! Reads and writes of a group come from its code ([`crate::footprint`]). A group that writes to a
 //! multiset writes all of it, sorted. Cost: one run of the guard and the rule for each query.
 
-use crate::code::Program;
+use crate::additions::ShownValue;
+use crate::code::{Fault, Program};
 use crate::footprint::{Footprint, footprint};
+use crate::labels::{Argument, CLAIM, Labels, NamedRange, ranges, sort};
 use crate::normal::Normal;
 use crate::path::{property_name, rule_name};
 use crate::run::{Ended, Machine, read, write};
 use crate::search::priorities;
-use crate::typed::{Binding, Claim, Model as Typed};
+use crate::symmetry::{Exchange, exchanges};
+use crate::typed::{Binding, Claim, Model as Typed, TypeKind};
 use crate::variables::{Variable, variables};
 use mu_base::ids::LabelId;
 use mu_base::mixing::{FNV_BASIS, fnv};
-use mu_base::{Diagnostic, Stage};
-use mu_model::{Group, Model, Portable, Slot, SlotInfo, Steps, Worker};
+use mu_base::{Diagnostic, Stage, Stop};
+use mu_model::{Group, Model, Portable, Slot, SlotInfo, Steps, Symmetry, Worker};
 use std::collections::BTreeSet;
 
 /// Label of a step that shows an error of a guard or a rule.
@@ -42,8 +50,18 @@ enum Move {
     Rule(u32),
     /// Instance of an invariant.
     Invariant(u32),
+    /// Instance of a condition of a caller, and the value that the step shows.
+    Condition(u32, bool),
     /// Choice of the start state.
     Start,
+}
+
+/// Value in the labels of a group: a variable, and the label of each of its values.
+#[derive(Debug)]
+struct Shown {
+    variable: usize,
+    /// By the content of the field; `None` for a content without a value.
+    labels: Vec<Option<LabelId>>,
 }
 
 /// Murphi model with slots and groups.
@@ -54,15 +72,22 @@ pub struct ProtocolModel {
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,
     moves: Vec<Move>,
-    labels: Vec<String>,
+    labels: Labels,
     /// Label of each group.
     own: Vec<LabelId>,
+    /// Value in the labels of each group, if there is one.
+    shown: Vec<Option<Shown>>,
+    /// Number of the properties of the model itself; the others are conditions of the caller.
+    own_properties: usize,
     /// Label [`ERROR`].
     error: LabelId,
     starts: Vec<Vec<u64>>,
     assumptions: Vec<(u32, Footprint)>,
     priorities: Vec<i64>,
     fingerprint: String,
+    symmetries: Vec<Symmetry>,
+    /// Exchange of each symmetry.
+    exchanges: Vec<Exchange>,
 }
 
 impl ProtocolModel {
@@ -71,6 +96,14 @@ impl ProtocolModel {
     /// # Errors
     /// The model is too large; a start state fails; no start state satisfies the assumptions.
     pub fn new(typed: Typed) -> Result<Self, Diagnostic> {
+        Self::with(typed, 0, &[])
+    }
+    /// Creates a model from a typed one with additions of a caller. `conditions`: the number of
+    /// the last properties that are conditions. `shown`: values of variables in labels.
+    ///
+    /// # Errors
+    /// As [`ProtocolModel::new`]; a shown variable does not exist, or is not simple.
+    pub fn with(typed: Typed, conditions: usize, shown: &[ShownValue]) -> Result<Self, Diagnostic> {
         let program = crate::compile(&typed)?;
         let variables = variables(&typed, &program.layout);
         if let Some(wide) = variables.iter().find(|v| v.width > 32) {
@@ -84,6 +117,7 @@ impl ProtocolModel {
             .map(|at| (at, footprint(&program, program.properties[at as usize].guard)))
             .collect();
         let priorities = priorities(&typed, &program);
+        let own_properties = typed.properties.len() - conditions;
         let code = format!("{:?}{:?}", program.code, variables);
         let hash = fnv(FNV_BASIS, code.bytes());
         let mut model = Self {
@@ -93,29 +127,38 @@ impl ProtocolModel {
             slots: Vec::new(),
             groups: Vec::new(),
             moves: Vec::new(),
-            labels: vec!["tau".into()],
+            labels: Labels::new(),
             own: Vec::new(),
+            shown: Vec::new(),
+            own_properties,
             error: LabelId::TAU,
             starts,
             assumptions,
             priorities,
             fingerprint: format!("murphi {hash:016x}"),
+            symmetries: Vec::new(),
+            exchanges: Vec::new(),
         };
-        model.error = model.label(ERROR.into());
+        model.error = model.labels.add(ERROR, &[]);
         model.add_slots();
-        model.add_groups();
+        model.add_groups(shown)?;
+        let (typed, layout, slots) = (&model.typed, &model.program.layout, model.slots.len());
+        let found = exchanges(typed, layout, &model.variables, slots);
+        (model.symmetries, model.exchanges) = found.into_iter().unzip();
         Ok(model)
     }
     /// Returns the compiled model.
     pub fn program(&self) -> &Program {
         &self.program
     }
-    fn label(&mut self, text: String) -> LabelId {
-        let at = self.labels.iter().position(|l| *l == text);
-        LabelId::new(at.unwrap_or_else(|| {
-            self.labels.push(text);
-            self.labels.len() - 1
-        }))
+    /// Returns the declarations of the sorts and actions of all labels, as a part of an mCRL2
+    /// specification.
+    pub fn declarations(&self) -> String {
+        self.labels.declarations(&self.typed)
+    }
+    /// Returns the named types whose values are numbers.
+    pub fn ranges(&self) -> Vec<NamedRange> {
+        ranges(&self.typed)
     }
     fn add_slots(&mut self) {
         let tested = |v: &Variable| {
@@ -162,18 +205,15 @@ impl ProtocolModel {
         }
         all
     }
-    fn add_groups(&mut self) {
+    fn add_groups(&mut self, shown: &[ShownValue]) -> Result<(), Diagnostic> {
         let normal = Normal::new(&self.typed, &self.program.layout, false);
         let started = (self.starts.len() > 1).then_some((self.variables.len() as Slot, 1));
         if let Some((slot, _)) = started {
             let writes = (0..=slot).collect();
             let requires = vec![(slot, 0)];
-            let label = self.label(START.into());
-            self.add(
-                group(START.into(), requires, BTreeSet::new(), None, writes),
-                Move::Start,
-                label,
-            );
+            let label = self.labels.add(START, &[]);
+            let group = group(START.into(), requires, BTreeSet::new(), None, writes);
+            self.add(group, Move::Start, label);
         }
         let guards: Vec<Footprint> =
             self.program.rules.iter().map(|r| footprint(&self.program, r.guard)).collect();
@@ -192,38 +232,63 @@ impl ProtocolModel {
                 reads.extend(&assumption.reads);
                 discards = true;
             }
-            let (tests, reads, writes) =
+            let (tests, mut reads, writes) =
                 (self.slots_of(&tests), self.slots_of(&reads), self.slots_of(&writes));
             let tests = if discards { reads.clone() } else { tests };
+            let (action, arguments) = self.rule_label(at);
+            let value = self.shown_value(at, (&action, &arguments), shown)?;
+            reads.extend(value.as_ref().map(|v| v.variable as Slot));
+            let label = match &value {
+                Some(value) => value.labels.iter().flatten().next().copied(),
+                None => Some(self.labels.add(&action, &arguments)),
+            };
             let name = rule_name(&self.typed, &self.program, at as u32);
-            let label = self.label(self.rule_label(at));
             let requires = started.into_iter().collect();
             let writes = writes.into_iter().collect();
-            self.add(
-                group(name, requires, reads, Some(tests), writes),
-                Move::Rule(at as u32),
-                label,
-            );
+            let group = group(name, requires, reads, Some(tests), writes);
+            self.add(group, Move::Rule(at as u32), label.unwrap_or(self.error));
+            if let Some(last) = self.shown.last_mut() {
+                *last = value;
+            }
         }
         for at in 0..self.program.properties.len() as u32 {
-            if claim(&self.typed, &self.program, at) != Claim::Assert {
+            let is_own = self.is_own(at);
+            if is_own && claim(&self.typed, &self.program, at) != Claim::Assert {
                 continue;
             }
             let reads = footprint(&self.program, self.program.properties[at as usize].guard).reads;
             let reads = self.slots_of(&reads);
             let name = property_name(&self.typed, &self.program, at);
-            let label = self.label(format!("{VIOLATION}({})", identifier(&name)));
-            let requires = started.into_iter().collect();
-            self.add(group(name, requires, reads, None, Vec::new()), Move::Invariant(at), label);
+            let requires: Vec<_> = started.into_iter().collect();
+            if is_own {
+                let claim = identifier(&name);
+                self.labels.claims.push(claim.clone());
+                let label = self.labels.add(VIOLATION, &[(claim, CLAIM.to_string())]);
+                let group = group(name, requires, reads, None, Vec::new());
+                self.add(group, Move::Invariant(at), label);
+                continue;
+            }
+            let (action, arguments) = self.condition_label(at);
+            for (value, action) in [(true, action.clone()), (false, format!("not_{action}"))] {
+                let label = self.labels.add(&action, &arguments);
+                let group = group(name.clone(), requires.clone(), reads.clone(), None, Vec::new());
+                self.add(group, Move::Condition(at, value), label);
+            }
         }
+        Ok(())
     }
     fn add(&mut self, group: Group, movement: Move, label: LabelId) {
         self.groups.push(group);
         self.moves.push(movement);
         self.own.push(label);
+        self.shown.push(None);
     }
-    /// Returns the label of an instance of a rule.
-    fn rule_label(&self, at: usize) -> String {
+    /// True if an instance of a property belongs to the model itself.
+    fn is_own(&self, at: u32) -> bool {
+        (self.program.properties[at as usize].number as usize) < self.own_properties
+    }
+    /// Returns the action and the arguments of the label of an instance of a rule.
+    fn rule_label(&self, at: usize) -> (String, Vec<Argument>) {
         let instance = &self.program.rules[at];
         let rule = &self.typed.rules[instance.number as usize];
         let name = match &rule.name {
@@ -235,14 +300,83 @@ impl ProtocolModel {
                 .iter()
                 .any(|b| matches!(b, Binding::Choose { local: l, .. } if *l == local))
         };
+        // Without a range, a number is an integer if some value of the parameter is negative.
+        let negative = self.program.rules.iter().any(|r| {
+            r.number == instance.number && r.parameters.iter().any(|(_, value)| *value < 0)
+        });
         let values = instance.parameters.iter().map(|(local, value)| {
             if chosen(*local) {
-                return value.to_string();
+                return (value.to_string(), "Nat".to_string());
             }
-            self.program.layout.text(&self.typed, rule.frame.get(*local).ty, *value)
+            let ty = rule.frame.get(*local).ty;
+            let text = self.program.layout.text(&self.typed, ty, *value);
+            (text, sort(&self.typed, ty, negative))
         });
-        let values: Vec<String> = values.collect();
-        if values.is_empty() { name } else { format!("{name}({})", values.join(", ")) }
+        (name, values.collect())
+    }
+    /// Returns the action and the arguments of the label of a condition.
+    fn condition_label(&self, at: u32) -> (String, Vec<Argument>) {
+        let instance = &self.program.properties[at as usize];
+        let property = &self.typed.properties[instance.number as usize];
+        let values = instance.parameters.iter().map(|(local, value)| {
+            let ty = property.frame.get(*local).ty;
+            let text = self.program.layout.text(&self.typed, ty, *value);
+            (text, sort(&self.typed, ty, false))
+        });
+        (property.name.clone().unwrap_or_default(), values.collect())
+    }
+    /// Finds the value that the labels of a rule show, and adds these labels.
+    fn shown_value(
+        &mut self,
+        at: usize,
+        (action, arguments): (&str, &[Argument]),
+        shown: &[ShownValue],
+    ) -> Result<Option<Shown>, Diagnostic> {
+        let of_rule = |s: &&ShownValue| s.action == action && s.parameters.len() == arguments.len();
+        let Some(value) = shown.iter().find(of_rule) else { return Ok(None) };
+        let mut depth = 0;
+        let mut name = String::new();
+        for token in &value.variable {
+            depth += i32::from(token == "[") - i32::from(token == "]");
+            let named = value.parameters.iter().position(|p| p.as_ref() == Some(token));
+            name += named.filter(|_| depth > 0).map_or(token, |n| &arguments[n].0);
+        }
+        let place = value.span;
+        let Some(variable) = self.variables.iter().position(|v| v.name == name) else {
+            let text = format!("the model has no simple variable `{name}`");
+            let known = self.variables.iter().map(|v| v.name.as_str());
+            let mut error = Diagnostic::at(Stage::Type, place, text).note(format!(
+                "for the rule `{}`",
+                rule_name(&self.typed, &self.program, at as u32)
+            ));
+            let similar = mu_base::similar::similar_names(&name, known.clone());
+            let known: Vec<&str> = match similar.is_empty() {
+                true => known.take(8).collect(),
+                false => similar,
+            };
+            error = error.note(format!("similar variables: `{}`", known.join("`, `")));
+            return Err(error);
+        };
+        let (ty, width) = (self.variables[variable].ty, self.variables[variable].width);
+        if width > 16 || self.variables[variable].slot.is_some() {
+            let text = format!("the variable `{name}` cannot be an argument of labels");
+            return Err(Diagnostic::at(Stage::Unsupported, place, text)
+                .note("expected a variable of at most 16 bits outside of multisets"));
+        }
+        let sort = sort(&self.typed, ty, false);
+        let layout = &self.program.layout;
+        let values: Vec<Option<i64>> = (0..1u64 << width)
+            .map(|raw| layout.simple(ty).and_then(|s| s.value(raw).filter(|v| s.contains(*v))))
+            .collect();
+        let texts: Vec<Option<String>> = values
+            .into_iter()
+            .map(|value| value.map(|v| layout.text(&self.typed, ty, v)))
+            .collect();
+        let labels = texts.into_iter().map(|text| {
+            let all = [arguments, &[(text?, sort.clone())]].concat();
+            Some(self.labels.add(action, &all))
+        });
+        Ok(Some(Shown { variable, labels: labels.collect() }))
     }
 }
 
@@ -350,10 +484,10 @@ impl Model for ProtocolModel {
         })
     }
     fn label_text(&self, label: LabelId) -> String {
-        self.labels[label.index()].clone()
+        self.labels.text(label).to_string()
     }
     fn label_count(&self) -> usize {
-        self.labels.len()
+        self.labels.count()
     }
     fn value_text(&self, slot: Slot, value: u32) -> String {
         let Some(variable) = self.variables.get(slot as usize) else {
@@ -367,6 +501,9 @@ impl Model for ProtocolModel {
             Some(value) => layout.text(&self.typed, variable.ty, value),
             None => "undefined".into(),
         }
+    }
+    fn symmetries(&self) -> &[Symmetry] {
+        &self.symmetries
     }
     fn components(&self) -> Vec<String> {
         let names = self.typed.globals.iter().map(|g| g.name.clone());
@@ -411,8 +548,48 @@ impl ProtocolWorker<'_> {
     fn load(&mut self) {
         self.machine.memory[..self.state.len()].copy_from_slice(&self.state);
     }
-    /// Runs an instance of a rule. `None` without a step; an error if the guard or rule fails.
-    fn fire(&mut self, at: u32) -> Result<Option<()>, ()> {
+    /// Returns the label of a rule with the value of a variable after it.
+    fn shown_label(&self, group: usize, shown: &Shown) -> Result<LabelId, Diagnostic> {
+        let variable = &self.model.variables[shown.variable];
+        let raw = read(&self.machine.memory, variable.offset as usize, variable.width);
+        shown.labels.get(raw as usize).copied().flatten().ok_or_else(|| {
+            let text = format!(
+                "`{}` is undefined after {}, but its value is an argument of the label",
+                variable.name, self.model.groups[group].name
+            );
+            Diagnostic::new(Stage::Data, text)
+        })
+    }
+    /// Rejects calls that are nested deeper than the limit of this tool.
+    fn expect_shallow(&self, pc: u32) -> Result<(), Diagnostic> {
+        match self.model.program.site(pc) {
+            Some(site) if site.fault == Fault::Depth => {
+                let text = crate::compile::fault_text(&self.model.typed, &site.fault);
+                Err(Diagnostic { message: text, ..Diagnostic::stopped(Stop::Memory) }
+                    .or_span(site.span))
+            }
+            _ => Ok(()),
+        }
+    }
+    /// True if an instruction fails because a variable is undefined.
+    fn is_undefined(&self, pc: u32) -> bool {
+        self.model.program.site(pc).is_some_and(|site| site.fault == Fault::Undefined)
+    }
+    /// Describes an error in a condition of the caller.
+    fn condition_error(&self, at: u32, pc: u32) -> Diagnostic {
+        let model = self.model;
+        let property = &model.program.properties[at as usize];
+        let place = model.typed.properties[property.number as usize].span;
+        let text = match model.program.site(pc) {
+            Some(site) => crate::compile::fault_text(&model.typed, &site.fault),
+            None => "an instruction failed".into(),
+        };
+        Diagnostic::at(Stage::Data, place, format!("this condition fails in a state: {text}"))
+            .note("`&`, `|` and `->` evaluate only the operands that they need")
+    }
+    /// Runs an instance of a rule. `None` without a step; the instruction if the guard or rule
+    /// fails.
+    fn fire(&mut self, at: u32) -> Result<Option<()>, u32> {
         let program = &self.model.program;
         if !self.model.priorities.is_empty() {
             let own = self.model.priorities[at as usize];
@@ -429,12 +606,12 @@ impl ProtocolWorker<'_> {
         let instance = &program.rules[at as usize];
         match self.machine.run(instance.guard) {
             Ended::Yes => {}
-            Ended::Fault(_) => return Err(()),
+            Ended::Fault(pc) => return Err(pc),
             _ => return Ok(None),
         }
         match self.machine.run(instance.body) {
             Ended::Done => {}
-            Ended::Fault(_) => return Err(()),
+            Ended::Fault(pc) => return Err(pc),
             _ => return Ok(None),
         }
         self.normal.sort(&mut self.machine.memory);
@@ -452,6 +629,30 @@ impl ProtocolWorker<'_> {
 }
 
 impl Worker for ProtocolWorker<'_> {
+    fn image(
+        &mut self,
+        symmetry: usize,
+        slot: Slot,
+        value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
+        let (model, exchange) = (self.model, &self.model.exchanges[symmetry]);
+        let Some(variable) = model.variables.get(slot as usize) else { return Ok(Some(value)) };
+        let permuted =
+            |kind: &TypeKind| matches!(kind, TypeKind::Scalarset { .. } | TypeKind::Union { .. });
+        if variable.is_slot || !permuted(model.typed.types.kind(variable.ty)) {
+            return Ok(Some(value));
+        }
+        let Some(simple) = model.program.layout.simple(variable.ty) else { return Ok(None) };
+        let own = simple.value(u64::from(value));
+        Ok(Some(own.map_or(value, |own| simple.code(exchange.number(own)) as u32)))
+    }
+    fn image_label(
+        &mut self,
+        symmetry: usize,
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
+        Ok(self.model.labels.image(label, &self.model.exchanges[symmetry]))
+    }
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
         let model = self.model;
         let info = &model.groups[group];
@@ -471,8 +672,12 @@ impl Worker for ProtocolWorker<'_> {
             }
             Move::Rule(at) => match self.fire(at) {
                 Ok(None) => return Ok(()),
-                Ok(Some(())) => model.own[group],
-                Err(()) => {
+                Ok(Some(())) => match &model.shown[group] {
+                    Some(shown) => self.shown_label(group, shown)?,
+                    None => model.own[group],
+                },
+                Err(pc) => {
+                    self.expect_shallow(pc)?;
                     self.load();
                     model.error
                 }
@@ -481,7 +686,23 @@ impl Worker for ProtocolWorker<'_> {
                 self.load();
                 match self.machine.run(model.program.properties[at as usize].guard) {
                     Ended::No => model.own[group],
-                    Ended::Fault(_) => model.error,
+                    Ended::Fault(pc) => {
+                        self.expect_shallow(pc)?;
+                        model.error
+                    }
+                    _ => return Ok(()),
+                }
+            }
+            Move::Condition(at, expected) => {
+                self.load();
+                match self.machine.run(model.program.properties[at as usize].guard) {
+                    Ended::Yes if expected => model.own[group],
+                    Ended::No if !expected => model.own[group],
+                    Ended::Fault(pc) => match self.is_undefined(pc) {
+                        true if expected => return Ok(()),
+                        true => model.own[group],
+                        false => return Err(self.condition_error(at, pc)),
+                    },
                     _ => return Ok(()),
                 }
             }

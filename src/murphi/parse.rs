@@ -11,7 +11,7 @@ mod expressions;
 mod rules;
 mod statements;
 
-use crate::ast::{File, Item, Name};
+use crate::ast::{Expr, File, Item, Name};
 use crate::lexer::{Key, Tok, Token, tokens};
 use mu_base::source::{SourceId, Span};
 use mu_base::{Diagnostic, Stage};
@@ -49,6 +49,30 @@ pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
         .note(format!("the first error of a Murphi model: {}", error.message)),
         None => error,
     })
+}
+
+/// Parses a part of a text as an expression: the condition of a formula.
+///
+/// # Errors
+///
+/// The first token of the part that does not match the grammar.
+pub fn parse_expression(
+    source: SourceId,
+    text: &str,
+    part: std::ops::Range<usize>,
+) -> Result<Expr, Diagnostic> {
+    // Blanks before the part keep its places.
+    let padded = format!("{}{}", " ".repeat(part.start), &text[part]);
+    let list = tokens(source, &padded)?;
+    let mut parser = Parser { text: &padded, tokens: &list, at: 0, depth: 0, height: 0 };
+    let found = parser.expression().map_err(|mut error| {
+        error.message = error.message.replace("the end of the file", "the end of the condition");
+        error
+    })?;
+    match parser.peek() {
+        Tok::End => Ok(found),
+        _ => Err(parser.unexpected("an operator, or the end of the condition")),
+    }
 }
 
 /// Parses a model with errors: after an error it continues with the next section or rule. Returns

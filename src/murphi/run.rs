@@ -283,7 +283,10 @@ fn rare(
             Some(value) if value != UNDEFINED => get!(d) = value,
             _ => return false,
         },
-        Op::Complement { d, a } => get!(d) = !get!(a),
+        Op::Complement { d, a } => match !get!(a) {
+            UNDEFINED => return false,
+            value => get!(d) = value,
+        },
         Op::Not { d, a } => get!(d) = i64::from(get!(a) == 0),
         Op::Compare { relation, d, a, b } => {
             get!(d) = i64::from(holds(relation, get!(a), get!(b)));

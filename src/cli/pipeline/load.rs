@@ -5,14 +5,13 @@
 //! a file in order to read it; `stored` is set for commands that can use a transition system
 //! directly.
 
-use crate::args::ReadArgs;
 use crate::output;
 use crate::pipeline::Session;
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
 use mu_compile::Confluence;
 use mu_compile::typed::typed;
-use mu_frontends::{Input, Journal, Loading, Options, Properties, formats};
+use mu_frontends::{FrontEnd, Input, Journal, Loading, Options, Properties, formats};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
 use mu_process::linearise;
@@ -106,7 +105,8 @@ impl Journal for Printed<'_> {
 }
 
 /// Returns the options of front ends for the arguments of a command.
-fn options(reading: &ReadArgs, confluence: Confluence) -> Options {
+fn options(session: &Session, confluence: Confluence) -> Options {
+    let reading = &session.reading;
     Options {
         confluence,
         threads: reading.threads_of,
@@ -116,6 +116,8 @@ fn options(reading: &ReadArgs, confluence: Confluence) -> Options {
         },
         data: reading.data.clone(),
         internal: reading.internal_labels(),
+        conditions: session.conditions.clone(),
+        shown: session.shown.clone(),
     }
 }
 
@@ -123,8 +125,27 @@ fn options(reading: &ReadArgs, confluence: Confluence) -> Options {
 pub(crate) enum Origin<'a> {
     /// A file.
     File(&'a Path),
-    /// A text, with a name for messages.
-    Text(String, &'a str),
+    /// A text, with a name for messages and its front end.
+    Text(String, &'a str, &'static dyn FrontEnd),
+}
+
+impl<'a> Origin<'a> {
+    /// Returns the input, and the front end that reads it.
+    fn input(&'a self) -> (Input<'a>, &'static dyn FrontEnd) {
+        match self {
+            Origin::File(path) => {
+                let input = Input::file(path);
+                (input, mu_frontends::of(&input))
+            }
+            Origin::Text(name, text, front_end) => {
+                (Input::text_named(Path::new(name), text), *front_end)
+            }
+        }
+    }
+    /// Returns the front end.
+    pub(crate) fn front_end(&self) -> &'static dyn FrontEnd {
+        self.input().1
+    }
 }
 
 /// An edit of a syntax tree before type checking; added texts become sources.
@@ -135,11 +156,20 @@ impl Session {
     /// Loads a model of any front end and rejects probabilistic models. Errors: those of reading; a
     /// limit.
     pub(crate) fn load(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
-        let loaded = self.load_any(path, confluence)?;
+        self.load_origin(&Origin::File(path), confluence)
+    }
+
+    /// Loads a model from a file or text, as [`Session::load`].
+    pub(crate) fn load_origin(
+        &mut self,
+        origin: &Origin<'_>,
+        confluence: &str,
+    ) -> Result<Loaded, Diagnostic> {
+        let loaded = self.load_any_origin(origin, confluence)?;
         if loaded.model.is_probabilistic() {
             let message = format!(
                 "`{}` is probabilistic (`dist`), which this command does not support",
-                path.display()
+                origin.input().0.name()
             );
             let note = "supported by `explore`, `check`, and by `reduce` and `compare` with `--equivalence probabilistic`";
             return Err(Diagnostic::new(Stage::Unsupported, message).note(note));
@@ -149,9 +179,19 @@ impl Session {
 
     /// Loads a model of any front end. `confluence`: the value of `--confluence`.
     pub(crate) fn load_any(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
+        self.load_any_origin(&Origin::File(path), confluence)
+    }
+
+    fn load_any_origin(
+        &mut self,
+        origin: &Origin<'_>,
+        confluence: &str,
+    ) -> Result<Loaded, Diagnostic> {
         let confluence = self::confluence(confluence);
-        let loaded = self
-            .reading_with(confluence, |loading| mu_frontends::load(&Input::file(path), loading))?;
+        let (input, front_end) = origin.input();
+        let loaded = self.reading_with(confluence, |loading| {
+            mu_frontends::load_with(front_end, &input, loading)
+        })?;
         self.buffers.extend(loaded.buffers.clone());
         Ok(loaded)
     }
@@ -162,7 +202,7 @@ impl Session {
         confluence: Confluence,
         run: impl FnOnce(&mut Loading<'_>) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
-        let options = options(&self.reading, confluence);
+        let options = options(self, confluence);
         let journal = Printed::new(&self.common, &self.budget);
         let result = run(&mut Loading {
             sources: &mut self.sources,
@@ -191,14 +231,7 @@ impl Session {
         change: &mut Change<'_>,
     ) -> Result<Option<ProcSpec>, Diagnostic> {
         self.reading(|loading| {
-            let input = match origin {
-                Origin::File(path) => Input::file(path),
-                Origin::Text(name, text) => Input::text_named(Path::new(name), text),
-            };
-            let front_end = match origin {
-                Origin::File(_) => mu_frontends::of(&input),
-                Origin::Text(..) => &mu_frontends::mcrl2::MCRL2,
-            };
+            let (input, front_end) = origin.input();
             let Some(mut tree) = front_end.syntax_tree(&input, loading)? else { return Ok(None) };
             change(loading.sources, &mut tree)?;
             check_specification(&tree).map(Some)

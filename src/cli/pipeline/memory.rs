@@ -6,13 +6,14 @@
 //! exists, the run has none of its actions, or there are too many operations.
 
 use crate::commands::conform::sorts::{Sorts, Typed};
-use crate::pipeline::load::{Loaded, properties};
+use crate::pipeline::load::{Loaded, Origin, properties};
 use crate::pipeline::{Session, read_text};
 use mu_axioms::Kind;
 use mu_axioms::models::Mark;
-use mu_base::{Diagnostic, SourceMap};
-use mu_conform::interface::Interface;
+use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_conform::interface::{Assigned, Interface, Role, letter};
 use mu_conform::operations::{Operation, Run};
+use mu_frontends::ShownValue;
 use mu_report::memory_graph::{self, OperationBox};
 use mu_report::printed_evidence::PrintedEvidence;
 use mu_report::shorten::ShortNames;
@@ -29,7 +30,9 @@ pub(crate) fn read_interface(
     session.interface = match named {
         Some(path) => {
             let (source, text) = session.read_source(path)?;
-            Some(Interface::parse(source, &text)?)
+            let interface = Interface::parse(source, &text)?;
+            show_values(session, &interface, &Origin::File(model))?;
+            Some(interface)
         }
         // An interface that the user did not name may have another purpose: ignore its errors.
         None => {
@@ -38,6 +41,36 @@ pub(crate) fn read_interface(
             text.and_then(|t| Interface::parse(sources.add("interface", t.clone()), &t).ok())
         }
     };
+    Ok(())
+}
+
+/// Requires that labels show the values that an interface takes from variables. Error: the model
+/// has no variables with names.
+pub(crate) fn show_values(
+    session: &mut Session,
+    interface: &Interface,
+    origin: &Origin<'_>,
+) -> Result<(), Diagnostic> {
+    let front_end = origin.front_end();
+    if let Some(first) = interface.assigned.first().filter(|_| !front_end.has_shown_values()) {
+        let message = "`where` needs a model with named variables, such as a Murphi model (.m)";
+        return Err(Diagnostic::at(Stage::Usage, first.span, message)
+            .note(format!("this model is {}", front_end.language())));
+    }
+    let value = |a: &Assigned| {
+        let roles = &a.label.roles[..a.label.roles.len() - 1];
+        let name = |r: &Role| match letter(r) {
+            "" | "_" => None,
+            letter => Some(letter.to_string()),
+        };
+        ShownValue {
+            action: a.label.action.clone(),
+            parameters: roles.iter().map(name).collect(),
+            variable: a.variable.clone(),
+            span: a.span,
+        }
+    };
+    session.shown = interface.assigned.iter().map(value).collect();
     Ok(())
 }
 

@@ -13,9 +13,12 @@ use mu_data::expr::DataSpec;
 use mu_formula::parentheses::{Correction, corrections};
 use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
+use mu_frontends::Input;
+use mu_frontends::state_conditions::{ConditionedFormula, NamedRange};
 use mu_labels::ActionDecl;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// Start of a property in a file with several.
 const PROPERTY_HEAD: &str = "%% property ";
@@ -33,6 +36,52 @@ pub(crate) struct FormulaText {
     pub text: String,
     /// Number of earlier formulas with the same text: each has its own checkpoints.
     copy: usize,
+    /// Conditions on variables of the model, if the formula has some.
+    conditions: Option<Arc<Conditions>>,
+}
+
+/// Conditions of the formulas of a run, which are steps of its model.
+struct Conditions {
+    /// By the name of the formula.
+    formulas: Vec<ConditionedFormula>,
+    /// Named intervals of the model, once it is read.
+    ranges: OnceLock<Vec<NamedRange>>,
+}
+
+/// Finds the conditions on variables of a model in formulas, and requires that the model shows
+/// them. Error: a variable of a condition has no type of the model.
+pub(crate) fn find_conditions(
+    session: &mut Session,
+    model: &Path,
+    texts: &mut [FormulaText],
+) -> Result<(), Diagnostic> {
+    if texts.iter().all(|t| !t.text.contains("val")) {
+        return Ok(());
+    }
+    let input = Input::file(model);
+    let front_end = mu_frontends::of(&input);
+    let Some(names) = session.reading(|loading| front_end.variables(&input, loading))? else {
+        return Ok(());
+    };
+    let (mut formulas, mut count) = (Vec::new(), 0);
+    for text in texts.iter() {
+        // A text with another error is reported when it is read.
+        let found =
+            match mu_frontends::state_conditions::find(text.source, &text.text, &names, count) {
+                Ok(found) => found,
+                Err(error) if error.stage == Stage::Syntax => ConditionedFormula::plain(&text.text),
+                Err(error) => return Err(error),
+            };
+        session.conditions.extend(found.conditions().cloned());
+        count += found.conditions().count();
+        formulas.push(found);
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    let all = Arc::new(Conditions { formulas, ranges: OnceLock::new() });
+    texts.iter_mut().for_each(|t| t.conditions = Some(all.clone()));
+    Ok(())
 }
 
 /// Returns the texts of all formulas in the order of the command line, files first. Errors: a file
@@ -63,7 +112,7 @@ pub(crate) fn formula_texts(
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let parts = split(&text);
         if parts.is_empty() {
-            texts.push(FormulaText { name: path, stem, source, text, copy: 0 });
+            texts.push(FormulaText { name: path, stem, source, text, copy: 0, conditions: None });
             continue;
         }
         for (i, (name, part)) in parts.iter().enumerate() {
@@ -80,6 +129,7 @@ pub(crate) fn formula_texts(
                 source,
                 text: part.clone(),
                 copy: 0,
+                conditions: None,
             });
         }
     }
@@ -94,6 +144,7 @@ pub(crate) fn formula_texts(
             source,
             text: text.clone(),
             copy: 0,
+            conditions: None,
         });
     }
     for at in 0..texts.len() {
@@ -155,7 +206,7 @@ pub(crate) fn read(
     data: &DataSpec,
     actions: &[ActionDecl],
 ) -> Result<TypedFormula, Diagnostic> {
-    let file = mu_syntax::parse_formula(text.source, &text.text)?;
+    let file = text.parsed()?;
     check_formula(&file, data, actions).map_err(|error| {
         match corrections(&text.text, &error, data, actions) {
             Some(all) => {
@@ -210,7 +261,21 @@ fn correction(text: &str, correction: Correction) -> String {
 impl FormulaText {
     /// Parses the formula.
     pub(crate) fn parsed(&self) -> Result<mu_syntax::ast::FormulaFile, Diagnostic> {
-        mu_syntax::parse_formula(self.source, &self.text)
+        let Some(conditions) = &self.conditions else {
+            return mu_syntax::parse_formula(self.source, &self.text);
+        };
+        let all: Vec<&ConditionedFormula> = conditions.formulas.iter().collect();
+        let ranges = conditions.ranges.get().map_or(&[][..], Vec::as_slice);
+        let own = all.iter().find(|f| f.is_of(&self.text));
+        let own = own.ok_or_else(|| Diagnostic::internal("a formula without its conditions"))?;
+        own.parse(self.source, &all, ranges)
+    }
+    /// Records the named intervals of the model.
+    pub(crate) fn set_ranges(&self, ranges: &[NamedRange]) {
+        if let Some(conditions) = &self.conditions {
+            // The first formula sets them for all.
+            let _ = conditions.ranges.set(ranges.to_vec());
+        }
     }
 
     /// Returns the identity of the formula for checkpoints: its text and the way to count

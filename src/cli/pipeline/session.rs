@@ -34,6 +34,10 @@ pub struct Session {
     pub buffers: Vec<std::sync::Arc<dyn mu_frontends::StoreBuffers>>,
     /// Memory operations among the labels, for execution graphs of paths.
     pub interface: Option<mu_conform::interface::Interface>,
+    /// Conditions on states that the model shows as steps.
+    pub conditions: Vec<mu_frontends::Condition>,
+    /// Values of variables that the labels of the model show.
+    pub shown: Vec<mu_frontends::ShownValue>,
     /// Warnings about the text of the model, for JSON; they are already printed.
     pub warnings: Vec<serde_json::Value>,
 }
@@ -91,6 +95,8 @@ impl Session {
             reading,
             buffers: Vec::new(),
             interface: None,
+            conditions: Vec::new(),
+            shown: Vec::new(),
             warnings: Vec::new(),
         }
     }

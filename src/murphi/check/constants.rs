@@ -8,8 +8,15 @@ use super::{Checker, Result, wrong};
 use crate::ast::Expr as Tree;
 use crate::typed::{Binary, Expr, ExprKind, TypeId, Unary};
 
+/// Lowest number: the one below it marks undefined values.
+pub(super) const LOWEST: i64 = i64::MIN + 1;
+
 /// Applies an operator to constants. `None` if the result does not fit, or if there is none.
 pub(super) fn fold_binary(operator: Binary, a: i64, b: i64) -> Option<i64> {
+    applied(operator, a, b).filter(|value| *value >= LOWEST)
+}
+
+fn applied(operator: Binary, a: i64, b: i64) -> Option<i64> {
     let shift = |a: i64, by: i64, left: bool| -> Option<i64> {
         let by = u32::try_from(by).ok()?;
         if !left {
@@ -45,7 +52,7 @@ pub(super) fn fold_unary(operator: Unary, a: i64) -> Option<i64> {
     match operator {
         Unary::Not => Some(i64::from(a == 0)),
         Unary::Negate => a.checked_neg(),
-        Unary::Complement => Some(!a),
+        Unary::Complement => Some(!a).filter(|value| *value >= LOWEST),
     }
 }
 

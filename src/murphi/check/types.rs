@@ -110,11 +110,11 @@ impl Checker<'_> {
     }
     /// Adds a type without a name, once for each place.
     fn add_type(&mut self, span: Span, kind: TypeKind) -> TypeId {
-        if let Some(ty) = self.types_at.get(&(span.start, span.end)) {
+        if let Some(ty) = self.types_at.get(&(span.source, span.start, span.end)) {
             return *ty;
         }
         let ty = self.out.types.add(Type { name: None, span, kind });
-        self.types_at.insert((span.start, span.end), ty);
+        self.types_at.insert((span.source, span.start, span.end), ty);
         ty
     }
     /// Adds a range of a loop variable.
@@ -164,7 +164,7 @@ impl Checker<'_> {
                     let message = format!("a scalarset of size {value}, expected at least 1");
                     return wrong(size.span, message);
                 };
-                if let Some(ty) = self.types_at.get(&(span.start, span.end)) {
+                if let Some(ty) = self.types_at.get(&(span.source, span.start, span.end)) {
                     return Ok(*ty);
                 }
                 let first = self.numbers(u64::from(size), span)?;

@@ -137,11 +137,12 @@ impl Parser<'_> {
             _ => written.parse(),
         };
         let value = value.ok().map(|v| if negative { -v } else { v });
-        value.and_then(|v| i64::try_from(v).ok()).ok_or_else(|| {
+        let fitting = value.and_then(|v| i64::try_from(v).ok()).filter(|v| *v != i64::MIN);
+        fitting.ok_or_else(|| {
             let message = format!("`{written}` does not fit into 64 bits with a sign");
             Diagnostic::at(Stage::Unsupported, span, message).note(format!(
                 "numbers range from {} to {}",
-                i64::MIN,
+                i64::MIN + 1,
                 i64::MAX
             ))
         })

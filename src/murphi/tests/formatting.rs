@@ -42,3 +42,12 @@ fn operators_with_one_operand() {
     let expected = "rule -x < -1 & !(y) | a[-1] = ~b ==> begin x := c ? -1 : f(x) - 1 end\n";
     assert_eq!(format(text), expected);
 }
+
+#[test]
+fn two_minus_signs_are_no_comment() {
+    let text = "rule x>= - -1&3 -  -1=4&~ - - y=0 ==> begin x:= - - 1; end";
+    let expected = "rule x >= - -1 & 3 - -1 = 4 & ~- -y = 0 ==> begin x := - -1; end\n";
+    assert_eq!(format(text), expected);
+    assert_eq!(format(expected), expected);
+    assert!(is_same(text, expected));
+}

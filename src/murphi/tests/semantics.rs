@@ -278,3 +278,33 @@ fn maps_and_multisets_have_known_numbers_of_orbits() {
     assert_eq!(counts(text, false).0, 10);
     assert_eq!(counts(text, true).0, 4);
 }
+
+/// Numbers are from -(2^63 - 1) to 2^63 - 1: the one below marks undefined values, and no operation
+/// may give it, neither folded nor at run time.
+#[test]
+fn the_lowest_number_of_64_bits_is_no_number() {
+    let lowest = "-9223372036854775807";
+    let head = format!(
+        "var x: {lowest}..-9223372036854775800; one: 0..5; m: 0..9223372036854775807; b: boolean;
+        startstate x := {lowest}; one := 1; m := 9223372036854775807; end;"
+    );
+    for value in ["x - 1", "x + -1", "x ^ 1", "x & (-2)", "one << 63", "~m"] {
+        let text = format!("{head} rule begin b := ({value}) < 0; end;");
+        assert_eq!(fault(&text).0, Fault::Arithmetic, "{value}");
+    }
+    for value in ["1 << 63", "~9223372036854775807", "-9223372036854775807 - 1"] {
+        let text = format!("{head} rule begin b := ({value}) < 0; end;");
+        assert_eq!(fault(&text).0, Fault::Arithmetic, "{value}");
+    }
+    for value in ["x = x", "x < 0", "x + 1 < 0", "(one << 62) > 0", "(one << 64) = 0", "(~x) > 0"] {
+        let text = format!("{head} rule begin b := {value}; assert b; end;");
+        assert_eq!(counts(&text, false).0, 2, "{value}");
+    }
+    for text in
+        ["const c: -9223372036854775808;", "type t: -9223372036854775808..0;", "const c: 1 << 63;"]
+    {
+        let mut sources = SourceMap::new();
+        let source = sources.add("model.m", text);
+        assert!(read(source, text, &Settings::default()).is_err(), "{text}");
+    }
+}

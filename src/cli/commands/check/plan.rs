@@ -6,7 +6,7 @@ use crate::args::{
 use crate::commands::game::solver;
 use crate::output::page;
 use crate::pipeline::Session;
-use crate::pipeline::properties::{FormulaText, formula_texts};
+use crate::pipeline::properties::{FormulaText, find_conditions, formula_texts};
 use mu_base::{Diagnostic, Stage};
 use mu_solve::Solver;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,8 @@ impl Plan {
     /// Converts the arguments and reads the texts of the formulas.
     ///
     /// # Errors
-    /// A formula file that cannot be read; options that need a model without formulas.
+    /// A formula file that cannot be read; options that need a model without formulas; a condition
+    /// on variables that the model does not have.
     pub fn new(session: &mut Session, args: &CheckArgs) -> Result<Self, Diagnostic> {
         if !args.terminal.is_empty() {
             return Err(Diagnostic::new(
@@ -103,7 +104,13 @@ impl Plan {
             )
             .note("omit the formula, or use `explore`, to count terminations"));
         }
-        let texts = formula_texts(session, &args.formulas, &args.formula)?;
+        let mut texts = formula_texts(session, &args.formulas, &args.formula)?;
+        find_conditions(session, &args.model, &mut texts)?;
+        if !session.conditions.is_empty() && args.distribution.is_requested() {
+            let message = "conditions on variables are not supported by distributed searches";
+            return Err(Diagnostic::new(Stage::Unsupported, message)
+                .note("expected actions only, such as `violation(NAME)`"));
+        }
         let (format, junit) = (session.common.format, args.junit.clone());
         let evidence = args.evidence.clone();
         let is_page = evidence.as_deref().is_some_and(page::is_page);

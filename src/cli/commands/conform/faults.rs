@@ -8,7 +8,6 @@
 //! caused by the parameter is not blamed on the fault. Violations are confirmed as for the machine
 //! itself. The tests of a suite come from `mu_conform::suite`; the layer `litmus` runs each of them
 //! again.
-//! them again.
 
 use super::{
     ConfirmedViolation, Explored, ModelSource, confirm_violation, explored, judge, language_of,
@@ -18,7 +17,7 @@ use crate::args::ConformArgs;
 use crate::commands::explore::find_path;
 use crate::output;
 use crate::pipeline::files::write_text;
-use crate::pipeline::load::{Origin, properties};
+use crate::pipeline::load::Origin;
 use crate::pipeline::{Session, file_error};
 use mu_axioms::history::History;
 use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
@@ -30,6 +29,7 @@ use mu_conform::search::{Bound, search};
 use mu_conform::suite::{Cover, Executions, detecting_programs, executions, outcomes};
 use mu_conform::symmetry::Group;
 use mu_conform::write::self_checking;
+use mu_frontends::Input;
 use mu_litmus::paths::Bounds;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -112,17 +112,18 @@ pub(super) fn read(
     let mut out: Vec<FaultyMachine> = Vec::new();
     for path in &args.fault {
         if ends_in(path, "faults") {
-            if !properties(&args.model).mcrl2 {
+            let (source, text) = session.read_source(path)?;
+            let front_end = Origin::File(&args.model).front_end();
+            let Some(correct) = front_end.text(&Input::file(&args.model))? else {
                 let message = format!(
-                    "the edits of `{}` need a specification, but `{}` is not one",
+                    "the edits of `{}` need a model with a text, but `{}` is {}",
                     path.display(),
-                    args.model.display()
+                    args.model.display(),
+                    front_end.language()
                 );
                 return Err(Diagnostic::new(Stage::Usage, message)
                     .note("expected faulty machines as files, or a folder of them"));
-            }
-            let (source, text) = session.read_source(path)?;
-            let correct = session.read(&args.model)?;
+            };
             for fault in Fault::parse(source, &text)? {
                 let text = fault.apply(&correct)?;
                 out.push(FaultyMachine {
@@ -279,6 +280,7 @@ impl FaultSearch<'_> {
             FaultyModel::Edited(text) => Origin::Text(
                 format!("{} with the fault \"{}\"", self.args.model.display(), fault.name),
                 text,
+                Origin::File(&self.args.model).front_end(),
             ),
             FaultyModel::Beside(path) => Origin::File(path),
         };

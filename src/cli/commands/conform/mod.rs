@@ -27,6 +27,7 @@ use crate::output::picture::Picture;
 use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::files::{expect_writable, unknown_evidence_extension, write_text};
+use crate::pipeline::memory;
 use crate::pipeline::load::{Loaded, Origin, properties};
 use crate::pipeline::{Session, file_error};
 use mu_axioms::history::History;
@@ -298,6 +299,7 @@ fn loaded(
     let mut program = None;
     let mut interface = interface.clone();
     let mut declared = Vec::new();
+    memory::show_values(session, &interface, origin)?;
     let spec = match origin {
         Origin::File(path) if properties(path).program => {
             let message = format!(
@@ -355,9 +357,10 @@ fn loaded(
             let searched = session.compile_showing(spec, (&judged, &observed), &confluence)?;
             (whole, Some(searched.model))
         }
-        (None, Origin::File(path)) if interface.program.is_empty() => {
-            let confluence = if properties(path).specification { "auto" } else { "none" };
-            (session.load(path, confluence)?, None)
+        (None, origin) if interface.program.is_empty() => {
+            let is_process = origin.front_end().properties().specification;
+            let confluence = if is_process { "auto" } else { "none" };
+            (session.load_origin(origin, confluence)?, None)
         }
         (None, _) => {
             let message = "a program can only be added to a specification";

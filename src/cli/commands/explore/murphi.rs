@@ -128,6 +128,8 @@ impl Outcome<'_> {
                 Broken::Liveness(_) => "liveness",
                 Broken::Deadlock => "deadlock",
                 Broken::Fault(Fault::Assertion(_), _) => "assertion",
+                // A limit of the search, not a failure of the model.
+                Broken::Fault(Fault::Depth, _) => "unknown",
                 Broken::Fault(..) => "error",
             },
             None if self.explored.stop != Stop::Complete => "unknown",

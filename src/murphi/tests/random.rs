@@ -1,0 +1,187 @@
+//! Random models from the productions of the grammar ([`generator`]), by three routes: the search
+//! of the language with and without symmetries, and the groups of the model.
+//!
+//! A failure prints its seed; `SEED=17 cargo test -p mu-check-murphi --test random` replays it.
+//! `MURPHI_OUT=DIR COUNT=10000 cargo test -p mu-check-murphi --test random -- --ignored` writes
+//! models with their answers to a folder, for a comparison with other tools (results/murphi.md).
+
+mod generator;
+
+use mu_base::limits::{Budget, Limits};
+use mu_base::random::Random;
+use mu_base::{SourceMap, Stop};
+use mu_model::{Model, Steps};
+use mu_murphi::model::{ERROR, ProtocolModel, VIOLATION};
+use mu_murphi::search::{Broken, Deadlocks, Explored, SearchOptions, explore};
+use mu_murphi::{Settings, compile, read};
+use std::collections::{BTreeSet, HashSet};
+
+/// Limit on the states of a model that is compared.
+const MOST: u64 = 3_000;
+
+/// Answer for a model.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    verdict: &'static str,
+    states: u64,
+    rules: u64,
+}
+
+fn searched(text: &str, symmetry: bool, deadlocks: Deadlocks) -> Result<Option<Answer>, String> {
+    let mut sources = SourceMap::new();
+    let source = sources.add("model", text);
+    let typed = read(source, text, &Settings::default()).map_err(|e| e.render(&sources))?;
+    let program = compile(&typed).map_err(|e| e.render(&sources))?;
+    let options = SearchOptions { symmetry, deadlocks, checks: true };
+    let budget = Budget::new(Limits { max_states: Some(MOST), ..Limits::default() });
+    let found = explore(&typed, &program, options, &budget, &mut |_, _| {});
+    if found.failure.is_none() && found.stop != Stop::Complete {
+        return Ok(None);
+    }
+    Ok(Some(Answer { verdict: verdict(&found), states: found.states, rules: found.rules }))
+}
+
+fn verdict(found: &Explored) -> &'static str {
+    match found.failure.as_ref().map(|f| &f.broken) {
+        Some(Broken::Invariant(_)) => "invariant",
+        Some(Broken::Liveness(_)) => "liveness",
+        Some(Broken::Deadlock) => "deadlock",
+        Some(Broken::Fault(..)) => "error",
+        None if found.uncovered.is_empty() && found.uncovered_claims.is_empty() => "ok",
+        None => "cover",
+    }
+}
+
+/// Returns the states and steps by the groups of a model; `None` if a step shows a failure.
+fn by_groups(text: &str) -> Option<(u64, u64)> {
+    let mut sources = SourceMap::new();
+    let source = sources.add("model", text);
+    let model = ProtocolModel::new(read(source, text, &Settings::default()).ok()?).ok()?;
+    let started = model.slots().iter().position(|s| s.name == "started");
+    let mut worker = model.worker();
+    let (mut seen, mut open) = (HashSet::from([model.initial()]), vec![model.initial()]);
+    let (mut count, mut steps) = (0, Steps::default());
+    while let Some(state) = open.pop() {
+        let first = started.is_some_and(|s| state[s] == 0);
+        for (number, group) in model.groups().iter().enumerate() {
+            if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
+                continue;
+            }
+            let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
+            steps.clear();
+            worker.steps(number, &reads, &mut steps).expect("no error");
+            for (n, label) in steps.labels.iter().enumerate() {
+                let text = model.label_text(*label);
+                if text == ERROR || text.starts_with(VIOLATION) {
+                    return None;
+                }
+                count += u64::from(!first);
+                let mut next = state.clone();
+                let width = group.writes.len();
+                for (slot, value) in group.writes.iter().zip(&steps.values[n * width..]) {
+                    next[*slot as usize] = *value;
+                }
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+    }
+    Some((seen.len() as u64 - u64::from(started.is_some()), count))
+}
+
+/// Compares the routes on a model. Returns the verdict, `None` if it is too large.
+fn compare(seed: u64, text: &str) -> Option<&'static str> {
+    let fail = |what: String| -> ! { panic!("seed {seed}: {what}\n{text}") };
+    let search = |symmetry| match searched(text, symmetry, Deadlocks::Off) {
+        Ok(answer) => answer,
+        Err(error) => fail(error),
+    };
+    let whole = search(false)?;
+    let reduced = search(true)?;
+    let fails = |a: &Answer| !["ok", "cover"].contains(&a.verdict);
+    if fails(&whole) != fails(&reduced) || reduced.states > whole.states {
+        fail(format!("{whole:?} without symmetries, {reduced:?} with them"));
+    }
+    if whole.states == 0 {
+        // The assumptions discard all start states.
+        return None;
+    }
+    if !fails(&whole) || whole.verdict == "liveness" {
+        let found = by_groups(text);
+        let discards = text.contains("assume");
+        let expected =
+            (whole.states, if discards { found.map_or(0, |f| f.1) } else { whole.rules });
+        if found != Some(expected) {
+            fail(format!("{found:?} by groups, {whole:?}"));
+        }
+    } else if let Some(found) = by_groups(text) {
+        fail(format!("{found:?} by groups, {whole:?}"));
+    }
+    let formatted = mu_murphi::format::format(text);
+    if !mu_murphi::format::is_same(text, &formatted) {
+        fail("the formatter changes a token".into());
+    }
+    Some(whole.verdict)
+}
+
+/// Productions that the models must have.
+const FEATURES: &str = "const enum scalarset array record function procedure startstate rule \
+    ruleset guard invariant cover liveness assume call ?: + - * / % comparison equality & | -> ! \
+    isundefined forall exists bounds clear undefine if elsif else for switch alias error assert \
+    while";
+
+#[test]
+fn random_models_agree_by_three_routes() {
+    let seeds = match std::env::var("SEED").ok().and_then(|s| s.parse::<u64>().ok()) {
+        Some(seed) => seed..seed + 1,
+        None => 0..400,
+    };
+    let many = seeds.end - seeds.start > 1;
+    let (mut features, mut verdicts) = (BTreeSet::new(), BTreeSet::new());
+    let mut compared = 0;
+    for seed in seeds {
+        let model = generator::model(&mut Random::new(seed));
+        if let Some(verdict) = compare(seed, &model.text) {
+            compared += 1;
+            verdicts.insert(verdict);
+            features.extend(model.features);
+        }
+    }
+    if many {
+        let missing: Vec<&str> =
+            FEATURES.split_whitespace().filter(|f| !features.contains(f)).collect();
+        assert!(missing.is_empty(), "never generated: {missing:?}");
+        assert!(compared > 200, "{compared} models");
+        for verdict in ["ok", "invariant", "error", "cover", "liveness"] {
+            assert!(verdicts.contains(verdict), "no model with the verdict {verdict}");
+        }
+    }
+}
+
+/// Writes models and answers.
+#[test]
+#[ignore = "writes files for other tools"]
+fn write_random_models() {
+    let folder = std::env::var("MURPHI_OUT").expect("MURPHI_OUT is a folder");
+    let count: u64 = std::env::var("COUNT").map_or(100, |c| c.parse().expect("a number"));
+    let mut lines = String::new();
+    let mut written = 0;
+    let mut seed = 1_000_000;
+    while written < count {
+        seed += 1;
+        let model = generator::model(&mut Random::new(seed));
+        let deadlocks = if seed % 2 == 0 { Deadlocks::Stuttering } else { Deadlocks::Off };
+        let Ok(Some(answer)) = searched(&model.text, false, deadlocks) else { continue };
+        let Ok(Some(reduced)) = searched(&model.text, true, deadlocks) else { continue };
+        let path = std::path::Path::new(&folder).join(format!("m{seed}.m"));
+        std::fs::write(path, &model.text).expect("it is written");
+        let word = if seed % 2 == 0 { "stuttering" } else { "off" };
+        lines += &format!(
+            "m{seed}\t{word}\t{}\t{}\t{}\t{}\t{}\n",
+            answer.verdict, answer.states, answer.rules, reduced.verdict, reduced.states
+        );
+        written += 1;
+    }
+    std::fs::write(std::path::Path::new(&folder).join("answers.tsv"), lines).expect("written");
+}
