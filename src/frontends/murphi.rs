@@ -4,7 +4,7 @@
 //! A file that is not UTF-8 is read as Latin-1: comments of older models have such characters.
 
 use crate::mcrl2::as_mcrl2;
-use crate::{EditedText, FrontEnd, Input, Lexicon, Loaded, Loading};
+use crate::{EditedText, FrontEnd, Input, Lexicon, Loaded, Loading, Parameter};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 use mu_base::naming::Naming;
@@ -12,6 +12,7 @@ use mu_base::{Diagnostic, SourceId, SourceMap, Stage};
 use mu_labels::declared::DeclaredLabels;
 use mu_model::Model;
 use mu_murphi::model::ProtocolModel;
+use mu_murphi::typed::{Constant, TypeId};
 use mu_murphi::{Settings, typed};
 use mu_process::typecheck::check_specification;
 use mu_syntax::template::Expanded;
@@ -37,6 +38,7 @@ impl FrontEnd for Murphi {
         let options = loading.options;
         let (source, text, settings) = source(input, loading.sources, loading.defines)?;
         let typed = mu_murphi::read_with(source, &text, &settings, &options.conditions)?;
+        expect_types(&typed, loading.defines)?;
         let parameters = settings.constants;
         let model = ProtocolModel::with(typed, options.conditions.len(), &options.shown)?;
         let model = Arc::new(model);
@@ -62,6 +64,23 @@ impl FrontEnd for Murphi {
     }
     fn text(&self, input: &Input<'_>) -> Result<Option<String>, Diagnostic> {
         text(input).map(Some)
+    }
+    fn parameters(
+        &self,
+        input: &Input<'_>,
+        loading: &mut Loading<'_>,
+    ) -> Result<Vec<Parameter>, Diagnostic> {
+        let written = model(input, loading.sources, &[])?;
+        let given = model(input, loading.sources, loading.defines)?;
+        let parameter = |(before, now): (&Constant, &Constant)| Parameter {
+            name: before.name.clone(),
+            sort: written.types.text(before.ty),
+            default: written.types.value_text(before.ty, before.value),
+            value: given.types.value_text(now.ty, now.value),
+            constraint: String::new(),
+            help: String::new(),
+        };
+        Ok(written.constants.iter().zip(&given.constants).map(parameter).collect())
     }
     fn expand(&self, input: &Input<'_>, loading: &mut Loading<'_>) -> Result<Expanded, Diagnostic> {
         let model = model(input, loading.sources, loading.defines)?;
@@ -128,7 +147,23 @@ pub fn model(
     defines: &[String],
 ) -> Result<typed::Model, Diagnostic> {
     let (source, text, settings) = source(input, sources, defines)?;
-    mu_murphi::read(source, &text, &settings)
+    let model = mu_murphi::read(source, &text, &settings)?;
+    expect_types(&model, defines)?;
+    Ok(model)
+}
+
+/// Rejects a truth value for a number.
+fn expect_types(model: &typed::Model, defines: &[String]) -> Result<(), Diagnostic> {
+    for define in defines {
+        let (name, value) = define.split_once('=').unwrap_or((define, ""));
+        let constant = model.constants.iter().find(|c| c.name == name.trim());
+        let Some(constant) = constant else { continue };
+        let is_truth = ["true", "false"].contains(&value.trim());
+        if is_truth && constant.ty != TypeId::BOOLEAN {
+            return Err(Diagnostic::new(Stage::Usage, format!("`-D {define}`: expected a number")));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the registered text of a file, and the settings for reading it.

@@ -31,6 +31,7 @@ use crate::search::priorities;
 use crate::symmetry::{Exchange, exchanges};
 use crate::typed::{Binding, Claim, Model as Typed, TypeKind};
 use crate::variables::{Variable, variables};
+use ahash::AHashMap;
 use mu_base::ids::LabelId;
 use mu_base::mixing::{FNV_BASIS, fnv};
 use mu_base::{Diagnostic, Stage, Stop};
@@ -77,6 +78,8 @@ pub struct ProtocolModel {
     own: Vec<LabelId>,
     /// Value in the labels of each group, if there is one.
     shown: Vec<Option<Shown>>,
+    /// Action of each rule.
+    names: Vec<String>,
     /// Number of the properties of the model itself; the others are conditions of the caller.
     own_properties: usize,
     /// Label [`ERROR`].
@@ -118,6 +121,11 @@ impl ProtocolModel {
             .collect();
         let priorities = priorities(&typed, &program);
         let own_properties = typed.properties.len() - conditions;
+        let written = typed.rules.iter().enumerate().map(|(n, rule)| match &rule.name {
+            Some(name) => name.trim().to_string(),
+            None => format!("rule_{}", n + 1),
+        });
+        let names = identifiers(written, &RESERVED);
         let code = format!("{:?}{:?}", program.code, variables);
         let hash = fnv(FNV_BASIS, code.bytes());
         let mut model = Self {
@@ -130,6 +138,7 @@ impl ProtocolModel {
             labels: Labels::new(),
             own: Vec::new(),
             shown: Vec::new(),
+            names,
             own_properties,
             error: LabelId::TAU,
             starts,
@@ -251,6 +260,10 @@ impl ProtocolModel {
                 *last = value;
             }
         }
+        let names: Vec<String> = (0..self.program.properties.len() as u32)
+            .map(|at| property_name(&self.typed, &self.program, at))
+            .collect();
+        let claims = identifiers(names.into_iter(), &[]);
         for at in 0..self.program.properties.len() as u32 {
             let is_own = self.is_own(at);
             if is_own && claim(&self.typed, &self.program, at) != Claim::Assert {
@@ -261,7 +274,7 @@ impl ProtocolModel {
             let name = property_name(&self.typed, &self.program, at);
             let requires: Vec<_> = started.into_iter().collect();
             if is_own {
-                let claim = identifier(&name);
+                let claim = claims[at as usize].clone();
                 self.labels.claims.push(claim.clone());
                 let label = self.labels.add(VIOLATION, &[(claim, CLAIM.to_string())]);
                 let group = group(name, requires, reads, None, Vec::new());
@@ -291,10 +304,7 @@ impl ProtocolModel {
     fn rule_label(&self, at: usize) -> (String, Vec<Argument>) {
         let instance = &self.program.rules[at];
         let rule = &self.typed.rules[instance.number as usize];
-        let name = match &rule.name {
-            Some(name) => identifier(name.trim()),
-            None => format!("rule_{}", instance.number + 1),
-        };
+        let name = self.names[instance.number as usize].clone();
         let chosen = |local| {
             rule.bindings
                 .iter()
@@ -382,6 +392,40 @@ impl ProtocolModel {
 
 fn claim(typed: &Typed, program: &Program, at: u32) -> Claim {
     typed.properties[program.properties[at as usize].number as usize].claim
+}
+
+/// Actions of this module and of formulas, which no rule has.
+const RESERVED: [&str; 6] = [ERROR, VIOLATION, START, "tau", "delta", "nil"];
+
+/// Returns identifiers for names: equal ones for equal names, others for other names. A name whose
+/// identifier is taken or reserved gets a number from 2 on.
+fn identifiers(names: impl Iterator<Item = String>, reserved: &[&str]) -> Vec<String> {
+    let mut known: AHashMap<String, String> = AHashMap::new();
+    let mut used: BTreeSet<String> = reserved.iter().map(|r| r.to_string()).collect();
+    let is_condition = |name: &str| {
+        let number = name.strip_prefix("not_").unwrap_or(name).strip_prefix("val_");
+        number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    names
+        .map(|name| {
+            known
+                .entry(name)
+                .or_insert_with_key(|name| {
+                    let base = identifier(name);
+                    let mut found = base.clone();
+                    let mut number = 1;
+                    while is_condition(&found) || !used.insert(found.clone()) {
+                        number += 1;
+                        found = match is_condition(&base) {
+                            true => format!("rule_{base}_{number}"),
+                            false => format!("{base}_{number}"),
+                        };
+                    }
+                    found
+                })
+                .clone()
+        })
+        .collect()
 }
 
 /// Returns a name with letters, digits and `_` only, and no digit first.

@@ -400,6 +400,11 @@ impl Trace {
     pub fn has_commits(&self) -> bool {
         !self.commits.is_empty()
     }
+    /// Returns the trace without positions of stores in the order of memory.
+    #[must_use]
+    pub fn without_commits(&self) -> Trace {
+        Trace { commits: Vec::new(), ..self.clone() }
+    }
     /// True if accesses of different sizes share bytes.
     pub fn has_mixed_sizes(&self) -> bool {
         self.locations.iter().any(|l| l.mixed)

@@ -61,6 +61,12 @@ fn values(
     if stores != (0..n).filter(|i| trace.kind(*i).stores()).count() {
         return Err("a store has no place in the order of its location".to_string());
     }
+    for list in coherence {
+        let mut last = 0;
+        for &i in list {
+            last = checked_commit(trace, i as usize, last, &replay)?;
+        }
+    }
     let sources = checked_sources(trace, reads_from, &replay)?;
     let source = |i: usize| sources.get(&i).copied().flatten();
     let loaded = |i: usize| source(i).map_or(0, |s| rank[s]);
@@ -161,6 +167,17 @@ fn values(
     if placed.contains(&false) { Err("it lacks operations".to_string()) } else { Ok(()) }
 }
 
+/// Checks that a store follows those of its location with lower positions in the order of memory
+/// that the log gives. `last`: the highest position so far. Returns the highest one with it.
+fn checked_commit(trace: &Trace, i: usize, last: u64, replay: &Replay<'_>) -> Result<u64, String> {
+    match trace.operation(i).commit {
+        Some(commit) if commit < last => {
+            Err(format!("{} is late in the order of memory of the log", replay.text(i)))
+        }
+        commit => Ok(commit.unwrap_or(last)),
+    }
+}
+
 /// Checks that each load has one source, with its location and value.
 fn checked_sources(
     trace: &Trace,
@@ -210,6 +227,8 @@ struct Replay<'t> {
     model: &'t Model,
     split: bool,
     memory: Vec<Option<u64>>,
+    /// Highest position of a store to each location in the order of memory of the log.
+    commits: Vec<u64>,
     writer: Vec<u32>,
     loaded: Vec<bool>,
     stored: Vec<bool>,
@@ -239,6 +258,7 @@ impl<'t> Replay<'t> {
             model,
             split: matches!(model, Model::Rvwmo | Model::Armv8),
             memory: trace.locations.iter().map(|l| initial(&l.initial)).collect(),
+            commits: vec![0; trace.locations.len()],
             writer: vec![INITIAL; trace.locations.len()],
             loaded: vec![false; n],
             stored: vec![false; n],
@@ -422,6 +442,8 @@ impl<'t> Replay<'t> {
         self.order(i, false)?;
         let place = self.trace.location(i) as usize;
         self.stored[i] = true;
+        let last = checked_commit(self.trace, i, self.commits[place], self)?;
+        self.commits[place] = last;
         self.memory[place] = Some(self.trace.stored(i));
         self.writer[place] = i as u32;
         let (thread, mark) = (self.thread_of[i], self.trace.mark(i).of_store());

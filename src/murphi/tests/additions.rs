@@ -135,3 +135,35 @@ fn scalarsets_are_symmetries() {
         (0..3).map(|v| worker.image(0, owner, v).expect("no error").expect("an image")).collect();
     assert_eq!(images, [0, 2, 1]);
 }
+
+/// Rules and invariants with different names have different labels, none of them reserved.
+#[test]
+fn labels_have_names_of_their_own() {
+    let text = "var x: 0..9; startstate x := 0; end;
+rule \"error\" true ==> begin end; rule \"violation\" true ==> begin end; rule \"tau\" true ==> begin end;
+rule \"a-b\" true ==> begin end; rule \"a b\" true ==> begin end; rule \"a_b\" true ==> begin end;
+rule \"a b\" true ==> begin end; rule \"rule 9\" true ==> begin end; rule true ==> begin end;
+rule \"val_1\" true ==> begin end; rule \"??\" true ==> begin end; rule \"!!\" true ==> begin end;
+invariant \"inv one\" x = 1; invariant \"inv-one\" x = 1;";
+    let mut sources = SourceMap::new();
+    let source = sources.add("model.m", text);
+    let typed = mu_murphi::read(source, text, &Settings::default()).expect("a model");
+    let found = labels(&ProtocolModel::new(typed).expect("a model")).expect("no error");
+    let expected = [
+        "error_2",
+        "violation_2",
+        "tau_2",
+        "a_b",
+        "a_b_2",
+        "a_b_3",
+        "a_b_2",
+        "rule_9",
+        "rule_9_2",
+        "rule_val_1_2",
+        "rule_",
+        "rule__2",
+        "violation(inv_one)",
+        "violation(inv_one_2)",
+    ];
+    assert_eq!(found, expected);
+}

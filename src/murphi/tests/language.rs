@@ -286,11 +286,11 @@ fn numbers_and_types() {
     assert_eq!(types.value_text(of("U"), u[0].0), "Home");
     assert_eq!(types.value_text(of("U"), p[0].0 + 1), "P_2");
     // A constant of the command line replaces that of the file.
-    let settings = Settings { constants: vec![("N".into(), 5)] };
+    let settings = Settings { constants: vec![("N".into(), 5)], ..Settings::default() };
     let model = checked(&format!("{HEAD}startstate end;"), &settings).expect("a model");
     assert_eq!(model.constants[0].value, 5);
     assert_eq!(model.types.count(model.type_names[0].1), Some(5));
-    let settings = Settings { constants: vec![("M".into(), 5)] };
+    let settings = Settings { constants: vec![("M".into(), 5)], ..Settings::default() };
     let (error, _) = checked(HEAD, &settings).expect_err("an unknown constant");
     assert!(error.message.contains("no constant `M`"), "{}", error.message);
 }

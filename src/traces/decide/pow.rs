@@ -19,7 +19,7 @@ use ahash::AHashMap;
 use mu_base::{Budget, Stop};
 
 use super::problem::{Problem, Role};
-use super::saturate::topological;
+use super::saturate::{committed, topological};
 use super::sources::{NONE, Sources};
 use crate::trace::{Kind, Trace};
 
@@ -555,6 +555,9 @@ impl Values {
             if last != NONE && last != c {
                 values.first(c, last)?;
             }
+        }
+        for (from, to) in committed(trace) {
+            values.first(s.class[from as usize], s.class[to as usize])?;
         }
         values.close()?;
         Ok(values)

@@ -236,6 +236,9 @@ impl<'p> Index<'p> {
                 }
             }
         }
+        for (from, to) in committed(self.trace) {
+            add(self.store_node(from), self.store_node(to), Reason::Coherence);
+        }
         for (place, &last) in self.s.last.iter().enumerate() {
             if last == NONE || !self.s.is_unique(last) {
                 continue;
@@ -253,6 +256,29 @@ impl<'p> Index<'p> {
         }
         out
     }
+}
+
+/// Returns the pairs of stores to one location that follow each other in the order of memory that
+/// the log gives.
+pub(crate) fn committed(trace: &Trace) -> Vec<(u32, u32)> {
+    if !trace.has_commits() {
+        return Vec::new();
+    }
+    let mut all: Vec<(u32, u64, u32)> = (0..trace.len())
+        .filter(|i| trace.kind(*i).stores())
+        .filter_map(|i| Some((trace.location(i), trace.operation(i).commit?, i as u32)))
+        .collect();
+    all.sort_unstable();
+    let mut out = Vec::new();
+    let mut before: &[(u32, u64, u32)] = &[];
+    for group in all.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        // Stores at one position are not ordered.
+        if before.first().is_some_and(|b| b.0 == group[0].0) {
+            out.extend(before.iter().flat_map(|b| group.iter().map(|g| (b.2, g.2))));
+        }
+        before = group;
+    }
+    out
 }
 
 /// Clocks of a sweep: for each node and each storing thread, one more than the position of the last

@@ -16,6 +16,7 @@ use super::fields::{self, Field};
 use super::lines::{Line, LineReader, Step, Word, read_lines};
 use super::{ReadOptions, Sink, TraceReader};
 use crate::trace::{Fence, Initial, Kind, Mark, Operation, TraceBuilder};
+use ahash::AHashMap;
 use mu_base::Diagnostic;
 use std::io::BufRead;
 
@@ -153,6 +154,8 @@ struct Reader {
     /// Name in the column `trace`.
     current: Option<String>,
     atomic: Vec<AtomicLoad>,
+    /// Initial values that the trace gives.
+    initials: AHashMap<u32, Initial>,
 }
 
 /// The values of a record, by column; absent ones are empty.
@@ -208,6 +211,7 @@ impl Reader {
             builder: TraceBuilder::new(file, 1),
             current: None,
             atomic: Vec::new(),
+            initials: AHashMap::new(),
         }
     }
     /// Reads the head of a table, or returns the record of a line; `None` for the head.
@@ -418,16 +422,29 @@ impl Reader {
         let size = self.size(record)?;
         if of == "initial value" && word.text == "?" {
             let location = self.location(record, of)?;
-            self.builder.set_initial(location, Initial::Unknown);
-            return Ok(());
+            return self.initial(word, location, Initial::Unknown);
         }
         let value = word.number("a value")?;
         let location = self.location(record, of)?;
         if of == "final value" {
             self.builder.last(location, size, value, record.line.index());
         } else {
-            self.builder.set_initial(location, Initial::Value(value));
+            self.initial(word, location, Initial::Value(value))?;
         }
+        Ok(())
+    }
+    /// Sets the initial value of a location. Error: the log gives another one before.
+    fn initial(
+        &mut self,
+        word: Word<'_>,
+        location: u32,
+        initial: Initial,
+    ) -> Result<(), Diagnostic> {
+        let known = self.initials.entry(location).or_insert_with(|| initial.clone());
+        if *known != initial {
+            return Err(word.error("the log gives another initial value before"));
+        }
+        self.builder.set_initial(location, initial);
         Ok(())
     }
 }

@@ -174,3 +174,25 @@ fn weak_acquires_of_updates_are_weak() {
     let strong = arm.replace("weak", "true");
     assert_eq!(verdict(&one("csv", &strong), &Model::Armv8).truth(), Some(false));
 }
+
+/// The order of the stores to a location is that of the log, if the log has it.
+#[test]
+fn positions_in_memory_order_stores() {
+    let head = "thread,operation,address,value,stored,commit\n";
+    let allows = |rows: &str, expected: bool| {
+        let trace = one("csv", &format!("{head}{rows}"));
+        for model in Model::BUILT_IN {
+            assert_eq!(verdict(&trace, &model).truth(), Some(expected), "{} {rows}", model.name());
+        }
+    };
+    allows("0,store,x,1,,2\n1,store,x,2,,1\n2,load,x,1,,\n2,load,x,2,,\n", false);
+    allows("0,store,x,1,,2\n1,store,x,2,,1\n2,load,x,2,,\n2,load,x,1,,\n", true);
+    allows("0,store,x,1,,5\n0,store,x,2,,3\n", false);
+    allows("0,store,x,1,,3\n0,store,x,2,,5\n", true);
+    allows("0,update,x,0,1,2\n1,update,x,1,2,1\n", false);
+    allows("0,update,x,0,1,1\n1,update,x,1,2,2\n", true);
+    allows("0,store,x,1,,2\n1,store,x,2,,1\n0,final,x,2,,\n", false);
+    // Stores at one position, and stores without one, are not ordered.
+    allows("0,store,x,1,,2\n1,store,x,2,,2\n2,load,x,1,,\n2,load,x,2,,\n", true);
+    allows("0,store,x,1,,2\n1,store,x,2,,\n2,load,x,1,,\n2,load,x,2,,\n", true);
+}

@@ -120,6 +120,9 @@ pub(super) fn history(trace: &Trace) -> Result<History, String> {
     if trace.has_mixed_sizes() {
         return Err("accesses of several sizes overlap".into());
     }
+    if trace.has_commits() {
+        return Err("it has positions of stores in the order of memory".into());
+    }
     let value = |location: u32, value: u64| -> Result<u64, String> {
         let initial = match &trace.locations[location as usize].initial {
             Initial::Zero => 0,
