@@ -20,8 +20,8 @@
 //! `access("c_read", p, a, v)`. In a `program` line a quoted text is an expression over the same
 //! letters.
 //!
-//! *By assignment.* With `where v = VARIABLE` the value is that of a variable of the model after the
-//! step, as one more argument of the label. Letters in brackets stand for the arguments.
+//! *By assignment.* With `where v = VARIABLE` the value is that of a variable of the model after
+//! the step, as one more argument of the label. Letters in brackets stand for the arguments.
 //!
 //! *Internal labels.* A label that matches no line is internal. If it contains a processor, an
 //! address or a value, an `internal` line must list it: otherwise a forgotten line would look like

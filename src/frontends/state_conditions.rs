@@ -260,7 +260,7 @@ fn node<K>(kind: K, span: Span) -> Node<K> {
     Node { kind, span }
 }
 
-/// Returns the bounds of a variable whose sort names an interval of numbers.
+/// Returns the bounds of a variable with a sort that names an interval of numbers.
 fn bounds(variable: &VarDecl, ranges: &[NamedRange]) -> Option<Data> {
     let SortKind::Name(sort) = &variable.sort.kind else { return None };
     let range = ranges.iter().find(|r| r.name == *sort)?;

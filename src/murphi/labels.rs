@@ -12,7 +12,7 @@ use mu_base::ids::LabelId;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Named type whose values are numbers.
+/// Named type of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedRange {
     /// Name of the type.
@@ -62,8 +62,7 @@ impl Labels {
         }
         id
     }
-    /// Returns the label whose arguments are the images of those of a label; `None` if there is
-    /// none.
+    /// Returns the image of a label, with the images of its arguments; `None` if there is none.
     pub(crate) fn image(&self, label: LabelId, exchange: &Exchange) -> Option<LabelId> {
         let (action, values) = &self.parts[label.index()];
         let values: Vec<String> = values.iter().map(|v| exchange.text(v).to_string()).collect();
@@ -119,7 +118,8 @@ fn text(action: &str, values: &[String]) -> String {
     }
 }
 
-/// Returns the sort of the values of a type. `negative`: an integer without a range may be negative.
+/// Returns the sort of the values of a type. `negative`: an integer without a range may be
+/// negative.
 pub(crate) fn sort(model: &Model, ty: TypeId, negative: bool) -> String {
     let named = |word: &str| match &model.types.get(ty).name {
         // The first of several names of a type.
@@ -151,7 +151,7 @@ fn members(model: &Model, ty: TypeId) -> Vec<String> {
     }
 }
 
-/// Returns the named types whose values are numbers.
+/// Returns the named types of numbers.
 pub(crate) fn ranges(model: &Model) -> Vec<NamedRange> {
     let range = |(name, ty): &(String, TypeId)| match model.types.kind(*ty) {
         TypeKind::Range { low, high } => {

@@ -165,7 +165,7 @@ impl ProtocolModel {
     pub fn declarations(&self) -> String {
         self.labels.declarations(&self.typed)
     }
-    /// Returns the named types whose values are numbers.
+    /// Returns the named types of numbers.
     pub fn ranges(&self) -> Vec<NamedRange> {
         ranges(&self.typed)
     }
@@ -397,8 +397,8 @@ fn claim(typed: &Typed, program: &Program, at: u32) -> Claim {
 /// Actions of this module and of formulas, which no rule has.
 const RESERVED: [&str; 6] = [ERROR, VIOLATION, START, "tau", "delta", "nil"];
 
-/// Returns identifiers for names: equal ones for equal names, others for other names. A name whose
-/// identifier is taken or reserved gets a number from 2 on.
+/// Returns identifiers for names: equal ones for equal names, others for other names. If the
+/// identifier of a name is taken or reserved, a number from 2 on follows.
 fn identifiers(names: impl Iterator<Item = String>, reserved: &[&str]) -> Vec<String> {
     let mut known: AHashMap<String, String> = AHashMap::new();
     let mut used: BTreeSet<String> = reserved.iter().map(|r| r.to_string()).collect();

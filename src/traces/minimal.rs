@@ -3,8 +3,9 @@
 //!
 //! In: a trace and a conflict that [`decide`] found. Out: the part as operations in ascending
 //! order, and required final values. A store stays while a load of its value or a required final
-//! value stays, so that no part is forbidden only because a store is missing. Deletion one by one (Zeller, Hildebrandt: delta debugging. TSE 2002), with
-//! one decision for each operation of the conflict; conflicts with more than [`LIMIT`] operations
+//! value stays, so that no part is forbidden only because a store is missing. Deletion one by one
+//! (Zeller, Hildebrandt: delta debugging. TSE 2002), with one decision for each operation of the
+//! conflict; conflicts with more than [`LIMIT`] operations
 //! are returned as they are.
 
 use crate::decide::{Conflict, Options, Verdict, decide};

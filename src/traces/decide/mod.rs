@@ -330,7 +330,7 @@ fn impossible(trace: &Trace, s: &Sources) -> Option<Conflict> {
     Some(Conflict { cycle: Vec::new(), operations: Vec::new(), message })
 }
 
-/// Returns the conflict of a load whose only source is behind it in its own thread, or itself.
+/// Returns the conflict of a load with its only source behind it in its own thread, or in itself.
 fn future_load(trace: &Trace, s: &Sources) -> Option<Conflict> {
     for thread in 0..trace.threads.len() {
         let range = trace.range(thread);

@@ -494,8 +494,8 @@ fn damaged_logs() {
     assert!(errors > 100 && successes > 100, "{errors} errors, {successes} successes");
 }
 
-/// A value that no operation explains is a forbidden trace in every format, not an error of the log,
-/// and no repair removes it.
+/// A value that no operation explains is a forbidden trace in every format, not an error of the
+/// log, and no repair removes it.
 #[test]
 fn impossible_values_are_forbidden_in_every_format() {
     let logs = [
