@@ -226,7 +226,7 @@ fn names_in_an_editor() {
     client.end();
 }
 
-/// Conditions on variables in formulas, together with rules: values from a count by hand of the protocol.
+/// Conditions on variables in formulas, together with rules.
 #[test]
 fn formulas_over_variables() {
     let folder = tempfile::tempdir().unwrap();

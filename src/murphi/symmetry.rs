@@ -1,11 +1,11 @@
 //! Symmetries of a model for the engines: exchanges of neighbouring elements of a scalarset.
 //!
 //! An exchange permutes the slots with one of the two elements in an index, their values in slots
-//! of the scalarset or of a union with it, and the arguments of labels. The language guarantees most
-//! of them, but the engine verifies each one, because a loop over a scalarset may depend on the
-//! order of its elements. A scalarset that occurs in a multiset has none: an exchange would sort
-//! the multiset anew, which is no permutation of slots. Cost: linear in slots and labels for each
-//! exchange. After Ip, Dill: "Better Verification Through Symmetry" (FMSD 1996).
+//! of the scalarset or of a union with it, and the arguments of labels. The language guarantees
+//! most of them, but the engine verifies each one, because a loop over a scalarset may depend on
+//! the order of its elements. A scalarset that occurs in a multiset has none: an exchange would
+//! sort the multiset anew, which is no permutation of slots. Cost: linear in slots and labels for
+//! each exchange. After Ip, Dill: "Better Verification Through Symmetry" (FMSD 1996).
 
 use crate::layout::Layout;
 use crate::typed::{Model, TypeId, TypeKind};
