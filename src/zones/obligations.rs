@@ -41,6 +41,8 @@ const MAX_ROUNDS: usize = 80;
 const MAX_REACH: i64 = 3;
 /// Limit on thresholds between two places.
 const MAX_THRESHOLDS: usize = 80;
+/// Limit on paths over all rounds, for each obligation of the limit.
+const PATHS: u64 = 40;
 /// Limit on obligations, if the run has none.
 const MAX_OBLIGATIONS: usize = 100_000;
 
@@ -514,7 +516,7 @@ impl<'a> Prover<'a> {
                 }
                 Err(why) => return Err(why),
             }
-            if self.nodes.len() > most {
+            if self.nodes.len() > most || self.paths > PATHS * most as u64 {
                 return Err(Fail::Stop(self.diverges(most)));
             }
             queue.extend(before..self.nodes.len());
@@ -572,7 +574,8 @@ impl<'a> Prover<'a> {
             Some(((x, y), all)) if all.len() > 20 => {
                 format!("{} takes more and more values", self.difference(*x, *y))
             }
-            _ => format!("there are more than {most} obligations"),
+            _ if self.nodes.len() > most => format!("there are more than {most} obligations"),
+            _ => format!("more than {} paths are evaluated", PATHS * most as u64),
         };
         let mut why = Diagnostic::new(Stage::Unsupported, what);
         if let Some(place) = self.thresholds.exact.iter().filter(|p| !control(p)).min() {

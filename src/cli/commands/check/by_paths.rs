@@ -21,7 +21,9 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Limit on obligations.
-const MOST: usize = 20_000;
+const MOST: usize = 5_000;
+/// Limit on obligations if a certificate is wanted.
+const MOST_CERTIFIED: usize = 50_000;
 /// Minimum time for samples.
 const MIN_TIME: Duration = Duration::from_millis(50);
 /// The samples take one part in `PART` of the time of the proof.
@@ -76,7 +78,8 @@ pub(super) fn by_paths(
     let start = Instant::now();
     let posed = Posed::new(model);
     let limits = session.budget.limits();
-    let most = limits.max_states.and_then(|n| usize::try_from(n).ok()).unwrap_or(MOST).min(MOST);
+    let own = if plan.certificate.is_some() { MOST_CERTIFIED } else { MOST };
+    let most = limits.max_states.and_then(|n| usize::try_from(n).ok()).unwrap_or(own).min(own);
     let question = Question {
         most: Some(most),
         certificate: plan.certificate.is_some(),
