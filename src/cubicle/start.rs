@@ -205,6 +205,7 @@ impl Search<'_, '_> {
             return Ok(());
         };
         for value in machine.open_domain(slot).ok_or_else(|| machine.undetermined(slot))? {
+            machine.count_choice()?;
             let mut next = state.clone();
             next[slot as usize] = value;
             self.solve(next, atoms.clone(), &[])?;

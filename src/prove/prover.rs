@@ -474,6 +474,8 @@ impl<'a> Prover<'a> {
         match replay(self.system, self.rules, path, self.budget) {
             Ok(run) => Ok(Verdict::Unsafe(Box::new(run))),
             Err(ReplayFailure { reason, numbers }) => {
+                // A limit ends the enumeration of initial states, too.
+                self.budget.check(0).map_err(UnknownReason::Stopped)?;
                 let names = path.iter().rev().filter(|n| n.parent.is_some());
                 let steps: Vec<&str> = names
                     .map(|n| {

@@ -171,11 +171,14 @@ impl<'a> Regions<'a> {
             for slot in 0..state.len() as Slot {
                 state[slot as usize] = thread.abstracted(slot, state[slot as usize], valuation)?;
             }
-            if *first.get_or_insert_with(|| state.clone()) != state {
+            let before = first.get_or_insert_with(|| state.clone());
+            if let Some(slot) = (0..state.len()).find(|s| before[*s] != state[*s]) {
+                let place = self.inner.process().params.get(slot).map(|p| p.init.span);
                 return Err(Diagnostic::new(
                     Stage::Unsupported,
-                    "the initial state depends on the value of a symbolic parameter",
-                ));
+                    "the abstraction of the initial state depends on the value of a symbolic parameter",
+                )
+                .or_span(place.unwrap_or_default()));
             }
         }
         Ok(first.unwrap_or_default())
