@@ -94,7 +94,7 @@ impl Set {
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         bits(&self.bits)
     }
-    /// Its least event.
+    /// Returns the least event; `None` if the set is empty.
     pub fn first(&self) -> Option<usize> {
         self.iter().next()
     }

@@ -11,7 +11,8 @@ const MAX_SHOWN: usize = 80;
 
 /// Reads a text file and adds it to the sources.
 ///
-/// # Errors As [`read_text`].
+/// # Errors
+/// As [`read_text`].
 pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, String), Diagnostic> {
     let text = read_text(path)?;
     Ok((sources.add(path.display().to_string(), text.clone()), text))
@@ -19,8 +20,9 @@ pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, St
 
 /// Reads a text file.
 ///
-/// # Errors The file cannot be read, or is not UTF-8. The diagnostic holds the file name and the
-/// line of the first invalid byte, so that it does not depend on any sources.
+/// # Errors
+/// The file cannot be read, or is not UTF-8. The diagnostic holds the file name and the line of the
+/// first invalid byte, so that it does not depend on any sources.
 pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let mut bytes = crate::host::read(path).map_err(|e| file_error("cannot read", path, &e))?;
     if bytes.starts_with(b"\xef\xbb\xbf") {
@@ -31,7 +33,8 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
 
 /// Decodes bytes that begin at line `first_line` of the file `name`.
 ///
-/// # Errors The bytes are not UTF-8: with the line and column of the first invalid byte.
+/// # Errors
+/// The bytes are not UTF-8: with the line and column of the first invalid byte.
 pub fn decode(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|e| {
         let (bytes, at) = (e.as_bytes(), e.utf8_error().valid_up_to());

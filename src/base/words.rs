@@ -55,7 +55,8 @@ const SIGNS: [&str; 41] = [
 
 /// Splits a text into tokens, the last of which is of kind [`Kind::End`].
 ///
-/// # Errors An unterminated comment or string, or a character that starts no token.
+/// # Errors
+/// An unterminated comment or string, or a character that starts no token.
 pub fn tokens(
     source: SourceId,
     text: &str,

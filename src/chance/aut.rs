@@ -5,9 +5,9 @@
 //! (0, "head", 0 1/2 1)
 //! (1, "tail", 0 1/2 1)
 //! ```
-//! A distribution takes the place of a state: states and their probabilities alternate, `s0 p0 s1
-//! p1 … sn`; the last state has the remaining probability. So a file without probabilities is also
-//! valid. Cost: one pass. Errors name line, column and the expected text.
+//! A distribution takes the place of a state: states and their probabilities alternate,
+//! `s0 p0 s1 p1 … sn`; the last state has the remaining probability. So a file without
+//! probabilities is also valid. Cost: one pass. Errors name line, column and the expected text.
 
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;

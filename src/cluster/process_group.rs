@@ -42,7 +42,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// This process's number.
+    /// Returns the number of this process.
     pub fn me(&self) -> usize {
         self.me
     }

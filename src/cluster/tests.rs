@@ -226,7 +226,7 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
     }
 }
 
-/// A model with a step that cannot be evaluated.
+/// Builds a model with a step that cannot be evaluated.
 fn failing(_: usize) -> HandModel {
     let mut model = counters(3, 9);
     let slot = model.slot("wrong", 7, false, 0);

@@ -38,7 +38,8 @@ pub(super) struct Layout {
 impl Layout {
     /// Creates the slots of the process's parameters.
     ///
-    /// # Errors An initial value cannot be evaluated.
+    /// # Errors
+    /// An initial value cannot be evaluated.
     pub fn new(process: &LinearProcess, engine: &mut Engine) -> Result<Self, Diagnostic> {
         let mut layout = Self {
             slot_of: process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect(),
@@ -70,7 +71,8 @@ impl Layout {
 
     /// Decides the conditions on slots with an initial term that has no value.
     ///
-    /// # Errors Such a condition cannot be decided.
+    /// # Errors
+    /// Such a condition cannot be decided.
     pub fn decide(&self, process: &LinearProcess, engine: &mut Engine) -> Result<(), Diagnostic> {
         for (i, param) in
             process.params.iter().enumerate().filter(|(i, _)| !self.conditions[*i].is_empty())
@@ -105,7 +107,8 @@ pub(super) struct Builder<'a> {
 impl Builder<'_> {
     /// Returns the group of a summand and its code; `None` if its guard is false.
     ///
-    /// # Errors A constant of the guard cannot be evaluated.
+    /// # Errors
+    /// A constant of the guard cannot be evaluated.
     pub fn group(
         &mut self,
         summand: usize,

@@ -35,7 +35,8 @@ struct Condition {
 impl<'m> TerminalConditions<'m> {
     /// Parses conditions.
     ///
-    /// # Errors A text is not a condition on parameters of the model.
+    /// # Errors
+    /// A text is not a condition on parameters of the model.
     pub fn new(model: &'m Compiled, texts: &[String]) -> Result<Self, Diagnostic> {
         let all = texts.iter().map(|text| read(model, text)).collect::<Result<_, _>>()?;
         Ok(Self { model, all })

@@ -53,7 +53,8 @@ fn conflict(a: &[(Slot, u32)], b: &[(Slot, u32)]) -> bool {
 impl TerminationAnalysis {
     /// Reads the groups of a model.
     ///
-    /// # Errors A constant cannot be evaluated, or a limit is reached.
+    /// # Errors
+    /// A constant cannot be evaluated, or a limit is reached.
     pub fn new(model: &Compiled) -> Result<Self, Diagnostic> {
         let named = |a: &mu_process::linear::Act| {
             model.process.actions[a.action.index()].name == TERMINATE && a.args.is_empty()

@@ -1,8 +1,8 @@
 //! Syntax tree of a `.cub` file with unresolved names. The parser builds it, the printer and
 //! `check` read it.
 //!
-//! The alternative spellings of a memory access (`p @ X`, `[p]X`, `read(p, X)`; `p @ X := t`, `[p]X
-//! := t`, `write(p, X, t)`) have one representation. Equality of trees ignores positions.
+//! The alternative spellings of a memory access (`p @ X`, `[p]X`, `read(p, X)`; `p @ X := t`,
+//! `[p]X := t`, `write(p, X, t)`) have one representation. Equality of trees ignores positions.
 
 use mu_base::source::Place;
 use num_rational::BigRational;

@@ -38,7 +38,8 @@ fn place(term: TermId) -> usize {
 impl Digests {
     /// Returns the hash of a term.
     ///
-    /// # Errors It contains operations or variables that the signature does not have.
+    /// # Errors
+    /// It contains operations or variables that the signature does not have.
     pub fn of(
         &mut self,
         signature: &Signature,

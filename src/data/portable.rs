@@ -49,7 +49,8 @@ const BINDERS: [Binder; 5] = [
 
 /// Encodes a value.
 ///
-/// # Errors The value contains operations or variables that the signature does not have.
+/// # Errors
+/// The value contains operations or variables that the signature does not have.
 pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic> {
     let refused = || {
         Diagnostic::new(
@@ -115,7 +116,8 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
 
 /// Decodes a value.
 ///
-/// # Errors The bytes encode no value.
+/// # Errors
+/// The bytes encode no value.
 pub fn read(signature: &Signature, bytes: &[u8]) -> Result<Expr, Diagnostic> {
     parse(signature, bytes).ok_or_else(|| {
         Diagnostic::new(Stage::File, "these bytes do not encode a value of this model")

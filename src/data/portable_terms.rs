@@ -134,7 +134,8 @@ impl Writer<'_> {
 
 /// Encodes a term of a table.
 ///
-/// # Errors It contains operations or variables that the signature does not have.
+/// # Errors
+/// It contains operations or variables that the signature does not have.
 pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u8>, Diagnostic> {
     let mut writer = Writer { signature, terms, numbers: AHashMap::new(), out: Vec::new() };
     let mut node = Vec::new();
@@ -176,7 +177,8 @@ pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u
 
 /// Decodes a term into a table.
 ///
-/// # Errors The bytes encode no term.
+/// # Errors
+/// The bytes encode no term.
 pub fn read(signature: &Signature, terms: &Terms, bytes: &[u8]) -> Result<TermId, Diagnostic> {
     Reader { signature, terms, nodes: Vec::new() }.term(bytes).ok_or_else(|| {
         Diagnostic::new(Stage::File, "these bytes do not encode a value of this model")

@@ -172,7 +172,7 @@ pub struct Task<'a> {
 
 /// An engine.
 pub trait Engine: Sync + Debug {
-    /// The name that options and reports use.
+    /// Returns the name that options and reports use.
     fn name(&self) -> &'static str;
     /// Returns one line for the help.
     fn about(&self) -> &'static str;

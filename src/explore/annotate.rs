@@ -48,7 +48,7 @@ pub enum Transfer {
 
 /// A join semilattice, and the transfer functions of steps.
 pub trait Annotator: Sync {
-    /// Annotation of the initial state; not 0.
+    /// Returns the annotation of the initial state; not 0.
     fn initial(&self) -> u32;
     /// Creates the worker of one thread.
     fn annotation_worker(&self) -> Box<dyn AnnotationWorker + '_>;

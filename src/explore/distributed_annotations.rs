@@ -33,7 +33,7 @@ use mu_model::Model;
 /// A semilattice with elements that can be sent to other processes. Elements are numbers that
 /// differ between processes; 0 is the least element everywhere.
 pub trait PortableAnnotator: AnnotationWorker {
-    /// Annotation of the initial state; not 0.
+    /// Returns the annotation of the initial state; not 0.
     fn initial(&self) -> u32;
     /// Opens a channel; its receiver knows no elements yet.
     fn open(&mut self, channel: usize);

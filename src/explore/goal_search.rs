@@ -156,7 +156,7 @@ impl<'d, 'm> Tracer<'d, 'm> {
         expander.follow(&done.store);
         Self { store: &done.store, expander, model, found: Vec::new() }
     }
-    /// See [`Expander::preferring`].
+    /// Does the same as [`Expander::preferring`].
     pub fn preferring(mut self, test: Option<Filter<'m>>) -> Self {
         self.expander = self.expander.preferring(test);
         self

@@ -53,11 +53,11 @@ impl Rows {
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.count as usize
     }
-    /// A row.
+    /// Returns a row.
     pub fn row(&self, index: u32) -> &[u32] {
         &self.flat[index as usize * self.width..][..self.width]
     }
@@ -154,7 +154,7 @@ impl LeafTable {
     pub fn read(&self, index: u32, out: &mut Vec<u32>) {
         out.extend_from_slice(held!(self.rows.read()).row(index));
     }
-    /// Number of tuples.
+    /// Returns the number of tuples.
     pub fn len(&self) -> usize {
         held!(self.rows.read()).len()
     }
@@ -220,7 +220,7 @@ impl Default for PairTable {
 }
 
 impl PairTable {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -292,7 +292,7 @@ impl PairTable {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Number of pairs.
+    /// Returns the number of pairs.
     pub fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed) as usize
     }

@@ -96,11 +96,11 @@ impl<'m> Lazy<'m> {
     pub(crate) fn take_savings(&mut self) -> ReductionSavings {
         self.expander.take_savings()
     }
-    /// The initial state.
+    /// Returns the initial state.
     pub fn initial(&self) -> StateId {
         StateId(0)
     }
-    /// Number of states found so far.
+    /// Returns the number of states found so far.
     pub fn state_count(&self) -> usize {
         self.keys.len()
     }

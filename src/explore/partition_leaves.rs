@@ -222,7 +222,7 @@ mod tests {
     use mu_base::Budget;
     use mu_model::hand::HandModel;
 
-    /// Slow counters with many values, and a fast one.
+    /// Builds slow counters with many values, and a fast one.
     fn uneven() -> HandModel {
         let mut model = HandModel::new();
         let slow: Vec<_> = (0..4).map(|i| model.slot(format!("slow{i}"), i, false, 0)).collect();

@@ -158,7 +158,7 @@ mod tests {
     use crate::tests::models::{arcx, counters};
     use mu_model::hand::HandModel;
 
-    /// Five counters in one component: each state has its own tuple.
+    /// Builds five counters in one component: each state has its own tuple.
     fn together() -> HandModel {
         let mut model = HandModel::new();
         let slots: Vec<_> = (0..5).map(|i| model.slot(format!("n{i}"), 0, false, 0)).collect();

@@ -66,7 +66,7 @@ impl Queue {
         self.blocks.iter().flatten()
     }
 
-    /// As [`Queue::iter`], mutably.
+    /// Iterates as [`Queue::iter`], mutably.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut u64> {
         self.blocks.iter_mut().flatten()
     }

@@ -70,8 +70,8 @@ impl<'m> Expander<'m> {
         self.successors_by_level(store, key, None, out)
     }
 
-    /// As [`Expander::successors`], with a test for targets at a later level: visible steps may be
-    /// postponed if some step leads to such a target.
+    /// Computes [`Expander::successors`] with a test for targets at a later level: visible steps
+    /// may be postponed if some step leads to such a target.
     pub fn successors_by_level(
         &mut self,
         store: &Store,

@@ -343,7 +343,7 @@ pub(super) struct SearchTotals {
 }
 
 impl<'a> Shared<'a> {
-    /// Main loop of a helper thread; the calling thread has number 0.
+    /// Runs the main loop of a helper thread; the calling thread has number 0.
     fn help(&'a self, number: usize) {
         let mut local: Option<ThreadState<'a>> = None;
         let mut seen = 0;
@@ -892,7 +892,7 @@ pub(super) fn add(to: &mut CacheStatistics, from: CacheStatistics) {
     to.bytes = to.bytes.max(from.bytes);
 }
 
-/// Error for a field of the root that cannot be wider.
+/// Returns the error for a field of the root that cannot be wider.
 pub(crate) fn index_too_wide() -> Diagnostic {
     Diagnostic::new(
         Stage::Unsupported,

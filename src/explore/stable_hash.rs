@@ -14,7 +14,7 @@ use mu_base::Diagnostic;
 use mu_base::mixing::{FNV_BASIS, fnv, spread};
 use mu_model::{Model, Portable};
 
-/// FNV-1a with a finisher that spreads all bits. Never 0.
+/// Computes FNV-1a with a finisher that spreads all bits. Never 0.
 fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     spread(fnv(FNV_BASIS ^ seed, bytes)).max(1)
 }

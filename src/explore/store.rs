@@ -511,7 +511,7 @@ impl Store {
             self.pack_by(leaves, inner, &mut |node, pair| self.intern_pair(node, pair))
         })
     }
-    /// As [`Store::pack`], with a buffer for inner nodes and a lookup of pairs.
+    /// Packs as [`Store::pack`], with a buffer for inner nodes and a lookup of pairs.
     #[inline]
     pub fn pack_by(
         &self,
@@ -702,7 +702,7 @@ impl Store {
     pub fn replan<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
         self.replan_with(held, split, &mut NoExternalStates);
     }
-    /// As [`Store::replan`], with storage outside the table.
+    /// Replans as [`Store::replan`], with storage outside the table.
     pub fn replan_with<'k>(
         &mut self,
         held: impl Iterator<Item = &'k mut u64>,

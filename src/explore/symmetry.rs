@@ -236,8 +236,8 @@ impl Symmetries {
         Self::find_without(model, options, &BTreeSet::new()).map(|found| found.0)
     }
 
-    /// As [`Symmetries::find`], without the candidates known to fail. Also returns the candidates
-    /// that are not used.
+    /// Searches as [`Symmetries::find`], without the candidates known to fail. Also returns the
+    /// candidates that are not used.
     fn find_without(
         model: &dyn Model,
         options: &Options,

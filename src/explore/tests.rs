@@ -343,8 +343,8 @@ fn a_step_that_several_groups_make_passes_a_test_if_one_of_them_does() {
     }
 }
 
-/// `tokens` tokens on a circle of places with room for one each; each place is a component, or all
-/// are in one. C(places, tokens) states.
+/// Builds a model of `tokens` tokens on a circle of places with room for one each; each place is a
+/// component, or all are in one. C(places, tokens) states.
 fn circle(places: u32, tokens: u32, one_component: bool) -> HandModel {
     let mut m = HandModel::new();
     let slots: Vec<u32> = (0..places)

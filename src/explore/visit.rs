@@ -14,11 +14,11 @@ use mu_model::Model;
 
 /// Receiver of states and steps. `Break` ends the search.
 pub trait Visitor {
-    /// A state, before its steps.
+    /// Visits a state, before its steps.
     fn state(&mut self, _state: StateId, _vector: &[u32]) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
-    /// A step; the target may be new.
+    /// Visits a step; the target may be new.
     fn step(&mut self, _from: StateId, _label: LabelId, _to: StateId) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -54,7 +54,7 @@ impl<'m> Walk<'m> {
         walk.moves = walk.steps_of(0)?;
         Ok(walk)
     }
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &'m dyn Model {
         self.model
     }

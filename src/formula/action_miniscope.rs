@@ -2,9 +2,10 @@
 //! cannot be split.
 //!
 //! `exists` distributes over `||`, moves past operands of `&&` that do not use its variables, and
-//! into tests, where it becomes a quantifier of data; dually `forall`. So in `exists n: Nat. val(n
-//! > 3) || a(n)` values of `n` are needed only if an action of the model provides one, and the test
-//! >    is decided by itself. Cost: linear in the formula, times the depth of quantifiers.
+//! into tests, where it becomes a quantifier of data; dually `forall`. For example,
+//! `exists n: Nat. val(n > 3) || a(n)` becomes `val(exists n: Nat. n > 3) || exists n: Nat. a(n)`.
+//! The test is then decided by itself, and `a(n)` needs only the values of `n` that actions of the
+//! model provide. Cost: linear in the formula, times the depth of quantifiers.
 
 use super::normal::action_free_vars;
 use super::typed::Action;

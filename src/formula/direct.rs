@@ -61,8 +61,8 @@ pub fn holds_within(
     }
 }
 
-/// As [`holds_within`]. The second flag is true if the result depends on values of an infinite sort
-/// that a quantifier over states omitted; numbers below `also` are included.
+/// Decides as [`holds_within`]. The second flag is true if the result depends on values of an
+/// infinite sort that a quantifier over states omitted; numbers below `also` are included.
 pub fn holds_for(
     formula: &TypedFormula,
     lts: &Lts,

@@ -1,14 +1,14 @@
 //! Normal form of state formulas: typed formula -> directed acyclic graph of nodes without negation
 //! and without regular operators.
 //!
-//! * Negation normal form: negations are pushed to `val(..)` and into action formulas; `!mu X.
-//!   f(X)` is `nu X. !f(!X)`. A fixed-point variable under an odd number of negations within its
-//!   own binder is rejected.
+//! * Negation normal form: negations are pushed to `val(..)` and into action formulas;
+//!   `!mu X. f(X)` is `nu X. !f(!X)`. A fixed-point variable under an odd number of negations
+//!   within its own binder is rejected.
 //! * Regular formulas (Mateescu & Sighireanu, "Efficient on-the-fly model-checking for regular
-//!   alternation-free mu-calculus", 2003): `[R.S]f = [R][S]f`, `[R+S]f = [R]f && [S]f`, `[R*]f = nu
-//!   X. (f && [R]X)`, `[R+]f = [R][R*]f`, and dually for `<R>f`. Data variables in scope need not
-//!   be passed to the new variable as parameters: a formula state is a node with the values of its
-//!   live variables.
+//!   alternation-free mu-calculus", 2003): `[R.S]f = [R][S]f`, `[R+S]f = [R]f && [S]f`,
+//!   `[R*]f = nu X. (f && [R]X)`, `[R+]f = [R][R*]f`, and dually for `<R>f`. Data variables in
+//!   scope need not be passed to the new variable as parameters: a formula state is a node with the
+//!   values of its live variables.
 //! * Quantifiers move inwards, see `miniscope.rs`.
 //! * *Live* variables of a node: the data variables that the rest of the formula can still test; a
 //!   least fixed point over the graph.
@@ -36,7 +36,7 @@ use std::sync::Arc;
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// The index as `usize`.
+    /// Returns the index as `usize`.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -444,15 +444,15 @@ fn union(a: &mut Vec<VarId>, b: &[VarId]) {
 }
 
 impl Normal {
-    /// The node.
+    /// Returns the node.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
-    /// The fixed-point variable.
+    /// Returns the fixed-point variable.
     pub fn fix(&self, id: FixId) -> &Fix {
         &self.fixes[id.index()]
     }
-    /// Live variables of a node, ascending.
+    /// Returns the live variables of a node, ascending.
     pub fn live(&self, id: NodeId) -> &[VarId] {
         &self.live[id.index()]
     }

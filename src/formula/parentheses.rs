@@ -2,11 +2,11 @@
 //!
 //! These correct two errors in published formulas. As in mCRL2, the operand of a modality ends
 //! before a binary operator: `[R] forall x: S. a => b` is `([R] forall x: S. a) => b`, and `x` in
-//! `b` is not bound. And `val(c && a(x))` has an action where only data is allowed; `val(c) &&
-//! a(x)` is meant. In: the text of such a formula. Out: the changes that make it well typed; a pair
-//! of parentheses encloses a binder and the rest of its group. A correction is returned only if the
-//! corrected text was parsed and type checked. Cost: a few checks of the formula, after an error
-//! only.
+//! `b` is not bound. And `val(c && a(x))` has an action where only data is allowed;
+//! `val(c) && a(x)` is meant. In: the text of such a formula. Out: the changes that make it well
+//! typed; a pair of parentheses encloses a binder and the rest of its group. A correction is
+//! returned only if the corrected text was parsed and type checked. Cost: a few checks of the
+//! formula, after an error only.
 
 use super::typecheck::check_formula;
 use mu_base::{Diagnostic, SourceId, Span};

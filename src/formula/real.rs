@@ -5,9 +5,9 @@
 //! model. `&&`, `inf` and `[..]` are greatest lower bounds, `||`, `sup` and `<..>` least upper
 //! bounds; a modality takes the mean over the distribution that a step leads to. After Groote and
 //! Willemse, "Real equation systems with alternating fixed-points" (CONCUR 2023), with the
-//! operators of the reference implementation. Regular modalities are expanded here: `<R*>F` is `mu
-//! X. F || <R>X`. Cost: linear in the formula; the target of a regular formula is copied for each
-//! alternative. Invariant: a fixed point occurs below an even number of negations.
+//! operators of the reference implementation. Regular modalities are expanded here: `<R*>F` is
+//! `mu X. F || <R>X`. Cost: linear in the formula; the target of a regular formula is copied for
+//! each alternative. Invariant: a fixed point occurs below an even number of negations.
 
 use super::typecheck::{Formulas, opened};
 use super::typed::{Action, Regular};
@@ -209,7 +209,7 @@ impl Reals {
         })
     }
 
-    /// A Bool or a number in `val`.
+    /// Types a Bool or a number in `val`.
     fn value(&mut self, data: &ast::Data) -> Result<Expr, Diagnostic> {
         self.all
             .data

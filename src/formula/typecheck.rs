@@ -575,8 +575,8 @@ mod tests {
 
     #[test]
     fn says_where_a_scope_ended() {
-        // Reference precedence: the box binds tighter, so this is `([true] forall x: D. [c(x,
-        // [])]false) => …`.
+        // Reference precedence: the box binds tighter, so this is
+        // `([true] forall x: D. [c(x, [])]false) => …`.
         let text = "[true] forall x: D. [c(x, [])]false => val(x == d1)";
         let e = check(text).unwrap_err();
         assert_eq!(e.message, "`x` is not declared");

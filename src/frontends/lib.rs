@@ -274,7 +274,7 @@ pub fn of(input: &Input<'_>) -> &'static dyn FrontEnd {
     among(registry(), input)
 }
 
-/// The same, for a list of front ends instead of [`registry`].
+/// Does the same as [`of`], for a list of front ends instead of [`registry`].
 pub fn among(list: &[&'static dyn FrontEnd], input: &Input<'_>) -> &'static dyn FrontEnd {
     let mut found = candidates(list, input.path());
     let Some(first) = found.next() else { return &mcrl2::MCRL2 };

@@ -73,15 +73,15 @@ impl Default for Game {
 }
 
 impl Game {
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn vertex_count(&self) -> usize {
         self.owners.len()
     }
-    /// Number of moves.
+    /// Returns the number of moves.
     pub fn edge_count(&self) -> usize {
         self.successors.len()
     }
-    /// The moves at a vertex.
+    /// Returns the targets of the moves at a vertex.
     #[inline]
     pub fn successors(&self, vertex: VertexId) -> &[VertexId] {
         &self.successors
@@ -117,7 +117,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// The winner from a vertex.
+    /// Returns the winner from a vertex.
     pub fn winner(&self, vertex: VertexId) -> Player {
         self.winners[vertex.index()]
     }

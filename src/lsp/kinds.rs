@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// `CompletionItemKind`.
+    /// Returns the protocol's `CompletionItemKind`.
     pub(crate) fn completion(self) -> u8 {
         match self {
             Kind::Parameter | Kind::Variable | Kind::FixedPoint => 6,
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// `SymbolKind`; `None` for kinds that an outline leaves out.
+    /// Returns the protocol's `SymbolKind`; `None` for kinds that an outline leaves out.
     pub(crate) fn symbol(self) -> Option<u8> {
         Some(match self {
             Kind::Parameter => 14,
@@ -88,7 +88,7 @@ impl Kind {
         })
     }
 
-    /// The colour, one of [`crate::colours::COLOURS`].
+    /// Returns the colour, one of [`crate::colours::COLOURS`].
     pub(crate) fn colour(self) -> &'static str {
         match self {
             Kind::Sort => "type",

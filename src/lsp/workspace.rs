@@ -1,7 +1,7 @@
 //! Workspace: open documents, files on disk, and the assignment of formulas to specifications.
 //!
-//! The model of a formula is the first of the following that exists. (1) The file that a comment `%
-//! model: FILE` in the formula names, relative to the formula. (2) The file that the client's
+//! The model of a formula is the first of the following that exists. (1) The file that a comment
+//! `% model: FILE` in the formula names, relative to the formula. (2) The file that the client's
 //! setting `model` names, relative to the workspace folder. (3) The nearest specification on which
 //! the formula has no error. (4) The nearest specification that declares most of its actions.
 //! Distance is measured by folders: first the folder of the formula, then the folders below its

@@ -4,9 +4,9 @@
 //! Input: a system and a bisimulation. Output: the coarsest stable partition, and on request the
 //! history of splits with the signatures that caused them, from which [`super::distinguish`] builds
 //! formulas. Signatures are complete (Blom and Orzan 2005): strong, those of single steps;
-//! branching, those of steps after inert tau steps; weak, the pairs `(a, B)` with `s =tau*=> -a->
-//! =tau*=> B` and `(tau, B)` with `s =tau*=> B`. They are computed bottom-up along tau steps, which
-//! must be acyclic except for loops.
+//! branching, those of steps after inert tau steps; weak, the pairs `(a, B)` with
+//! `s =tau*=> -a-> =tau*=> B` and `(tau, B)` with `s =tau*=> B`. They are computed bottom-up along
+//! tau steps, which must be acyclic except for loops.
 //!
 //! A level recomputes only the signatures that may have changed: at the predecessors of states that
 //! moved to another block, and from there backwards along tau steps as long as signatures change.

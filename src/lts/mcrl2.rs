@@ -53,7 +53,8 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 /// Reads a system and the declarations of its data and actions, as a specification without
 /// behaviour, or the reason why they have no text.
 ///
-/// # Errors The file is damaged, or has time or probabilities.
+/// # Errors
+/// The file is damaged, or has time or probabilities.
 pub fn read_with_declarations(
     input: impl Read,
 ) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {

@@ -1,4 +1,5 @@
-//! Benchmarks, run by hand: `cargo test --release --lib lts::measure -- --ignored --nocapture`.
+//! Benchmarks, run by hand:
+//! `cargo test --release -p mu-check-lts measure:: -- --ignored --nocapture`.
 
 use mu_base::host::Instant;
 

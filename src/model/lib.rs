@@ -230,7 +230,8 @@ pub trait Model: Send + Sync {
     /// components. `terminal` lists names of actions and conditions on parameters. A component
     /// counts as terminated after such an action, or if such a condition on its parameters holds.
     ///
-    /// # Errors An entry of `terminal` that is neither.
+    /// # Errors
+    /// An entry of `terminal` that is neither.
     fn deadlock_explainer<'m>(
         &'m self,
         _terminal: &[String],
@@ -268,18 +269,21 @@ pub trait Portable {
     fn basis(&self) -> String;
     /// Encodes a slot's value: the same bytes in all processes, different for different values.
     ///
-    /// # Errors The value has no meaning in another process.
+    /// # Errors
+    /// The value has no meaning in another process.
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic>;
     /// Returns a hash of a slot's value that is the same in all processes. Different values may
     /// have equal hashes.
     ///
-    /// # Errors Those of [`Portable::export`].
+    /// # Errors
+    /// Those of [`Portable::export`].
     fn digest(&self, slot: Slot, value: u32) -> Result<u64, Diagnostic> {
         Ok(mixing::fnv(mixing::FNV_BASIS, self.export(slot, value)?))
     }
     /// Returns the number of an exported value here, adding the value if it is new.
     ///
-    /// # Errors The bytes encode no value.
+    /// # Errors
+    /// The bytes encode no value.
     fn import(&self, slot: Slot, bytes: &[u8]) -> Result<u32, Diagnostic>;
 }
 

@@ -72,7 +72,7 @@ pub trait Observed: Clone {
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
         self.number(value) == other.number(of_other)
     }
-    /// Its name.
+    /// Returns the name.
     fn name(&self) -> &str;
     /// Returns the thread of a register; `None` for memory.
     fn thread(&self) -> Option<u32>;

@@ -70,11 +70,11 @@ impl Arena {
         self.universal[v as usize] = universal;
         self.rank[v as usize] = rank;
     }
-    /// The rank of a vertex.
+    /// Returns the rank of a vertex.
     pub fn rank(&self, v: u32) -> u32 {
         self.rank[v as usize]
     }
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.universal.len()
     }
@@ -82,11 +82,11 @@ impl Arena {
     pub fn is_empty(&self) -> bool {
         self.universal.is_empty()
     }
-    /// Number of edges.
+    /// Returns the number of edges.
     pub fn edge_count(&self) -> usize {
         self.edges.len()
     }
-    /// Value of a vertex.
+    /// Returns the value of a vertex.
     pub fn truth(&self, v: u32) -> Truth {
         self.truth[v as usize]
     }

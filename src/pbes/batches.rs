@@ -37,7 +37,7 @@ impl Batches {
         Self { count, at: 0, size, growing: true, before: None }
     }
 
-    /// The next batch; `None` after the last one.
+    /// Returns the next batch; `None` after the last one.
     pub fn batch(&self) -> Option<Range<usize>> {
         (self.at < self.count).then(|| self.at..(self.at + self.size).min(self.count))
     }

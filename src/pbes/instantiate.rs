@@ -80,7 +80,7 @@ impl Instantiation {
         game
     }
 
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn vertex_count(&self) -> usize {
         self.g.arena.len()
     }

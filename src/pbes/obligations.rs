@@ -55,7 +55,7 @@ impl Sets {
     pub fn bytes(&self) -> u64 {
         self.nodes.bytes()
     }
-    /// The nodes in the order of their numbers.
+    /// Returns the nodes in the order of their numbers.
     pub fn records(&self) -> Vec<u64> {
         (0..self.nodes.len() as u32).map(|n| self.nodes.get(n)).collect()
     }
@@ -318,7 +318,7 @@ impl<'s> Operations<'s> {
             images: DirectMappedCache::new(),
         }
     }
-    /// The sets.
+    /// Returns the sets.
     pub fn sets(&self) -> &'s Sets {
         self.sets
     }
@@ -474,7 +474,8 @@ mod tests {
     }
 
     impl Table {
-        /// 0 stays, 1 moves to up to three states, 2 decides (rarely).
+        /// Answers a formula state and a label: 0 stays, 1 moves to up to three states, 2 decides
+        /// (rarely).
         fn answer(&self, state: u32, label: u32, rare: usize) -> Option<Vec<u32>> {
             let mut random = Random::new(self.seed ^ u64::from(state) << 20 ^ u64::from(label));
             match random.below(100) {

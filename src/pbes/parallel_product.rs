@@ -263,7 +263,7 @@ impl<'a> Symmetry<'a> {
 }
 
 impl<'a> AutomatonOwner<'a> {
-    /// `reduced`: the search uses partial-order reduction.
+    /// Creates the owner of an automaton. `reduced`: the search uses partial-order reduction.
     pub fn new(
         automaton: &'a mut Automaton,
         labels: &'a dyn ActionLabels,
@@ -568,9 +568,9 @@ pub struct Searched {
 /// Searches from the initial state with the given obligations; no outcome if there are too many
 /// sets to number.
 ///
-/// Confluent steps get priority, and steps are left out, only for formulas with a verdict that
-/// depends on weak traces and states without steps, and only if no reached formula state
-/// distinguishes tau, or labels that the formula does not name.
+/// Confluent steps get priority, and steps are left out, only under two conditions. The verdict of
+/// the formula depends only on weak traces and on states without steps. And no reached formula
+/// state distinguishes a tau step, or a step that the formula does not name, from no step.
 pub fn search(
     task: Task,
     automaton: &mut Automaton,
@@ -754,8 +754,8 @@ struct OneSearch<'a> {
 }
 
 impl OneSearch<'_> {
-    /// Searches. `questions` answers queries while the pairs are counted. `annotation_worker`:
-    /// worker of a search by this thread alone.
+    /// Runs the search. `questions`: access to the automaton while the pairs are counted.
+    /// `annotation_worker`: worker of a search by this thread alone.
     fn run<'l>(
         self,
         questions: impl AutomatonAccess,

@@ -281,7 +281,7 @@ impl Translator<'_> {
         Ok(Predicate::Call(name, values.chain(next.iter().cloned()).collect()))
     }
 
-    /// The predicate below a quantifier.
+    /// Prints the predicate below a quantifier.
     fn quantified(
         &mut self,
         all: bool,
@@ -318,7 +318,7 @@ impl Translator<'_> {
         })
     }
 
-    /// The predicate of a node; `state` gives the process parameters.
+    /// Prints the predicate of a node; `state` gives the process parameters.
     fn predicate(&mut self, node: NodeId, state: &[Expr]) -> Result<Predicate, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             Ok(match self.normal.node(node).clone() {

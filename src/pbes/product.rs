@@ -400,7 +400,7 @@ impl<'a, 'm> Product<'a, 'm> {
         Ok(result)
     }
 
-    /// `(known + new, new - known)`.
+    /// Returns `(known + new, new - known)`.
     fn merge(&mut self, known: Demand, new: Demand) -> (Demand, Demand) {
         if new == Demand::NOTHING || new == known {
             return (known, Demand::NOTHING);

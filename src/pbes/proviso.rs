@@ -123,7 +123,7 @@ pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> Order {
     Order::Forbidden(Ban::Unnamed, modality(automaton, q, 0))
 }
 
-/// As [`of_state`], for the first such state; `None` if there is none.
+/// Returns [`of_state`] of the first such state; `None` if there is none.
 pub(super) fn of_states(
     automaton: &mut Automaton,
     shape: &Shape,

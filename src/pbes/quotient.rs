@@ -144,7 +144,7 @@ impl ExploredModel {
         })))
     }
 
-    /// Number of states.
+    /// Returns the number of states.
     pub fn state_count(&self) -> usize {
         self.lts.state_count()
     }

@@ -126,7 +126,7 @@ pub fn check_symbolically(
     check_with_options(model, labels, formula, options, CheckOptions::default(), budget)
 }
 
-/// As [`check_symbolically`], with options.
+/// Checks as [`check_symbolically`], with options.
 pub fn check_with_options(
     model: &dyn Model,
     labels: &dyn ActionLabels,
@@ -384,7 +384,7 @@ fn evidence(
     Ok(Evidence { verdict, states, steps, before: Vec::new() })
 }
 
-/// All steps from a state.
+/// Returns all steps from a state.
 pub(super) fn steps_from(
     model: &dyn Model,
     evaluated: &mut StepCache,

@@ -25,8 +25,8 @@ impl ActionLabels for Table {
     }
 }
 
-/// Data, actions and labels shared by all cases: `a`, `b`, `c: D`, `e: Nat` with `D = struct d0 |
-/// d1 | d2`.
+/// Data, actions and labels shared by all cases: `a`, `b`, `c: D`, `e: Nat` with
+/// `D = struct d0 | d1 | d2`.
 struct World {
     data: DataSpec,
     actions: Vec<ActionDecl>,

@@ -29,7 +29,7 @@ impl<'m> Source<'m> {
     pub fn new(model: &'m dyn Model, options: &mu_explore::Options) -> Result<Self, Diagnostic> {
         Ok(Self { model, lazy: Lazy::new(model, options)?, confluent: options.confluent.clone() })
     }
-    /// The initial state.
+    /// Returns the initial state.
     pub fn initial(&self) -> StateId {
         self.lazy.initial()
     }
@@ -37,7 +37,7 @@ impl<'m> Source<'m> {
     pub fn state_count(&self) -> usize {
         self.lazy.state_count()
     }
-    /// The vector of a state.
+    /// Returns the vector of a state.
     pub fn vector(&self, state: StateId) -> Vec<u32> {
         self.lazy.vector(state)
     }

@@ -1,6 +1,6 @@
-//! Printer of linear processes as mCRL2 specifications with the same meaning: data, actions, `proc
-//! P(…) = …` with one alternative per summand, `init P(…)`. The hidden actions of a summand are
-//! listed in a comment above it.
+//! Printer of linear processes as mCRL2 specifications with the same meaning: data, actions,
+//! `proc P(…) = …` with one alternative per summand, `init P(…)`. The hidden actions of a summand
+//! are listed in a comment above it.
 //!
 //! Names of variables are made unique. Cost: linear, with a type check of each expression (see
 //! [`mu_data::print`]).

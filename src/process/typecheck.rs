@@ -1,6 +1,6 @@
 //! Type checker of specifications: syntax tree to [`ProcSpec`]. Names are resolved to actions,
-//! process instances, variables and operations; overloads by the sorts of their arguments; `P(x =
-//! e)` gets all its arguments.
+//! process instances, variables and operations; overloads by the sorts of their arguments;
+//! `P(x = e)` gets all its arguments.
 //!
 //! Declarations may come in any order. Invariant: in the result every argument has exactly the sort
 //! of its parameter.

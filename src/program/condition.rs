@@ -32,7 +32,7 @@ impl question::Observed for Observed {
         let bits = self.bits(value);
         if self.shown.signed { i128::from(self.shown.width.signed(bits)) } else { i128::from(bits) }
     }
-    /// Two registers are compared in full, independent of their types.
+    /// True if two registers are equal: they are compared in full, independent of their types.
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
         match (self.what, other.what) {
             (Observable::Register(..), Observable::Register(..))

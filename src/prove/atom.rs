@@ -91,7 +91,7 @@ impl Cell {
         let arg = |i: usize| u64::from(args.get(i).copied().unwrap_or(NONE));
         Cell((symbol as u64) << 40 | arg(0) << 32 | arg(1) << 24 | arg(2) << 16 | 0xffff)
     }
-    /// Its symbol.
+    /// Returns the symbol.
     pub fn symbol(self) -> usize {
         (self.0 >> 40) as usize
     }

@@ -296,7 +296,7 @@ impl Image<'_> {
             Change::Cases(s, ..) => *s == cell.symbol(),
         })
     }
-    /// Under total store order: returns the sets of stages that read memory after the write, one
+    /// Returns the sets of stages that read memory after the write, under total store order: one
     /// set for each choice that no other covers.
     fn splits(&self, post: &[Atom], cells: &[Cell]) -> Vec<Vec<(u8, u8)>> {
         let viewers = stages::viewers(post);

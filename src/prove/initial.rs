@@ -198,8 +198,8 @@ pub enum Existence {
 /// exclude states.
 ///
 /// If `init` and the assumptions mention no array over processes, a state with many processes
-/// remains one after restriction to the constants and the processes in its variables. So `least +
-/// variables` numbers decide the question.
+/// remains one after restriction to the constants and the processes in its variables. So
+/// `least + variables` numbers decide the question.
 ///
 /// # Errors
 ///

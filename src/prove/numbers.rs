@@ -171,7 +171,7 @@ fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell
     })
 }
 
-/// False if the values violate a comparison of numbers.
+/// True unless the values violate a comparison of numbers.
 fn holds(atom: &Atom, values: &[(Cell, BigRational)]) -> bool {
     let Atom::Linear(l) = atom else { return true };
     let value = |c: &Cell| {

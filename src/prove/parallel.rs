@@ -43,7 +43,7 @@ pub fn map<R: Send>(
     until(threads, count, part, of, |_, _| false)
 }
 
-/// Does the same up to and including the first result for which `ends` holds.
+/// Does the same as [`map`], up to and including the first result for which `ends` holds.
 pub fn until<R: Send>(
     threads: usize,
     count: usize,

@@ -221,7 +221,7 @@ impl<'a> Target<'a> {
             spent: 0,
         }
     }
-    /// Its features.
+    /// Returns the features.
     pub fn features(&self) -> &Features {
         &self.features
     }

@@ -17,7 +17,7 @@ pub enum Real {
 }
 
 impl Real {
-    /// Zero.
+    /// Returns zero.
     pub fn zero() -> Self {
         Real::Number(BigRational::zero())
     }

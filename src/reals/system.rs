@@ -109,7 +109,7 @@ impl Equations {
         self.evaluated(node, of, &mut Fractions::default())
     }
 
-    /// As [`Equations::evaluate`], with a cache of fractions.
+    /// Evaluates as [`Equations::evaluate`], with a cache of fractions.
     pub(crate) fn evaluated<'v>(
         &self,
         node: NodeId,

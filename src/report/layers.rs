@@ -539,8 +539,8 @@ mod tests {
         assert!(draw(&lts(MOST_STATES, &chain[1..], &["a"]), "t").is_ok());
     }
 
-    /// Random systems: deep and flat, dense and sparse, with loops, arrows in both directions, and
-    /// long labels.
+    /// Generates random systems: deep and flat, dense and sparse, with loops, arrows in both
+    /// directions, and long labels.
     fn random(seed: u64) -> Lts {
         let mut r = mu_base::random::Random::new(seed);
         let states = 1 + r.below(if seed.is_multiple_of(4) { 200 } else { 30 });

@@ -1,12 +1,12 @@
 //! Execution graph of a program run: labels of memory operations become events with program order,
 //! reads-from, coherence and from-read.
 //!
-//! The labels are those of `program::model`: `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old,
-//! new)`, `fence(t)`, `store_fence(t)`, and `flush(t, x, v)` if a buffered store reaches memory. A
-//! load reads the newest store to its cell in the buffer of its thread, otherwise from memory. The
-//! order in which stores reach memory is the coherence order. Each value is compared with the value
-//! of its store. If one differs (parts of a cell, labels with another meaning), there is no graph.
-//! Cost: linear in the run.
+//! The labels are those of `program::model`: `read(t, x, v)`, `write(t, x, v)`,
+//! `update(t, x, old, new)`, `fence(t)`, `store_fence(t)`, and `flush(t, x, v)` if a buffered store
+//! reaches memory. A load reads the newest store to its cell in the buffer of its thread, otherwise
+//! from memory. The order in which stores reach memory is the coherence order. Each value is
+//! compared with the value of its store. If one differs (parts of a cell, labels with another
+//! meaning), there is no graph. Cost: linear in the run.
 
 use super::printed_evidence::PrintedEvidence;
 use super::shorten::ShortNames;

@@ -400,7 +400,7 @@ impl PrintedEvidence {
         };
         self.text_of(&format!("{what}, {shape}"), control)
     }
-    /// The same with another heading.
+    /// Prints the same text with another heading.
     pub fn text_of(&self, heading: &str, control: bool) -> String {
         let mut text = format!("  {heading}{}\n", if self.steps.is_empty() { "" } else { ":" });
         for (n, s) in self.shown(MOST_IN_TEXT).iter().enumerate() {

@@ -115,7 +115,7 @@ pub struct Param {
 }
 
 impl fmt::Display for Param {
-    /// `name: Sort = default where constraint  help text`
+    /// Formats `name: Sort = default where constraint  help text`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} = {}", self.name, self.sort, self.default)?;
         if !self.constraint.is_empty() {
@@ -168,8 +168,8 @@ pub fn expand(
     expand_representative(name, text, defines, &[], sources)
 }
 
-/// As [`expand`]. The values of the parameters `representatives` represent all values: constraints
-/// (`where`) on them do not apply, as those on parameters with the value `any` do not.
+/// Expands as [`expand`]. The values of the parameters `representatives` represent all values:
+/// constraints (`where`) on them do not apply, as those on parameters with the value `any` do not.
 pub fn expand_representative(
     name: &str,
     text: &str,

@@ -142,8 +142,8 @@ pub enum Node {
 /// The second clause of a match on a set.
 #[derive(Clone, Debug)]
 pub struct SetClause {
-    /// The name of the part before the element, in `p | x ++ s`; outer `None` for the form `x ++
-    /// s`. Models use the former for ordered sets.
+    /// The name of the part before the element, in `p | x ++ s`; outer `None` for the form
+    /// `x ++ s`. Models use the former for ordered sets.
     pub before: Option<Option<Ident>>,
     /// The element.
     pub element: Option<Ident>,

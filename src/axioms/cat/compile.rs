@@ -348,8 +348,8 @@ impl<'a> Compiler<'a> {
         let (element, _) = self.choice(span, set, false)?;
         Ok(env.with(name, Value::Node(element)))
     }
-    /// `with co from linearisations(s, r)`: one order of writes to all locations. At each location
-    /// it has the order that the front end chooses.
+    /// Compiles `with co from linearisations(s, r)`: one order of writes to all locations. At each
+    /// location it has the order that the front end chooses.
     fn memory_order(&mut self, span: Span, set: Slot, env: Env) -> Compiled<Env> {
         self.orders = true;
         let (element, _) = self.choice(span, set, false)?;

@@ -11,8 +11,8 @@
 //! to the fixpoint. A node that does not depend on a group's variables is outside its body, even if
 //! it is inside in the text.
 //!
-//! Peephole optimisations: `[s];r` and `r;[s]` become restrictions, as does `r & (s * t)`; `let rec
-//! r = e | r;r` becomes `e+`.
+//! Peephole optimisations: `[s];r` and `r;[s]` become restrictions, as does `r & (s * t)`;
+//! `let rec r = e | r;r` becomes `e+`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -163,7 +163,7 @@ struct Builder {
 }
 
 impl Builder {
-    /// The initial write is event 0; the two accesses are events 1 and 2.
+    /// Creates a template: the initial write is event 0, the two accesses are events 1 and 2.
     fn new(first: Kind, second: Kind, indices: [u32; 2]) -> Self {
         let [a, b] = [(first, indices[0]), (second, indices[1])]
             .map(|(kind, index)| Event::access(0, index, kind, 0, 0));

@@ -159,8 +159,8 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<SplitText, Diagnostic> {
                 }
             }
         }
-        // The expressions keep their positions, so that errors in them are located correctly: `let
-        // sa'=` is as long as `view of `, and ` and oa' =  ` as ` respecting `.
+        // The expressions keep their positions, so that errors in them are located correctly:
+        // `let sa'=` is as long as `view of `, and ` and oa' =  ` as ` respecting `.
         let Some(letter) = (b'a'..=b'z').nth(out.statements.len()).map(char::from) else {
             return refuse("more than 26 views".into());
         };

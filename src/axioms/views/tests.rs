@@ -176,7 +176,7 @@ fn pairs_that_agree_do_not_make_a_view() {
     assert_eq!(po.len(), 3);
 }
 
-/// Relation 7→ of definition 12, with every write that has the value.
+/// Returns relation 7→ of definition 12, with every write that has the value.
 fn all_writers(s: &Skeleton) -> Relation {
     let e = s.events();
     let reads: Vec<usize> = s.set(SetId::READS).iter().collect();

@@ -179,7 +179,8 @@ pub fn start(words: &[String]) -> Ended {
 
 /// Returns the bytes of a file.
 ///
-/// # Errors The page has not provided the file.
+/// # Errors
+/// The page has not provided the file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path)
 }
@@ -194,14 +195,16 @@ pub fn open(path: &Path) -> Result<fs::File> {
 
 /// Creates a file, or empties it.
 ///
-/// # Errors The name is that of a folder.
+/// # Errors
+/// The name is that of a folder.
 pub fn create(path: &Path) -> Result<fs::File> {
     fs::File::create(path)
 }
 
 /// Returns the entries of a folder.
 ///
-/// # Errors There is no such folder.
+/// # Errors
+/// There is no such folder.
 pub fn read_dir(path: &Path) -> Result<impl Iterator<Item = Result<fs::DirEntry>>> {
     fs::read_dir(path)
 }
@@ -235,7 +238,7 @@ pub fn link_target(path: &Path) -> PathBuf {
     path.to_path_buf()
 }
 
-/// False: a page has no devices.
+/// Returns false: a page has no devices.
 pub fn is_device(_path: &Path) -> bool {
     false
 }
@@ -252,7 +255,7 @@ pub fn copy_permissions(_from: &Path, _to: &Path) -> Result<()> {
 pub struct FolderLock;
 
 impl FolderLock {
-    /// False: a page has no locks.
+    /// Returns false: a page has no locks.
     pub fn is_effective(&self) -> bool {
         false
     }

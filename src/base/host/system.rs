@@ -106,7 +106,8 @@ pub fn open(path: &Path) -> Result<std::fs::File> {
 
 /// Creates a file, or empties it.
 ///
-/// # Errors As those of [`open`].
+/// # Errors
+/// As those of [`open`].
 pub fn create(path: &Path) -> Result<std::fs::File> {
     expect_within(path)?;
     std::fs::File::create(path)
@@ -114,7 +115,8 @@ pub fn create(path: &Path) -> Result<std::fs::File> {
 
 /// Returns the entries of a folder.
 ///
-/// # Errors As those of [`open`].
+/// # Errors
+/// As those of [`open`].
 pub fn read_dir(path: &Path) -> Result<std::fs::ReadDir> {
     expect_within(path)?;
     std::fs::read_dir(path)
@@ -186,7 +188,8 @@ pub fn lock_folder(path: &Path, alone: bool) -> Option<FolderLock> {
 
 /// Returns the bytes of a file.
 ///
-/// # Errors The file cannot be read, or is outside the folders of [`expect_within`].
+/// # Errors
+/// The file cannot be read, or is outside the folders of [`expect_within`].
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     expect_within(path)?;
     std::fs::read(path)

@@ -93,8 +93,9 @@ impl Terms {
 
 /// Converts a linear process to typed terms.
 ///
-/// # Errors An expression has no typed form, or the process is probabilistic or has times, which
-/// this form cannot represent.
+/// # Errors
+/// An expression has no typed form, or the process is probabilistic or has times, which this form
+/// cannot represent.
 pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
     if linear.is_probabilistic() {
         let message = "this process is probabilistic (`dist`), and `.lps` files are written without probabilities";

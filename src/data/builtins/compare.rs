@@ -71,8 +71,8 @@ impl Machine {
         }
     }
 
-    /// Negates; moves the negation inside `&&`, `||` and numeric comparisons, unless there are
-    /// many: the negations of shared parts are not shared.
+    /// Negates a condition; moves the negation inside `&&`, `||` and numeric comparisons, unless
+    /// there are many: the negations of shared parts are not shared.
     pub(crate) fn not(&mut self, p: &Program, a: Value) -> Value {
         if few_connectives(p, &a) { self.not_inside(p, a) } else { Value::app1(p.not, IMPURE, a) }
     }

@@ -3,8 +3,8 @@
 //! A frame is a range of the machine's value stack. Its first slots are the arguments (of a
 //! function, or the environment of a top-level expression). Above them are fields that matching
 //! extracted from constructor terms, variables of `whr`, and arguments under evaluation. The
-//! compiler knows the height at every point, so a variable is one index. Everything here is `Send +
-//! Sync`.
+//! compiler knows the height at every point, so a variable is one index. Everything here is
+//! `Send + Sync`.
 
 use super::fast_path::Quick;
 use crate::signature::Builtin;
@@ -125,9 +125,9 @@ impl CodeNode {
 /// Equations of one operation for one number of arguments.
 ///
 /// An argument is *lazy* if no pattern and no condition inspects it, and if not all right-hand
-/// sides use it: it is evaluated after the equation is chosen, if that uses it. So `cond(true, x,
-/// y) = x; cond(false, x, y) = y` evaluates one of `x` and `y`, as `if` does. Compare the
-/// strategies of van de Pol: "JITty: a rewriter with strategy annotations" (RTA 2002).
+/// sides use it: it is evaluated after the equation is chosen, if that uses it. So
+/// `cond(true, x, y) = x; cond(false, x, y) = y` evaluates one of `x` and `y`, as `if` does.
+/// Compare the strategies of van de Pol: "JITty: a rewriter with strategy annotations" (RTA 2002).
 #[derive(Debug)]
 pub struct Func {
     /// The operation.

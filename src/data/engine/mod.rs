@@ -270,7 +270,7 @@ impl Engine {
         self.to_expr_at(value, sort)
     }
 
-    /// As [`Engine::to_expr`], for a value of a known sort: a number gets this sort.
+    /// Converts as [`Engine::to_expr`] a value of a known sort: a number gets this sort.
     pub fn to_expr_at(&mut self, value: &Value, sort: SortId) -> Expr {
         self.machine.to_expr(&self.program, value, sort)
     }

@@ -1,5 +1,5 @@
-//! Recognition of updates: a function written as `lambda j. if(i == j, v, f(j))` is the update `f[i
-//! -> v]`.
+//! Recognition of updates: a function written as `lambda j. if(i == j, v, f(j))` is the update
+//! `f[i -> v]`.
 //!
 //! In: a lambda abstraction of one variable. Out: the same function as an update, if it is one.
 //! Functions are equal if they agree at each argument, so only the form changes. Updates have a

@@ -1,10 +1,10 @@
 //! Case splits on functions with conditional equations: bounds that only the equations imply.
 //!
-//! `sum n: Nat. at(b, n) == empty -> …` has a bound if the equations of `at` have: `0 <= n && n < N
-//! -> at(b, n) = …` and `n >= N -> at(b, n) = invalid`. If an unknown decides the equation for a
-//! call, the call is replaced by the right-hand sides, case by case. Each case assumes the
-//! condition of its equation and that earlier equations do not match. If no equation covers a case,
-//! the call stays there. An undecided `if` is treated alike.
+//! `sum n: Nat. at(b, n) == empty -> …` has a bound if the equations of `at` have:
+//! `0 <= n && n < N -> at(b, n) = …` and `n >= N -> at(b, n) = invalid`. If an unknown decides the
+//! equation for a call, the call is replaced by the right-hand sides, case by case. Each case
+//! assumes the condition of its equation and that earlier equations do not match. If no equation
+//! covers a case, the call stays there. An undecided `if` is treated alike.
 //!
 //! Done only if the search has no better choice, and to a limited depth, since functions may be
 //! recursive. Cost: one evaluation of each condition and right-hand side, and of the whole

@@ -452,7 +452,7 @@ impl Checker {
             .min()
     }
 
-    /// As [`Self::cost_at`], with an error if the node does not have the type.
+    /// Computes [`Self::cost_at`], with an error if the node does not have the type.
     fn require(
         &self,
         inference: &Inference,

@@ -44,7 +44,7 @@ pub fn check_expression(
     check_expression_with(data, spec, &[], expected)
 }
 
-/// As [`check_expression`], with variables in scope (the last one of a name counts).
+/// Checks as [`check_expression`], with variables in scope (the last one of a name counts).
 pub fn check_expression_with(
     data: &ast::Data,
     spec: &mut DataSpec,

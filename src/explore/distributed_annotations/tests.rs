@@ -99,7 +99,7 @@ impl Values {
         }
         Self(values)
     }
-    /// The values of states with these owners.
+    /// Returns the values of states with these owners.
     fn of(&self, owners: &[usize]) -> Vec<u32> {
         owners.iter().enumerate().map(|(state, owner)| self.0[*owner][state]).collect()
     }
@@ -212,7 +212,7 @@ fn conclude(mut partitions: Vec<Partition>, values: &[u32], random: &mut Random)
     Found { annotations, lasts }
 }
 
-/// Empty partitions of as many processes as there are models.
+/// Creates an empty partition for each model.
 fn empty(models: &[HandModel], rules: Rules) -> Vec<Partition<'_>> {
     let (options, budget) =
         (Options { threads: 1, expected_states: 0, ..Options::default() }, Budget::default());

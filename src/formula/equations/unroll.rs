@@ -1,10 +1,11 @@
 //! Unrolling of unbounded quantifiers over numbers: equations that try one number after another.
 //!
-//! `forall w: Nat. f(w)` is the instance `Q(0)` of the greatest fixed point `Q(w) = f(w) && Q(w +
-//! 1)`, and `exists` one of the least: the infinite conjunction and disjunction. These equations
-//! are the innermost: a play that returns to another equation infinitely often is decided by that
-//! one, a play that counts forever by the sign of the new one. A breadth-first solver of instances
-//! is fair to all numbers, also of several quantifiers, and terminates if some number decides.
+//! `forall w: Nat. f(w)` is the instance `Q(0)` of the greatest fixed point
+//! `Q(w) = f(w) && Q(w + 1)`, and `exists` one of the least: the infinite conjunction and
+//! disjunction. These equations are the innermost: a play that returns to another equation
+//! infinitely often is decided by that one, a play that counts forever by the sign of the new one.
+//! A breadth-first solver of instances is fair to all numbers, also of several quantifiers, and
+//! terminates if some number decides.
 //!
 //! A new equation has the parameters of its context that its text mentions. Cost: linear, with a
 //! text for each operand of the unrolled quantifiers.

@@ -29,7 +29,8 @@ pub(super) const MAX_TOTAL: usize = 1 << 28;
 
 /// Reads a linear process as a specification.
 ///
-/// # Errors The file is damaged, or an expression in it has no text.
+/// # Errors
+/// The file is damaged, or an expression in it has no text.
 pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     let mut stream = start(input, "linear_process_specification", "linear process")?;
     let mut declarations = data(&mut stream)??;

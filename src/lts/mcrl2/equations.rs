@@ -58,7 +58,8 @@ pub enum OutlinedPredicate {
 
 /// Reads an equation system as text, with its outline.
 ///
-/// # Errors The file is damaged, or an expression in it has no text.
+/// # Errors
+/// The file is damaged, or an expression in it has no text.
 pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
     let mut stream = start(input, "parameterised_boolean_equation_system", "equation system")?;
     let declarations = data(&mut stream)??;

@@ -201,7 +201,7 @@ impl Automaton {
         self
     }
 
-    /// The normal form.
+    /// Returns the normal form.
     pub fn normal(&self) -> &Normal {
         &self.normal
     }
@@ -211,15 +211,15 @@ impl Automaton {
     pub fn more_equations(&self) -> u64 {
         u64::from(self.as_written && !matches!(self.normal.node(self.normal.root), Node::Call(..)))
     }
-    /// The rules.
+    /// Returns the rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
-    /// Number of states so far.
+    /// Returns the number of states so far.
     pub fn state_count(&self) -> usize {
         self.states.len()
     }
-    /// The node of a state.
+    /// Returns the node of a state.
     pub fn node(&self, q: FormulaState) -> NodeId {
         self.states[q.0 as usize].0
     }
@@ -393,7 +393,7 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// As [`Automaton::step`], without caching, for callers that need each answer once.
+    /// Computes [`Automaton::step`] without caching, for callers that need each answer once.
     pub fn step_once(
         &mut self,
         q: FormulaState,

@@ -3,10 +3,10 @@
 //!
 //! A match depends only on the values that the conditions of modalities read (the *context*, mostly
 //! the instance of the outer quantifiers), not on the other live values of a state. The successors
-//! of a state depend on the label only through the pattern. So instead of `instances x memories x
-//! labels` evaluations there are `instances x labels` matches and, for each state, one evaluation
-//! for each of a few patterns. Labels are not indexed in advance; a pattern is computed on first
-//! use.
+//! of a state depend on the label only through the pattern. So instead of
+//! `instances x memories x labels` evaluations there are `instances x labels` matches and, for each
+//! state, one evaluation for each of a few patterns. Labels are not indexed in advance; a pattern
+//! is computed on first use.
 //!
 //! Cost: a lookup for (context, label) and one for (state, pattern). Invariant: states of one
 //! context have the same patterns; a pattern has all solutions of its conditions, at most

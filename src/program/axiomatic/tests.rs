@@ -46,8 +46,11 @@ fn axioms_and_machines_agree_on_random_programs() {
         .for_each(|seed| _ = compare(seed, Shape { threads: 4, instructions: 3, rich: false }));
 }
 
-/// Long version: `PROGRAMS=100000 SEED=1 cargo test --release --lib at_length -- --ignored
-/// --nocapture`.
+/// Long version:
+/// ```text
+/// PROGRAMS=100000 SEED=1 cargo test --release -p mu-check-program \
+///   at_length -- --ignored --nocapture
+/// ```
 #[test]
 #[ignore = "minutes"]
 fn axioms_and_machines_agree_at_length() {

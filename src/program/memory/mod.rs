@@ -37,7 +37,7 @@ impl Entry {
 
 /// A memory model.
 pub trait MemoryModel: Send + Sync + std::fmt::Debug {
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     fn name(&self) -> &'static str;
     /// True if stores are buffered.
     fn buffered(&self) -> bool {

@@ -80,7 +80,7 @@ impl Verifier<'_> {
         }
         found
     }
-    /// False if the machine of exactly this number of processes has no initial state.
+    /// True unless the machine of exactly this number of processes has no initial state.
     fn has_initial_state(&self, named: usize) -> bool {
         let (instances, excluded) = (self.initial(named), self.excluded(named));
         let all = [instances.as_slice(), &excluded].concat();

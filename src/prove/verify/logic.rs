@@ -47,11 +47,11 @@ impl Cell {
         }
         cell
     }
-    /// Its symbol.
+    /// Returns the symbol.
     pub fn symbol(&self) -> usize {
         self.symbol as usize
     }
-    /// Its indices.
+    /// Returns the indices.
     pub fn args(&self) -> impl Iterator<Item = u8> {
         self.args.into_iter().take_while(|a| *a != NO_INDEX)
     }
@@ -129,7 +129,7 @@ impl Domains {
     fn get(&self, cell: &Cell) -> Option<Set> {
         self.0.iter().find(|d| d.0 == *cell).map(|d| d.1)
     }
-    /// Intersects. Returns true if that changed anything.
+    /// Intersects the set of a cell with `set`. Returns true if that changed it.
     fn narrow(&mut self, world: World<'_>, cell: &Cell, set: Set) -> bool {
         match self.0.iter_mut().find(|d| d.0 == *cell) {
             Some(d) => {

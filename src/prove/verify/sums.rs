@@ -164,8 +164,8 @@ impl Row {
         }
         Some(row)
     }
-    /// Over integers: divides by the common divisor, rounds the constant up, makes strict
-    /// comparisons non-strict. `None` if it cannot hold.
+    /// Normalises a row over integers: divides by the common divisor, rounds the constant up, makes
+    /// strict comparisons non-strict. `None` if it cannot hold.
     fn rounded(mut self, world: World<'_>) -> Option<Row> {
         if self.is_false() {
             return None;

@@ -204,8 +204,11 @@ fn the_monitor_is_right_on_random_programs() {
     );
 }
 
-/// Long version: `PROGRAMS=5000 SEED=1 cargo test --release --lib monitor_at_length -- --ignored
-/// --nocapture`.
+/// Long version:
+/// ```text
+/// PROGRAMS=5000 SEED=1 cargo test --release -p mu-check-safety --test robust \
+///   monitor_at_length -- --ignored --nocapture
+/// ```
 #[test]
 #[ignore = "minutes"]
 fn the_monitor_at_length() {

@@ -106,8 +106,11 @@ fn random_games_agree_and_verify() {
     }
 }
 
-/// Long version, in parts if necessary: `MU_CHECK_SEED=0 MU_CHECK_CASES=250000 cargo test --release
-/// --lib million -- --ignored --nocapture`.
+/// Long version, in parts if necessary:
+/// ```text
+/// MU_CHECK_SEED=0 MU_CHECK_CASES=250000 cargo test --release -p mu-check-solve \
+///   million -- --ignored --nocapture
+/// ```
 #[test]
 #[ignore = "minutes"]
 fn a_million_random_games_agree_and_verify() {
@@ -219,7 +222,7 @@ fn wrong_solutions_are_refused() {
     assert!(refused[1] > 20 && refused[4] > 20, "not every kind of flaw occurred: {refused:?}");
 }
 
-/// Measurement by hand: `cargo test --release --lib solve::tests::speed -- --ignored --nocapture`.
+/// Measurement by hand: `cargo test --release -p mu-check-solve speed -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn speed() {

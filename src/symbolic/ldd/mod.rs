@@ -298,11 +298,11 @@ impl Manager {
     pub fn used(&self) -> usize {
         self.tables.table.used() - self.ids.unused()
     }
-    /// Highest number of nodes in use so far.
+    /// Returns the highest number of nodes in use so far.
     pub fn peak(&self) -> usize {
         self.peak.max(self.used())
     }
-    /// Number of collections so far.
+    /// Returns the number of collections so far.
     pub fn collections(&self) -> u64 {
         self.collections
     }
@@ -318,7 +318,7 @@ impl Manager {
             _ => self.halt,
         }
     }
-    /// Halts: operations return at once from now on.
+    /// Stops all operations: they return at once from now on.
     pub fn halt(&mut self) {
         self.halt.get_or_insert(Halt::Watch);
     }

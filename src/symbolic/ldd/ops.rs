@@ -8,7 +8,7 @@ use super::{Ldd, Manager, op};
 use std::cmp::Ordering;
 
 impl Manager {
-    /// `a ∪ b`.
+    /// Returns `a ∪ b`.
     pub fn union(&mut self, a: Ldd, b: Ldd) -> Ldd {
         if a == b || b == Ldd::EMPTY {
             return a;
@@ -71,7 +71,7 @@ impl Manager {
         r
     }
 
-    /// `a \ b`.
+    /// Returns `a \ b`.
     pub fn minus(&mut self, a: Ldd, b: Ldd) -> Ldd {
         if a == b || a == Ldd::EMPTY {
             return Ldd::EMPTY;
@@ -119,7 +119,7 @@ impl Manager {
         r
     }
 
-    /// `a ∩ b`.
+    /// Returns `a ∩ b`.
     pub fn intersect(&mut self, a: Ldd, b: Ldd) -> Ldd {
         if a == b {
             return a;

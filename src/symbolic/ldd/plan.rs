@@ -34,7 +34,7 @@ impl Plan {
     /// No more actions.
     pub const END: Plan = Plan(0);
 
-    /// The cache code of an operation with this plan.
+    /// Returns the cache code of an operation with this plan.
     #[inline]
     pub(crate) fn code(self, op: u32) -> u32 {
         op | self.0

@@ -245,8 +245,7 @@ fn trim(text: &str, items: &mut Vec<Item>) {
     items.retain(|i| !matches!(i, Item::Text(from, to) if from >= to));
 }
 
-/// Parses `"text"` with the escapes `
-/// `, `\t`, `\"`, `\\`.
+/// Parses `"text"` with the escapes `\n`, `\t`, `\"`, `\\`.
 fn string(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
     cursor.expect("\"", "and the text between two copies")?;
     let open = cursor.at - 1;

@@ -51,7 +51,8 @@ impl File {
     /// Creates a file, or empties it. The folder is created as well: another instance may have made
     /// it, and instances exchange only files.
     ///
-    /// # Errors The name is that of a folder.
+    /// # Errors
+    /// The name is that of a folder.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = plain(path.as_ref());
         let mut page_state = page_state();
@@ -63,7 +64,8 @@ impl File {
     }
     /// Opens a file for reading.
     ///
-    /// # Errors The file does not exist.
+    /// # Errors
+    /// The file does not exist.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = plain(path.as_ref());
         if page_state().files.contains_key(&path) {
@@ -74,7 +76,8 @@ impl File {
     }
     /// Does nothing: memory is always up to date.
     ///
-    /// # Errors None.
+    /// # Errors
+    /// None.
     pub fn sync_all(&self) -> Result<()> {
         Ok(())
     }
@@ -116,14 +119,16 @@ impl Write for File {
 
 /// Returns all bytes of a file.
 ///
-/// # Errors The file does not exist.
+/// # Errors
+/// The file does not exist.
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<u8>> {
     page_state().files.get(&plain(path.as_ref())).cloned().ok_or_else(|| missing("file"))
 }
 
 /// Returns a file as text.
 ///
-/// # Errors The file does not exist, or is not UTF-8.
+/// # Errors
+/// The file does not exist, or is not UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> Result<String> {
     String::from_utf8(read(path)?).map_err(|e| Error::new(ErrorKind::InvalidData, e))
 }
@@ -138,7 +143,8 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
 
 /// True if there is a file or a folder of this name.
 ///
-/// # Errors None.
+/// # Errors
+/// None.
 pub fn exists(path: impl AsRef<Path>) -> Result<bool> {
     let path = plain(path.as_ref());
     let page_state = page_state();
@@ -147,7 +153,8 @@ pub fn exists(path: impl AsRef<Path>) -> Result<bool> {
 
 /// Renames a file.
 ///
-/// # Errors The file does not exist.
+/// # Errors
+/// The file does not exist.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
     let to = plain(to.as_ref());
     let mut now = page_state();
@@ -160,14 +167,16 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
 
 /// Removes a file.
 ///
-/// # Errors The file does not exist.
+/// # Errors
+/// The file does not exist.
 pub fn remove_file(path: impl AsRef<Path>) -> Result<()> {
     page_state().files.remove(&plain(path.as_ref())).map(|_| ()).ok_or_else(|| missing("file"))
 }
 
 /// Creates a folder and its parents.
 ///
-/// # Errors There is a file of this name.
+/// # Errors
+/// There is a file of this name.
 pub fn create_dir_all(path: impl AsRef<Path>) -> Result<()> {
     let path = plain(path.as_ref());
     let mut page_state = page_state();
@@ -182,7 +191,8 @@ pub fn create_dir_all(path: impl AsRef<Path>) -> Result<()> {
 
 /// Returns the entries of a folder.
 ///
-/// # Errors The folder does not exist.
+/// # Errors
+/// The folder does not exist.
 pub fn read_dir(path: impl AsRef<Path>) -> Result<impl Iterator<Item = Result<DirEntry>>> {
     let (path, page_state) = (plain(path.as_ref()), page_state());
     if !has_folder(&page_state, &path) {
@@ -217,7 +227,8 @@ impl DirEntry {
     }
     /// Returns its file type.
     ///
-    /// # Errors None.
+    /// # Errors
+    /// None.
     pub fn file_type(&self) -> Result<Self> {
         Ok(self.clone())
     }
