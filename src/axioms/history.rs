@@ -1,14 +1,14 @@
 //! Histories: small programs with the values that their reads take, as the input of a memory model.
 //!
 //! Text: threads separated by `||`, operations by `;`, as in `W x 1; R y 0 || W y 1; R x 0`.
-//! `R.acq`, `W.rel` are acquires and releases, `F` is a full fence, `U x 0 1` atomically reads 0
-//! and writes 1. All locations are initially 0. `~ x=2` at the end additionally requires that the
-//! final value of `x` is 2. In a text the writes to a location have distinct values different from
-//! 0, so that the value of a read determines its source. Histories built by other code need not
-//! satisfy this.
+//! `R.acq` is an acquire load, `W.rel` a release store, `F` a full fence; `U x 0 1` atomically
+//! reads 0 and writes 1. All locations are initially 0. `~ x=2` at the end additionally requires
+//! that the final value of `x` is 2. In a text, the writes to a location have distinct values other
+//! than 0. The value of a read then determines the write from which it reads. Histories built by
+//! other code need not satisfy this.
 //!
-//! A model allows a history if it allows some choice of writes with the values that are read, and
-//! some coherence order.
+//! A model allows a history if it allows one of its executions: for each read a write with its
+//! value (`rf`), and for each location an order of its writes (`co`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -36,7 +36,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns the value that it reads.
+    /// Returns the value that a read or an update reads.
     pub fn taken(&self) -> u64 {
         if self.kind == Kind::Update { self.read } else { self.value }
     }
@@ -59,6 +59,7 @@ pub fn location_name(l: u32) -> String {
     }
 }
 
+/// Calls `visit` with each permutation of `0..n` that begins with `order`.
 fn each_permutation(n: usize, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[usize])) {
     if order.len() == n {
         visit(order);
@@ -72,7 +73,7 @@ fn each_permutation(n: usize, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[us
     }
 }
 
-/// Renames locations and values in the order of their first occurrence.
+/// Renames locations, and the values of each location, in the order of their first occurrence.
 fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
     fn place<T: PartialEq>(names: &mut Vec<T>, name: T) -> usize {
         names.iter().position(|n| *n == name).unwrap_or_else(|| {
@@ -161,6 +162,8 @@ impl History {
     fn operations(&self) -> impl Iterator<Item = &Operation> {
         self.threads.iter().flatten()
     }
+    /// Checks that the writes to a location have distinct values other than 0, and that each value
+    /// read is written.
     fn check(&self) -> Result<(), String> {
         let mut written: BTreeMap<(u32, u64), usize> = BTreeMap::new();
         for o in self.operations().filter(|o| o.kind.writes()) {
@@ -199,7 +202,7 @@ impl History {
         });
         best.unwrap_or_default()
     }
-    /// Returns the program: the canonical history in which all reads have the value 0.
+    /// Returns the program of the history: its canonical form with 0 as the value of all reads.
     pub fn program(&self) -> History {
         let mut out = self.clone();
         for o in out.threads.iter_mut().flatten() {
@@ -211,7 +214,7 @@ impl History {
         }
         out.canonical()
     }
-    /// True if each read has a write with its value.
+    /// True if each read has a possible source: a write with its value, or the initial value.
     pub fn is_sourced(&self) -> bool {
         let written = |l: u32, v: u64| {
             v == 0 || self.operations().any(|w| w.kind.writes() && (w.location, w.value) == (l, v))
@@ -269,8 +272,8 @@ impl History {
         }
         skeleton
     }
-    /// Returns all choices of a write with the right value for each read; empty if some read has
-    /// none.
+    /// Returns all reads-from relations: for each read one write with its value. Empty if some read
+    /// has no such write.
     pub fn reads_from(&self, s: &Skeleton) -> Vec<Relation> {
         let e = s.events();
         let mut out = vec![Relation::empty(s.len())];
@@ -289,7 +292,8 @@ impl History {
         }
         out
     }
-    /// Returns, in one relation, all writes with the value of each read, as serial views need them.
+    /// Returns a relation from each write to all reads of its location with its value, for serial
+    /// views.
     pub fn sources(&self, s: &Skeleton) -> Relation {
         let mut all = Relation::empty(s.len());
         let e = s.events();
@@ -298,8 +302,8 @@ impl History {
         }
         all
     }
-    /// Calls `visit` with each coherence order that gives the required final values, until it
-    /// returns true or fails. Returns true if it did.
+    /// Calls `visit` with each coherence order that gives the required final values, until `visit`
+    /// returns true or fails. Returns true if `visit` returned true.
     pub fn coherence_orders(
         &self,
         s: &Skeleton,
@@ -373,7 +377,7 @@ impl History {
         }
         out
     }
-    /// Prints the program, without the values of loads.
+    /// Prints the history without the values of its reads.
     pub fn program_text(&self) -> String {
         let one = |o: &Operation| {
             let text = History { threads: vec![vec![*o]], last: Vec::new() }.text();
@@ -387,13 +391,13 @@ impl History {
         let threads = self.threads.iter().map(|t| t.iter().map(one).collect::<Vec<_>>().join("; "));
         threads.collect::<Vec<_>>().join(" || ")
     }
-    /// Prints a litmus test in C with atomics, for the herd tools: can all reads have their values?
-    /// Plain accesses are relaxed.
+    /// Prints a litmus test in C with atomics, for the herd tools. Its condition is that all reads
+    /// have their values. Plain accesses are relaxed.
     pub fn litmus(&self, name: &str) -> String {
         self.litmus_with_condition(name, None)
     }
-    /// Prints a litmus test with another condition. Register `t:ri` is read `i` of thread `t`,
-    /// where `i` counts all operations.
+    /// Prints a litmus test with another condition; `None`: that of [`History::litmus`]. Register
+    /// `t:ri` holds the value that operation `i` of thread `t` reads.
     pub fn litmus_with_condition(&self, name: &str, question: Option<&str>) -> String {
         let mut out = format!("C {name}\n\n{{}}\n");
         let all: Vec<String> =
@@ -445,7 +449,7 @@ impl History {
     }
 }
 
-/// A judge of histories: a model with the vocabulary of its dialect.
+/// Decision procedure for histories: a model with the vocabulary of its dialect.
 pub struct Judge<'m> {
     model: &'m Model,
     dialect: Dialect,
@@ -453,11 +457,11 @@ pub struct Judge<'m> {
 }
 
 impl<'m> Judge<'m> {
-    /// Creates a judge from a model that was compiled for the dialect's vocabulary.
+    /// Creates the procedure for a model that was compiled for the dialect's vocabulary.
     pub fn new(model: &'m Model, dialect: Dialect) -> Self {
         Self { model, dialect, session: Session::new(model) }
     }
-    /// True if the model allows a history. Cost: a check for each choice of sources and each
+    /// True if the model allows a history. Cost: a check for each reads-from relation and each
     /// coherence order.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
         let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
@@ -474,8 +478,8 @@ impl<'m> Judge<'m> {
         }
         Ok(false)
     }
-    /// Returns the verdict under the first allowed choice of sources and coherence order or, if
-    /// none is allowed, under the first choice.
+    /// Returns the verdict on the first execution that is allowed or, if none is, on the first one,
+    /// with its events, its reads-from relation, and its coherence order.
     pub fn verdict(
         &mut self,
         history: &History,

@@ -1,10 +1,10 @@
 //! Strongly connected components of a graph with vertices `0..n`.
 //!
-//! Input: a [`Graph`]. Output: [`Components`], in reverse topological order: each after the
-//! components that it leads to. Tarjan, "Depth-first search and linear graph algorithms" (1972),
-//! with an explicit stack. O(vertices + edges) time; 12 bytes per vertex and 16 per vertex on the
-//! deepest path. The checks of solutions and evidence have searches for components of their own:
-//! they share no code with what they check.
+//! Input: a [`Graph`]. Output: [`Components`], in reverse topological order: a component comes
+//! after all components that it reaches. Tarjan, "Depth-first search and linear graph algorithms"
+//! (1972), with an explicit stack. O(vertices + edges) time; 12 bytes per vertex and 16 per vertex
+//! on the deepest path. The verifiers of solutions and evidence do not use this module, so that
+//! they share no code with the engines that they check.
 
 use std::ops::Range;
 
@@ -77,8 +77,8 @@ impl Mark {
 
 /// Computes the strongly connected components.
 pub fn components(graph: &impl Graph) -> Components {
-    // Number in depth-first order, then the lowest reachable number. Two values are reserved as
-    // marks: there are fewer vertices than that.
+    // The low-link: first the number in depth-first order, then the lowest reachable number. Two
+    // values are reserved as marks.
     let mut low = vec![Mark::NEW; graph.vertices()];
     assert!(low.len() < Mark::DONE.0 as usize, "a graph of 2^32 - 2 vertices or more");
     let mut found = Components::default();

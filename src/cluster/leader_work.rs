@@ -2,8 +2,8 @@
 //!
 //! In: work, such as the solution of a game. Out: the result of process 0, or its stop reason,
 //! equal in all processes. A waiting process sleeps, and its loss is still detected. Cost: a
-//! message to each process. Invariants: a lost process never causes an answer; process 0 stops soon
-//! after another process is lost, because the run has ended then.
+//! message to each process. Invariants: if a process is lost, there is no answer; process 0 then
+//! stops soon, because the run has ended.
 
 use super::control_messages::{EndReason, Report};
 use super::dataflow::{NAP, ReportMailbox, reports};
@@ -21,8 +21,9 @@ use timely::worker::Worker;
 /// Time between checks for lost processes.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Returns the result of process 0, or its stop reason, and the peak memory of each process. Sets
-/// `orderly` if all processes have reached the end.
+/// Does the work in process 0, and waits for it in the others. Returns the result or the stop
+/// reason, and the peak memory of each process. Sets `orderly` if all processes have reached the
+/// end.
 pub(super) fn first(
     worker: &mut Worker,
     health: &Health,

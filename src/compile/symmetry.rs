@@ -1,13 +1,13 @@
 //! Candidates for symmetries of a linear process: constants of one sort and components that may be
 //! interchangeable.
 //!
-//! In: linear process, slots, code of the groups. Out: transpositions of constants, each with the
-//! required permutation of components (a component that mentions one constant is mapped to one of
-//! the same shape that mentions the other as often), and transpositions of components of the same
-//! shape. After the scalar sets of Ip, Dill: "Better Verification Through Symmetry" (FMSD 1996),
-//! without a declaration by the user. These are guesses from the text; an engine verifies them by
-//! the groups' answers before it relies on them. Cost: linear in the process for each pair of
-//! constants; sorts of more than [`MAX_MEMBERS`] constants are ignored.
+//! In: linear process, slots, code of the groups. Out: transpositions of two constants, each with a
+//! permutation of components, and transpositions of components of the same shape. The permutation
+//! maps a component that mentions one constant to a component of the same shape that mentions the
+//! other as often. After the scalar sets of Ip, Dill: "Better Verification Through Symmetry" (FMSD
+//! 1996), without a declaration by the user. Candidates are guesses from the text: an engine
+//! verifies each on the answers of the groups before it relies on it. Cost: linear in the process
+//! for each pair of constants; sorts of more than [`MAX_MEMBERS`] constants are ignored.
 
 use super::GroupCode;
 use mu_base::ids::{OpId, SortId};
@@ -22,12 +22,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// candidates.
 const MAX_MEMBERS: usize = 8;
 
-/// Image of constants under a candidate; only constants that change.
+/// Images of constants under a candidate: pairs of a constant and its image, without fixed points.
 pub(super) type ConstantMap = Vec<(OpId, OpId)>;
 
 /// Shape of a component: components of equal shape may be interchangeable.
 #[derive(PartialEq, Eq)]
 struct Shape {
+    /// The sort of each slot; true for a control location.
     sorts: Vec<(SortId, bool)>,
     /// By constant: the number of groups of the component in which it occurs.
     mentions: BTreeMap<OpId, usize>,
@@ -128,7 +129,8 @@ pub(super) fn candidates(
     (found, maps)
 }
 
-/// Returns the image of each component under a permutation of constants, preferring the identity.
+/// Returns the image of each component under a permutation of constants: if possible the component
+/// itself, otherwise one of the same shape. `None` if a component has no image.
 fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
     let mut taken = vec![false; shapes.len()];
     let mut places = vec![None; shapes.len()];

@@ -1,8 +1,8 @@
-//! Instantiation of systems for a number of processes: cells become slots, transitions become
-//! ground, and comparisons of processes are evaluated.
+//! Instantiation of systems for a number of processes: each cell gets a slot, and each transition
+//! is instantiated for each choice of processes as its parameters.
 //!
-//! Input: typed system and number. Output: [`Layout`] and [`Ground`] transitions. Since comparisons
-//! of processes are evaluated here, cases and universal guards lose the parts that cannot hold, and
+//! Input: typed system and number. Output: [`Layout`] and [`Ground`] transitions. Comparisons of
+//! processes are evaluated here. So cases and universal guards lose the parts that cannot hold, and
 //! transitions with unsatisfiable guards are dropped. Cost: the number of injective choices of
 //! parameters times the size of the transition times the number of cells that it updates.
 
@@ -28,6 +28,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// Numbers the cells for `n` processes; `None` if there are 2^24 or more.
     pub(crate) fn new(system: &System, n: u32) -> Option<Layout> {
         let (mut first, mut symbol, mut cells) = (Vec::new(), Vec::new(), 0u32);
         for (i, s) in system.symbols.iter().enumerate() {
@@ -55,28 +56,32 @@ impl Layout {
     }
 }
 
-/// A cell with its reading process; `None` for memory itself.
+/// A cell, with the process that reads it through its store buffer; `None`: it is read from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) slot: u32,
     pub(crate) by: Option<u32>,
 }
 
+/// Linear combination of cells: `constant` plus the sum of `factor · cell`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroundSum {
     pub(crate) constant: BigRational,
     pub(crate) terms: Vec<(BigRational, Cell)>,
-    /// The same, if all numbers are small.
+    /// The same in machine integers, if the constant and all factors are integers below 2^28.
     pub(crate) small: Option<(i64, Vec<(i64, Cell)>)>,
 }
 
+/// Term without variables.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GroundTerm {
+    /// The code of a constant: a process, a constructor, or a number.
     Code(u32),
     Cell(Cell),
     Sum(Box<GroundSum>),
 }
 
+/// Condition without variables.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GroundAtom {
     /// Comparison of codes: `=`, `<>`; for processes also by order.
@@ -87,11 +92,14 @@ pub(crate) enum GroundAtom {
     Empty(u32),
 }
 
+/// Conjunction of conditions.
 pub(crate) type GroundCube = Vec<GroundAtom>;
 
+/// New value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GroundValue {
     Term(GroundTerm),
+    /// Any value of the cell's sort.
     Any,
 }
 
@@ -116,7 +124,7 @@ pub(crate) struct Ground {
     pub(crate) updates: Vec<GroundUpdate>,
     pub(crate) actor: Option<u32>,
     pub(crate) locked: bool,
-    /// The cells of its weak updates, ascending.
+    /// The slots of the weak cells that it updates, ascending: the form of its entry in a buffer.
     pub(crate) shape: Vec<u32>,
 }
 
@@ -137,7 +145,7 @@ pub fn choices(n: u32, k: usize) -> Vec<Vec<u32>> {
     out
 }
 
-/// Returns all choices of `k` of `n` processes, including equal ones.
+/// Returns all lists of `k` of `n` processes, with repetitions.
 pub(crate) fn tuples(n: u32, k: usize) -> Vec<Vec<u32>> {
     let mut out = vec![Vec::new()];
     for _ in 0..k {
@@ -154,7 +162,7 @@ pub(crate) struct Grounder<'a> {
     pub(crate) system: &'a System,
     pub(crate) layout: &'a Layout,
     pub(crate) numbers: &'a Numbers,
-    /// True if processes read through buffers.
+    /// True if processes have store buffers, so that a read depends on its process.
     pub(crate) buffers: bool,
     /// The process of each variable.
     pub(crate) env: Vec<u32>,
@@ -338,7 +346,7 @@ pub(crate) fn sort(system: &System, layout: &Layout, slot: u32) -> TypeId {
     system.symbol(layout.symbol[slot as usize]).sort
 }
 
-/// Calls a function with each cell that a cube reads, except buffers that it tests.
+/// Calls `f` with each cell that a cube reads. Tests for an empty buffer read no cell.
 pub(crate) fn for_each_read_cell(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
     for atom in cube {
         match atom {
@@ -351,7 +359,7 @@ pub(crate) fn for_each_read_cell(cube: &GroundCube, f: &mut impl FnMut(Cell)) {
     }
 }
 
-/// Calls a function with each cell of a term.
+/// Calls `f` with each cell of a term.
 pub(crate) fn term_cells(term: &GroundTerm, f: &mut impl FnMut(Cell)) {
     match term {
         GroundTerm::Code(_) => {}

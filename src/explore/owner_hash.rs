@@ -3,10 +3,11 @@
 //! The owner of a state is a hash summed over its partition leaves ([`super::partition`],
 //! [`super::partition_leaves`]). The hash of a leaf is the sum of the hashes of its images under
 //! the symmetries, so that all members of an orbit have the same owner. In: tuples of leaves. Out:
-//! their hashes, and the owner hashes of the successors found last. A cached step that changes
-//! partition leaves stores its difference ([`super::expander`]); most steps have none. Cost: a load
-//! for each partition leaf and expanded state, an addition for each step. Invariant: an owner hash
-//! equals the sum over the state's leaves, regardless of how it was computed.
+//! their hashes, and the owner hashes of the successors of the state expanded last. A cached step
+//! that changes partition leaves stores its change of the hash ([`super::expander`]); most steps
+//! change none. Cost: a load for each partition leaf of an expanded state, an addition for each
+//! step. Invariant: an owner hash equals the sum over the state's partition leaves, regardless of
+//! how it was computed.
 
 use super::expander::{Expander, Halt};
 use super::store::Store;
@@ -21,7 +22,7 @@ pub(super) struct OwnerHash {
     is_partition_leaf: Vec<bool>,
     /// By leaf and tuple: the hash; 0 if it is not computed yet.
     leaf_hashes: Vec<Vec<u64>>,
-    /// Owner hashes of the successors found last; empty if they are unknown.
+    /// Owner hashes of the successors of the state expanded last; empty if they are unknown.
     pub successor_hashes: Vec<u64>,
 }
 
@@ -57,7 +58,7 @@ impl OwnerHash {
 }
 
 impl Expander<'_> {
-    /// Returns the hash of a leaf's tuple.
+    /// Returns the hash of the tuple with a number at a leaf, from the cache if it is there.
     ///
     /// # Errors
     /// Errors of the model.
@@ -118,8 +119,8 @@ mod tests {
     use std::sync::Arc;
 
     /// Walks through a model with occasional changes of the layout, and compares cached owner
-    /// hashes with those of unpacked leaves. Returns how many steps changed the hash, and how many
-    /// did not.
+    /// hashes with those of unpacked leaves. Returns the number of steps that changed the hash, and
+    /// of those that did not.
     fn walk(model: &HandModel, options: &Options, seed: u64) -> (u64, u64) {
         let mut random = Random::new(seed);
         let mut store = Store::in_parts(model, 0, Payload::None, 3);

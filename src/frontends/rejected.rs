@@ -1,5 +1,5 @@
-//! Files of other kinds, which contain no model: games, pictures of transition systems, and memory
-//! models. Editors support the texts of memory models.
+//! Known files that contain no model: games, pictures of transition systems, and memory models.
+//! Their reader rejects them with a message. Editors support the texts of memory models.
 
 use crate::editing::{Edited, EditedText, Meaning};
 use crate::formats::PICTURE;
@@ -96,8 +96,8 @@ impl FrontEnd for MemoryModels {
     }
 }
 
-/// Compiles a model of the Linux kernel; `None` if its folder contains no `.bell` and `.def` file
-/// with its name, so that it is another model.
+/// Compiles a model of the Linux kernel; `None` if the model is not one of the kernel: its folder
+/// has no `.bell` and `.def` file with its name.
 fn kernel_model(
     sources: &mut SourceMap,
     text: &EditedText<'_>,

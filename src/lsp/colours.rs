@@ -1,4 +1,4 @@
-//! Semantic colours and folding ranges of a text, from its tokens and their meaning.
+//! Semantic tokens (colours) and folding ranges of a text, from its tokens and their meaning.
 //!
 //! Invariant: coloured tokens are ascending, do not overlap, and each is within one line, as the
 //! protocol requires.
@@ -12,7 +12,7 @@ use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS, Token};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Types of coloured tokens, by number.
+/// Legend of the semantic tokens: the protocol's name of each token type, by its number.
 pub(crate) const COLOURS: [&str; 14] = [
     "keyword",
     "comment",
@@ -30,6 +30,8 @@ pub(crate) const COLOURS: [&str; 14] = [
     "variable",
 ];
 
+/// Returns the semantic tokens of a text in the protocol's relative encoding; `None` if the text
+/// cannot be analysed.
 pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let text = &analysis.text;
@@ -111,11 +113,13 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
     Some(json!({ "data": data }))
 }
 
-/// True if a parenthesis follows.
+/// True if an opening parenthesis follows the token directly.
 fn tokens_before_args(analysis: &Analysis, token: &Token) -> bool {
     analysis.text[token.range.end..].starts_with('(')
 }
 
+/// Returns the ranges that an editor can fold: sections, declarations, brackets, comments. `None`
+/// if the text is unknown.
 pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let (text, lines) = (&analysis.text, Lines::new(&analysis.text));

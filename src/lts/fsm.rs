@@ -8,11 +8,12 @@
 //! ---
 //! 1 2 "enter"                      source, target, label; state 1 is the initial one
 //! ```
-//! In: the values of states are counted and ignored. If the file lists states with values, a
-//! transition that names another state is an error; otherwise a state exists if a transition names
-//! it. The first state always exists. Out: no parameters, except a dummy one if a state would be
-//! lost otherwise; the initial state comes first. The format has no quotation marks and no line
-//! breaks within labels: such labels are rejected.
+//! Reading: the lines of states are counted, and their values ignored. If the file lists states, a
+//! transition that names another state is an error; otherwise the states are those that transitions
+//! name, and those with smaller numbers. The first state always exists. Writing: the initial state
+//! comes first. There are no parameters, except for a dummy one if some state has no transition and
+//! would be lost. Labels with a quotation mark or a line break are rejected: the format cannot
+//! represent them.
 //!
 //! Cost: one pass, O(bytes). Invariant: reading a written file gives the same system, up to the
 //! number of the initial state.
@@ -27,7 +28,8 @@ use mu_base::{Diagnostic, Stage};
 
 /// Reads a system.
 ///
-/// # Errors A line does not match the format, with its place; there are probabilities.
+/// # Errors
+/// A line that does not match the format, with its place; a distribution over states.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut input = BufReader::with_capacity(1 << 20, input);
     let (mut line, mut number, mut part) = (Vec::new(), 0u64, 0);
@@ -124,7 +126,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         return Err(Diagnostic::new(Stage::File, "the file ends before its transitions")
             .note("expected two lines `---`, and transitions after the second"));
     }
-    // Only rows can need much memory for a single number.
+    // A state costs memory even without transitions: a single number must not demand gigabytes.
     if states > valued && states > (1 << 24) + 16 * edges.len() {
         let message = format!(
             "the file has {} transitions, but one of them names state {states}",
@@ -135,7 +137,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     Ok(Lts::from_edges(StateId(0), states.max(valued), &edges, table))
 }
 
-/// Column and expectation of a syntax error.
+/// Column of a syntax error, and the text that was expected there.
 type Fault = (usize, &'static str);
 
 /// Checks the form of `name(3) Sort "x" "y" "z"`.
@@ -153,6 +155,7 @@ fn parameter(text: &str) -> Result<(), Fault> {
     }
 }
 
+/// Parses `1 2 "label"`.
 fn transition(text: &str) -> Result<(StateId, StateId, &str), Fault> {
     let mut at = 0;
     let mut state = |what: &'static str| -> Result<StateId, Fault> {
@@ -195,6 +198,7 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
         .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
+/// Writes all three parts of the file.
 fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
     // The initial state is swapped with the first.
     let number = |s: StateId| match s {

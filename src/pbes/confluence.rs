@@ -1,11 +1,12 @@
-//! Conditions for the priority of confluent steps, and the part of a formula that violates them.
+//! Priority of confluent steps in a check: its conditions, and the first part of a formula that
+//! violates them.
 //!
 //! In: shape and automaton of a formula. Out: a [`Priority`]. Priority of confluent tau steps
 //! preserves branching bisimilarity (Groote, van de Pol 2000) but not divergence. So it preserves
-//! the verdict of a formula that depends on weak traces alone: a conjunctive one (dually a
-//! disjunctive one) without least fixed points, which does not depend on the outgoing labels of a
-//! state, and in which tau steps leave each reached formula state as it is. Cost: one query for
-//! each reached formula state.
+//! the verdict of each formula that depends on weak traces alone. Three conditions are sufficient.
+//! The formula is conjunctive without least fixed points, or dually disjunctive. It does not depend
+//! on the outgoing labels of a state. A tau step leaves each reached formula state unchanged. Cost:
+//! one query for each reached formula state.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::product::{Kind, Shape};
@@ -30,9 +31,9 @@ pub enum Priority {
 /// Property of a formula that priority or reduction does not preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ban {
-    /// Termination of runs.
+    /// A least fixed point: runs must end, and priority does not preserve divergence.
     Endless,
-    /// The possible next steps of a state.
+    /// Dependence on the outgoing steps of a state.
     Next,
     /// Distinction between a tau step and no step.
     Hidden,
@@ -45,7 +46,7 @@ pub enum Ban {
 }
 
 impl Ban {
-    /// Returns the reason, to follow "not used:".
+    /// Returns the reason as text, for a message that begins with "not used:".
     pub fn text(self) -> &'static str {
         match self {
             Ban::Endless => {
@@ -85,7 +86,7 @@ impl Priority {
     }
 }
 
-/// Returns the obstacle that is independent of the model, if any.
+/// Returns the violated condition that follows from the formula alone; `None` if there is none.
 pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority> {
     let normal = automaton.normal();
     let span = |node: &NodeId| match normal.node(*node) {
@@ -106,7 +107,8 @@ pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority
     local.map(|place| Priority::Forbidden(Ban::Next, place))
 }
 
-/// Returns `Used` if a tau step leaves these formula states as they are.
+/// Returns `Used` if a tau step leaves these formula states unchanged, else the modality that
+/// distinguishes it from no step.
 pub(super) fn of_states(
     automaton: &mut Automaton,
     labels: &dyn ActionLabels,
@@ -128,8 +130,8 @@ pub(super) fn of_states(
     Ok(Priority::Used)
 }
 
-/// Returns the position of a modality of a state that a label of the class may match without
-/// leading back to the state's own node.
+/// Returns the position of a modality of formula state `q` that a label of the class may match. A
+/// modality that leads to another node than that of `q` is preferred.
 pub(super) fn modality(automaton: &Automaton, q: FormulaState, class: usize) -> Span {
     let (normal, node) = (automaton.normal(), automaton.node(q));
     let rules = &automaton.rules().states[&node];

@@ -1,12 +1,12 @@
-//! The machine of a program as a model of slots and transition groups, for every engine.
+//! Model of a program: the transitions of its machine as slots and transition groups.
 //!
-//! Each step of each thread is a group that requires the thread to be at the step. Each pair of a
+//! Each step of each thread is a group, enabled if the thread is at that step. Each pair of a
 //! thread and a cell that it may store to is a group that moves a buffered store to memory. The
-//! read and write lists of a group are derived from the step, so memoisation and decision diagrams
+//! read and write lists of a group are derived from the step, so group caches and decision diagrams
 //! apply.
 //!
 //! Labels are `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`,
-//! `store_fence(t)`, `flush(t, x, v)`, and `tau` for steps without memory access. These are
+//! `store_fence(t)`, `flush(t, x, v)`, and `tau` for steps without memory access. The tau steps are
 //! confluent, because only the thread itself reads its registers.
 
 use super::expansion::OWN_NAMES;
@@ -96,6 +96,7 @@ impl ProgramModel {
         self.moves[group]
     }
 
+    /// Returns the group of a step.
     fn step_group(&self, thread: usize, place: usize) -> Group {
         let m = &self.machine;
         let code = &m.program.threads[thread];
@@ -181,6 +182,7 @@ impl ProgramModel {
         g
     }
 
+    /// Adds a group for each cell that the thread may store to, if the memory model has buffers.
     fn flush_groups(&mut self, thread: usize) {
         let Some(buffer) = self.machine.buffer_slot(thread).map(|b| b as Slot) else { return };
         let mut stored = vec![false; self.machine.program.cells.len()];
@@ -239,6 +241,7 @@ impl ProgramModel {
             }
         }
     }
+    /// Returns the number of a label; new labels are added to the table.
     fn label(&self, text: String) -> LabelId {
         self.labels.intern(text)
     }
@@ -280,6 +283,7 @@ pub fn identifier(name: &str) -> String {
         .collect()
 }
 
+/// Creates a group with sorted lists of slots.
 fn group(
     name: String,
     requires: Vec<(Slot, u32)>,
@@ -303,6 +307,7 @@ fn group(
     }
 }
 
+/// Returns the slots: for each thread its position, its buffer, and its registers; then the cells.
 fn slots(m: &Machine) -> Vec<SlotInfo> {
     let mut slots = Vec::with_capacity(m.slot_count());
     let threads = m.program.threads.len() as u32;

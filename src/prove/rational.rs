@@ -36,11 +36,11 @@ impl Rational {
     /// Minus one.
     pub const MINUS_ONE: Rational = Rational { num: -1, den: 1 };
 
-    /// Returns an integer.
+    /// Converts an integer.
     pub fn integer(value: i128) -> Rational {
         Rational { num: value, den: 1 }
     }
-    /// Creates `num / den`; `den` is not zero.
+    /// Creates `num / den` in lowest terms; `den` is not zero.
     pub fn new(num: i128, den: i128) -> Result<Rational, Overflow> {
         debug_assert_ne!(den, 0);
         if den == 1 {
@@ -66,11 +66,11 @@ impl Rational {
     pub fn is_positive(self) -> bool {
         self.num > 0
     }
-    /// Its numerator and its denominator.
+    /// Returns the numerator and the denominator.
     pub fn parts(self) -> (i128, i128) {
         (self.num, self.den)
     }
-    /// Returns the greatest integer that is not above it.
+    /// Rounds down to an integer.
     pub fn floor(self) -> i128 {
         self.num.div_euclid(self.den)
     }
@@ -121,8 +121,8 @@ impl Rational {
     }
 }
 
-/// A number with an infinitesimal part, `real + small * epsilon`, which represents strict bounds
-/// (Dutertre and de Moura, 2006).
+/// A number with an infinitesimal part, `real + small * epsilon`: the bound `x < 3` is represented
+/// as `x <= 3 - epsilon` (Dutertre and de Moura, 2006).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Strict {
     /// The standard part.

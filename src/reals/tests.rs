@@ -1,4 +1,5 @@
-//! The solver against iteration and against laws, on random systems; failures print the seed.
+//! Tests of the solver on random systems: it is compared with fixed-point iteration, and with laws
+//! of the bounds. Failures print the seed.
 
 use crate::number::Real;
 use crate::solve::{Bounds, solve};
@@ -17,8 +18,8 @@ fn solved(equations: &Equations) -> Bounds {
     solve(equations, &Budget::default()).unwrap()
 }
 
-/// Generates a random system with a head as node 0: means, added constants, minimum and maximum of
-/// few nodes.
+/// Generates a random system with a fixed-point variable as node 0: means, added constants, minima
+/// and maxima of two nodes.
 fn random_equations(random: &mut Random, signs: usize) -> Equations {
     let mut equations = Equations::default();
     let n = 3 + random.below(9);
@@ -70,7 +71,8 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
     equations
 }
 
-/// Iterates all nodes from the extreme of their one sign for some rounds, exactly.
+/// Returns the values of all nodes after some exact rounds of iteration: from minus infinity for a
+/// least fixed point, from plus infinity for a greatest one.
 fn iterated(equations: &Equations, least: bool, rounds: usize) -> Vec<Real> {
     let mut values = vec![Real::truth(!least); equations.nodes.len()];
     for _ in 0..rounds {
@@ -93,7 +95,7 @@ fn one_sign_is_what_iteration_converges_to() {
         let near = iterated(&equations, least, 60)[0].clone();
         let later = iterated(&equations, least, 120)[0].clone();
         let value = bounds.value().unwrap_or_else(|| panic!("seed {seed}: {bounds:?}"));
-        // Iteration stays on its side and converges.
+        // Iteration approaches the solution from one side.
         let close = match (value, &later) {
             (Real::Number(v), Real::Number(l)) => {
                 let gap = if least { v - l } else { l - v };
@@ -120,7 +122,7 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
         let equations = random_equations(&mut random, 2);
         let bounds = solved(&equations);
         assert!(bounds.lower <= bounds.upper, "seed {seed}: {bounds:?}");
-        // All least is below, all greatest above.
+        // With least fixed points only the solution is smaller, with greatest only it is greater.
         let one = |least: bool| {
             let mut all = equations.clone();
             all.least = vec![least; 2];
@@ -135,7 +137,7 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
     assert!(exact > 300, "{exact}");
 }
 
-/// `X = max(0, factor * X + added)`.
+/// Builds `X = max(0, factor * X + added)`.
 fn growth(factor: BigRational, added: Real) -> Equations {
     let mut equations = Equations::default();
     equations.least = vec![true];

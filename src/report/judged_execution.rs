@@ -1,10 +1,10 @@
-//! Drawing of an execution judged by a model: [`DecidingExecution`] to SVG or Graphviz. A column
-//! for each thread, a box for each event, the reason for a violation in red.
+//! Picture of an execution with the verdict of a memory model: from a [`DecidingExecution`] to SVG,
+//! Graphviz, or JSON. A column for each thread, a box for each event, a forbidden cycle in red.
 //!
 //! Program order runs straight down. Arrows between columns are arcs; arrows within a column bend
-//! to its side, longer ones further out. Steps of the cycle that an axiom forbids are red and have
-//! the model's names; a relation that such a step shows is not drawn again. The layout depends only
-//! on the execution.
+//! to its side, longer ones further out. The edges of the cycle that an axiom forbids are red and
+//! have the names of the model's relations. A pair of a relation that such an edge shows is not
+//! drawn again. The layout depends only on the execution.
 
 #[cfg(test)]
 use super::svg::escape;
@@ -23,6 +23,7 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 const BOX: (f64, f64) = (170.0, 42.0);
 /// Distance between columns and between rows.
 const GAP: (f64, f64) = (110.0, 46.0);
+/// Left and top margins.
 const LEFT: f64 = 90.0;
 const TOP: f64 = 110.0;
 
@@ -53,6 +54,7 @@ fn letter(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
 
+/// Returns the text of the box of an event.
 fn text(drawn: &DecidingExecution, e: usize, name: &str) -> String {
     let event = &drawn.events[e];
     let place = &drawn.locations[e];
@@ -68,7 +70,8 @@ fn text(drawn: &DecidingExecution, e: usize, name: &str) -> String {
     }
 }
 
-/// Returns the visible events in order: initial writes only if an arrow needs them.
+/// Returns the events that are drawn, in order: initial writes only if an arrow starts or ends
+/// there.
 fn shown(drawn: &DecidingExecution, arrows: &[Arrow]) -> Vec<usize> {
     (0..drawn.events.len())
         .filter(|&e| {
@@ -77,7 +80,7 @@ fn shown(drawn: &DecidingExecution, arrows: &[Arrow]) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the relevant arrows.
+/// Returns the arrows that are drawn: the forbidden cycle, then the relations, then program order.
 fn arrows(drawn: &DecidingExecution) -> Vec<Arrow> {
     let mut list: Vec<Arrow> = Vec::new();
     if let Some(failure) = &drawn.failure {
@@ -95,7 +98,7 @@ fn arrows(drawn: &DecidingExecution) -> Vec<Arrow> {
         for &(from, to) in pairs {
             let is_drawn =
                 list.iter().any(|a| (a.from, a.to) == (from, to) && a.name.contains(name.as_str()));
-            // Arrows that follow from an initial write being first are left out.
+            // An initial write is before all others: these arrows are left out.
             let initial = drawn.events[from].thread.is_none() && name == "co";
             if !is_drawn && !initial {
                 list.push(Arrow { from, to, name: name.clone(), forbids: false });
@@ -118,6 +121,7 @@ fn arrows(drawn: &DecidingExecution) -> Vec<Arrow> {
     list
 }
 
+/// Returns the verdict as text.
 fn because(drawn: &DecidingExecution) -> String {
     match (&drawn.failure, drawn.allowed) {
         (Some(f), _) => format!("forbidden by {}", f.axiom),
@@ -221,6 +225,7 @@ fn border((x, y): (f64, f64), (tx, ty): (f64, f64)) -> (f64, f64) {
     (x + dx * scale, y + dy * scale)
 }
 
+/// Draws an arrow between the centres of two boxes, with its head and its name.
 fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
     let colour = if a.forbids { RED } else { colour(&a.name) };
     let distance = ((to.0 - from.0).powi(2) + (to.1 - from.1).powi(2)).sqrt().max(1.0);

@@ -1,17 +1,17 @@
 //! Monitor of store-buffer safety: it observes a sequentially consistent interleaving event by
 //! event and reports where it is borderline.
 //!
-//! Input: events of threads on cells. Output: before each load, whether under total store order it
-//! could take an older value such that the execution is no longer sequentially consistent.
+//! Input: events of threads on cells. Output: before each load, true if under total store order the
+//! load could read an older value such that the execution is no longer sequentially consistent.
 //! Burckhardt, Musuvathi, "Effective Program Verification for Relaxed Memory Models"
 //! (MSR-TR-2008-12; CAV 2008): algorithm of figure 2, clocks of figure 3.
 //!
-//! Departure: the positions of a clock are cells, not threads' loads and stores: position `a` is
-//! the newest known store to `a`. The stores to a cell are totally ordered, so this is a general
-//! vector clock of definition 13 for all queries of the algorithm, which are about stores. The
-//! clocks then do not depend on the length of the history: [`Monitor::key`] renumbers the stores of
-//! each cell in their order, and states of a program with loops recur. Cost: an event merges a few
-//! vectors with one entry per cell.
+//! Departure: a clock has one entry per cell, not one for the loads and one for the stores of each
+//! thread. Entry `a` is the newest known store to `a`. The stores to a cell are totally ordered, so
+//! this is a general vector clock of definition 13 for all queries of the algorithm, which are
+//! about stores. Clocks do not grow with the length of the run: [`Monitor::key`] renumbers the
+//! stores of each cell in their order, so states of a program with loops recur. Cost: an event
+//! merges a few vectors with one entry per cell.
 //!
 //! Correction: in the paper, a load that reads its own thread's store also learns the stores before
 //! that one in coherence. But the store may still be in the buffer when these reach memory, so the
@@ -39,7 +39,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns the cell, and true if it is written.
+    /// Returns the cell, and true if it is written; `None` for a fence.
     pub fn access(self) -> Option<(usize, bool)> {
         match self {
             Action::Load(c) | Action::Test(c) => Some((c, false)),
@@ -95,11 +95,12 @@ impl Monitor {
         }
     }
 
-    /// Returns the number of the oldest store that a load may miss under total store order although
-    /// it happened before, if the next load of the thread makes the interleaving borderline.
+    /// Returns a store that happened before the next load of `cell` by the thread, but that the
+    /// load need not read under total store order: the number of the oldest one. The load then
+    /// makes the interleaving borderline. `None`: it does not.
     pub fn borderline(&self, thread: usize, cell: usize) -> Option<u32> {
-        // The stores that the load must see under total store order, and under sequential
-        // consistency.
+        // The newest store that the load must see under total store order; `self.thread` has the
+        // newest one that it must see under sequential consistency.
         let bound = self.own[thread][cell].max(self.loads[thread][cell]);
         (self.thread[thread][cell] > bound).then_some(bound + 1)
     }
@@ -167,8 +168,8 @@ impl Monitor {
         std::iter::once(&self.count).chain(by_thread).chain(by_cell).chain(&self.own)
     }
 
-    /// Returns all clocks, with the stores of each cell renumbered: equal for monitors with the
-    /// same future behaviour.
+    /// Returns all clocks with the stores of each cell renumbered. Monitors with equal keys have
+    /// the same future behaviour.
     pub fn key(&self) -> Vec<u32> {
         let cells = self.count.len();
         let mut key: Vec<u32> = self.clocks().flatten().copied().collect();

@@ -7,19 +7,20 @@
 //!
 //! ```text
 //! proc P(n: Nat) =
-//!     (n < 2) -> a . P(n + 1)      % operands stand two further in than the operators between them
+//!     (n < 2) -> a . P(n + 1)      % operands are indented two columns more than their operators
 //!   + b . (
 //!       c . P(n)
 //!     );
 //! ```
 //!
-//! A comment at the end of a line stays in its column if the code leaves room, one at the start of
-//! a line stays there, others follow the line below. If white space may matter (`core_${i}`, after
-//! the brace of a directive), there is a space if there was white space.
+//! A comment after code stays in its column if the code leaves room. A comment in the first column
+//! stays there; one with a line of its own gets the indentation of the line below. If white space
+//! may matter (`core_${i}`, after the brace of a directive), there is a space if there was white
+//! space.
 //!
 //! Cost: linear in the text, once for each round of line breaking. Invariants: tokens are unchanged
-//! and in order; formatting is idempotent (the existing breaks decide each line break, and breaking
-//! ends when no line gets shorter).
+//! and in order. Formatting is idempotent: existing line breaks are preserved, and rounds end when
+//! no break is added.
 
 use crate::template;
 use crate::tokens::{self, Kind, Token, is_reserved};
@@ -72,7 +73,7 @@ impl LayoutToken<'_> {
     }
 }
 
-/// Formats a text.
+/// Formats a specification or a formula; the tokens decide which of both it is.
 pub fn format(text: &str, options: Options) -> String {
     let tokens = tokens::tokens(text);
     let formula = tokens::is_formula(text, &tokens);
@@ -109,6 +110,7 @@ pub fn format(text: &str, options: Options) -> String {
     out
 }
 
+/// Returns the tokens with the line breaks and spaces before them.
 fn pieces(text: &str, tokens: Vec<Token>) -> Vec<LayoutToken<'_>> {
     let (mut end, mut line) = (0, 0);
     let mut pieces = Vec::with_capacity(tokens.len());

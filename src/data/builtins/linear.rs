@@ -1,8 +1,9 @@
-//! Linear arithmetic over undecided terms: normalises a comparison to the form `atom <= k`, `k <=
-//! atom` or `atom == e`.
+//! Linear arithmetic over undecided terms: normalises a comparison to the form `atom <= k`,
+//! `k <= atom` or `atom == e`.
 //!
-//! Works on machine integers; overflow or a nonlinear term leaves the comparison unchanged, so
-//! every rewriting here is an equivalence.
+//! An *atom* is an unknown, or a term with any other operation at its head, such as a product of
+//! two undecided terms. All numbers are machine integers. A comparison with another number, or with
+//! an overflow, stays unchanged. So every rewriting here is an equivalence.
 
 use super::compare::builtin_of;
 use super::stuck2;
@@ -21,7 +22,7 @@ pub struct Linear {
     pub constant: i64,
 }
 
-/// Relation to zero.
+/// Relation of two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Relation {
@@ -31,13 +32,14 @@ pub enum Relation {
 }
 
 impl Linear {
-    /// Returns the linear form of a numeric value.
+    /// Returns the linear form of a numeric value; `None` if a number is not a machine integer.
     pub fn of(p: &Program, v: &Value) -> Option<Linear> {
         let mut out = Linear::default();
         out.add(p, v, 1)?;
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
+    /// Adds `k · v`; `None` if a number is not a machine integer.
     fn add(&mut self, p: &Program, v: &Value, k: i64) -> Option<()> {
         use Builtin::*;
         if let Value::Int(n) = v {
@@ -73,7 +75,7 @@ impl Linear {
         }
         Some(())
     }
-    /// Returns `a - b`.
+    /// Returns `a - b`; `None` if a number is not a machine integer.
     pub fn difference(p: &Program, a: &Value, b: &Value) -> Option<Linear> {
         let mut out = Linear::default();
         out.add(p, a, 1)?;
@@ -81,7 +83,7 @@ impl Linear {
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
-    /// Returns the form with `factor · v` in the place of an atom.
+    /// Substitutes `factor · v` for the atom with the index `atom`; `None` on overflow.
     pub fn with(&self, p: &Program, atom: usize, v: &Value, factor: i64) -> Option<Linear> {
         let mut out = self.clone();
         let (_, k) = out.terms.remove(atom);
@@ -89,7 +91,8 @@ impl Linear {
         out.terms.retain(|t| t.1 != 0);
         Some(out)
     }
-    /// Returns `factor · (this without term skip)`.
+    /// Returns the value of `factor · form`, where the form is without the term with the index
+    /// `skip`; `None` on overflow.
     pub fn value(&self, p: &Program, skip: usize, factor: i64) -> Option<Value> {
         let mut sum: Option<Value> = None;
         for (i, (atom, k)) in self.terms.iter().enumerate() {
@@ -130,7 +133,7 @@ pub fn numeric_sort(p: &Program, sort_of_unknown: &dyn Fn(u32) -> SortId, v: &Va
     }
 }
 
-/// Returns the least number of a basic sort.
+/// Returns the least number of a basic sort; `None` if the sort has none.
 pub fn least(sort: SortId) -> Option<i64> {
     match sort {
         basic::POS => Some(1),
@@ -139,8 +142,8 @@ pub fn least(sort: SortId) -> Option<i64> {
     }
 }
 
-/// Returns the greatest number that a term can be for any operands: a remainder is below its
-/// divisor.
+/// Returns an upper bound of a term that follows from its operation alone: a remainder is below its
+/// divisor. `None` if there is none.
 fn greatest(p: &Program, v: &Value) -> Option<i64> {
     match builtin_of(p, v) {
         Some((Builtin::Mod, [_, Value::Int(n)])) if *n > 0 => Some(n - 1),
@@ -149,6 +152,7 @@ fn greatest(p: &Program, v: &Value) -> Option<i64> {
 }
 
 /// Simplifies `a relation b` if an operand is undecided; `None` if there is no simplification.
+/// `at`: the sort of the operands. `sort_of`: the sort of an unknown.
 pub fn compare(
     p: &Program,
     sort_of: &dyn Fn(u32) -> SortId,
@@ -230,7 +234,7 @@ pub fn compare(
             if lowest.is_some_and(|l| l > 0) || highest.is_some_and(|h| h < 0) {
                 return Some(Value::Bool(false));
             }
-            // Moves an unknown alone to the left.
+            // Solves the equation for an unknown that occurs once, with the factor 1 or -1.
             for (i, (atom, k)) in d.terms.iter().enumerate() {
                 if matches!(atom, Value::Unknown(_)) && (*k == 1 || *k == -1) {
                     let others = d.value(p, i, -k)?;

@@ -1,19 +1,20 @@
-//! Folding of components: the locations become values of a parameter, so that edges with the same
-//! actions merge.
+//! Folding of components: control locations become values of a parameter, so that edges with the
+//! same actions merge.
 //!
 //! Composition multiplies edges. If several components take part in one action from hundreds of
 //! locations each (a clock's tick, a barrier), there are too many combinations. A folded component
-//! has one location and a parameter `s` for the former location. The edges of one kind (equal
-//! actions, sums, and conditions and arguments on sum variables) become one edge. Its condition,
-//! arguments, target and values are functions of `s` and of the variables. If a location has
-//! several edges of a kind, the edge sums over their number `k`. This is the clustering of summands
+//! has one location and a parameter `s` for the former location. Edges are of one *kind* if they
+//! have equal actions, sums, and conditions and arguments on sum variables; they become one edge.
+//! Its condition, arguments, target and values are functions of `s` and of the variables. If a
+//! location has several edges of a kind, these are numbered from 1, and the new edge has a sum over
+//! their number `k`. This is the clustering of summands
 //! of Groote, Ponse and Usenko, "Linearization in parallel pCRL" (2001), applied only if
 //! composition needs it, because separate edges are faster to evaluate.
 //!
 //! In and out: [`Automaton`]. Functions get one equation each: a balanced tree of comparisons of
-//! `k` and `s`. Edges of a location that differ in one condition and its negation become one edge
-//! with conditional parts. Cost: edges times variables. Invariant: states are mapped one to one; a
-//! parameter that is not live has the placeholder of `assemble`.
+//! `k` and `s`. Two edges of a location that differ only in one condition and its negation become
+//! one edge with conditional parts. Cost: edges times variables. Invariant: folding maps states one
+//! to one; a parameter that is not live has the placeholder of `assemble`.
 
 use super::assemble::{Unused, shared_parameters};
 use super::sequential::{Automaton, Edge, Location};
@@ -25,8 +26,8 @@ use mu_data::expr::{DataSpec, Equation, Expr, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
 
-/// Common part of the edges that may become one. All folded edges of the component share the names
-/// of sum variables.
+/// Common part of the edges that become one. All folded edges of the component use the same sum
+/// variables.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Kind {
     actions: Vec<ActId>,
@@ -36,7 +37,7 @@ struct Kind {
     args: Vec<Option<Expr>>,
     /// Conjuncts that depend on sum variables.
     guard: Vec<Expr>,
-    /// The target location, if that is successful termination.
+    /// The target location, if it is a successful termination.
     over: Option<usize>,
 }
 
@@ -46,16 +47,17 @@ struct Row {
     /// Number of the edge among those of its kind at that location, from 1.
     number: usize,
     guard: Vec<Expr>,
-    /// Arguments of all actions, one after another; `None` for arguments of the kind.
+    /// Arguments of all actions, one after another; `None` for those that the kind has.
     args: Vec<Option<Expr>>,
     /// Number of the target location.
     to: Expr,
-    /// Value of each place after the edge.
+    /// Value of each place after the step.
     values: Vec<Expr>,
     acts: Vec<Act>,
 }
 
-/// Plan to fold a component.
+/// Plan to fold a component. A *place* is a parameter that several variables share, because at most
+/// one of them is live at a location.
 pub(super) struct Fold<'a> {
     automaton: &'a Automaton,
     /// Variables that share a place, by place.
@@ -108,6 +110,8 @@ impl<'a> Fold<'a> {
         if gain > 100 { gain } else { 0 }
     }
 
+    /// Splits an edge into its kind and the rest. `sums`: the common sum variables, by position and
+    /// sort.
     fn row(
         &self,
         edge: &Edge,
@@ -175,8 +179,8 @@ impl<'a> Fold<'a> {
         )
     }
 
-    /// Builds the folded component: location 0 for all locations that continue, and those of
-    /// successful termination.
+    /// Builds the folded component. Location 0 represents all locations except successful
+    /// terminations, which remain.
     pub(super) fn build(&self, data: &mut DataSpec, unused: &mut Unused) -> Automaton {
         let at = data.signature.fresh_var("s", basic::POS);
         let mut locations = vec![Location {
@@ -283,7 +287,7 @@ fn edge(
     }
 }
 
-/// Expression for the edge with a number at a location.
+/// Number of an edge, its location, and an expression for that edge.
 type Case = (usize, usize, Expr);
 
 /// Builder of functions of the location and of the edge number there.
@@ -299,7 +303,8 @@ struct Functions<'a> {
 }
 
 impl Functions<'_> {
-    /// Returns the condition that one of these rows holds; false at other locations.
+    /// Returns the condition of the row with the current number at the current location; false if
+    /// there is none.
     fn condition(&mut self, rows: &[Row], most: usize) -> Expr {
         let no = Expr::boolean(&mut self.data.signature, false);
         let mut all: Vec<Case> = (1..=most)
@@ -317,8 +322,8 @@ impl Functions<'_> {
         self.choice("guard", all)
     }
 
-    /// Returns the expression of the edge with the current number at the current location;
-    /// arbitrary if there is none.
+    /// Returns the expression of the edge with the current number at the current location. If there
+    /// is no such edge, the value is arbitrary. `what` is part of the name of a new function.
     fn choice(&mut self, what: &str, mut cases: Vec<Case>) -> Expr {
         cases.sort_by_key(|c| (c.0, c.1));
         let body = self.tree(&cases);

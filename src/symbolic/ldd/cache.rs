@@ -1,21 +1,22 @@
 //! Operation cache: direct-mapped and lossy, 16 bytes an entry. A key is an operation with up to
 //! two operands.
 //!
-//! A lost entry costs only time, but the time can be long. So the cache doubles, up to a bound,
-//! when it has lost as many entries as it holds. It is halved when nodes need the memory, because a
-//! search cannot continue without nodes.
+//! A lost entry costs only time, but possibly much: its result is computed again. So the cache
+//! doubles, up to a bound, when it has lost as many entries as it holds. It is halved when nodes
+//! need the memory, because a search cannot continue without nodes.
 //!
-//! Several threads may read and write at once, without locks. An entry is two words: `b` with the
-//! result, and the operation with `a`, xored with a hash of the other word (after Hyatt and Mann,
-//! "A lock-less transposition table implementation for parallel search", 2002). A reader of words
-//! of two different entries gets a false hit only if two 64-bit hashes match: probability 2^-64
-//! each time that it observes a partial write. With one thread this cannot happen.
+//! Several threads may read and write at once, without locks. An entry is two words. The second
+//! holds operand `b` and the result. The first holds the operation and operand `a`, xored with a
+//! hash of the second (after Hyatt and Mann, "A lock-less transposition table implementation for
+//! parallel search", 2002). If a reader observes a partial write, the words belong to different
+//! entries. It then gets a false hit only if two 64-bit hashes match: probability 2^-64. With one
+//! thread this cannot happen.
 
 use super::Ldd;
 use super::table::{Marks, mix};
 use mu_base::atomics::{AtomicU64, Ordering};
 
-/// The two words.
+/// The two words of an entry.
 #[derive(Debug, Default)]
 struct Entry([AtomicU64; 2]);
 
@@ -135,14 +136,14 @@ impl Cache {
 mod tests {
     use super::*;
 
-    /// Entries mixed from two facts match no possible lookup: neither of the facts', nor one made
-    /// of their parts.
+    /// An entry with one word of each of two entries matches no possible lookup: neither that of
+    /// one of the entries, nor one made of their parts.
     #[test]
     fn halves_of_two_entries_are_rejected() {
         let mut random = mu_base::random::Random::new(1);
         let (rounds, mut mixed) = (if cfg!(miri) { 2_000 } else { 200_000 }, 0);
         for _ in 0..rounds {
-            // Small numbers, so that facts share parts.
+            // Small numbers, so that entries share parts.
             let mut part = || random.below(6) as u32;
             let [f, g] =
                 [0; 2].map(|_| CacheEntry { op: 1 + part(), a: part(), b: part(), result: part() });
