@@ -247,7 +247,10 @@ fn with_sources(
     let verdict = match Rules::of(model) {
         Some(rules) if rules.depends_on_sources() => {
             let decide = |s: &Sources| order(trace, model, rules, s, options, budget);
-            each_source(trace, sources, options, budget, &decide)
+            match by_stronger(trace, model, sources, options, budget) {
+                Some(verdict) => verdict,
+                None => each_source(trace, sources, options, budget, &decide),
+            }
         }
         Some(rules) => order(trace, model, rules, sources, options, budget),
         None => {
@@ -264,6 +267,48 @@ fn with_sources(
         crate::witness::check(trace, model, witness)?;
     }
     Ok(verdict)
+}
+
+/// Limit on the choices of a search under a stronger model.
+const STRONGER_REVISIONS: u64 = 100_000;
+
+/// Decides a trace with several sources of loads by a run of a stronger model, which needs no
+/// choice of sources. `None` if no such run is found. The run is checked under the model itself, so
+/// nothing depends on the order of the models.
+fn by_stronger(
+    trace: &Trace,
+    model: &Model,
+    s: &Sources,
+    options: &Options,
+    budget: &Budget,
+) -> Option<Verdict> {
+    if s.questions(trace).is_empty() {
+        return None;
+    }
+    let revisions = options.max_revisions.min(STRONGER_REVISIONS);
+    let options = Options { max_revisions: revisions, ..options.clone() };
+    for stronger in [Model::Sc, Model::Tso, Model::Pso] {
+        let rules = Rules::of(&stronger).expect("it has one memory");
+        let Verdict::Allowed { witness: Witness::Run(run) } =
+            order(trace, &stronger, rules, s, &options, budget)
+        else {
+            continue;
+        };
+        let steps = run.into_iter().flat_map(|step| match step {
+            // Each store has a step of its own, also that of an update.
+            Step::Perform(i) => match trace.kind(i as usize) {
+                Kind::Update => vec![Step::Perform(i), Step::Reach(i)],
+                Kind::Store => vec![Step::Reach(i)],
+                _ => vec![Step::Perform(i)],
+            },
+            reach => vec![reach],
+        });
+        let witness = Witness::Run(steps.collect());
+        if crate::witness::check(trace, model, &witness).is_ok() {
+            return Some(Verdict::Allowed { witness });
+        }
+    }
+    None
 }
 
 /// Decides under a model with edges that depend on the sources of loads: by trying all sources of
@@ -299,8 +344,7 @@ fn each_source(
             return unknown(stop, "the choice of sources for loads of repeated values");
         }
         if tried > options.max_revisions {
-            let reason = "the choice of sources for loads of repeated values";
-            return unknown(Stop::States, reason);
+            return revised("the choice of sources for loads of repeated values");
         }
         if !step(&mut digits, &lists) {
             break;
@@ -407,9 +451,7 @@ fn order(
     match search::search(&extended, s, trace, &deadlines, options.max_revisions, budget) {
         Outcome::Found(nodes) => found(&extended, nodes),
         Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
-        Outcome::Revisions => {
-            unknown(Stop::States, "the search for an order revised as many choices as allowed")
-        }
+        Outcome::Revisions => revised("the search for an order"),
         Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
     }
 }
@@ -446,15 +488,18 @@ fn power(trace: &Trace, s: &Sources, options: &Options, budget: &Budget) -> Verd
             Verdict::Allowed { witness: Witness::Order { operations, coherence, reads_from } }
         }
         pow::Outcome::Exhausted => Verdict::Forbidden { conflict: no_order(trace) },
-        pow::Outcome::Revisions => {
-            unknown(Stop::States, "the search for an order revised as many choices as allowed")
-        }
+        pow::Outcome::Revisions => revised("the search for an order"),
         pow::Outcome::Stopped(stop) => unknown(stop, "the search for an order"),
     }
 }
 
 fn unknown(stop: Stop, reason: &str) -> Verdict {
     Verdict::Unknown { reason: format!("{reason} ended early ({})", stop.word()), stop }
+}
+
+fn revised(what: &str) -> Verdict {
+    let reason = format!("{what} revised as many choices as `--max-revisions` allows");
+    Verdict::Unknown { reason, stop: Stop::States }
 }
 
 fn no_order(trace: &Trace) -> Conflict {

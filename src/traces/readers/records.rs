@@ -154,6 +154,8 @@ struct Reader {
     /// Name in the column `trace`.
     current: Option<String>,
     atomic: Vec<AtomicLoad>,
+    /// Last begin time of each thread.
+    begins: AHashMap<u32, u64>,
     /// Initial values that the trace gives.
     initials: AHashMap<u32, Initial>,
 }
@@ -211,6 +213,7 @@ impl Reader {
             builder: TraceBuilder::new(file, 1),
             current: None,
             atomic: Vec::new(),
+            begins: AHashMap::new(),
             initials: AHashMap::new(),
         }
     }
@@ -332,6 +335,12 @@ impl Reader {
                 return Err(word.error("a time is below 2^64 - 1"));
             }
         }
+        if kind == Kind::Store && end.is_some() {
+            return Err(record.need(END, of)?.error("a store has no end time"));
+        }
+        if begin.zip(end).is_some_and(|(begin, end)| end <= begin) {
+            return Err(record.need(END, of)?.error("the end is not after the begin"));
+        }
         if kind == Kind::Load && commit.is_some() {
             let word = record.need(COMMIT, of)?;
             return Err(word.error("only stores and updates have a value in `commit`"));
@@ -339,6 +348,15 @@ impl Reader {
         let atomic = record.flag(ATOMIC)?;
         let location = self.location(record, of)?;
         let thread = self.builder.thread(record.need(THREAD, of)?.text);
+        if let Some(begin) = begin {
+            let last = self.begins.entry(thread).or_insert(0);
+            if *last > begin {
+                let message =
+                    format!("the begin {begin} is before {last}, the last one of the thread");
+                return Err(record.need(BEGIN, of)?.error(message));
+            }
+            *last = begin;
+        }
         let line = record.line;
         let operation = Operation {
             kind,

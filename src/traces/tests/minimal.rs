@@ -196,3 +196,19 @@ fn positions_in_memory_order_stores() {
     allows("0,store,x,1,,2\n1,store,x,2,,2\n2,load,x,1,,\n2,load,x,2,,\n", true);
     allows("0,store,x,1,,2\n1,store,x,2,,\n2,load,x,1,,\n2,load,x,2,,\n", true);
 }
+
+/// Traces of few values are decided by a run of a stronger model, without a choice of sources.
+#[test]
+fn locks_are_decided() {
+    let mut log = String::new();
+    // Three threads take a lock and write under it, one after the other, with the values 0 and 1.
+    for round in 0..60 {
+        let t = round % 3;
+        log += &format!("{t}: {{ M[0] == 0; M[0] := 1 }}\n{t}: M[1] == {}\n", round % 2);
+        log += &format!("{t}: M[1] := {}\n{t}: sync\n{t}: M[0] := 0\n", (round + 1) % 2);
+    }
+    let trace = one("axe", &log);
+    for model in [Model::Sc, Model::Tso, Model::Pso, Model::Rvwmo, Model::Armv8] {
+        assert_eq!(verdict(&trace, &model).truth(), Some(true), "{}", model.name());
+    }
+}

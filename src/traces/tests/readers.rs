@@ -538,3 +538,12 @@ fn repeated_stores_are_allowed() {
         }
     }
 }
+
+/// Times of a table are those of a thread that goes on: as in the text of Axe.
+#[test]
+fn times_of_tables_grow() {
+    let head = "thread,operation,address,value,begin,end\n";
+    refuse("csv", &format!("{head}1,load,y,1,100,90\n0,store,y,1,,\n"), (2, 16), "not after");
+    refuse("csv", &format!("{head}1,load,y,0,100,110\n1,load,x,0,95,120\n"), (3, 12), "before 100");
+    refuse("csv", &format!("{head}0,store,y,1,10,20\n0,load,y,1,,\n"), (2, 16), "no end time");
+}

@@ -369,7 +369,8 @@ impl Results {
         let single = self.traces.len() == 1;
         let table = !self.against || (self.models.len() > 1 && !single);
         for trace in &self.traces {
-            if session.common.quiet || (table && !self.explain && !self.wants_witness && !single) {
+            let quiet = session.common.quiet && !single;
+            if quiet || (table && !self.explain && !self.wants_witness && !single) {
                 break;
             }
             let verdict = self.verdict(trace);
@@ -381,7 +382,9 @@ impl Results {
                 crate::output::progress::grouped(trace.operations as u64),
                 trace.threads
             );
-            let _ = writeln!(out, "{}: {}: {size}", trace.file, trace.name);
+            if !session.common.quiet {
+                let _ = writeln!(out, "{}: {}: {size}", trace.file, trace.name);
+            }
             if single && !self.against {
                 continue;
             }
