@@ -31,6 +31,7 @@ pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic
         question.observed.iter().map(|o| observed(o, &variables, &mut threads)).collect();
     let question = Question {
         observed,
+        listed: question.listed,
         filter: question.filter,
         quantifier: question.quantifier,
         prop: question.prop,

@@ -67,9 +67,12 @@ impl Answer {
         found: impl IntoIterator<Item = &'o Vec<u64>>,
         complete: bool,
     ) -> Self {
-        let numbers = |o: &[u64]| {
-            question.observed.iter().zip(o).map(|(seen, &v)| seen.number(v)).collect::<Vec<_>>()
+        // As in the herd tools, observations of the filter alone do not distinguish outcomes.
+        let listed = |o: &'o [u64]| {
+            let all = question.observed.iter().zip(o).zip(&question.listed);
+            all.filter(|(_, listed)| **listed).map(|(seen, _)| seen)
         };
+        let numbers = |o: &'o [u64]| listed(o).map(|(seen, &v)| seen.number(v)).collect::<Vec<_>>();
         let mut lines: Vec<(Vec<i128>, &Vec<u64>)> =
             found.into_iter().filter(|o| question.counts(o)).map(|o| (numbers(o), o)).collect();
         lines.sort();
@@ -82,13 +85,8 @@ impl Answer {
             true => Verdict::Ok,
             false => Verdict::No,
         };
-        let shown = |o: &[u64]| {
-            question
-                .observed
-                .iter()
-                .zip(o)
-                .map(|(seen, &v)| (seen.name().to_string(), seen.text(v, addresses)))
-                .collect()
+        let shown = |o: &'o [u64]| {
+            listed(o).map(|(seen, &v)| (seen.name().to_string(), seen.text(v, addresses))).collect()
         };
         Answer {
             name: name.to_string(),
@@ -130,8 +128,11 @@ impl Answer {
         }
     }
     /// Returns `Always`, `Sometimes` or `Never`; `Unknown` if missing outcomes could change it.
+    /// Without any outcome, for example because the filter excludes all, it is `Never`.
     pub fn observation(&self) -> &'static str {
         match (self.positive, self.negative) {
+            (0, 0) if self.complete => "Never",
+            (0, 0) if self.quantifier == Quantifier::Forall => "Unknown",
             (0, _) if self.decided && self.quantifier != Quantifier::Forall => "Never",
             (_, 0) if self.decided && self.quantifier == Quantifier::Forall => "Always",
             (0, _) | (_, 0) if !self.complete => "Unknown",

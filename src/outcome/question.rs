@@ -196,6 +196,20 @@ impl Prop {
             Prop::Implies(a, b) => joined(&[a, b], " => ", 3),
         }
     }
+    /// Marks the observations that it mentions.
+    fn mark(&self, mentioned: &mut [bool]) {
+        match self {
+            Prop::True | Prop::False => {}
+            Prop::Is(i, _) => mentioned[*i] = true,
+            Prop::Same(i, j) => (mentioned[*i], mentioned[*j]) = (true, true),
+            Prop::Not(p) => p.mark(mentioned),
+            Prop::And(list) | Prop::Or(list) => list.iter().for_each(|p| p.mark(mentioned)),
+            Prop::Implies(a, b) => {
+                a.mark(mentioned);
+                b.mark(mentioned);
+            }
+        }
+    }
     /// Renumbers the observations.
     fn renumber(&mut self, place: &[usize]) {
         match self {
@@ -217,6 +231,9 @@ impl Prop {
 pub struct Question<O> {
     /// The observations: registers by thread, then memory by name.
     pub observed: Vec<O>,
+    /// For each observation, true if `locations` or the proposition mentions it. The others, which
+    /// only the filter mentions, are no part of an outcome.
+    pub listed: Vec<bool>,
     /// Outcomes that violate it are ignored.
     pub filter: Option<Prop>,
     /// The quantifier over the outcomes.
@@ -235,9 +252,12 @@ impl<O: Observed> Question<O> {
         cursor: &mut Cursor<'_, '_>,
         names: &mut N,
     ) -> Result<Self, Diagnostic> {
-        let mut reader = Reader { names, observed: Vec::new() };
+        let mut reader = Reader { names, observed: Vec::new(), located: 0 };
         let (filter, quantifier, prop) = reader.constraints(cursor)?;
-        let mut question = Question { observed: reader.observed, filter, quantifier, prop };
+        let mut listed: Vec<bool> =
+            (0..reader.observed.len()).map(|i| i < reader.located).collect();
+        prop.mark(&mut listed);
+        let mut question = Question { observed: reader.observed, listed, filter, quantifier, prop };
         question.order();
         Ok(question)
     }
@@ -250,6 +270,7 @@ impl<O: Observed> Question<O> {
             place[old] = new;
         }
         self.observed = order.iter().map(|&i| self.observed[i].clone()).collect();
+        self.listed = order.iter().map(|&i| self.listed[i]).collect();
         self.prop.renumber(&place);
         if let Some(filter) = &mut self.filter {
             filter.renumber(&place);
@@ -299,6 +320,8 @@ fn joined(mut list: Vec<Prop>, by: fn(Vec<Prop>) -> Prop) -> Prop {
 struct Reader<'n, N: Names> {
     names: &'n mut N,
     observed: Vec<N::Observed>,
+    /// Number of observations of `locations`, which come first.
+    located: usize,
 }
 
 impl<N: Names> Reader<'_, N> {
@@ -331,6 +354,7 @@ impl<N: Names> Reader<'_, N> {
                     return Err(cursor.unexpected("`;` or `]`"));
                 }
             }
+            self.located = self.observed.len();
         }
         let filter =
             if cursor.eat_word("filter") { Some(self.proposition(cursor, 0)?) } else { None };

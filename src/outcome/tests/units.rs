@@ -125,6 +125,26 @@ fn registers_come_first_and_outcomes_decide() {
 }
 
 #[test]
+fn a_filter_selects_outcomes_and_does_not_split_them() {
+    let found = [vec![0, 0], vec![0, 1], vec![1, 1], vec![1, 2]];
+    for (text, states, observation) in [
+        ("filter 1:s!=2 exists 0:r=1", 2, "Sometimes"),
+        ("locations [1:s;] filter 1:s!=2 exists 0:r=1", 3, "Sometimes"),
+        ("filter 1:s=3 exists 0:r=1", 0, "Never"),
+        ("filter 1:s=3 ~exists 0:r=1", 0, "Never"),
+        ("filter 1:s=3 forall 0:r=1", 0, "Never"),
+        ("filter 1:s=2 forall 0:r=1", 1, "Always"),
+    ] {
+        let question = read(text).unwrap();
+        let of = |complete| Answer::new("t", "m", &question, &Plain, &found, complete);
+        let answer = of(true);
+        assert_eq!((answer.outcomes.len(), answer.observation()), (states, observation), "{text}");
+        let open = of(false).observation();
+        assert!(open == observation || open == "Unknown", "{text}: {open}");
+    }
+}
+
+#[test]
 fn heads_and_tables() {
     let text = "(* first (* nested *) *) ARCH name;\n\"words { in quotes\"\nKey=value { of it\nrest { 0:x=1; }\n P0 | P1 ;\n a | b ;\n | L: c\nexists true";
     let known = |name: &str| (name == "ARCH").then_some(());
