@@ -31,6 +31,8 @@ pub(super) fn lower(
     token: Token<'_>,
 ) -> Result<bool, Diagnostic> {
     Ok(operator(a, cursor, name)?
+        || carry(a, cursor, name)?
+        || comparison(a, cursor, name)?
         || shift(a, cursor, name)?
         || product(a, cursor, name)?
         || unary(a, cursor, name)?
@@ -100,6 +102,92 @@ fn operator(
             }
         }
     }
+    Ok(true)
+}
+
+/// Lowers sums and differences with the carry flag.
+fn carry(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+    let (inverted, sets) = match name {
+        "ADC" => (false, false),
+        "ADCS" => (false, true),
+        "SBC" | "NGC" => (true, false),
+        "SBCS" | "NGCS" => (true, true),
+        _ => return Ok(false),
+    };
+    let [into] = registers(a, cursor)?;
+    let left = if name.starts_with("NGC") {
+        Operand { register: None, width: into.width }
+    } else {
+        let [left] = registers(a, cursor)?;
+        left
+    };
+    let (bits, mut right) = (into.bits(), register(a, cursor)?.value());
+    if inverted {
+        right = Expr::unary(Unary::Not, right).extended(into.width, false);
+    }
+    let nzcv = a.register("NZCV");
+    let of = |e: Expr, mask: u64| Expr::binary(Binary::And, e, Expr::Const(mask));
+    let flag = of(Expr::binary(Binary::Shr, Expr::Register(nzcv), Expr::Const(1)), 1);
+    let sum = Expr::binary(Binary::Add, left.value(), right.clone()).extended(into.width, false);
+    let value = Expr::binary(Binary::Add, sum.clone(), flag.clone());
+    if sets {
+        // The flags of the two additions: one carry at most, and two overflows cancel.
+        let first = Expr::binary(Binary::AddFlags(bits), left.value(), right);
+        let second = Expr::binary(Binary::AddFlags(bits), sum, flag);
+        let either = Expr::binary(Binary::Or, first.clone(), second.clone());
+        let one = Expr::binary(Binary::Xor, first, second.clone());
+        let low = Expr::binary(Binary::Or, of(either, 2), of(one, 1));
+        let flags = Expr::binary(Binary::Or, of(second, 12), low);
+        // The value uses the old flags, and may replace an operand of the new ones.
+        let held = a.register(".flags");
+        a.push(Op::Let(held, flags));
+        assign(a, into, value);
+        a.push(Op::Let(nzcv, Expr::Register(held)));
+    } else {
+        assign(a, into, value);
+    }
+    Ok(true)
+}
+
+/// Lowers conditional comparisons, which depend on the flags by a pick dependency.
+fn comparison(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+) -> Result<bool, Diagnostic> {
+    if !matches!(name, "CCMP" | "CCMN") {
+        return Ok(false);
+    }
+    let [left] = registers(a, cursor)?;
+    let bits = left.bits();
+    let number = cursor.peek().span;
+    let right = if is_register(cursor) {
+        register(a, cursor)?.value()
+    } else {
+        let value = immediate(cursor)?;
+        if value > 31 {
+            return Err(Diagnostic::at(Stage::Type, number, format!("the number {value}"))
+                .note("expected a number from 0 to 31"));
+        }
+        Expr::Const(value)
+    };
+    cursor.expect(",")?;
+    let place = cursor.peek().span;
+    let given = immediate(cursor)?;
+    if given > 15 {
+        return Err(Diagnostic::at(Stage::Type, place, format!("the flags {given}"))
+            .note("expected a number from 0 to 15"));
+    }
+    cursor.expect(",")?;
+    let code = condition(cursor)?;
+    let op = if name == "CCMP" { Binary::SubFlags(bits) } else { Binary::AddFlags(bits) };
+    let (when, other) = (holds(a, code), holds(a, code));
+    let nzcv = a.register("NZCV");
+    let flags = Expr::binary(op, left.value(), right);
+    a.alternatives(vec![
+        vec![Op::Choose(when), Op::Let(nzcv, flags)],
+        vec![Op::Choose(Expr::unary(Unary::IsZero, other)), Op::Let(nzcv, Expr::Const(given))],
+    ]);
     Ok(true)
 }
 
@@ -196,6 +284,17 @@ fn product(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result
 
 /// Lowers operations on one register.
 fn unary(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+    if name == "CLS" {
+        // The leading bits that equal their neighbour to the right.
+        let [into] = registers(a, cursor)?;
+        let of = register(a, cursor)?.value();
+        let shifted =
+            Expr::binary(Binary::Sar, of.clone().extended(into.width, true), Expr::Const(1));
+        let different = Expr::binary(Binary::Xor, of, shifted).extended(into.width, false);
+        let zeros = Expr::unary(Unary::LeadingZeros(into.bits()), different);
+        assign(a, into, Expr::binary(Binary::Sub, zeros, Expr::Const(1)));
+        return Ok(true);
+    }
     let op = |bits: u8| {
         Some(match name {
             "ABS" => Unary::Abs(bits),
@@ -229,14 +328,21 @@ fn unary(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     Ok(true)
 }
 
-/// Lowers the extraction of bit fields.
+/// Lowers the extraction and insertion of bit fields.
 fn field(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
-    let signed = match name {
-        "UBFM" | "UBFX" | "UBFIZ" => false,
-        "SBFM" | "SBFX" | "SBFIZ" => true,
+    let (signed, inserted) = match name {
+        "UBFM" | "UBFX" | "UBFIZ" => (false, false),
+        "SBFM" | "SBFX" | "SBFIZ" => (true, false),
+        "BFM" | "BFI" | "BFXIL" | "BFC" => (false, true),
         _ => return Ok(false),
     };
-    let [into, of] = registers(a, cursor)?;
+    let [into] = registers(a, cursor)?;
+    let of = if name == "BFC" {
+        Operand { register: None, width: into.width }
+    } else {
+        let [of] = registers(a, cursor)?;
+        of
+    };
     let bits = into.bits();
     let start = cursor.peek().span;
     let first = amount(cursor, bits)?;
@@ -244,10 +350,10 @@ fn field(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     let second = u8::try_from(immediate(cursor)?).unwrap_or(u8::MAX);
     // The lowest bit of the field, its width, and its place in the result.
     let (low, width, place) = match name {
-        "UBFX" | "SBFX" => (first, second, 0),
-        "UBFIZ" | "SBFIZ" => (0, second, first),
+        "UBFX" | "SBFX" | "BFXIL" => (first, second, 0),
+        "UBFIZ" | "SBFIZ" | "BFI" | "BFC" => (0, second, first),
         _ if second >= first => (first, second.saturating_sub(first).saturating_add(1), 0),
-        _ => (0, second + 1, bits - first),
+        _ => (0, second.saturating_add(1), bits - first),
     };
     if width == 0 || low.saturating_add(width) > bits || place.saturating_add(width) > bits {
         return Err(Diagnostic::at(
@@ -258,7 +364,13 @@ fn field(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<b
     }
     let value = Expr::binary(Binary::Shr, of.value(), Expr::Const(u64::from(low)));
     let value = Expr::unary(if signed { Unary::Sign(width) } else { Unary::Zero(width) }, value);
-    assign(a, into, Expr::binary(Binary::Shl, value, Expr::Const(u64::from(place))));
+    let mut value = Expr::binary(Binary::Shl, value, Expr::Const(u64::from(place)));
+    if inserted {
+        let field = (u64::MAX >> (64 - width)) << place;
+        let rest = Expr::binary(Binary::And, into.value(), Expr::Const(!field));
+        value = Expr::binary(Binary::Or, rest, value);
+    }
+    assign(a, into, value);
     Ok(true)
 }
 

@@ -70,8 +70,63 @@ fn arithmetic_has_the_results_of_the_manual() {
             &["MOV X1,#7", "MOV X2,#0", "UDIV X0,X1,X2", "MOV X2,#2", "SDIV X3,X1,X2"],
             "0:X0=0 /\\ 0:X3=3",
         ),
+        (
+            &["MOV X1,#-1", "MOV X2,#5", "BFI X2,X1,#8,#4", "BFXIL X1,X2,#8,#16", "CLS X0,X1"],
+            "0:X2=0xf05 /\\ 0:X1=0xffffffffffff000f /\\ 0:X0=47",
+        ),
+        (
+            &["MOV X1,#-1", "BFC X1,#4,#8", "MOV X2,#3", "BFM X2,X1,#60,#3", "CLS W0,WZR"],
+            "0:X1=0xfffffffffffff00f /\\ 0:X2=0xf3 /\\ 0:X0=31",
+        ),
+        (
+            &["MOV X1,#1", "CMP X1,#2", "CCMP X1,#1,#0,LO", "CSET X0,EQ", "CCMN X1,#1,#5,LO"],
+            "0:X0=1",
+        ),
+        (
+            &["CMP XZR,XZR", "CCMP XZR,#1,#9,NE", "CSET X0,MI", "CSET X1,VS", "CSET X2,EQ"],
+            "0:X0=1 /\\ 0:X1=1 /\\ 0:X2=0",
+        ),
     ] {
         assert!(always(long, code, condition), "{code:?} {condition}");
+    }
+}
+
+/// Sums and differences of numbers of two words are those of the wide numbers, with their flags.
+#[test]
+fn carries_connect_words() {
+    let numbers = [0i64, 1, -1, i64::MAX, i64::MIN, 0x1_0000_0000, -0x1_0000_0000, 0x7fff_ffff];
+    for a in numbers {
+        for b in numbers {
+            let [low, high] = [|v: i64| v as u32, |v: i64| (v >> 32) as u32];
+            let initial = format!(
+                "uint32_t 0:X1={}; uint32_t 0:X2={}; uint32_t 0:X3={}; uint32_t 0:X4={};",
+                low(a),
+                high(a),
+                low(b),
+                high(b)
+            );
+            for (first, second, result, overflow, carry) in [
+                ("ADDS", "ADCS", a.wrapping_add(b), a.checked_add(b).is_none(), {
+                    (a as u64).checked_add(b as u64).is_none()
+                }),
+                ("SUBS", "SBCS", a.wrapping_sub(b), a.checked_sub(b).is_none(), {
+                    a as u64 >= b as u64
+                }),
+            ] {
+                let (one, two) = (format!("{first} W5,W1,W3"), format!("{second} W6,W2,W4"));
+                let code = [&*one, &*two, "CSET W7,VS", "CSET W8,CS", "CSET W9,MI"];
+                let condition = format!(
+                    "0:X5={} /\\ 0:X6={} /\\ 0:X7={} /\\ 0:X8={} /\\ 0:X9={}",
+                    low(result),
+                    high(result),
+                    u8::from(overflow),
+                    u8::from(carry),
+                    u8::from(result < 0)
+                );
+                let initial = format!("{initial} uint32_t 0:X5; uint32_t 0:X6;");
+                assert!(always(&initial, &code, &condition), "{a} {first} {b}");
+            }
+        }
     }
 }
 
