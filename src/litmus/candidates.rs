@@ -14,6 +14,7 @@
 //! Cost: exponential in the number of reads and of unordered writes, as the problem is; sharing and
 //! pruning make it small for typical tests.
 
+use crate::circles::Circles;
 use crate::code::Arch;
 use crate::condition::Place;
 use crate::file::Test;
@@ -240,6 +241,10 @@ struct Joint {
     /// The instruction, with its thread, at which a path ends because its address is not that of a
     /// variable.
     strayed: Option<(u32, u32)>,
+    /// Dependencies between values, if they may form circles.
+    circles: Option<Circles>,
+    /// The first event of each thread.
+    first: Vec<usize>,
 }
 
 /// Number of combinations of values from which on the outcomes that decide the condition are
@@ -342,7 +347,9 @@ impl<'a> Search<'a, '_> {
         })? {
             return Ok(());
         }
-        let joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>(), strayed)?;
+        let mut joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>(), strayed)?;
+        let shapes: Vec<(&Shape, &[Trace])> = chosen.iter().map(|c| (c.1, c.2)).collect();
+        joint.circles = Circles::of(&shapes, &joint.first, joint.skeleton.len());
         let mut run = session.on(&joint.skeleton)?;
         if !run.holds() {
             return Ok(());
@@ -508,6 +515,8 @@ impl<'a> Search<'a, '_> {
             by_cell,
             forced,
             strayed,
+            circles: None,
+            first,
         })
     }
     /// Adds the tags and relations of a thread.
@@ -670,6 +679,12 @@ impl<'a> Search<'a, '_> {
     ) -> Result<(), End> {
         let Some(read) = joint.reads.get(k) else {
             self.poll()?;
+            if let Some(circles) = &joint.circles {
+                let source = |event: usize| choice.rf.before(event).next();
+                if circles.has_computation(&source) {
+                    return Ok(());
+                }
+            }
             choice.fine = run.reads(&choice.rf)?;
             if !choice.fine && self.visit.is_none() {
                 return Ok(());

@@ -17,6 +17,7 @@ pub mod arm;
 pub mod asm;
 pub mod c;
 pub mod candidates;
+mod circles;
 pub mod code;
 pub mod condition;
 pub mod cycles;

@@ -1,0 +1,112 @@
+//! Values that only a circle determines: a read takes the value of a write that is computed from
+//! the read itself.
+//!
+//! The herd tools solve equations between the values of an execution, and drop an execution if a
+//! circle of them contains a computation: `v = w + 1, w = v - 1` has no solution that they find,
+//! although every number solves it. The search here tries listed values, so without this check the
+//! answer would depend on which numbers happen to be listed. A circle of copies is kept: the values
+//! listed for it are those of other writes, or any value in the C of the Linux kernel.
+//!
+//! Input: the shapes of the threads with their traces. Output: the reads on which each write
+//! depends. A write depends on a read if two traces differ in that read alone and in the write: so
+//! `x ^ x` depends on nothing. Cost: linear in the traces for each pair, and only if a circle over
+//! locations is possible at all; a depth-first search for each choice of sources.
+
+use crate::paths::{EventShape, Shape, Trace};
+use std::collections::HashMap;
+
+/// The computed values of a combination of shapes.
+#[derive(Debug)]
+pub struct Circles {
+    /// For each event of the combination, the reads on which its written value depends; true for
+    /// those of which it is a copy.
+    from: Vec<Vec<(usize, bool)>>,
+}
+
+/// Returns the reads of its thread that the value of a write may depend on.
+fn computed_from(e: &EventShape, own: usize) -> impl Iterator<Item = usize> + '_ {
+    let bits = e.data | e.within[0];
+    (0..u128::BITS as usize).filter(move |&i| bits >> i & 1 == 1 || i == own && e.own)
+}
+
+/// True if locations can form a circle: of a read, of a write computed from it, and so on.
+fn possible(shapes: &[&Shape]) -> bool {
+    let mut edges: Vec<(u32, u32)> = Vec::new();
+    for shape in shapes {
+        for (j, e) in shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes()) {
+            for i in computed_from(e, j) {
+                let cell = shape.events.get(i).and_then(|e| e.cell);
+                edges.extend(cell.zip(e.cell).filter(|edge| !edges.contains(edge)));
+            }
+        }
+    }
+    // Remove the edges from locations that no edge leads to, as long as there are any.
+    loop {
+        let before = edges.len();
+        let reached: Vec<u32> = edges.iter().map(|e| e.1).collect();
+        edges.retain(|e| reached.contains(&e.0));
+        if edges.len() == before {
+            return before > 0;
+        }
+    }
+}
+
+/// Returns whether a written value depends on a read, and then whether it is a copy of it.
+fn dependency(traces: &[Trace], write: usize, read: usize) -> Option<bool> {
+    let mut known: HashMap<Vec<u64>, u64> = HashMap::with_capacity(traces.len());
+    let mut depends = false;
+    for trace in traces {
+        let mut others = trace.reads.clone();
+        others[read] = 0;
+        depends |= *known.entry(others).or_insert(trace.writes[write]) != trace.writes[write];
+    }
+    depends.then(|| traces.iter().all(|t| t.reads[read] == t.writes[write]))
+}
+
+impl Circles {
+    /// Computes the dependencies of a combination; `None` if no circle is possible. `first` is the
+    /// number of the first event of each thread, `events` that of all events.
+    pub fn of(shapes: &[(&Shape, &[Trace])], first: &[usize], events: usize) -> Option<Circles> {
+        let alone: Vec<&Shape> = shapes.iter().map(|s| s.0).collect();
+        if !possible(&alone) {
+            return None;
+        }
+        let mut from = vec![Vec::new(); events];
+        for ((shape, traces), first) in shapes.iter().zip(first) {
+            for (j, e) in shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes()) {
+                for i in computed_from(e, j) {
+                    if let Some(copy) = dependency(traces, j, i) {
+                        from[first + j].push((first + i, copy));
+                    }
+                }
+            }
+        }
+        from.iter().any(|f| !f.is_empty()).then_some(Circles { from })
+    }
+    /// True if a circle with a computation determines a value. `source` returns the write that a
+    /// read takes its value from.
+    pub fn has_computation(&self, source: &dyn Fn(usize) -> Option<usize>) -> bool {
+        let computed = |(w, from): (usize, &Vec<(usize, bool)>)| {
+            from.iter().any(|&(r, copy)| !copy && self.reaches(source, r, w))
+        };
+        self.from.iter().enumerate().any(computed)
+    }
+    /// True if the value that a read takes depends on a write.
+    fn reaches(&self, source: &dyn Fn(usize) -> Option<usize>, read: usize, write: usize) -> bool {
+        let mut open = vec![read];
+        let mut visited = vec![read];
+        while let Some(r) = open.pop() {
+            let Some(w) = source(r) else { continue };
+            if w == write {
+                return true;
+            }
+            for &(next, _) in self.from.get(w).into_iter().flatten() {
+                if !visited.contains(&next) {
+                    visited.push(next);
+                    open.push(next);
+                }
+            }
+        }
+        false
+    }
+}
