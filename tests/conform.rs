@@ -62,7 +62,7 @@ fn searched(
     let machine = Machine::explore(&model, &interface, &options, &budget, &Silent).unwrap();
     let group = Group::find(&machine.alphabet, &machine.lts, 2);
     assert!(group.elements.len() > 1);
-    let bound = Bound { collect: true, ..Bound::of(operations, 2) };
+    let bound = Bound { collect: usize::MAX, ..Bound::of(operations, 2) };
     let histories = search(&interface, &machine, &group, &[], bound, &budget)
         .unwrap()
         .judged_histories

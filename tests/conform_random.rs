@@ -370,8 +370,11 @@ fn simulated(design: &Design) -> BTreeSet<History> {
         Kind::Write if design.marks => Mark::Release,
         _ => Mark::Plain,
     };
-    let operation =
-        |kind, location, value, read| Operation { kind, location, value, read, mark: mark(kind) };
+    let operation = |kind, location, value, read| Operation {
+        read,
+        mark: mark(kind),
+        ..Operation::plain(kind, location, value)
+    };
     while let Some(s) = open.pop() {
         if s.at == [None; 2] && s.did.iter().any(|d| !d.is_empty()) {
             out.insert(History { threads: s.did.to_vec(), last: vec![] }.canonical());

@@ -53,7 +53,7 @@ const MISSING_RELATIONS: &[&str] = &[
 ];
 
 const X86: &[&str] = &["MFENCE", "LFENCE", "SFENCE", "mfence", "lfence", "sfence", "X", "A"];
-const X86_NEVER: &[&str] = &["NT"];
+const X86_NEVER: &[&str] = &["NT", "EX"];
 
 const RISCV: &[&str] = &[
     "Acq",
@@ -177,7 +177,7 @@ const POWER: &[&str] = &["EX", "X", "SYNC", "LWSYNC", "EIEIO", "ISYNC"];
 const ARM: &[&str] = &["A", "L", "EX", "X", "ISB", "DMB", "DMB.ISH", "DMB.ST", "DSB", "DSB.ST"];
 
 const C11: &[&str] = &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"];
-const C11_NEVER: &[&str] = &["LK", "LKR", "LKW", "UL", "LS", "LF", "RL", "RU"];
+const C11_NEVER: &[&str] = &["EX", "LK", "LKR", "LKW", "UL", "LS", "LF", "RL", "RU"];
 const C11_NEVER_RELATIONS: &[&str] = &["lo"];
 const C11_MISSING: &[&str] = &["STRONG", "annot"];
 

@@ -1,11 +1,14 @@
 //! Histories: small programs with the values that their reads take, as the input of a memory model.
 //!
 //! Text: threads separated by `||`, operations by `;`, as in `W x 1; R y 0 || W y 1; R x 0`.
-//! `R.acq` is an acquire load, `W.rel` a release store, `F` a full fence; `U x 0 1` atomically
-//! reads 0 and writes 1. All locations are initially 0. `~ x=2` at the end additionally requires
-//! that the final value of `x` is 2. In a text, the writes to a location have distinct values other
-//! than 0. The value of a read then determines the write from which it reads. Histories built by
-//! other code need not satisfy this.
+//! `R.acq`, `W.rel` are acquires and releases, `F` is a full fence, `U x 0 1` atomically reads 0
+//! and writes 1 (`U.acq`, `U.rel`, `U.acqrel`). `F.w.rw` is a fence between writes before it and
+//! all accesses after it; `F.acq`, `F.rel`, `F.tso` are others. `R.ex` and `W.ex` are a
+//! load-reserve and its store-conditional. `@addr(0)`, `@data(0,2)`, `@ctrl(1)` after an operation
+//! list the operations of its thread on which it depends, from 0. All locations are initially 0.
+//! `~ x=2` at the end additionally requires that the final value of `x` is 2. In a text the writes
+//! to a location have distinct values different from 0, so that the value of a read determines its
+//! source. Histories built by other code need not satisfy this.
 //!
 //! A model allows a history if it allows one of its executions: for each read a write with its
 //! value (`rf`), and for each location an order of its writes (`co`).
@@ -16,9 +19,38 @@ use std::fmt::Write;
 use mu_base::Diagnostic;
 
 use crate::cat::{Model, Session, Verdict};
-use crate::execution::{Event, Kind, SetId, Skeleton, Vocabulary};
-use crate::models::{Dialect, Mark};
+use crate::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
+use crate::models::{Accesses, Dialect, Mark};
 use crate::relation::Relation;
+
+/// The earlier operations of its thread on whose loaded values an operation depends, as bits by
+/// their positions in the thread.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Dependencies {
+    /// Those from which its address is computed.
+    pub address: u32,
+    /// Those from which the value that it writes is computed.
+    pub data: u32,
+    /// Those on which a branch before it depends. All later operations of the thread are after that
+    /// branch too.
+    pub control: u32,
+}
+
+impl Dependencies {
+    /// No dependency.
+    pub const NONE: Dependencies = Dependencies { address: 0, data: 0, control: 0 };
+    /// The largest number of operations of a thread with dependencies.
+    pub const LIMIT: usize = 32;
+
+    /// Returns the positions of the bits.
+    pub fn positions(bits: u32) -> impl Iterator<Item = usize> {
+        (0..Self::LIMIT).filter(move |i| bits >> i & 1 == 1)
+    }
+    /// Returns the three sets with their names.
+    pub fn named(self) -> [(&'static str, u32); 3] {
+        [("addr", self.address), ("data", self.data), ("ctrl", self.control)]
+    }
+}
 
 /// One operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -31,11 +63,36 @@ pub struct Operation {
     pub value: u64,
     /// The value that an update reads; 0 for other operations.
     pub read: u64,
-    /// Plain, acquire or release.
+    /// Plain, acquire or release; the accesses that a fence orders.
     pub mark: Mark,
+    /// True for a load-reserve, and for a store-conditional that succeeds.
+    pub exclusive: bool,
+    /// The loads on which it depends.
+    pub depends: Dependencies,
 }
 
 impl Operation {
+    /// Creates an access without ordering or dependencies; `read` is 0. For a fence, `location` and
+    /// `value` are 0.
+    pub fn plain(kind: Kind, location: u32, value: u64) -> Self {
+        Self {
+            kind,
+            location,
+            value,
+            read: 0,
+            mark: Mark::Plain,
+            exclusive: false,
+            depends: Dependencies::NONE,
+        }
+    }
+    /// Creates an update.
+    pub fn update(location: u32, read: u64, value: u64) -> Self {
+        Self { read, ..Self::plain(Kind::Update, location, value) }
+    }
+    /// Creates a fence.
+    pub fn fence(mark: Mark) -> Self {
+        Self { mark, ..Self::plain(Kind::Fence, 0, 0) }
+    }
     /// Returns the value that a read or an update reads.
     pub fn taken(&self) -> u64 {
         if self.kind == Kind::Update { self.read } else { self.value }
@@ -100,6 +157,106 @@ fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
     }
 }
 
+fn parsed(text: &str) -> Result<u64, String> {
+    text.parse::<u64>().map_err(|_| format!("`{text}` is no value"))
+}
+
+/// The suffixes of operations, with their marks.
+const MARKS: [(&str, Mark); 5] = [
+    ("", Mark::Plain),
+    (".acq", Mark::Acquire),
+    (".rel", Mark::Release),
+    (".acqrel", Mark::AcquireRelease),
+    (".tso", Mark::AcquireRelease),
+];
+
+/// Returns the suffix of an operation's name.
+fn suffix(o: &Operation) -> String {
+    let mark = match o.mark {
+        Mark::Between(before, after) => format!(".{}.{}", before.letters(), after.letters()),
+        Mark::AcquireRelease if o.kind == Kind::Fence => ".tso".to_string(),
+        mark => MARKS.iter().find(|m| m.1 == mark).map_or("", |m| m.0).to_string(),
+    };
+    if o.exclusive { format!(".ex{mark}") } else { mark }
+}
+
+/// Parses the dependencies after an operation.
+fn dependencies(text: &str) -> Result<Dependencies, String> {
+    let wrong = || format!("`@{text}`: expected `addr(0)`, `data(0,1)` or `ctrl(0)`");
+    let mut out = Dependencies::NONE;
+    for part in text.split('@').map(str::trim) {
+        let (name, list) = part.split_once('(').ok_or_else(wrong)?;
+        let list = list.strip_suffix(')').ok_or_else(wrong)?;
+        let place = match name {
+            "addr" => &mut out.address,
+            "data" => &mut out.data,
+            "ctrl" => &mut out.control,
+            _ => return Err(wrong()),
+        };
+        for number in list.split(',') {
+            let at: usize = number.trim().parse().map_err(|_| wrong())?;
+            if at >= Dependencies::LIMIT {
+                return Err(wrong());
+            }
+            *place |= 1 << at;
+        }
+    }
+    Ok(out)
+}
+
+/// Parses an operation. `number` returns the number of a location.
+fn operation(text: &str, number: &mut dyn FnMut(&str) -> u32) -> Result<Operation, String> {
+    let (main, depends) = match text.split_once('@') {
+        Some((main, rest)) => (main, dependencies(rest)?),
+        None => (text, Dependencies::NONE),
+    };
+    let words: Vec<&str> = main.split_whitespace().collect();
+    let unknown = || {
+        format!(
+            "`{text}` is no operation: expected `R x 0`, `W x 1`, `U x 0 1` or `F`, with suffixes such as `R.acq`"
+        )
+    };
+    let Some(&first) = words.first() else { return Err(unknown()) };
+    let (letter, rest) = first.split_at(first.chars().next().map_or(0, char::len_utf8));
+    let kind = match letter {
+        "R" => Kind::Read,
+        "W" => Kind::Write,
+        "U" => Kind::Update,
+        "F" => Kind::Fence,
+        _ => return Err(unknown()),
+    };
+    let (exclusive, rest) = match rest.strip_prefix(".ex") {
+        Some(rest) if matches!(kind, Kind::Read | Kind::Write) => (true, rest),
+        _ => (false, rest),
+    };
+    let mark = match MARKS.iter().find(|m| m.0 == rest) {
+        Some(m) => m.1,
+        None if kind == Kind::Fence => {
+            let parts: Vec<&str> = rest.split('.').skip(1).collect();
+            let [before, after] = parts[..] else { return Err(unknown()) };
+            let of = |t: &str| Accesses::of_letters(t).ok_or_else(unknown);
+            Mark::between(of(before)?, of(after)?)
+        }
+        None => return Err(unknown()),
+    };
+    let allowed = match kind {
+        Kind::Read => !mark.releases() && rest != ".tso",
+        Kind::Write => !mark.acquires() && rest != ".tso",
+        Kind::Update => rest != ".tso",
+        _ => rest != ".acqrel",
+    };
+    if !allowed {
+        return Err(unknown());
+    }
+    let out = match (kind, words.as_slice()) {
+        (Kind::Fence, [_]) => Operation::fence(mark),
+        (Kind::Update, [_, l, r, v]) => Operation::update(number(l), parsed(r)?, parsed(v)?),
+        (Kind::Read | Kind::Write, [_, l, v]) => Operation::plain(kind, number(l), parsed(v)?),
+        _ => return Err(unknown()),
+    };
+    Ok(Operation { mark, exclusive, depends, ..out })
+}
+
 impl History {
     /// Parses the text of a history. Error: a message.
     pub fn parse(text: &str) -> Result<History, String> {
@@ -111,50 +268,18 @@ impl History {
                 names.len() as u32 - 1
             }
         };
-        let value = |t: &str| t.parse::<u64>().map_err(|_| format!("`{t}` is no value"));
         let (program, last) = text.split_once('~').unwrap_or((text, ""));
         let mut history = History::default();
         for thread in program.split("||") {
             let mut list = Vec::new();
             for op in thread.split(';').map(str::trim).filter(|o| !o.is_empty()) {
-                let words: Vec<&str> = op.split_whitespace().collect();
-                let (kind, mark) = match words[0] {
-                    "R" => (Kind::Read, Mark::Plain),
-                    "R.acq" => (Kind::Read, Mark::Acquire),
-                    "W" => (Kind::Write, Mark::Plain),
-                    "W.rel" => (Kind::Write, Mark::Release),
-                    "F" => (Kind::Fence, Mark::Plain),
-                    "U" => (Kind::Update, Mark::Plain),
-                    other => {
-                        return Err(format!(
-                            "`{other}` is no operation: expected `R`, `R.acq`, `W`, `W.rel`, `U` or `F`"
-                        ));
-                    }
-                };
-                list.push(match (kind, words.as_slice()) {
-                    (Kind::Fence, [_]) => Operation { kind, location: 0, value: 0, read: 0, mark },
-                    (Kind::Update, [_, l, r, v]) => Operation {
-                        kind,
-                        location: number(l),
-                        value: value(v)?,
-                        read: value(r)?,
-                        mark,
-                    },
-                    (Kind::Read | Kind::Write, [_, l, v]) => {
-                        Operation { kind, location: number(l), value: value(v)?, read: 0, mark }
-                    }
-                    _ => {
-                        return Err(format!(
-                            "`{op}` is no operation: expected `R x 0`, `W x 1`, `U x 0 1` or `F`"
-                        ));
-                    }
-                });
+                list.push(operation(op, &mut number)?);
             }
             history.threads.push(list);
         }
         for part in last.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let (l, v) = part.split_once('=').ok_or_else(|| format!("`{part}`: expected `x=1`"))?;
-            history.last.push((number(l.trim()), value(v.trim())?));
+            history.last.push((number(l.trim()), parsed(v.trim())?));
         }
         history.check()?;
         Ok(history)
@@ -172,6 +297,24 @@ impl History {
                     "the writes to `{}` must have distinct values other than 0",
                     location_name(o.location)
                 ));
+            }
+        }
+        for thread in &self.threads {
+            for (i, o) in thread.iter().enumerate() {
+                for (name, bits) in o.depends.named() {
+                    let wrong =
+                        Dependencies::positions(bits).find(|&p| p >= i || !thread[p].kind.reads());
+                    if let Some(p) = wrong {
+                        return Err(format!(
+                            "`@{name}({p})`: operation {p} of the thread is no earlier read"
+                        ));
+                    }
+                }
+                if o.depends.data != 0 && !o.kind.writes()
+                    || o.depends.address != 0 && o.kind == Kind::Fence
+                {
+                    return Err("a read has no data dependency, and a fence none of both".into());
+                }
             }
         }
         let known = |l: u32, v: u64| v == 0 || written.contains_key(&(l, v));
@@ -201,6 +344,17 @@ impl History {
             }
         });
         best.unwrap_or_default()
+    }
+    /// Removes dependencies on branches that an earlier operation of the thread has too, which mean
+    /// nothing.
+    pub fn normalise(&mut self) {
+        for thread in &mut self.threads {
+            let mut branched = 0;
+            for o in thread {
+                o.depends.control &= !branched;
+                branched |= o.depends.control;
+            }
+        }
     }
     /// Returns the program of the history: its canonical form with 0 as the value of all reads.
     pub fn program(&self) -> History {
@@ -234,6 +388,23 @@ impl History {
         let used = self.operations().filter(|o| o.kind != Kind::Fence).map(|o| o.location + 1);
         used.chain(self.last.iter().map(|l| l.0 + 1)).max().unwrap_or(0)
     }
+    /// Returns the position of the load-reserve of each store-conditional in a thread: the last
+    /// exclusive access before it, if that is a load of the same address. Without it, the store
+    /// must fail.
+    fn reservations(thread: &[Operation]) -> impl Iterator<Item = (usize, Option<usize>)> + '_ {
+        let conditional = |o: &Operation| o.exclusive && o.kind == Kind::Write;
+        (0..thread.len()).filter(move |&i| conditional(&thread[i])).map(|i| {
+            let last = (0..i).rev().find(|&j| thread[j].exclusive);
+            let is_own = |j: &usize| {
+                thread[*j].kind == Kind::Read && thread[*j].location == thread[i].location
+            };
+            (i, last.filter(is_own))
+        })
+    }
+    /// True if each store-conditional has a reservation.
+    pub fn is_reserved(&self) -> bool {
+        self.threads.iter().all(|t| Self::reservations(t).all(|(_, load)| load.is_some()))
+    }
     /// Returns its events: the initial writes, then the threads one after the other. An update is a
     /// read and a write.
     pub fn events(&self) -> Vec<(Event, Mark)> {
@@ -258,17 +429,64 @@ impl History {
         }
         out
     }
-    /// Returns its events with the tags of a dialect, given the dialect's vocabulary.
-    pub fn skeleton(&self, dialect: Dialect, vocabulary: &Vocabulary) -> Skeleton {
-        let events = self.events();
-        let mut skeleton = dialect.skeleton(vocabulary, &events);
+    /// Returns its events with the tags of a dialect, given the dialect's vocabulary. `model`: the
+    /// model that judges them, if it is one of axioms.
+    pub fn skeleton(
+        &self,
+        dialect: Dialect,
+        vocabulary: &Vocabulary,
+        model: Option<&Model>,
+    ) -> Skeleton {
+        let events = self.events().into_iter().map(|(event, mark)| match event.kind {
+            Kind::Fence => Event { kind: dialect.fence_kind(mark), ..event },
+            _ => event,
+        });
+        let mut skeleton = Skeleton::new(vocabulary, events.collect());
         let mut at = self.locations() as usize;
-        for o in self.operations() {
-            if o.kind == Kind::Update {
-                dialect.update(vocabulary, &mut skeleton, at, at + 1);
-                at += 1;
+        if let Dialect::Of(crate::Architecture::C11) = dialect {
+            (0..at).for_each(|e| {
+                dialect.tag(vocabulary, &mut skeleton, e, (Kind::Write, Mark::Plain, false));
+            });
+        }
+        for thread in &self.threads {
+            // The event that reads, and the one that writes, of each operation.
+            let mut places: Vec<(usize, usize)> = Vec::with_capacity(thread.len());
+            for o in thread {
+                let update = o.kind == Kind::Update;
+                let last = at + usize::from(update);
+                let kinds = if update { (Kind::Read, Kind::Write) } else { (o.kind, o.kind) };
+                dialect.tag(vocabulary, &mut skeleton, at, (kinds.0, o.mark, update));
+                if update {
+                    dialect.tag(vocabulary, &mut skeleton, last, (kinds.1, o.mark, update));
+                    dialect.update(vocabulary, &mut skeleton, at, last);
+                }
+                if o.exclusive {
+                    dialect.exclusive(model, &mut skeleton, at);
+                }
+                places.push((at, last));
+                at = last + 1;
             }
-            at += 1;
+            for (store, load) in Self::reservations(thread) {
+                if let Some(load) = load {
+                    skeleton.relate(RelationId::LXSX, places[load].0, places[store].1);
+                }
+            }
+            let mut branched = 0;
+            for (o, &(first, last)) in thread.iter().zip(&places) {
+                branched |= o.depends.control;
+                for (relation, bits) in [
+                    (RelationId::ADDR, o.depends.address),
+                    (RelationId::DATA, o.depends.data),
+                    (RelationId::CTRL, branched),
+                ] {
+                    for from in Dependencies::positions(bits).filter_map(|p| places.get(p)) {
+                        if relation != RelationId::DATA && last != first {
+                            skeleton.relate(relation, from.0, first);
+                        }
+                        skeleton.relate(relation, from.0, last);
+                    }
+                }
+            }
         }
         skeleton
     }
@@ -357,19 +575,20 @@ impl History {
             out += if t == 0 { "" } else { " || " };
             for (i, o) in thread.iter().enumerate() {
                 out += if i == 0 { "" } else { "; " };
-                let mark = match o.mark {
-                    Mark::Plain => "",
-                    Mark::Acquire => ".acq",
-                    Mark::Release => ".rel",
-                };
+                let mark = suffix(o);
                 let letter = if o.kind.reads() { "R" } else { "W" };
                 let _ = match o.kind {
-                    Kind::Fence => write!(out, "F"),
+                    Kind::Fence => write!(out, "F{mark}"),
                     Kind::Update => {
-                        write!(out, "U {} {} {}", location_name(o.location), o.read, o.value)
+                        write!(out, "U{mark} {} {} {}", location_name(o.location), o.read, o.value)
                     }
                     _ => write!(out, "{letter}{mark} {} {}", location_name(o.location), o.value),
                 };
+                for (name, bits) in o.depends.named().into_iter().filter(|d| d.1 != 0) {
+                    let list: Vec<String> =
+                        Dependencies::positions(bits).map(|p| p.to_string()).collect();
+                    let _ = write!(out, " @{name}({})", list.join(","));
+                }
             }
         }
         for (i, (l, v)) in self.last.iter().enumerate() {
@@ -381,10 +600,12 @@ impl History {
     pub fn program_text(&self) -> String {
         let one = |o: &Operation| {
             let text = History { threads: vec![vec![*o]], last: Vec::new() }.text();
-            let words: Vec<&str> = text.split_whitespace().collect();
+            let mut words: Vec<&str> = text.split_whitespace().collect();
             match o.kind {
-                Kind::Read => words[..2].join(" "),
-                Kind::Update => [words[0], words[1], words[3]].join(" "),
+                Kind::Read | Kind::Update => {
+                    words.remove(2);
+                    words.join(" ")
+                }
                 _ => text,
             }
         };
@@ -408,12 +629,14 @@ impl History {
             for (i, o) in thread.iter().enumerate() {
                 let l = location_name(o.location);
                 let order = match o.mark {
+                    Mark::Plain if o.kind == Kind::Fence => "seq_cst",
                     Mark::Plain => "relaxed",
                     Mark::Acquire => "acquire",
                     Mark::Release => "release",
+                    Mark::AcquireRelease | Mark::Between(..) => "acq_rel",
                 };
                 let _ = match o.kind {
-                    Kind::Fence => writeln!(out, "  atomic_thread_fence(memory_order_seq_cst);"),
+                    Kind::Fence => writeln!(out, "  atomic_thread_fence(memory_order_{order});"),
                     Kind::Write => writeln!(
                         out,
                         "  atomic_store_explicit({l}, {}, memory_order_{order});",
@@ -464,7 +687,10 @@ impl<'m> Judge<'m> {
     /// True if the model allows a history. Cost: a check for each reads-from relation and each
     /// coherence order.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
-        let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
+        if !history.is_reserved() {
+            return Ok(false);
+        }
+        let skeleton = history.skeleton(self.dialect, self.model.vocabulary(), Some(self.model));
         let mut run = self.session.on(&skeleton)?;
         if !run.holds() {
             return Ok(false);
@@ -484,7 +710,7 @@ impl<'m> Judge<'m> {
         &mut self,
         history: &History,
     ) -> Result<(Verdict, Skeleton, Relation, Relation), Diagnostic> {
-        let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
+        let skeleton = history.skeleton(self.dialect, self.model.vocabulary(), Some(self.model));
         let mut chosen: Option<(Relation, Relation)> = None;
         let mut run = self.session.on(&skeleton)?;
         for rf in history.reads_from(&skeleton) {

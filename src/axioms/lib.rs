@@ -7,6 +7,7 @@
 
 pub mod architecture;
 pub mod cat;
+mod dialect;
 pub mod execution;
 pub mod history;
 pub mod lattice;

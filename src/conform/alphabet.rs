@@ -4,8 +4,9 @@
 //! ones first; value 0 is the initial one. A *word* is the sorted list of the events of one label.
 //! It has at most one event per processor.
 
-use crate::interface::{Interface, Label, Role};
+use crate::interface::{Dependency, Interface, Label, Role};
 use ahash::AHashMap;
+use mu_axioms::history::Dependencies;
 use mu_base::{Diagnostic, Stage};
 use mu_lts::relabel::{name_of, parts};
 
@@ -39,6 +40,9 @@ pub struct Event {
     pub written: Option<u32>,
     /// The number of the operation, if the label contains it.
     pub number: Option<u64>,
+    /// The earlier operations on which it depends, as far as the label contains them. An operation
+    /// without a number may depend on its own position, which means none.
+    pub depends: Dependencies,
 }
 
 /// The names that occur in labels.
@@ -148,6 +152,31 @@ fn label_events<'t>(
     Ok(out)
 }
 
+/// Reads the numbers of a dependency, one or a list or set, as bits by positions. Numbers before
+/// the first one are no dependency.
+fn dependencies(label: &str, text: &str, first: u64) -> Result<u32, Diagnostic> {
+    let wrong = || {
+        let message = format!("`{text}` in the label `{label}` is not the number of a load");
+        Diagnostic::new(Stage::Type, message).note("expected a number, or a list or set of numbers")
+    };
+    let within = |open, close| text.strip_prefix(open).and_then(|t| t.strip_suffix(close));
+    let list = within('[', ']').or(within('{', '}')).unwrap_or(text);
+    let mut out = 0;
+    for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let number: i128 = part.parse().map_err(|_| wrong())?;
+        let Ok(at) = usize::try_from(number - i128::from(first)) else { continue };
+        if at >= Dependencies::LIMIT {
+            let message = format!(
+                "the label `{label}` depends on operation {number}: dependencies are supported on the first {} operations of a processor",
+                Dependencies::LIMIT
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, message));
+        }
+        out |= 1 << at;
+    }
+    Ok(out)
+}
+
 fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     names.dedup();
@@ -197,7 +226,7 @@ impl Alphabet {
             let placed = |d: Diagnostic| place.map_or(d.clone(), |p| d.or_span(p));
             let events: Vec<Event> = label_events
                 .iter()
-                .map(|t| out.event(label, t))
+                .map(|t| out.event(label, t, interface.first))
                 .collect::<Result<_, _>>()
                 .map_err(placed)?;
             out.add(label, events).map_err(placed)?;
@@ -222,7 +251,7 @@ impl Alphabet {
             Role::Written => name(&self.names.values, event.written),
             Role::Number => event.number.map_or("_".to_string(), |n| n.to_string()),
             Role::Text(t) => t.clone(),
-            Role::Other | Role::Any => "_".into(),
+            Role::Depends(_) | Role::Other | Role::Any => "_".into(),
         };
         let arguments: Vec<String> = label.roles.iter().map(one).collect();
         if arguments.is_empty() {
@@ -231,7 +260,12 @@ impl Alphabet {
             format!("{}({})", label.action, arguments.join(", "))
         }
     }
-    fn event(&self, label: &str, label_events: &LabelFields<'_>) -> Result<Event, Diagnostic> {
+    fn event(
+        &self,
+        label: &str,
+        label_events: &LabelFields<'_>,
+        first: u64,
+    ) -> Result<Event, Diagnostic> {
         let place =
             |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);
         let mut event = Event {
@@ -243,6 +277,7 @@ impl Alphabet {
             value: None,
             written: None,
             number: None,
+            depends: Dependencies::NONE,
         };
         for (role, text) in &label_events.fields {
             match role {
@@ -262,6 +297,14 @@ impl Alphabet {
                         )
                     };
                     event.number = Some(text.parse().map_err(|_| wrong())?);
+                }
+                Role::Depends(kind) => {
+                    let place = match kind {
+                        Dependency::Address => &mut event.depends.address,
+                        Dependency::Data => &mut event.depends.data,
+                        Dependency::Control => &mut event.depends.control,
+                    };
+                    *place = dependencies(label, text, first)?;
                 }
                 Role::Other | Role::Any | Role::Text(_) => {}
             }

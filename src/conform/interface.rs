@@ -7,6 +7,9 @@
 //! store start_store(p, a, v, n) -> end_store(p, _, _, n);  // … or with begin and end labels
 //! load acquire ld_acq(p, a, v);  store release st_rel(p, a, v);
 //! fence mfence(p);  update xchg(p, a, v, w);   // an update reads v and writes w
+//! fence ww f(p);  fence r,rw g(p);  fence acquire h(p);  update acquire release u(p, a, v, w);
+//! load reserve lr(p, a, v);  store conditional sc(p, a, v);  // the store succeeds
+//! load ld(p, a, v, n, addr, ctrl);             // dependencies on the numbers of earlier loads
 //! commit write(a, v);                          // a store reaches memory; `store commit st(p, a, v);`
 //! observe observe(p, a, v, n, q);              // p sees a store of q: shown, not judged
 //! internal refill, access("c_flush", _, _, _); // labels that are not memory operations
@@ -17,7 +20,10 @@
 //!
 //! Letters give the roles of arguments: `p` processor, `a` address, `v` value, `w` value written by
 //! an update, `n` number, `q` another processor, `_` any value. A quoted text matches itself:
-//! `access("c_read", p, a, v)`. In a `program` line a quoted text is an expression over the same
+//! `access("c_read", p, a, v)`. `addr`, `data` and `ctrl` are the number of an earlier load of the
+//! processor, or a list or set of numbers, on which the address, the value, or a branch before the
+//! operation depends; its own number, and numbers before the first one, are no dependency. In a
+//! `program` line a quoted text is an expression over the same
 //! letters.
 //!
 //! *By assignment.* With `where v = VARIABLE` the value is that of a variable of the model after
@@ -36,7 +42,7 @@
 //! [`Interface`] has all roles that its kind needs, and no label can match two operations.
 
 use mu_axioms::Kind;
-use mu_axioms::models::Mark;
+use mu_axioms::models::{Accesses, Mark};
 use mu_base::words::{self, Cursor, Form, Kind as Token};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
@@ -55,19 +61,35 @@ pub enum Role {
     Number,
     /// Another processor.
     Other,
+    /// The number of an earlier load, or several numbers, on which the operation depends.
+    Depends(Dependency),
     /// Any value; ignored.
     Any,
     /// Exactly this text.
     Text(String),
 }
 
-const LETTERS: [(&str, Role); 7] = [
+/// The kind of a dependency.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Dependency {
+    /// Its address is computed from the value loaded.
+    Address,
+    /// The value that it writes is computed from the value loaded.
+    Data,
+    /// A branch before it depends on the value loaded.
+    Control,
+}
+
+const LETTERS: [(&str, Role); 10] = [
     ("p", Role::Processor),
     ("a", Role::Address),
     ("v", Role::Value),
     ("w", Role::Written),
     ("n", Role::Number),
     ("q", Role::Other),
+    ("addr", Role::Depends(Dependency::Address)),
+    ("data", Role::Depends(Dependency::Data)),
+    ("ctrl", Role::Depends(Dependency::Control)),
     ("_", Role::Any),
 ];
 
@@ -165,7 +187,24 @@ impl Operation {
     /// Prints the operation as in the file, with its kind.
     pub fn text(&self) -> String {
         let begin = self.begin.as_ref().map_or(String::new(), |b| format!("{} -> ", b.text()));
-        format!("{} {begin}{}", self.name(), self.end.text())
+        format!("{}{} {begin}{}", self.name(), self.modifiers(), self.end.text())
+    }
+    /// Prints what follows the kind, as in the file.
+    fn modifiers(&self) -> String {
+        let exclusive = match (self.exclusive, self.kind) {
+            (false, _) => "",
+            (true, Kind::Read) => " reserve",
+            (true, _) => " conditional",
+        };
+        let mark = match self.mark {
+            Mark::Plain => String::new(),
+            Mark::Acquire => " acquire".into(),
+            Mark::Release => " release".into(),
+            Mark::AcquireRelease if self.kind == Kind::Fence => " tso".into(),
+            Mark::AcquireRelease => " acquire release".into(),
+            Mark::Between(before, after) => format!(" {},{}", before.letters(), after.letters()),
+        };
+        format!("{exclusive}{mark}")
     }
     /// Returns the kind, as in the file.
     pub fn name(&self) -> &'static str {
@@ -178,8 +217,10 @@ impl Operation {
 pub struct Operation {
     /// Load, store, update or fence.
     pub kind: Kind,
-    /// Acquire, release, or plain.
+    /// Acquire, release, or plain; the accesses that a fence orders.
     pub mark: Mark,
+    /// True for a load-reserve, and for a store-conditional that succeeds.
+    pub exclusive: bool,
     /// The label of its beginning, if it is separate.
     pub begin: Option<Label>,
     /// The label of its end, or of the whole operation.
@@ -275,11 +316,13 @@ impl Interface {
                 "commit" => {
                     let label = assigned_label(&mut cursor, &mut out.assigned)?;
                     require(&label, "commit", &[Role::Address, Role::Value])?;
+                    independent(&label)?;
                     out.commits.push(label);
                 }
                 "observe" => {
                     let label = assigned_label(&mut cursor, &mut out.assigned)?;
                     require(&label, "observation", &[Role::Processor, Role::Address])?;
+                    independent(&label)?;
                     out.observed.push(label);
                 }
                 "internal" => {
@@ -300,13 +343,10 @@ impl Interface {
                             )
                             .note(format!("expected {EXPECTED_KEYWORDS}"))
                         })?;
-                        let mark = match kind {
-                            Kind::Read if cursor.eat_word("acquire") => Mark::Acquire,
-                            Kind::Write if cursor.eat_word("release") => Mark::Release,
-                            _ => Mark::Plain,
-                        };
-                        let commits = kind == Kind::Write && cursor.eat_word("commit");
-                        let operation = operation(&mut cursor, &mut out.assigned, kind, mark)?;
+                        let modifiers = Modifiers::parse(&mut cursor, kind)?;
+                        let commits = modifiers.commits;
+                        let operation =
+                            operation(&mut cursor, &mut out.assigned, kind, &modifiers)?;
                         if commits {
                             let what = "store that commits";
                             require(&operation.end, what, &[Role::Address, Role::Value])?;
@@ -448,7 +488,7 @@ impl Interface {
     /// Returns the first line with operations of the same kind. Memory models cannot distinguish
     /// operations of the same kind.
     pub fn class(&self, operation: usize) -> u32 {
-        let of = |o: &Operation| (o.kind, o.mark);
+        let of = |o: &Operation| (o.kind, o.mark, o.exclusive);
         let wanted = of(&self.operations[operation]);
         self.operations.iter().position(|o| of(o) == wanted).unwrap_or(operation) as u32
     }
@@ -537,6 +577,7 @@ fn kind_of(word: &str) -> Option<Kind> {
 /// Reads an entry of an `internal` line.
 fn internal(cursor: &mut Cursor<'_, '_>) -> Result<Internal, Diagnostic> {
     let label = label(cursor)?;
+    independent(&label)?;
     Ok(Internal { all: label.roles.is_empty(), label })
 }
 
@@ -557,6 +598,7 @@ fn part(cursor: &mut Cursor<'_, '_>) -> Result<Part, Diagnostic> {
         if label.has(&Role::Other) {
             return Err(Diagnostic::at(Stage::Type, label.span, "`q` is for observations"));
         }
+        independent(label)?;
     }
     Ok(Part { kind, request, response })
 }
@@ -599,12 +641,16 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
                 let known = LETTERS.iter().find(|l| l.0 == token.text).map(|l| l.1.clone());
                 known.ok_or_else(|| {
                     Diagnostic::at(Stage::Syntax, token.span, format!("`{}` is not a role of an argument", token.text))
-                        .note("expected p (processor), a (address), v (value), w (written value), n (number), q (another processor) or _")
+                        .note("expected p (processor), a (address), v (value), w (written value), n (number), q (another processor), addr, data, ctrl (numbers of earlier loads) or _")
                         .note(format!("to match this text, write it in quotes: \"{}\"", token.text))
                 })?
             }
             Token::Text | Token::Number => Role::Text(token.text.trim_matches('"').to_string()),
-            _ => return Err(cursor.unexpected("p, a, v, w, n, q, _ or a text in quotes")),
+            _ => {
+                return Err(
+                    cursor.unexpected("p, a, v, w, n, q, addr, data, ctrl, _ or a text in quotes")
+                );
+            }
         };
         cursor.take();
         if out.has(&role) && !matches!(role, Role::Any | Role::Text(_)) {
@@ -682,6 +728,17 @@ pub fn letter(role: &Role) -> &'static str {
     LETTERS.iter().find(|l| l.1 == *role).map_or("", |l| l.0)
 }
 
+/// Rejects dependencies in labels that are no memory operations.
+fn independent(label: &Label) -> Result<(), Diagnostic> {
+    match label.roles.iter().position(|r| matches!(r, Role::Depends(_))) {
+        Some(at) => {
+            let message = format!("`{}` is for memory operations", letter(&label.roles[at]));
+            Err(Diagnostic::at(Stage::Type, label.places[at], message))
+        }
+        None => Ok(()),
+    }
+}
+
 fn require(label: &Label, what: &str, roles: &[Role]) -> Result<(), Diagnostic> {
     match roles.iter().find(|r| !label.has(r)) {
         Some(role) => {
@@ -692,11 +749,100 @@ fn require(label: &Label, what: &str, roles: &[Role]) -> Result<(), Diagnostic> 
     }
 }
 
+/// What stands between the kind of an operation and its label.
+#[derive(Default)]
+struct Modifiers {
+    mark: Mark,
+    exclusive: bool,
+    commits: bool,
+}
+
+impl Modifiers {
+    /// Parses modifiers. A word is one only if a name other than `where` or a `,` follows it,
+    /// because actions may have the same names.
+    fn parse(cursor: &mut Cursor<'_, '_>, kind: Kind) -> Result<Self, Diagnostic> {
+        let mut out = Modifiers::default();
+        let (mut acquire, mut release) = (false, false);
+        loop {
+            let token = cursor.peek();
+            let next = cursor.ahead(1);
+            let follows = next.kind == Token::Name && next.text != "where" || next.text == ",";
+            if token.kind != Token::Name || !follows {
+                break;
+            }
+            let once = |flag: &mut bool| {
+                if std::mem::replace(flag, true) {
+                    let message = format!("`{}` occurs twice", token.text);
+                    return Err(Diagnostic::at(Stage::Syntax, token.span, message));
+                }
+                Ok(())
+            };
+            match (kind, token.text) {
+                (Kind::Read | Kind::Update | Kind::Fence, "acquire") => once(&mut acquire)?,
+                (Kind::Write | Kind::Update | Kind::Fence, "release") => once(&mut release)?,
+                (Kind::Read, "reserve") | (Kind::Write, "conditional") => {
+                    once(&mut out.exclusive)?;
+                }
+                (Kind::Write, "commit") => once(&mut out.commits)?,
+                (Kind::Fence, "tso") if !acquire && !release => (acquire, release) = (true, true),
+                (Kind::Fence, word) if out.mark == Mark::Plain && !acquire && !release => {
+                    let Some(mark) = fence_between(cursor, word)? else {
+                        return Err(unknown_modifier(kind, token.text, token.span));
+                    };
+                    out.mark = mark;
+                    // The letters are taken already; nothing else may follow.
+                    return Ok(out);
+                }
+                _ => return Err(unknown_modifier(kind, token.text, token.span)),
+            }
+            cursor.take();
+        }
+        out.mark = match (acquire, release) {
+            (false, false) => Mark::Plain,
+            (true, false) => Mark::Acquire,
+            (false, true) => Mark::Release,
+            (true, true) => Mark::AcquireRelease,
+        };
+        Ok(out)
+    }
+}
+
+fn unknown_modifier(kind: Kind, word: &str, span: Span) -> Diagnostic {
+    let expected = match kind {
+        Kind::Read => "`acquire`, `reserve`",
+        Kind::Write => "`release`, `conditional`, `commit`",
+        Kind::Update => "`acquire`, `release`",
+        _ => "`acquire`, `release`, `tso`, two letters as in `ww`, or accesses as in `r,rw`",
+    };
+    let what = KINDS.iter().find(|k| k.1 == kind).map_or("fence", |k| k.0);
+    Diagnostic::at(Stage::Syntax, span, format!("`{word}` is no attribute of a {what}"))
+        .note(format!("expected {expected}, or an action"))
+}
+
+/// Parses the accesses of a fence: `ww`, or `r,rw`. `None` if the word is something else.
+fn fence_between(cursor: &mut Cursor<'_, '_>, word: &str) -> Result<Option<Mark>, Diagnostic> {
+    if cursor.ahead(1).text == "," {
+        let Some(before) = Accesses::of_letters(word) else { return Ok(None) };
+        cursor.take();
+        cursor.take();
+        let token = cursor.name("`r`, `w` or `rw`")?;
+        let after = Accesses::of_letters(token.text).ok_or_else(|| {
+            let message = format!("`{}` is no kind of accesses", token.text);
+            Diagnostic::at(Stage::Syntax, token.span, message).note("expected `r`, `w` or `rw`")
+        })?;
+        return Ok(Some(Mark::between(before, after)));
+    }
+    let of = |at| word.get(at..at + 1).and_then(Accesses::of_letters);
+    let (Some(before), Some(after), 2) = (of(0), of(1), word.len()) else { return Ok(None) };
+    cursor.take();
+    Ok(Some(Mark::between(before, after)))
+}
+
 fn operation(
     cursor: &mut Cursor<'_, '_>,
     assigned: &mut Vec<Assigned>,
     kind: Kind,
-    mark: Mark,
+    modifiers: &Modifiers,
 ) -> Result<Operation, Diagnostic> {
     let first = assigned_label(cursor, assigned)?;
     let (begin, end) = match cursor.eat("->") {
@@ -721,6 +867,15 @@ fn operation(
                 format!("`w` is for updates: the value of a {what} is `v`"),
             ));
         }
+        let depends = |d: Dependency| label.has(&Role::Depends(d));
+        if depends(Dependency::Data) && !kind.writes() {
+            let message = format!("`data` is for stores and updates: a {what} writes no value");
+            return Err(Diagnostic::at(Stage::Type, label.span, message));
+        }
+        if depends(Dependency::Address) && kind == Kind::Fence {
+            let message = "`addr` is for accesses: a fence has no address";
+            return Err(Diagnostic::at(Stage::Type, label.span, message));
+        }
         if kind == Kind::Fence && (label.has(&Role::Address) || label.has(&Role::Value)) {
             return Err(Diagnostic::at(
                 Stage::Type,
@@ -741,5 +896,13 @@ fn operation(
         );
         return Err(Diagnostic::at(Stage::Type, b.span, message));
     }
-    Ok(Operation { kind, mark, begin, end })
+    let twice = begin
+        .as_ref()
+        .and_then(|b| end.roles.iter().position(|r| matches!(r, Role::Depends(_)) && b.has(r)));
+    if let Some(at) = twice {
+        let message = format!("`{}` is in both labels of this {what}", letter(&end.roles[at]));
+        return Err(Diagnostic::at(Stage::Type, end.places[at], message));
+    }
+    let Modifiers { mark, exclusive, .. } = *modifiers;
+    Ok(Operation { kind, mark, exclusive, begin, end })
 }

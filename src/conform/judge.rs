@@ -10,8 +10,8 @@ use crate::interface::Interface;
 use crate::sequences::Entry;
 use mu_axioms::Kind;
 use mu_axioms::cat::{Model, Verdict};
-use mu_axioms::history::{self, History, Operation};
-use mu_axioms::models::Dialect;
+use mu_axioms::history::{self, Dependencies, History, Operation};
+use mu_axioms::models::{Dialect, Mark};
 use mu_axioms::views::{ViewVerdict, Views};
 use mu_base::{Diagnostic, Stage};
 
@@ -61,18 +61,32 @@ impl MemoryModel {
     }
     /// Rejects a machine with operations that the model cannot express.
     pub fn check(&self, interface: &Interface, alphabet: &Alphabet) -> Result<(), Diagnostic> {
-        let operations =
-            alphabet.events.iter().map(|e| &interface.operations[e.operation as usize]);
-        match (&self.form, operations.into_iter().find(|o| o.kind == Kind::Update)) {
-            (Form::Views(_), Some(o)) => {
-                let message = format!(
-                    "`{}` is a model of serial views, which do not support updates",
-                    self.name
-                );
-                Err(Diagnostic::at(Stage::Unsupported, o.end.span, message))
+        let mut lines: Vec<u32> = alphabet.events.iter().map(|e| e.operation).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        for line in lines {
+            let o = &interface.operations[line as usize];
+            let why = match &self.form {
+                Form::Views(_) if o.kind == Kind::Update => {
+                    Some("serial views do not support updates".to_string())
+                }
+                Form::Views(_) if o.exclusive => {
+                    Some("serial views do not support load-reserve and store-conditional".into())
+                }
+                Form::Views(_) if o.kind == Kind::Fence && o.mark != Mark::Plain => {
+                    Some("serial views do not support partial fences".into())
+                }
+                Form::Views(_) => None,
+                Form::Cat { model, dialect } => {
+                    dialect.unsupported(model, o.kind, o.mark, o.exclusive)
+                }
+            };
+            if let Some(why) = why {
+                let message = format!("`{}` cannot judge `{}`: {why}", self.name, o.text());
+                return Err(Diagnostic::at(Stage::Unsupported, o.end.span, message));
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 }
 
@@ -92,7 +106,7 @@ impl Worker<'_> {
         match &mut self.judge {
             Judge::Cat(judge) => judge.allows(history),
             Judge::Views(views) => {
-                let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary());
+                let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary(), None);
                 for rf in history.reads_from(&skeleton) {
                     if matches!(views.judge(&skeleton, &rf)?, ViewVerdict::Views(_)) {
                         return Ok(true);
@@ -110,13 +124,19 @@ impl Worker<'_> {
                 cycle: Vec::new(),
             });
         }
+        if !history.is_reserved() {
+            return Ok(Reason {
+                axiom: "a store-conditional succeeds without a load-reserve of its address directly before it".into(),
+                cycle: Vec::new(),
+            });
+        }
         match &mut self.judge {
             Judge::Cat(judge) => {
                 let (verdict, skeleton, ..) = judge.verdict(history)?;
                 Ok(of_verdict(&verdict, &skeleton))
             }
             Judge::Views(views) => {
-                let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary());
+                let skeleton = history.skeleton(Dialect::Plain, &Views::vocabulary(), None);
                 let first = history.reads_from(&skeleton).into_iter().next();
                 let seen = first.map(|rf| views.judge(&skeleton, &rf)).transpose()?;
                 let axiom = match seen {
@@ -163,10 +183,39 @@ pub fn history(interface: &Interface, processors: &[&[Entry]]) -> History {
             value,
             read,
             mark: line.mark,
+            exclusive: line.exclusive,
+            depends: e.depends,
         }
     };
-    History {
+    let mut out = History {
         threads: processors.iter().map(|p| p.iter().map(operation).collect()).collect(),
         last: Vec::new(),
+    };
+    out.normalise();
+    out
+}
+
+/// Checks that operations depend on loads only.
+pub fn check_dependencies(interface: &Interface, history: &History) -> Result<(), Diagnostic> {
+    for thread in &history.threads {
+        for (i, o) in thread.iter().enumerate() {
+            for (name, bits) in o.depends.named() {
+                let wrong = Dependencies::positions(bits)
+                    .find(|&p| !thread.get(p).is_some_and(|load| p < i && load.kind.reads()));
+                if let Some(p) = wrong {
+                    let number = |at: usize| interface.first + at as u64;
+                    let message = format!(
+                        "operation {} of a processor has `{name}` = {}, which is no load",
+                        number(i),
+                        number(p)
+                    );
+                    return Err(Diagnostic::new(Stage::Type, message).note(format!(
+                        "a thread with it: {}",
+                        History { threads: vec![thread.clone()], last: Vec::new() }.program_text()
+                    )));
+                }
+            }
+        }
     }
+    Ok(())
 }

@@ -44,7 +44,8 @@ fn unify<T: Copy + PartialEq>(all: &mut Vec<Option<T>>, at: usize, to: T) -> Opt
 
 impl Renaming {
     fn operation(&mut self, test: &Operation, machine: &Operation) -> Option<()> {
-        if (test.kind, test.mark) != (machine.kind, machine.mark) {
+        let form = |o: &Operation| (o.kind, o.mark, o.exclusive, o.depends);
+        if form(test) != form(machine) {
             return None;
         }
         if test.kind == Kind::Fence {

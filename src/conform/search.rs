@@ -73,7 +73,7 @@ pub struct SearchResult {
     pub gap: Option<u64>,
     /// The stop reason.
     pub stop: Stop,
-    /// The judged histories in order, if [`Bound::collect`] is set.
+    /// The judged histories in order, up to [`Bound::collect`].
     pub judged_histories: Vec<History>,
 }
 
@@ -241,8 +241,8 @@ pub struct Bound {
     pub operations: usize,
     /// Number of threads that judge histories.
     pub threads: usize,
-    /// True if all judged histories are returned.
-    pub collect: bool,
+    /// Judged histories of at most this number of operations of each processor are returned.
+    pub collect: usize,
     /// True if the search ends with the first level in which a model forbids a history.
     pub first: bool,
 }
@@ -250,7 +250,7 @@ pub struct Bound {
 impl Bound {
     /// Returns the bound of all histories up to this number of operations per processor.
     pub fn of(operations: usize, threads: usize) -> Bound {
-        Bound { operations, threads, collect: false, first: false }
+        Bound { operations, threads, collect: 0, first: false }
     }
 }
 
@@ -301,10 +301,10 @@ pub fn search<'m>(
     while let Some(level) = search.levels.pop_front() {
         let mut level: Vec<(Vec<u32>, u32)> = level.into_iter().collect();
         level.sort_unstable();
-        let judged = search.finished(&level);
-        if bound.collect {
-            search.answer.judged_histories.extend(judged.iter().map(|j| j.0.clone()));
-        }
+        let judged = search.finished(&level)?;
+        let small = |h: &History| h.threads.iter().all(|t| t.len() <= bound.collect);
+        let returned = judged.iter().filter(|j| small(&j.0)).map(|j| j.0.clone());
+        search.answer.judged_histories.extend(returned);
         let step = search
             .judge(&judged, models, bound.threads, budget)
             .and_then(|()| search.expand(&level, budget));
@@ -385,7 +385,10 @@ impl SearchResult {
 impl HistorySearch<'_> {
     /// Returns the histories of a level in which all operations have ended, one for each class, in
     /// order.
-    fn finished(&mut self, level: &[(Vec<u32>, u32)]) -> Vec<(History, Vec<u32>)> {
+    fn finished(
+        &mut self,
+        level: &[(Vec<u32>, u32)],
+    ) -> Result<Vec<(History, Vec<u32>)>, Diagnostic> {
         let mut classes: AHashMap<History, &Vec<u32>> = AHashMap::new();
         for (history, _) in level {
             if history.iter().all(|&s| s == 0)
@@ -397,6 +400,7 @@ impl HistorySearch<'_> {
             self.answer.longest =
                 self.answer.longest.max(lists.iter().map(|l| l.len()).max().unwrap_or(0));
             let named = judge::history(self.interface, &lists);
+            judge::check_dependencies(self.interface, &named)?;
             self.answer.programs.insert(named.program());
             self.answer.reads |= named.threads.iter().flatten().any(|o| o.kind.reads());
             classes.entry(named.canonical()).or_insert(history);
@@ -405,7 +409,7 @@ impl HistorySearch<'_> {
             classes.into_iter().map(|(h, c)| (h, c.clone())).collect();
         all.sort_unstable();
         self.answer.histories += all.len() as u64;
-        all
+        Ok(all)
     }
     /// Judges the histories by all models that have not forbidden one yet.
     fn judge(

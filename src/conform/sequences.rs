@@ -7,6 +7,7 @@
 use crate::alphabet::{Event, Phase};
 use crate::symmetry::Renaming;
 use ahash::{AHashMap, AHashSet};
+use mu_axioms::history::Dependencies;
 use mu_base::{Diagnostic, Stage};
 
 /// Progress of an operation.
@@ -37,6 +38,8 @@ pub struct Entry {
     pub written: Option<u32>,
     /// Its number, until it ends.
     pub number: Option<u64>,
+    /// The earlier operations on which it depends.
+    pub depends: Dependencies,
 }
 
 const MISSING: Entry = Entry {
@@ -47,6 +50,7 @@ const MISSING: Entry = Entry {
     value: None,
     written: None,
     number: None,
+    depends: Dependencies::NONE,
 };
 
 impl Entry {
@@ -64,7 +68,25 @@ impl Entry {
             value: event.value,
             written: event.written,
             number,
+            depends: event.depends,
         }
+    }
+    /// Removes the dependency on its own position, which means none. Error: it depends on a later
+    /// operation.
+    fn at(mut self, position: usize) -> Result<Entry, Diagnostic> {
+        let Dependencies { address, data, control } = &mut self.depends;
+        for bits in [address, data, control] {
+            if position < Dependencies::LIMIT {
+                *bits &= !(1 << position);
+            }
+            if let Some(later) = Dependencies::positions(*bits).find(|p| *p > position) {
+                let message = format!(
+                    "operation {position} of a processor depends on operation {later}, counted from 0, which is later in program order"
+                );
+                return Err(Diagnostic::new(Stage::Type, message));
+            }
+        }
+        Ok(self)
     }
     /// True if the operation can still become `other`, which has ended.
     pub fn leads_to(&self, other: &Entry) -> bool {
@@ -75,7 +97,12 @@ impl Entry {
                 let fields = compatible(self.address, other.address)
                     && compatible(self.value, other.value)
                     && compatible(self.written, other.written);
-                self.class == other.class && fields
+                let within = |mine: u32, its: u32| mine & !its == 0;
+                let (mine, its) = (self.depends, other.depends);
+                let depends = within(mine.address, its.address)
+                    && within(mine.data, its.data)
+                    && within(mine.control, its.control);
+                self.class == other.class && fields && depends
             }
             State::Done => self == other,
         }
@@ -198,8 +225,8 @@ impl Sequences {
     }
     fn add(&mut self, list: &mut Vec<Entry>, event: &Event) -> Result<bool, Diagnostic> {
         match (event.phase, event.number) {
-            (Phase::Begin, _) => list.push(Entry::of(event, State::Begun)),
-            (Phase::Whole, None) => list.push(Entry::of(event, State::Done)),
+            (Phase::Begin, _) => list.push(Entry::of(event, State::Begun).at(list.len())?),
+            (Phase::Whole, None) => list.push(Entry::of(event, State::Done).at(list.len())?),
             (Phase::Whole, Some(n)) => {
                 let Some(at) = n.checked_sub(self.first) else {
                     let message = format!(
@@ -223,13 +250,18 @@ impl Sequences {
                         "the number of an operation with one label is its position; an operation with a begin label is placed after those that have begun",
                     ));
                 }
-                list[at] = Entry::of(event, State::Done);
+                list[at] = Entry::of(event, State::Done).at(at)?;
             }
             (Phase::End, _) => {
-                let Some(entry) = list.iter_mut().find(|e| e.ends_with(event)) else {
+                let Some(position) = list.iter().position(|e| e.ends_with(event)) else {
                     let message = "by the interface, an operation ends that has not begun";
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
+                let depends = Entry::of(event, State::Done).at(position)?.depends;
+                let entry = &mut list[position];
+                entry.depends.address |= depends.address;
+                entry.depends.data |= depends.data;
+                entry.depends.control |= depends.control;
                 let Entry { operation, address, value, written, .. } = *entry;
                 self.ended.insert(Begin {
                     processor: event.processor,

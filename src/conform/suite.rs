@@ -37,7 +37,7 @@ pub fn executions(
     (operations, threads): (usize, usize),
     budget: &Budget,
 ) -> Result<Executions, Diagnostic> {
-    let bound = Bound { collect: true, ..Bound::of(operations, threads) };
+    let bound = Bound { collect: usize::MAX, ..Bound::of(operations, threads) };
     let answer = search(interface, machine, group, &[], bound, budget)?;
     if answer.stop != Stop::Complete {
         return Err(Diagnostic::stopped(answer.stop));

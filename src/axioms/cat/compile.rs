@@ -20,6 +20,8 @@ use crate::execution::{Name, RelationId, Vocabulary};
 /// Returns the text of an included file; `None` if there is no such file.
 pub type Resolver<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// The flag of `undefined_unless`.
+const UNDEFINED: &str = "*undef*";
 /// Limit on the nesting of included files and procedure calls; deeper nesting is an error.
 const MAX_NESTING: usize = 200;
 
@@ -237,7 +239,10 @@ impl<'a> Compiler<'a> {
         self.nest(span, |c| c.statements(&p.body, inner))
             .map_err(|e| e.within(span, "in this call"))?;
         if let Some(label) = label {
-            self.program.checks[first..].iter_mut().for_each(|c| c.name = label.to_string());
+            let named = self.program.checks[first..].iter_mut();
+            named
+                .filter(|c| c.role != Role::UndefinedUnless)
+                .for_each(|c| c.name = label.to_string());
         }
         Ok(env)
     }
@@ -385,9 +390,14 @@ impl<'a> Compiler<'a> {
             slot = of;
         }
         let text = self.sources.text(test.of.span).split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = test.name.as_ref().map(|n| n.text.clone()).unwrap_or_else(|| {
-            format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word())
-        });
+        let name = match (&test.name, test.role) {
+            // As in the herd tools, the flag of undefined behaviour has one name.
+            (_, Role::UndefinedUnless) => UNDEFINED.to_string(),
+            (Some(name), _) => name.text.clone(),
+            (None, _) => {
+                format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word())
+            }
+        };
         let stage = self.program.nodes[slot.index()].stage;
         self.program.checks.push(Check {
             span: test.span,

@@ -243,8 +243,10 @@ impl Run<'_, '_> {
             }
         }
         debug_assert!(!all, "an execution is forbidden, but all axioms hold");
-        // A failure inside a `forall` was computed last.
-        if let Some(i) = self.failed.filter(|_| program.choices.iter().all(|c| c.all)) {
+        // A failure inside a `forall`, or with the only alternatives, was computed last.
+        let fixed = &self.session.special.fixed;
+        let determined = program.choices.iter().enumerate().all(|(k, c)| c.all || fixed[k]);
+        if let Some(i) = self.failed.filter(|_| determined) {
             let failed = Some(self.failure(&program.checks[i as usize])?);
             return Ok(Verdict { allowed: false, failed, flags: Vec::new() });
         }

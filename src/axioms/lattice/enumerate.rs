@@ -73,7 +73,7 @@ fn fill(
             if mark != Mark::Plain && !alphabet.marks {
                 continue;
             }
-            program.threads[t].push(Operation { kind, location: l, value: 0, read: 0, mark });
+            program.threads[t].push(Operation { mark, ..Operation::plain(kind, l, 0) });
             let go_on = fill(shape, t, used.max(l + 1), alphabet, program, visit);
             program.threads[t].pop();
             if !go_on {
@@ -84,13 +84,7 @@ fn fill(
     let between =
         place > 0 && place + 1 < shape[t] && program.threads[t][place - 1].kind != Kind::Fence;
     if alphabet.fences && between {
-        program.threads[t].push(Operation {
-            kind: Kind::Fence,
-            location: 0,
-            value: 0,
-            read: 0,
-            mark: Mark::Plain,
-        });
+        program.threads[t].push(Operation::fence(Mark::Plain));
         let go_on = fill(shape, t, used, alphabet, program, visit);
         program.threads[t].pop();
         return go_on;

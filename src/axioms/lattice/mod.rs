@@ -224,7 +224,10 @@ impl Worker<'_> {
         let mut dialects: Vec<(Dialect, Skeleton)> = Vec::new();
         for (m, c) in self.candidates.iter().enumerate() {
             let at = dialects.iter().position(|d| d.0 == c.dialect).unwrap_or_else(|| {
-                dialects.push((c.dialect, c.dialect.skeleton(c.model.vocabulary(), &events)));
+                dialects.push((
+                    c.dialect,
+                    program.skeleton(c.dialect, c.model.vocabulary(), Some(c.model)),
+                ));
                 dialects.len() - 1
             });
             let mut run = self.sessions[m].on(&dialects[at].1)?;

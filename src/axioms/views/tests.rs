@@ -28,7 +28,7 @@ fn views(name: &str, text: &str) -> Views {
     Views::compile(&mut sources, name, text).unwrap_or_else(|e| panic!("{}", e.render(&sources)))
 }
 fn skeleton(h: &History) -> Skeleton {
-    Dialect::Plain.skeleton(&Views::vocabulary(), &h.events())
+    h.skeleton(Dialect::Plain, &Views::vocabulary(), None)
 }
 fn exist(v: &Views, h: &History) -> bool {
     let s = skeleton(h);
@@ -68,13 +68,8 @@ fn history(random: &mut Random, most: usize, threads: usize, locations: usize) -
         };
         written[l] += u64::from(write);
         let kind = if write { Kind::Write } else { Kind::Read };
-        h.threads[t].push(Operation {
-            kind,
-            location: l as u32,
-            value: if write { written[l] } else { 0 },
-            read: 0,
-            mark,
-        });
+        let value = if write { written[l] } else { 0 };
+        h.threads[t].push(Operation { mark, ..Operation::plain(kind, l as u32, value) });
     }
     for o in h.threads.iter_mut().flatten().filter(|o| o.kind == Kind::Read) {
         o.value = random.below(written[o.location as usize] as usize + 1) as u64;

@@ -17,6 +17,7 @@ macro_rules! file {
 
 const CPU: &[(&str, &str)] = &[
     file!("cpu", "cpu.mcrl2"),
+    file!("cpu", "cpu.interface"),
     file!("cpu", "own_stores.mcf"),
     file!("cpu", "no_invention.mcf"),
     file!("cpu", "store_buffering.mcf"),
@@ -58,15 +59,29 @@ pub(crate) fn write_project(session: &Session, args: &NewArgs) -> Result<u8, Dia
     }
     let formulas: Vec<&str> = files.iter().map(|f| f.0).filter(|n| n.ends_with(".mcf")).collect();
     let command = format!("mu-check {} {}", files[0].0, formulas.join(" "));
+    // A machine with an interface is also compared with memory models.
+    let interface = files.iter().map(|f| f.0).find(|n| n.ends_with(".interface"));
+    let conform = interface.map(|interface| {
+        let machine = format!("mu-check conform {} --interface {interface}", files[0].0);
+        [
+            format!("{machine} --operations 3"),
+            format!("{machine} --operations 3 --against tso --litmus smallest.litmus"),
+            format!("{machine} -D values=2 --against tso --operations any"),
+        ]
+    });
     match session.common.format {
         Format::Json => output::print_object(json!({
             "folder": folder.display().to_string(),
             "files": files.iter().map(|f| f.0).collect::<Vec<_>>(),
             "command": command,
+            "conform": conform.unwrap_or_default().iter().filter(|c| !c.is_empty()).collect::<Vec<_>>(),
         }))?,
         Format::Text => {
             let list: String = files.iter().map(|f| format!("  {}\n", f.0)).collect();
-            print(&format!("{}:\n{list}next: cd {0} && {command}\n", folder.display()))?;
+            let folder = folder.display();
+            let more: String =
+                conform.iter().flatten().map(|c| format!("      cd {folder} && {c}\n")).collect();
+            print(&format!("{folder}:\n{list}next: cd {folder} && {command}\n{more}"))?;
         }
     }
     Ok(0)

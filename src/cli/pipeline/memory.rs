@@ -148,15 +148,17 @@ fn operation_box(operation: &Operation, run: &Run) -> OperationBox {
     let field = |f: &Option<String>| f.clone().unwrap_or_else(|| "?".to_string());
     let (address, value) = (field(&operation.address), field(&operation.value));
     let mark = match operation.mark {
-        Mark::Plain => "",
-        Mark::Acquire => " acquire",
-        Mark::Release => " release",
+        Mark::Plain => String::new(),
+        Mark::Acquire => " acquire".into(),
+        Mark::Release => " release".into(),
+        Mark::AcquireRelease => " acquire release".into(),
+        Mark::Between(before, after) => format!(" {},{}", before.letters(), after.letters()),
     };
     let text = match operation.kind {
         Kind::Read => format!("R{mark} {address}={value}"),
         Kind::Write => format!("W{mark} {address}={value}"),
-        Kind::Update => format!("RMW {address}: {value} to {}", field(&operation.written)),
-        _ => "fence".to_string(),
+        Kind::Update => format!("RMW{mark} {address}: {value} to {}", field(&operation.written)),
+        _ => format!("fence{mark}"),
     };
     let (begin, end) = operation.steps;
     let mut code = match end {

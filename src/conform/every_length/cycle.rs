@@ -183,7 +183,10 @@ impl Cycle {
                 self.store(roles, state, processor, address, value)
             }
             Effect::Commit { address, value } => self.commit(roles, state, address, value),
-            Effect::Fence { processor } => Some(self.fence(state, processor)),
+            Effect::Fence { processor, reads, writes } => {
+                let orders = self.order.waits_for(reads, writes);
+                Some(if orders { self.fence(state, processor) } else { state })
+            }
             Effect::Update { processor, address, read, written } => {
                 let state = self.fence(state, processor);
                 let state = self.load(roles, state, processor, address, read);

@@ -63,10 +63,14 @@ pub enum Effect {
         /// The value that it writes.
         written: u32,
     },
-    /// A full fence.
+    /// A fence.
     Fence {
         /// Its processor.
         processor: u32,
+        /// True if it orders a store before it with a load after it.
+        reads: bool,
+        /// True if it orders a store before it with a store after it.
+        writes: bool,
     },
 }
 
@@ -104,6 +108,12 @@ impl<'a> LabelReader<'a> {
             let unsupported = |label: &Label, message: &str| {
                 Err(Diagnostic::at(Stage::Unsupported, label.span, message))
             };
+            if line.exclusive {
+                return unsupported(
+                    &line.end,
+                    "a load-reserve and its store-conditional are two operations, and programs of every length need updates at one label",
+                );
+            }
             match &line.begin {
                 None if line.end.roles.contains(&Role::Number) => {
                     return unsupported(
@@ -179,9 +189,8 @@ impl<'a> LabelReader<'a> {
 
     fn operation(&self, id: u32, out: &mut Vec<Effect>) {
         let event = &self.alphabet.events[id as usize];
-        let kind = self.interface.operations[event.operation as usize].kind;
         let processor = event.processor;
-        match (event.phase, kind) {
+        match (event.phase, self.interface.operations[event.operation as usize].kind) {
             (Phase::Begin, Kind::Write) => {
                 out.push(Effect::Begin { processor, event: id });
                 let (address, value) = (event.address.unwrap_or(0), event.value.unwrap_or(0));
@@ -197,7 +206,8 @@ impl<'a> LabelReader<'a> {
     /// Returns the effect of an operation with all its fields; `None` if one is missing.
     pub fn whole(&self, event: &Event) -> Option<Effect> {
         let processor = event.processor;
-        Some(match self.interface.operations[event.operation as usize].kind {
+        let line = &self.interface.operations[event.operation as usize];
+        Some(match line.kind {
             Kind::Read => Effect::Load { processor, address: event.address?, value: event.value? },
             Kind::Write => {
                 Effect::Store { processor, address: event.address?, value: event.value? }
@@ -208,7 +218,11 @@ impl<'a> LabelReader<'a> {
                 read: event.value?,
                 written: event.written?,
             },
-            _ => Effect::Fence { processor },
+            _ => Effect::Fence {
+                processor,
+                reads: line.mark.orders(true, false),
+                writes: line.mark.orders(true, true),
+            },
         })
     }
 

@@ -7,7 +7,10 @@
 //! is before each store that follows `b` in program order. `sc`, `tso`, and `pso` have it. They
 //! differ only in the accesses that a plain store precedes without a fence or an update between.
 
-use mu_axioms::models::by_name;
+use crate::alphabet::Alphabet;
+use crate::interface::Interface;
+use mu_axioms::Kind;
+use mu_axioms::models::{Mark, by_name};
 
 /// The order within a processor of a memory model.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -41,6 +44,49 @@ impl Order {
             Order::Pso => !first_writes,
         }
     }
+    /// True if a fence orders all pairs that the order leaves open. `reads` and `writes`: it orders
+    /// a store with a later load, with a later store.
+    pub fn waits_for(self, reads: bool, writes: bool) -> bool {
+        match self {
+            Order::Sc | Order::Tso => reads,
+            Order::Pso => reads && writes,
+        }
+    }
+}
+
+/// The operations of a machine other than plain accesses, updates, and full fences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Marks {
+    /// True if it has a load that is an acquire.
+    pub acquires: bool,
+    /// True if it has a store that is a release.
+    pub releases: bool,
+    /// True if it has updates with an order, or partial fences.
+    pub others: bool,
+    /// True if it has a fence that orders a store with later loads or with later stores, but not
+    /// with both: `pso` is then no order of the required form.
+    pub halves: bool,
+}
+
+impl Marks {
+    /// Finds the marks of the operations of a machine.
+    pub fn of(interface: &Interface, alphabet: &Alphabet) -> Marks {
+        let mut out = Marks::default();
+        for event in &alphabet.events {
+            let line = &interface.operations[event.operation as usize];
+            match line.kind {
+                Kind::Read => out.acquires |= line.mark != Mark::Plain,
+                Kind::Write => out.releases |= line.mark != Mark::Plain,
+                _ => out.others |= line.mark != Mark::Plain,
+            }
+            let orders = |write| line.mark.orders(true, write);
+            out.halves |= line.kind == Kind::Fence && orders(false) != orders(true);
+        }
+        out
+    }
+    fn is_plain(self) -> bool {
+        !self.acquires && !self.releases && !self.others
+    }
 }
 
 /// The relation of a memory model to the orders.
@@ -48,7 +94,7 @@ impl Order {
 pub enum Form {
     /// The model has this order.
     Ordered(Order),
-    /// The model allows all that this order allows, for machines without acquires and releases.
+    /// The model allows all that this order allows.
     WeakerThan(Order),
     /// The model allows every execution that is coherent and atomic.
     Coherent,
@@ -56,28 +102,40 @@ pub enum Form {
     Unsupported(String),
 }
 
-/// Models that allow every execution of plain accesses, full fences, and updates that `pso` allows.
+/// Models that allow every execution of plain accesses, full fences, and updates that `pso` allows,
+/// and every execution that `tso` allows, except for [`releases before acquires`](Form::of).
 /// docs/memory-models.md has the proof.
-const WEAKER_THAN_PSO: [&str; 2] = ["rvwmo", "armv8"];
+const WEAKER_THAN_PSO: [&str; 5] = ["rvwmo", "armv8", "power", "armv7", "lkmm"];
+/// The model of [`WEAKER_THAN_PSO`] that orders a release before a later acquire.
+const ORDERS_RELEASES: &str = "armv8";
 /// Models that allow every execution that is coherent and atomic. docs/memory-models.md has the
 /// proof.
 const COHERENT: [&str; 3] = ["cache", "slow", "local"];
 
 impl Form {
-    /// Determines the form of a built-in model by its name. `text` is the text of a model of
-    /// axioms; one that differs from the built-in model with its name is unsupported.
-    pub fn of(name: &str, text: Option<&str>) -> Form {
+    /// Determines the form of a built-in model by its name, for a machine with these marks. `text`
+    /// is the text of a model of axioms; one that differs from the built-in model with its name is
+    /// unsupported.
+    pub fn of(name: &str, text: Option<&str>, marks: Marks) -> Form {
         let known = by_name(name).filter(|k| text == Some(k.text));
         let Some(known) = known else {
             return Form::Unsupported(format!(
                 "`{name}` is not a built-in model, so its order within a processor is unknown"
             ));
         };
+        if known.name == "pso" && marks.halves {
+            return Form::WeakerThan(Order::Tso);
+        }
         if let Some(order) = Order::ALL.into_iter().find(|o| o.name() == known.name) {
             return Form::Ordered(order);
         }
         if WEAKER_THAN_PSO.contains(&known.name) {
-            return Form::WeakerThan(Order::Pso);
+            let ordered = known.name == ORDERS_RELEASES && marks.releases && marks.acquires;
+            return Form::WeakerThan(match marks.is_plain() {
+                true => Order::Pso,
+                false if ordered => Order::Sc,
+                false => Order::Tso,
+            });
         }
         if COHERENT.contains(&known.name) {
             return Form::Coherent;

@@ -85,7 +85,7 @@ fn is_operation(effect: &Effect, of: u32) -> bool {
         | Effect::Load { processor, .. }
         | Effect::Store { processor, .. }
         | Effect::Update { processor, .. }
-        | Effect::Fence { processor } => processor == of,
+        | Effect::Fence { processor, .. } => processor == of,
         Effect::End { .. } | Effect::Commit { .. } => false,
     }
 }

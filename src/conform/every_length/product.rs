@@ -326,7 +326,7 @@ impl ProductWorker<'_> {
                     let processor = match effect {
                         Effect::Load { processor, .. }
                         | Effect::Update { processor, .. }
-                        | Effect::Fence { processor } => Some(processor),
+                        | Effect::Fence { processor, .. } => Some(processor),
                         // The beginning of a store precedes its effect.
                         _ => None,
                     };

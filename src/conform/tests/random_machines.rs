@@ -306,7 +306,17 @@ fn outcomes(design: Design, operations: usize, seed: u64) -> [Outcome; 3] {
 
 #[test]
 fn programs_of_every_length_agree_with_the_bounded_search_on_random_machines() {
-    let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 3));
+    compare(number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 3));
+}
+
+/// cargo test --release -p mu-check-conform --test random_machines -- --ignored --nocapture
+#[test]
+#[ignore = "an hour"]
+fn programs_of_every_length_agree_with_the_bounded_search_on_three_hundred_machines() {
+    compare(number("MU_CHECK_SEED", 1000), number("MU_CHECK_CASES", 300));
+}
+
+fn compare(first: u64, cases: u64) {
     let operations = number("MU_CHECK_OPERATIONS", 2) as usize;
     println!("seeds {first} to {}", first + cases - 1);
     let mut counts = [0; 4];

@@ -193,7 +193,7 @@ fn history(program: &Program) -> History {
         };
         let value = if o.stores() { o.stored } else { o.loaded };
         let read = if o.stores() { o.loaded } else { 0 };
-        Event { kind, location: o.place, value, read, mark: mark(o.mark) }
+        Event { read, mark: mark(o.mark), ..Event::plain(kind, o.place, value) }
     };
     History {
         threads: program.threads.iter().map(|t| t.iter().map(event).collect()).collect(),

@@ -7,11 +7,11 @@
 //! operations. Otherwise the answer is unknown, with the reason.
 
 use super::numbers::{AnyNumber, CHECKED_INSTANCE};
-use super::results::{add_violation, violation_text};
+use super::results::{add_violation, behaviour_json, behaviour_text, violation_text};
 use super::sorts::{Sorts, Typed};
 use super::{
-    ConfirmedViolation, LoadedMachine, ModelSource, Operations, Written, confirm_violation, loaded,
-    models, write_files,
+    COMPARED_OPERATIONS, ConfirmedViolation, LoadedMachine, ModelSource, Operations, Written,
+    confirm_violation, loaded, models, write_files,
 };
 use crate::args::{ConformArgs, Format};
 use crate::commands::litmus;
@@ -21,13 +21,11 @@ use crate::output::print;
 use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use crate::pipeline::load::Origin;
-use mu_axioms::history::History;
-use mu_axioms::models::Mark;
 use mu_base::{Diagnostic, Span, Stage, Stop};
 use mu_conform::completeness::{Completeness, completeness};
 use mu_conform::every_length::decide::{Checks, Searched, Subject, Survey};
 use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
-use mu_conform::every_length::order::{Form, Order};
+use mu_conform::every_length::order::{Form, Marks, Order};
 use mu_conform::every_length::values::Merging;
 use mu_conform::interface::Interface;
 use mu_conform::judge::MemoryModel;
@@ -60,10 +58,6 @@ fn ground(key: &'static str, text: impl Into<String>) -> Ground {
     Ground { key, text: text.into() }
 }
 
-/// Number of operations per processor for which the outcomes of the strongest model are compared
-/// with those of the machine.
-const COMPARED_OPERATIONS: usize = 2;
-
 /// Number of operations per processor up to which a violation of the commits is searched in
 /// histories, if no run with it is confirmed.
 const CONFIRMED_OPERATIONS: usize = 3;
@@ -85,7 +79,7 @@ fn compare(
         &mu_explore::Silent,
     )?;
     let group = Group::find(&explored.alphabet, &explored.lts, session.threads());
-    let bound = Bound { collect: true, ..Bound::of(COMPARED_OPERATIONS, session.threads()) };
+    let bound = Bound { collect: usize::MAX, ..Bound::of(COMPARED_OPERATIONS, session.threads()) };
     let answer = search(machine.interface, &explored, &group, &[], bound, &session.budget)?;
     if answer.stop != Stop::Complete {
         return Ok(None);
@@ -222,13 +216,15 @@ fn decide(
         machine.typed,
         machine.declared,
     )?;
+    let marks = Marks::of(interface, &survey.alphabet);
     let forms: Vec<Form> = models
         .iter()
         .zip(texts)
-        .map(|(m, t)| Form::of(&m.name, t.as_ref().map(|t| t.text.as_str())))
+        .map(|(m, t)| Form::of(&m.name, t.as_ref().map(|t| t.text.as_str()), marks))
         .collect();
     let orders: Vec<Order> = Order::ALL
         .into_iter()
+        .filter(|o| !(marks.halves && *o == Order::Pso))
         .filter(|o| {
             args.against.is_empty()
                 || forms
@@ -499,23 +495,15 @@ impl Decider<'_> {
                 Ok(self.holds(implied))
             }
             Form::Coherent => self.violation(model, text, None),
-            Form::WeakerThan(order) => {
-                let marked = self.survey.alphabet.events.iter().any(|e| {
-                    self.subject.interface.operations[e.operation as usize].mark != Mark::Plain
-                });
-                match clean.filter(|o| o <= order && (!marked || *o == Order::Sc)) {
-                    Some(stronger) => Ok(self.holds(Some(stronger.name()))),
-                    None if marked => Ok(Verdict::Unknown(format!(
-                        "`{}` orders acquires and releases, which its monitors do not follow",
-                        model.name
-                    ))),
-                    None => Ok(Verdict::Unknown(format!(
-                        "the machine violates `{}`, and whether it violates the weaker `{}` is not decided: its order within a processor does not have the required form",
-                        order.name(),
-                        model.name
-                    ))),
-                }
-            }
+            Form::WeakerThan(order) => match clean.filter(|o| o <= order) {
+                Some(stronger) => Ok(self.holds(Some(stronger.name()))),
+                None => Ok(Verdict::Unknown(format!(
+                    "the machine is not shown to implement `{}`, which would imply `{}` for its operations, and the order of `{}` within a processor does not have the required form",
+                    order.name(),
+                    model.name,
+                    model.name
+                ))),
+            },
             Form::Unsupported(_) if clean == Some(Order::Sc) && text.is_some() => {
                 let known = mu_axioms::models::by_name(&model.name);
                 if known.is_some_and(|k| text.is_some_and(|t| t.text == k.text)) {
@@ -754,20 +742,7 @@ impl Results<'_> {
             let _ = writeln!(out, "\nstrongest    {}", order.name());
         }
         if let (Some(order), Some(c)) = (self.strongest, &self.completeness) {
-            let (name, allowed) = (order.name(), grouped(c.allowed as u64));
-            let text = match &c.missing {
-                None => format!("shows all {allowed} outcomes that {name} allows"),
-                Some(h) => format!(
-                    "shows {} of the {allowed} outcomes that {name} allows; never {}",
-                    grouped(c.shown as u64),
-                    h.text()
-                ),
-            };
-            let _ = writeln!(
-                out,
-                "behaviour    {text} ({} programs of up to {COMPARED_OPERATIONS} operations per processor)",
-                grouped(c.programs as u64)
-            );
+            out += &behaviour_text(order.name(), c, COMPARED_OPERATIONS);
         }
         out
     }
@@ -825,13 +800,7 @@ impl Results<'_> {
             "assumed": grounds(&self.assumed),
             "bounded": self.checks.as_ref().is_some_and(|c| c.continuation.stopped.is_some()),
             "strongest": self.strongest.map(Order::name),
-            "behaviour": self.completeness.as_ref().map(|c| json!({
-                "operations": COMPARED_OPERATIONS,
-                "programs": c.programs,
-                "allowed": c.allowed,
-                "shown": c.shown,
-                "never": c.missing.as_ref().map(History::text),
-            })),
+            "behaviour": self.completeness.as_ref().map(|c| behaviour_json(c, COMPARED_OPERATIONS)),
             "models": models.collect::<Vec<_>>(),
             "stop": self.stop().word(),
             "seconds": self.seconds,

@@ -424,11 +424,7 @@ impl FaultSearch<'_> {
             let program = programs[at];
             let allowed = outcomes(program, &mut worker)?;
             let name = format!("{}-{:02}", against.name, number + 1);
-            let language = language_of(against, program)[0];
-            let litmus = self_checking(program, &allowed, &name, language);
-            if let Some(text) = text {
-                confirm(session, against, text, &litmus)?;
-            }
+            let litmus = self.suite_test(session, (against, text), (program, &allowed), &name)?;
             let detecting_programs = found
                 .iter()
                 .filter_map(|(fault, by)| by.get(program).map(|h| (*fault, h.clone())))
@@ -442,6 +438,38 @@ impl FaultSearch<'_> {
             });
         }
         Ok(Suite { tests, longest, candidates: programs.len(), is_least: cover.is_least })
+    }
+    /// Writes a self-checking test, in the first language in which the litmus layer judges it.
+    fn suite_test(
+        &self,
+        session: &Session,
+        (against, text): (&MemoryModel, Option<&ModelSource>),
+        (program, allowed): (&History, &[Vec<u64>]),
+        name: &str,
+    ) -> Result<String, Diagnostic> {
+        let mut first: Option<String> = None;
+        let mut reason = String::new();
+        for &language in language_of(against, program) {
+            let litmus = match self_checking(program, allowed, name, language) {
+                Ok(litmus) => litmus,
+                Err(why) => {
+                    reason = why;
+                    continue;
+                }
+            };
+            if let Some(text) = text {
+                match confirm(session, against, text, &litmus)? {
+                    Ok(()) => return Ok(litmus),
+                    Err(why) => reason = why,
+                }
+            }
+            first.get_or_insert(litmus);
+        }
+        first.ok_or_else(|| {
+            let message =
+                format!("the program `{}` has no litmus test: {reason}", program.program_text());
+            Diagnostic::new(Stage::Unsupported, message)
+        })
     }
     fn write(
         &self,
@@ -620,17 +648,21 @@ impl Faults {
     }
 }
 
-/// Runs a test in the litmus layer: the test must list all outcomes that the model allows.
+/// Runs a test in the litmus layer: the test must list all outcomes that the model allows. The
+/// inner error: the reason why the layer rejects it.
 fn confirm(
     session: &Session,
     against: &MemoryModel,
     text: &ModelSource,
     litmus: &str,
-) -> Result<(), Diagnostic> {
-    let Ok((judge, test)) = judge(against, text, litmus) else { return Ok(()) };
+) -> Result<Result<(), String>, Diagnostic> {
+    let (judge, test) = match judge(against, text, litmus) {
+        Ok(both) => both,
+        Err(d) => return Ok(Err(d.to_string())),
+    };
     let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {
-        mu_outcome::Verdict::Ok => Ok(()),
+        mu_outcome::Verdict::Ok => Ok(Ok(())),
         mu_outcome::Verdict::Unknown => Err(Diagnostic::stopped(report.stop)),
         mu_outcome::Verdict::No => Err(Diagnostic::internal(format!(
             "`{}` forbids a history but allows its litmus test: {litmus}",

@@ -81,7 +81,7 @@ pub(crate) fn behaviour(
         read(session, path, interface, operations)?;
     let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
     output::begin_stage("searching histories");
-    let bound = Bound { collect: true, ..Bound::of(operations as usize, session.threads()) };
+    let bound = Bound { collect: usize::MAX, ..Bound::of(operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
     let histories = answer.judged_histories.into_iter().collect();
     Ok((Behaviour { programs: answer.programs, histories }, answer.stop))

@@ -36,6 +36,7 @@ use mu_axioms::views::Views;
 use mu_base::{Diagnostic, Span, Stage, Stop, ends_in};
 use mu_compile::Confluence;
 use mu_conform::alphabet::Alphabet;
+use mu_conform::completeness::{self, Completeness};
 use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{Form as Judging, MemoryModel, Reason};
 use mu_conform::machine::{IDLE, Machine};
@@ -47,6 +48,7 @@ use mu_conform::witness;
 use mu_conform::write::{Language, litmus as test_of};
 use mu_evidence::Evidence;
 use mu_explore::{LassoPath, PathStep};
+use mu_litmus::kernel;
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::DecidingExecution;
 use mu_model::Model;
@@ -56,6 +58,10 @@ use mu_report::printed_evidence::{PrintedEvidence, story};
 use mu_syntax::ast::{Section, Specification};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Number of operations per processor up to which the outcomes of a model are compared with those
+/// of the machine.
+const COMPARED_OPERATIONS: usize = 2;
 
 /// Source of a model of axioms, from which it is compiled again for litmus tests.
 struct ModelSource {
@@ -92,6 +98,12 @@ struct ConformResults<'a> {
     group: &'a Group,
     answer: &'a SearchResult,
     shown: Vec<Option<ConfirmedViolation>>,
+    /// Models of the table that cannot judge some operation, with the reason.
+    unsupported: Vec<(String, String)>,
+    /// The strongest models that the machine implements, by index, with their outcomes.
+    strongest: Vec<(usize, Completeness)>,
+    /// The number of operations per processor up to which outcomes are compared.
+    compared: usize,
     faults: Option<faults::Faults>,
     seconds: f64,
     peak: u64,
@@ -103,7 +115,7 @@ pub(crate) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
         return every_length::run(session, args, execution);
     }
     let (models, texts) = models(session, args)?;
-    run_bounded(session, args, (&models, &texts), execution)
+    run_bounded(session, args, (models, texts), execution)
 }
 
 /// Checks the options for files. Returns the form of the drawn execution.
@@ -149,14 +161,26 @@ fn expect_options(args: &ConformArgs) -> Result<Option<litmus::Picture>, Diagnos
 fn run_bounded(
     session: &mut Session,
     args: &ConformArgs,
-    (models, texts): (&[MemoryModel], &[Option<ModelSource>]),
+    (mut models, mut texts): (Vec<MemoryModel>, Vec<Option<ModelSource>>),
     execution: Option<litmus::Picture>,
 ) -> Result<u8, Diagnostic> {
     let faulty = faults::read(session, args)?;
     let Read { interface, explored: Explored { model, machine, program, idle, .. } } =
         read(session, &args.model, &args.interface, args.operations.bound())?;
     let model = &*model;
-    models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
+    let mut unsupported: Vec<(String, String)> = Vec::new();
+    let mut at = 0;
+    while at < models.len() {
+        match models[at].check(&interface, &machine.alphabet) {
+            Ok(()) => at += 1,
+            Err(d) if !args.against.is_empty() => return Err(d),
+            Err(d) => {
+                texts.remove(at);
+                unsupported.push((models.remove(at).name, d.message));
+            }
+        }
+    }
+    let (models, texts) = (&models[..], &texts[..]);
     let group = symmetries(session, args, &machine);
     session.log(format!(
         "symmetries of order {}: {}",
@@ -164,7 +188,9 @@ fn run_bounded(
         group.names.join(", ")
     ));
     output::begin_stage("searching histories");
-    let bound = Bound::of(args.operations.bound() as usize, session.threads());
+    let operations = args.operations.bound() as usize;
+    let compared = operations.min(COMPARED_OPERATIONS);
+    let bound = Bound { collect: compared, ..Bound::of(operations, session.threads()) };
     let selected: Vec<&MemoryModel> = models.iter().collect();
     let answer = search(&interface, &machine, &group, &selected, bound, &session.budget)?;
     session.log(format!("{} histories judged", grouped(answer.histories)));
@@ -180,9 +206,24 @@ fn run_bounded(
         shown.push(found);
     }
     let conforming: Vec<usize> = (0..models.len()).filter(|&m| answer.found[m].is_none()).collect();
-    let mut faults = None;
     let judged =
         answer.stop == Stop::Complete && answer.unjudged(&interface, &machine.alphabet).is_none();
+    let mut strongest = Vec::new();
+    if judged && !conforming.is_empty() {
+        output::begin_stage("comparing outcomes");
+        let small = |p: &&History| p.threads.iter().all(|t| t.len() <= compared);
+        let programs = answer.programs.iter().filter(small).cloned().collect();
+        let executions = answer.judged_histories.iter().cloned().collect();
+        let holding: Vec<(usize, &MemoryModel)> =
+            conforming.iter().map(|&m| (m, &models[m])).collect();
+        match completeness::strongest(&programs, &executions, &holding, &session.budget) {
+            Ok(found) => strongest = found,
+            // The verdicts are known; the comparison is left out.
+            Err(d) if d.stop.is_some() => session.log("the comparison of outcomes was stopped"),
+            Err(d) => return Err(d),
+        }
+    }
+    let mut faults = None;
     if !faulty.is_empty() && !conforming.is_empty() && judged {
         let selected = faults::FaultSearch {
             args,
@@ -207,6 +248,9 @@ fn run_bounded(
         group,
         answer,
         shown,
+        unsupported,
+        strongest,
+        compared,
         faults,
         seconds,
         peak,
@@ -496,14 +540,62 @@ fn judge(
     let source = sources.add("the smallest test", litmus);
     let arch = mu_litmus::file::architecture(source, litmus)?;
     let included = |name: &str| Named::included_file(text.folder.as_deref(), name);
-    let judge =
-        mu_litmus::Judge::compile(&mut sources, arch, &against.name, &text.text, &included)?;
-    let test = mu_litmus::parse(
-        source,
-        litmus,
-        mu_litmus::file::Options { pairs: judge.pairs, ..Default::default() },
-    )?;
+    // A model of the kernel has its own language.
+    let files = kernel::files_of(&against.name, &mu_axioms::models::file);
+    let language = match files.filter(|_| text.folder.is_none() && arch == mu_litmus::Arch::C) {
+        Some([bell, def]) => {
+            let (bell, def) =
+                ((bell.0.as_str(), bell.1.as_str()), (def.0.as_str(), def.1.as_str()));
+            Some(kernel::Language::parse(&mut sources, bell, def, None)?)
+        }
+        None => None,
+    };
+    let (name, axioms) = (&against.name, &text.text);
+    let judge = match &language {
+        Some(own) => mu_litmus::Judge::of_kernel(&mut sources, own, name, axioms, &included)?,
+        None => mu_litmus::Judge::compile(&mut sources, arch, name, axioms, &included)?,
+    };
+    let options = mu_litmus::file::Options { pairs: judge.pairs, kernel: language.as_ref() };
+    let test = mu_litmus::parse(source, litmus, options)?;
     Ok((judge, test))
+}
+
+/// Writes the litmus test of a history, in the first language in which the litmus layer judges it
+/// under the model; if there is none, in the first language that has its operations, with the
+/// reason. The text is empty if no language has them.
+fn written_test(
+    session: &Session,
+    (against, text): (&MemoryModel, Option<&ModelSource>),
+    history: &History,
+) -> Result<(Language, String, Result<(), String>), Diagnostic> {
+    let name = format!("not-{}", against.name);
+    let languages = language_of(against, history);
+    let mut first: Option<(Language, String, String)> = None;
+    let mut reasons = Vec::new();
+    for &language in languages.iter().chain([&Language::RiscV]) {
+        let litmus = match test_of(history, &name, language) {
+            Ok(litmus) => litmus,
+            Err(why) => {
+                reasons.push(why);
+                continue;
+            }
+        };
+        let why = match text {
+            Some(text) if languages.contains(&language) => {
+                match confirm(session, against, text, &litmus)? {
+                    Ok(()) => return Ok((language, litmus, Ok(()))),
+                    Err(why) => why,
+                }
+            }
+            Some(_) => reasons.first().cloned().unwrap_or_default(),
+            None => "models of serial views cannot judge litmus tests".to_string(),
+        };
+        first.get_or_insert((language, litmus, why));
+    }
+    Ok(match first {
+        Some((language, litmus, why)) => (language, litmus, Err(why)),
+        None => (languages[0], String::new(), Err(reasons.swap_remove(0))),
+    })
 }
 
 /// Confirms a violation with the litmus layer and by replaying a run.
@@ -515,19 +607,7 @@ fn confirm_violation(
     (against, text): (&MemoryModel, Option<&ModelSource>),
     found: &Violation,
 ) -> Result<ConfirmedViolation, Diagnostic> {
-    let languages = language_of(against, &found.history);
-    let write =
-        |language: Language| test_of(&found.history, &format!("not-{}", against.name), language);
-    let (language, litmus) = (languages[0], write(languages[0]));
-    let mut confirmed = Err("models of serial views cannot judge litmus tests".to_string());
-    if let Some(text) = text {
-        for language in languages {
-            confirmed = confirm(session, against, text, &write(*language))?;
-            if confirmed.is_ok() {
-                break;
-            }
-        }
-    }
+    let (language, litmus, confirmed) = written_test(session, (against, text), &found.history)?;
     let options = session.explore_options(model, &[]);
     let steps =
         witness::run(model, interface, alphabet, &found.concrete, &options, &session.budget)?;
@@ -558,7 +638,7 @@ fn confirm_violation(
     );
     let meaning = meaning
         .ok_or_else(|| Diagnostic::internal("a test and its history are in different classes"))?;
-    let litmus = meaning.annotate(&litmus);
+    let litmus = if litmus.is_empty() { litmus } else { meaning.annotate(&litmus) };
     Ok(ConfirmedViolation {
         found: found.clone(),
         reason,
@@ -629,7 +709,7 @@ fn write_files(
         mu_base::host::fs::create_dir_all(folder)
             .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         for (name, shown) in results.names.iter().zip(results.shown) {
-            if let Some(shown) = shown {
+            if let Some(shown) = shown.as_ref().filter(|s| !s.litmus.is_empty()) {
                 write_text(&folder.join(format!("{name}.litmus")), &shown.litmus)?;
             }
         }

@@ -201,7 +201,7 @@ fn letter(role: &Role) -> Option<&'static str> {
         Role::Value => Some("v"),
         Role::Written => Some("w"),
         Role::Number => Some("n"),
-        Role::Other | Role::Any | Role::Text(_) => None,
+        Role::Depends(_) | Role::Other | Role::Any | Role::Text(_) => None,
     }
 }
 

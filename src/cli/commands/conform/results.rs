@@ -5,22 +5,13 @@ use super::faults::Faults;
 use super::{ConfirmedViolation, ConformResults};
 use crate::output::progress::grouped;
 use crate::pipeline::Session;
-use mu_axioms::history::location_name;
+use mu_axioms::history::{History, location_name};
 use mu_base::Stop;
 use mu_conform::alphabet::Phase;
+use mu_conform::completeness::Completeness;
 use mu_conform::names::NameMap;
-use mu_conform::write::Language;
 use serde_json::{Value, json};
 use std::fmt::Write;
-
-fn language(language: Language) -> &'static str {
-    match language {
-        Language::X86 => "X86",
-        Language::RiscV => "RISCV",
-        Language::AArch64 => "AArch64",
-        Language::C => "C",
-    }
-}
 
 /// Formats the cycle, which ends with its first event.
 fn cycle(shown: &ConfirmedViolation) -> String {
@@ -73,8 +64,10 @@ pub(super) fn names(meaning: &NameMap) -> Value {
 
 /// Describes a violation: the test, the cycle, the names, and a run.
 pub(super) fn violation_text(session: &Session, name: &str, s: &ConfirmedViolation) -> String {
-    let mut out =
-        format!("does not conform: {name} forbids {}\n\n{}\n", s.found.history.text(), s.litmus);
+    let mut out = format!("does not conform: {name} forbids {}\n\n", s.found.history.text());
+    if !s.litmus.is_empty() {
+        let _ = writeln!(out, "{}", s.litmus);
+    }
     let _ = writeln!(
         out,
         "forbidden by {}",
@@ -102,6 +95,34 @@ pub(super) fn violation_text(session: &Session, name: &str, s: &ConfirmedViolati
     out
 }
 
+/// Describes the outcomes of a model that a machine shows.
+pub(super) fn behaviour_text(name: &str, c: &Completeness, operations: usize) -> String {
+    let allowed = grouped(c.allowed as u64);
+    let text = match &c.missing {
+        None => format!("shows all {allowed} outcomes that {name} allows"),
+        Some(h) => format!(
+            "shows {} of the {allowed} outcomes that {name} allows; never {}",
+            grouped(c.shown as u64),
+            h.text()
+        ),
+    };
+    format!(
+        "behaviour    {text} ({} programs of up to {operations} operations per processor)\n",
+        grouped(c.programs as u64)
+    )
+}
+
+/// Converts the outcomes of a model that a machine shows.
+pub(super) fn behaviour_json(c: &Completeness, operations: usize) -> Value {
+    json!({
+        "operations": operations,
+        "programs": c.programs,
+        "allowed": c.allowed,
+        "shown": c.shown,
+        "never": c.missing.as_ref().map(History::text),
+    })
+}
+
 /// Adds a violation to the result of a model.
 pub(super) fn add_violation(object: &mut Value, s: &ConfirmedViolation) {
     object["names"] = names(&s.meaning);
@@ -112,7 +133,7 @@ pub(super) fn add_violation(object: &mut Value, s: &ConfirmedViolation) {
     object["operations"] = json!(s.found.history.len());
     object["axiom"] = json!(s.reason.axiom);
     object["cycle"] = json!(cycle);
-    object["language"] = json!(language(s.language));
+    object["language"] = json!(s.language.head());
     object["litmus"] = json!(s.litmus);
     object["confirmed"] = json!({ "litmus": s.confirmed.is_ok(), "replay": true });
     object["run"] = json!(run);
@@ -286,7 +307,17 @@ impl ConformResults<'_> {
                     };
                     let _ = writeln!(out, "{name:<16}{text}");
                 }
+                for (name, why) in &self.unsupported {
+                    let _ = writeln!(out, "{name:<16}–  not judged: {why}");
+                }
             }
+        }
+        if self.args.against.is_empty() && !self.strongest.is_empty() {
+            let names: Vec<&str> = self.strongest.iter().map(|s| &*self.names[s.0]).collect();
+            let _ = writeln!(out, "\nstrongest    {}", names.join(", "));
+        }
+        for (model, c) in &self.strongest {
+            out += &behaviour_text(&self.names[*model], c, self.compared);
         }
         if let Some(faults) = &self.faults {
             out += &faults.text(self.args, self.shown.iter().filter(|s| s.is_none()).count());
@@ -346,6 +377,8 @@ impl ConformResults<'_> {
             "stuck": a.stuck,
             "complete_to": a.complete,
             "models": models.collect::<Vec<_>>(),
+            "strongest": self.strongest.iter().map(|(m, c)| json!({ "name": self.names[*m], "behaviour": behaviour_json(c, self.compared) })).collect::<Vec<_>>(),
+            "not_judged": self.unsupported.iter().map(|(name, why)| json!({ "name": name, "reason": why })).collect::<Vec<_>>(),
             "stop": a.stop.word(),
             "seconds": self.seconds,
             "peak_memory_bytes": self.peak,

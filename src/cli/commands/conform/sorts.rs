@@ -40,7 +40,7 @@ impl Thing {
             Role::Address => Some(Thing::Address),
             Role::Value | Role::Written => Some(Thing::Value),
             Role::Number => Some(Thing::Number),
-            Role::Any | Role::Text(_) => None,
+            Role::Depends(_) | Role::Any | Role::Text(_) => None,
         }
     }
     fn name(self) -> &'static str {
@@ -207,9 +207,26 @@ impl Sorts {
 
     fn label(&mut self, typed: Typed<'_>, label: &Label) -> Result<(), Diagnostic> {
         let sorts = typed.sorts_of(label)?;
+        let number = |sort: SortId| matches!(sort, basic::POS | basic::NAT | basic::INT);
         for ((role, span), sort) in label.roles.iter().zip(&label.places).zip(sorts) {
+            if let Role::Depends(_) = role {
+                let several = match typed.data.signature.sorts.kind(*sort) {
+                    SortKind::List(of) | SortKind::Set(of) | SortKind::FSet(of) => number(*of),
+                    _ => false,
+                };
+                if !number(*sort) && !several {
+                    let message = format!(
+                        "`{}` has the sort {}, and dependencies are numbers of operations",
+                        letter(role),
+                        typed.text(*sort)
+                    );
+                    return Err(Diagnostic::at(Stage::Type, *span, message).note(
+                        "expected an argument of the sort Pos, Nat or Int, or a list or set of them",
+                    ));
+                }
+            }
             let Some(thing) = Thing::of(role) else { continue };
-            let is_number = matches!(*sort, basic::POS | basic::NAT | basic::INT);
+            let is_number = number(*sort);
             if thing == Thing::Number && !is_number {
                 let message = format!(
                     "`n` has the sort {}, and operations are counted by numbers",

@@ -81,7 +81,8 @@ impl Axioms {
     }
     fn named(word: &str, include: &[PathBuf], args: &LitmusArgs) -> Result<Self, Diagnostic> {
         if let Some(known) = mu_axioms::models::by_name(word) {
-            return Ok(Self::built_in(word, known.text.to_string(), args));
+            let kernel = KernelFiles::built_in(word);
+            return Ok(Self { kernel, ..Self::built_in(word, known.text.to_string(), args) });
         }
         let given = PathBuf::from(word);
         let mut candidates = vec![given.clone()];
@@ -89,13 +90,10 @@ impl Axioms {
             candidates.extend([folder.join(&given), folder.join(format!("{word}.cat"))]);
         }
         let Some(path) = candidates.into_iter().find(|p| mu_base::host::is_file(p)) else {
-            if let (Some(kernel), Some(text)) =
-                (KernelFiles::built_in(word), mu_axioms::models::file(&format!("{word}.cat")))
-            {
-                return Ok(Self { kernel: Some(kernel), ..Self::built_in(word, text, args) });
-            }
+            // `rvwmo.cat` is the built-in file if there is no other one.
             if let Some(text) = mu_axioms::models::file(word) {
-                return Ok(Self::built_in(word, text, args));
+                let kernel = word.strip_suffix(".cat").and_then(KernelFiles::built_in);
+                return Ok(Self { kernel, ..Self::built_in(word, text, args) });
             }
             let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{word}`"));
             return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));

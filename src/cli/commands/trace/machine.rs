@@ -161,7 +161,7 @@ pub(super) fn history(trace: &Trace) -> Result<History, String> {
                 _ => return Err("it has annotations that histories do not have".into()),
             };
             let location = if kind == EventKind::Fence { 0 } else { o.location };
-            list.push(Operation { kind, location, value: stored, read, mark });
+            list.push(Operation { read, mark, ..Operation::plain(kind, location, stored) });
         }
         out.threads.push(list);
     }
