@@ -7,7 +7,7 @@
 use crate::support::{faults, mu_check, package};
 use mu_check::axioms::Kind;
 use mu_check::axioms::history::{History, Judge, Operation};
-use mu_check::axioms::models::{KNOWN, Mark, by_name};
+use mu_check::axioms::models::{KNOWN, by_name};
 use mu_check::base::{Budget, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::conform::faults::Fault;
@@ -157,13 +157,7 @@ fn all(most: usize) -> BTreeSet<History> {
                 for kind in [Kind::Read, Kind::Write] {
                     if kind == Kind::Read || value > 0 {
                         let mut longer = lists[i].clone();
-                        longer.push(Operation {
-                            kind,
-                            location,
-                            value,
-                            read: 0,
-                            mark: Mark::Plain,
-                        });
+                        longer.push(Operation::plain(kind, location, value));
                         lists.push(longer);
                     }
                 }

@@ -37,7 +37,7 @@ impl std::str::FromStr for Operations {
 /// `conform`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 the machine conforms, 1 a program violates the memory model, or a fault is not found, 2 bad input, 3 stopped by a limit or an interrupt, or too few runs of the machine terminate to judge it, 4 internal error. Without `--against` the result is a table of all memory models: 0 means that the table is complete and the machine conforms to at least one model, 1 that it conforms to none.
+    after_help = "Exit codes: 0 the machine conforms, 1 a program violates the memory model, or a fault is not found, 2 bad input, 3 stopped by a limit or an interrupt, or too few runs of the machine terminate to judge it, 4 internal error. Without `--against` the result is a table of all memory models: 0 means that the table is complete and the machine conforms to at least one model, 1 that it conforms to none. With `--operations any` rows of the table may be undecided: 0 means that the machine conforms to at least one model.
 
 Examples:
   mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1

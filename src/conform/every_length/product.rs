@@ -299,9 +299,11 @@ impl ProductWorker<'_> {
     /// Applies a label to the additional slots after the first one; false if the guess forbids it.
     fn apply(&mut self, label: LabelId, own: &mut [u32]) -> Result<bool, Diagnostic> {
         let product = self.product;
+        let mut begun = None;
         for effect in self.effects(label)?.iter() {
             match *effect {
                 Effect::Begin { processor, event } => {
+                    begun = Some(processor);
                     let place = &mut own[2 + processor as usize];
                     if *place != 0 {
                         return Err(self.overlap(label));
@@ -327,7 +329,10 @@ impl ProductWorker<'_> {
                         Effect::Load { processor, .. }
                         | Effect::Update { processor, .. }
                         | Effect::Fence { processor, .. } => Some(processor),
-                        // The beginning of a store precedes its effect.
+                        // A store with two labels counts at its beginning.
+                        Effect::Store { processor, .. } => {
+                            Some(processor).filter(|p| begun != Some(*p))
+                        }
                         _ => None,
                     };
                     let busy = |p: u32| product.in_progress && own[2 + p as usize] != 0;

@@ -358,3 +358,58 @@ fn faults_of_buffers_are_found() {
     let merges = of(Design { merges: true, slots: 1, ..right });
     assert_eq!(merges, [Found, Unconfirmed, Unconfirmed]);
 }
+
+/// A store with one label inside a load of its processor: the program order is not that of the
+/// ends, so the machine is rejected, and `sc` is not proved.
+#[test]
+fn stores_inside_other_operations_are_rejected() {
+    let machine = |inside: bool| {
+        let mut model = HandModel::new();
+        let names = ["m0", "m1", "t0", "t1"];
+        let slots: Vec<_> = names.map(|n| model.slot(n, 0, false, 0)).to_vec();
+        for p in 0..PROCESSORS {
+            model.group(format!("p{p}"), &[], &slots, &slots, move |state, emit| {
+                let busy = state[2 + p];
+                for a in 0..ADDRESSES {
+                    let with = |place: usize, value: u32| {
+                        let mut next = state.to_vec();
+                        next[place] = value;
+                        next
+                    };
+                    if busy == 0 {
+                        let begun = with(2 + p, a as u32 + 1);
+                        emit.step(format!("begin(p{p}, a{a})"), &begun);
+                    } else if busy == a as u32 + 1 {
+                        let ended = with(2 + p, 0);
+                        emit.step(format!("end(p{p}, a{a}, v{})", state[a]), &ended);
+                    }
+                    if busy == 0 || inside {
+                        for v in 1..VALUES {
+                            emit.step(format!("store(p{p}, a{a}, v{v})"), &with(a, v));
+                        }
+                    }
+                }
+            });
+        }
+        model
+    };
+    let text = "initial v0; load begin(p, a) -> end(p, a, v); store commit store(p, a, v);";
+    let interface = Interface::parse(SourceId(0), text).unwrap();
+    let (options, budget) = (Options { threads: 1, ..Options::default() }, Budget::default());
+    for inside in [false, true] {
+        let model = machine(inside);
+        let subject = Subject {
+            machine: &model,
+            interface: &interface,
+            options: &options,
+            budget: &budget,
+            progress: &Silent,
+        };
+        let survey = subject.survey().unwrap();
+        let found = subject.search_coherence(&survey);
+        match inside {
+            false => assert!(found.unwrap().is_clean()),
+            true => assert!(found.unwrap_err().message.contains("overlap")),
+        }
+    }
+}

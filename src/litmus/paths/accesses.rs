@@ -106,6 +106,9 @@ impl Runner<'_> {
         let mut failed = s.clone();
         self.end_reservation(&mut failed, &held);
         self.assign(&mut failed, *status, &Expr::Const(1), 0, 0);
+        if let Some(r) = status {
+            failed.chosen[*r as usize] = true;
+        }
         todo.push(failed);
         let (load, count, at) = reserved?;
         let access = self.access(&s, address, *width).ok()?;
@@ -142,6 +145,7 @@ impl Runner<'_> {
         self.end_reservation(&mut s, &held);
         if let Some(r) = status {
             s.registers[*r as usize] = 0;
+            s.chosen[*r as usize] = true;
             let sources = if *carries { written | access.sources } else { 0 };
             let picks = if *carries { written | access.picks } else { 0 };
             (s.sources[*r as usize], s.picks[*r as usize]) = (sources, picks);

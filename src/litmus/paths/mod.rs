@@ -362,6 +362,8 @@ struct State {
     sources: Vec<Events>,
     /// Pick dependencies of registers, as `sources`.
     picks: Vec<Events>,
+    /// True for each register whose value depends on the success of a store-conditional.
+    chosen: Vec<bool>,
     control: Events,
     pick_control: Events,
     /// Sources of the choices inside the current instruction.
@@ -426,6 +428,7 @@ impl Runner<'_> {
             at: 0,
             sources: vec![0; registers.len()],
             picks: vec![0; registers.len()],
+            chosen: vec![false; registers.len()],
             registers,
             control: 0,
             pick_control: 0,
@@ -585,7 +588,7 @@ impl Runner<'_> {
             let (own, picks) = (sources(e, &s.sources, 0), sources(e, &s.picks, 0));
             s.control |= own | s.taint(e);
             s.pick_control |= picks;
-            depends = own | picks != 0;
+            depends = own | picks != 0 || uses(e, &s.chosen);
             let from = self.sources(&mut s, e, Port::Other, 0);
             s.recorder.branch(&from);
             taken = e.value(&s.registers, 0) != 0;
@@ -650,8 +653,8 @@ impl Runner<'_> {
     fn end_reservation(&self, s: &mut State, held: &[Node]) {
         s.recorder.assign_under(RESERVED, &[], held.to_vec(), &|_| false);
     }
-    /// Counts a jump backwards, which may depend on values of memory. Returns false if the path is
-    /// too long.
+    /// Counts a jump backwards, which may depend on values of memory or on the success of a
+    /// store-conditional. Returns false if the path is too long.
     fn jumps_back(&mut self, s: &mut State, depends: bool) -> bool {
         s.jumps[1] += 1;
         s.jumps[0] += u32::from(depends);
@@ -892,10 +895,18 @@ impl State {
             self.taints[r as usize] =
                 self.taint(value) | if self.scopes.is_empty() { 0 } else { self.control };
         }
+        self.chosen[r as usize] = uses(value, &self.chosen);
         self.registers[r as usize] = value.value(&self.registers, loaded);
         self.sources[r as usize] = from;
         self.picks[r as usize] = picks | self.choice;
     }
+}
+
+/// True if a value uses one of some registers.
+fn uses(e: &Expr, of: &[bool]) -> bool {
+    let mut found = false;
+    e.sources(&mut |r| found |= of[r as usize]);
+    found
 }
 
 /// Returns the events that a value depends on: those of its registers and of the loaded value.

@@ -22,6 +22,7 @@ use crate::output::progress::{Bar, grouped};
 use crate::pipeline::Session;
 use crate::pipeline::load::Origin;
 use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_conform::alphabet::{Event, Phase};
 use mu_conform::completeness::{Completeness, completeness};
 use mu_conform::every_length::decide::{Checks, Searched, Subject, Survey};
 use mu_conform::every_length::monitor::{Guess, coherence_guesses, cycle_guesses};
@@ -255,7 +256,7 @@ fn decide(
         None
     };
     bar.finish();
-    let obstacle = obstacle(&survey, checks.as_ref());
+    let obstacle = unjudged(interface, &survey).or_else(|| obstacle(&survey, checks.as_ref()));
     let mut decider = Decider {
         session,
         subject: &subject,
@@ -334,6 +335,29 @@ fn finish(
         Format::Text => print(&text)?,
     }
     Ok(code)
+}
+
+/// Returns the reason why a proof would be vacuous: no load returns a value, or the operations of a
+/// line of the interface never end.
+fn unjudged(interface: &Interface, survey: &Survey) -> Option<String> {
+    let events = &survey.alphabet.events;
+    let line = |e: &Event| &interface.operations[e.operation as usize];
+    let ends = |e: &&Event| e.phase != Phase::Begin;
+    let open = events.iter().find(|b| {
+        b.phase == Phase::Begin && !events.iter().filter(ends).any(|e| e.operation == b.operation)
+    });
+    if let Some(begin) = open {
+        return Some(format!(
+            "the {} that `{}` begins never ends",
+            line(begin).name(),
+            survey.alphabet.event_text(interface, begin)
+        ));
+    }
+    let reads = events.iter().filter(ends).any(|e| line(e).kind.reads());
+    (!reads).then(|| {
+        "no label of the machine is a load that returns a value, so no memory model forbids anything"
+            .to_string()
+    })
 }
 
 /// Returns the reason why a search that found nothing proves nothing; `None` if it proves that no

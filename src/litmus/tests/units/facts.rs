@@ -517,3 +517,18 @@ fn circles_of_computations_determine_no_value() {
     // Three choices of sources without a circle.
     assert_eq!(outcomes(&answer(added, &free)).len(), 3);
 }
+
+/// A loop until a store-conditional succeeds is bounded like one that waits for a value.
+#[test]
+fn loops_of_store_conditionals_are_unrolled() {
+    let arm = |other: &str| {
+        format!(
+            "AArch64 retry\n{{ 0:X1=x; 0:X0=1; 1:X1=x; 1:X0=2; }}\n P0 | P1 ;\n L0: LDXR W4,[X1] | {other} ;\n STXR W2,W0,[X1] | ;\n CBNZ W2,L0 | ;\nexists (x=1)\n"
+        )
+    };
+    let report = answer(&arm("STR W0,[X1]"), &usual(Arch::AArch64));
+    assert_eq!((report.answer.positive > 0, report.unrolled), (true, Some(2)));
+    let riscv = "RISCV retry\n{ 0:x6=x; 0:x5=1; 1:x6=x; 1:x5=2; }\nP0 | P1 ;\n L0: lr.w x7,0(x6) | L1: lr.w x7,0(x6) ;\n sc.w x8,x5,0(x6) | sc.w x8,x5,0(x6) ;\n bne x8,x0,L0 | bne x8,x0,L1 ;\nexists (0:x7=0 /\\ 1:x7=0)\n";
+    let report = answer(riscv, &usual(Arch::RiscV));
+    assert_eq!((report.answer.positive, report.answer.verdict), (0, Verdict::Unknown));
+}
