@@ -23,8 +23,8 @@ use crate::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
 use crate::models::{Accesses, Dialect, Mark};
 use crate::relation::Relation;
 
-/// The earlier operations of its thread on whose loaded values an operation depends, as bits by
-/// their positions in the thread.
+/// The dependencies of an operation on the values of earlier loads of its thread, as bits by the
+/// positions of these loads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Dependencies {
     /// Those from which its address is computed.

@@ -749,7 +749,7 @@ fn require(label: &Label, what: &str, roles: &[Role]) -> Result<(), Diagnostic> 
     }
 }
 
-/// What stands between the kind of an operation and its label.
+/// The attributes between the kind of an operation and its label.
 #[derive(Default)]
 struct Modifiers {
     mark: Mark,

@@ -437,15 +437,7 @@ impl<'a> Search<'a, '_> {
         };
         let writes: Vec<usize> =
             (0..events.len()).filter(|&e| events[e].kind.writes() || ordered(e)).collect();
-        if writes.len() > MAX_WRITES {
-            let error = Diagnostic::new(
-                Stage::Unsupported,
-                format!("an execution has {} writes, which are too many", writes.len()),
-            );
-            return Err(End::Refused(
-                error.note(format!("at most {MAX_WRITES}; fewer with a lower bound of loops")),
-            ));
-        }
+        few_writes(writes.len())?;
         let number = |e: usize| writes.partition_point(|&w| w < e);
         let place = |e: usize| match origin.get(e) {
             Some(Ok((t, i))) => Some((*t, &shapes[*t].events[*i])),
@@ -870,6 +862,18 @@ impl<'a> Search<'a, '_> {
         }
         Ok(())
     }
+}
+
+/// Rejects more writes than the sets of writes can hold.
+fn few_writes(count: usize) -> Result<(), End> {
+    if count <= MAX_WRITES {
+        return Ok(());
+    }
+    let message = format!("an execution has {count} writes, which are too many");
+    let error = Diagnostic::new(Stage::Unsupported, message);
+    Err(End::Refused(
+        error.note(format!("at most {MAX_WRITES}; fewer with a lower bound of loops")),
+    ))
 }
 
 /// Returns the indices of the writes of each cell.

@@ -362,7 +362,7 @@ struct State {
     sources: Vec<Events>,
     /// Pick dependencies of registers, as `sources`.
     picks: Vec<Events>,
-    /// True for each register whose value depends on the success of a store-conditional.
+    /// For each register, true if its value depends on the success of a store-conditional.
     chosen: Vec<bool>,
     control: Events,
     pick_control: Events,

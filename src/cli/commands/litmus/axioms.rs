@@ -92,7 +92,8 @@ impl Axioms {
         let Some(path) = candidates.into_iter().find(|p| mu_base::host::is_file(p)) else {
             // `rvwmo.cat` is the built-in file if there is no other one.
             if let Some(text) = mu_axioms::models::file(word) {
-                let kernel = word.strip_suffix(".cat").and_then(KernelFiles::built_in);
+                let stem = given.file_stem().and_then(|s| s.to_str());
+                let kernel = stem.and_then(KernelFiles::built_in);
                 return Ok(Self { kernel, ..Self::built_in(word, text, args) });
             }
             let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{word}`"));
