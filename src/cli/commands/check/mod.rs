@@ -36,7 +36,7 @@ use crate::pipeline::Session;
 use crate::pipeline::cluster;
 use crate::pipeline::files::expect_writable;
 use crate::pipeline::memory;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stop};
 
 /// Method by which formulas are checked.
 trait Strategy {
@@ -116,16 +116,4 @@ impl Strategy for NoModel {
         }
         Ok(Summary::default())
     }
-}
-
-/// Rejects options of `check` that need a formula.
-pub(crate) fn expect_formulas(args: &CheckArgs) -> Result<(), Diagnostic> {
-    if args.evidence.is_some() || args.game.is_some() || args.checkpoints.is_requested() {
-        return Err(Diagnostic::new(
-            Stage::Usage,
-            "a formula is missing: in `check`, `--evidence`, `--game`, `--checkpoint` and `--resume` need a formula",
-        )
-        .note("use `explore` for `--evidence`, `--checkpoint` and `--resume` without a formula"));
-    }
-    Ok(())
 }

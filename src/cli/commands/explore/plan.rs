@@ -4,8 +4,7 @@ use crate::args::{
     CheckArgs, CheckpointArgs, DeadlockKind, DistributedArgs, EngineRef, ExploreArgs, GoalArgs,
     Modulo, Reduction, Relabelling, SetStrategy,
 };
-use crate::commands::check::expect_formulas;
-use mu_base::Diagnostic;
+use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
 
 /// Request to explore a model. The fields are those of [`ExploreArgs`] that are not options of
@@ -57,7 +56,13 @@ impl Exploration {
     /// # Errors
     /// Options that need a formula.
     pub fn overview(args: &CheckArgs) -> Result<Self, Diagnostic> {
-        expect_formulas(args)?;
+        if args.evidence.is_some() || args.game.is_some() || args.checkpoints.is_requested() {
+            return Err(Diagnostic::new(
+                Stage::Usage,
+                "a formula is missing: in `check`, `--evidence`, `--game`, `--checkpoint` and `--resume` need a formula",
+            )
+            .note("use `explore` for `--evidence`, `--checkpoint` and `--resume` without a formula"));
+        }
         let (terminal, interface) = (args.terminal.clone(), args.interface.clone());
         Ok(Self {
             model: args.model.clone(),
