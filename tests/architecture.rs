@@ -210,6 +210,26 @@ fn layers_do_not_reach_what_they_must_never_know() {
     assert!(checked > 60, "{checked}");
 }
 
+/// Every package names the same minimum version of Rust, which clippy compares with the used
+/// functions of the standard library.
+#[test]
+fn manifests_name_one_minimum_rust_version() {
+    let version = |text: &str| {
+        text.lines().find_map(|l| Some(l.strip_prefix("rust-version = ")?.to_string()))
+    };
+    let own = version(&read("Cargo.toml")).expect("the workspace has a minimum version");
+    let mut inherited = 0;
+    for layer in modules() {
+        let text = read(format!("src/{layer}/Cargo.toml"));
+        inherited += usize::from(text.contains("\nrust-version.workspace = true"));
+    }
+    assert_eq!(inherited, modules().len());
+    for other in ["python", "web", "fuzz", "concurrency"] {
+        let text = read(format!("{other}/Cargo.toml"));
+        assert_eq!(version(&text).as_ref(), Some(&own), "{other}");
+    }
+}
+
 /// The command line has four parts, and forms of modules for browsers: a command is found by
 /// its name.
 #[test]

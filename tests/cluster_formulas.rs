@@ -136,6 +136,25 @@ fn formulas_that_no_search_decides_have_the_verdicts_of_one_process() {
     }
 }
 
+/// A rejected formula does not stop the others: only process 0 prints it.
+#[test]
+fn one_of_several_formulas_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(["check", &queue, "-f", "<nosuch>true", "-f", "<join(a)>true", "--processes", "2"])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert_eq!(stderr.matches("`nosuch` is not declared").count(), 1, "{stderr}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let verdicts: Vec<&str> = stdout.lines().filter(|l| !l.starts_with(' ')).collect();
+    assert_eq!(verdicts.len(), 2, "{stdout}");
+    assert_eq!(verdicts[0], "<nosuch>true: unknown (error)");
+    assert!(verdicts[1].starts_with("<join(a)>true: true"), "{stdout}");
+}
+
 #[test]
 fn least_fixed_points_need_a_graph_without_cycles() {
     let folder = tempfile::tempdir().unwrap();

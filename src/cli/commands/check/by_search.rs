@@ -289,11 +289,7 @@ impl Checking<'_> {
                             Stage::Internal | Stage::File | Stage::Usage
                         ) =>
                 {
-                    if process_group.reports() {
-                        report.reject(self.session, formula.0, &refusal)?;
-                    } else {
-                        report.count(&Decision::Rejected(refusal.message));
-                    }
+                    report.reject(self.session, formula.0, &refusal)?;
                 }
                 found if process_group.reports() => self.explain(formula, found?, report)?,
                 found => report.count(&Decision::of(&found?.answer.verdict, String::new())),

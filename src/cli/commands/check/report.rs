@@ -162,7 +162,8 @@ impl<'p> Report<'p> {
         }
     }
 
-    /// Adds the rejection of one of several formulas and prints its reason.
+    /// Adds the rejection of one of several formulas and prints its reason. Of several processes,
+    /// only the one that reports prints it.
     pub fn reject(
         &mut self,
         session: &Session,
@@ -170,6 +171,10 @@ impl<'p> Report<'p> {
         why: &Diagnostic,
     ) -> Result<(), Diagnostic> {
         let reason = why.render(&session.sources);
+        if !self.plan.distribution.reports() {
+            self.count(&Decision::Rejected(reason));
+            return Ok(());
+        }
         eprint!("{reason}");
         let name = self.verdicts.names[formula].clone();
         let object = json!({
