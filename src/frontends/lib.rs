@@ -5,10 +5,11 @@
 //! row per front end; the command line, the library, the language server, and the page of this
 //! machine use it and no other list of file kinds.
 //!
-//! A new front end is a file or folder here and a row of [`registry`]. It implements
-//! [`FrontEnd::language`], [`FrontEnd::endings`] and [`FrontEnd::read`]; all other methods have
-//! defaults. `src/library/tests/toy.rs` is a complete example. Editors need
-//! [`FrontEnd::lexicon`] as well.
+//! A new front end is a file or folder here, its module, and its row of [`registry`] in this file.
+//! It implements [`FrontEnd::language`], [`FrontEnd::endings`] and [`FrontEnd::read`]; all other
+//! methods have defaults. `src/library/tests/toy.rs` is a complete example. Editors need
+//! [`FrontEnd::lexicon`] as well. A language with parameters implements [`FrontEnd::parameters`];
+//! one without calls [`Loading::expect_no_parameters`].
 //!
 //! Recognition: the ending of the file's name; if several front ends have it, the first that
 //! recognises the beginning of the content. A name without a registered ending is mCRL2.

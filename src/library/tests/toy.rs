@@ -1,5 +1,11 @@
 //! A complete front end for lists of transitions, as a newcomer would write it: one file, three
-//! methods. The library loads, explores, and checks its models, and the registry recognises them.
+//! methods. The library loads, explores, and checks its models; a list of front ends with it
+//! recognises its files. To add such a front end to the program, move it to `src/frontends`, and
+//! add its module and its row of the registry to `src/frontends/lib.rs`.
+//!
+//! A language with behaviour of its own, not a stored system, implements [`mu_model::Model`] and
+//! returns [`Loaded::inferred`] (see `src/frontends/murphi.rs`), or builds a
+//! [`mu_model::hand::HandModel`] (see `examples/own_model.rs`).
 
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, SourceMap, Span, Stage};
