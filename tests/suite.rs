@@ -65,6 +65,7 @@ mod symmetry;
 mod tools;
 mod traces;
 
+mod times;
 mod typed_files;
 mod unbounded;
 mod unbounded_numbers;

@@ -346,8 +346,13 @@ fn terms_that_are_not_well_typed_are_refused() {
         let one = typed.term(Term::Number(1.into(), NumberSort::Nat));
         let next = typed.term(Term::Apply(plus, vec![n, one]));
         let condition = typed.term(Term::Operation("true".into(), bool));
-        let summand =
-            Summand { variables: vec![], condition, actions: vec![], assignments: vec![(n, next)] };
+        let summand = Summand {
+            variables: vec![],
+            condition,
+            actions: vec![],
+            time: None,
+            assignments: vec![(n, next)],
+        };
         let all = Process {
             typed,
             globals: vec![],

@@ -9,6 +9,7 @@ pub mod endings;
 pub mod files;
 pub mod host;
 pub mod ids;
+pub mod label_time;
 pub mod limits;
 pub mod mixing;
 pub mod naming;

@@ -37,6 +37,7 @@ use self::tables::ValueTable;
 use self::worker::LinearWorker;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
+use mu_base::label_time;
 use mu_base::{Budget, Diagnostic, Span, Stage};
 use mu_data::digests::Digests;
 use mu_data::engine::{Engine, Program};
@@ -261,12 +262,7 @@ impl Compiled {
         match time {
             Some(time) => {
                 let time = mu_data::print::expression(self.program.signature(), time);
-                // After `@` the grammar allows a number, a name, or parentheses.
-                if time.bytes().all(|b| b.is_ascii_digit()) {
-                    format!("{actions} @ {time}")
-                } else {
-                    format!("{actions} @ ({time})")
-                }
+                label_time::join(&actions, &time)
             }
             None => actions,
         }

@@ -13,12 +13,15 @@
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId};
-use mu_base::{Diagnostic, Stage};
+use mu_base::label_time;
+use mu_base::{Diagnostic, SourceId, Stage};
+use mu_data::engine::{Engine, Program};
 use mu_data::expr::{Binder, DataSpec, Equation, Expr, ExprKind};
 use mu_data::print;
 use mu_data::signature::{Builtin, OpKind};
 use mu_data::sort::{SortKind, basic};
-use mu_labels::{ActionDecl, MultiAction};
+use mu_data::typecheck::check_expression;
+use mu_labels::{ActionDecl, MultiAction, TIME_STAMP};
 use mu_lts::typed::{self, Action, Container, NumberSort, Part, SortRef, Term, TermRef, Typed};
 use num_bigint::{BigInt, Sign};
 use std::sync::Arc;
@@ -36,14 +39,21 @@ pub fn typed(
     converter.declare()?;
     let mut numbers = Vec::new();
     for a in actions {
+        if a.name == TIME_STAMP {
+            numbers.push(None);
+            continue;
+        }
         let sorts = a.sorts.iter().map(|s| converter.sort(*s)).collect();
-        numbers.push(converter.typed.action(Action { name: a.name.clone(), sorts }));
+        numbers.push(Some(converter.typed.action(Action { name: a.name.clone(), sorts })));
     }
     converter.values = true;
+    let mut times: AHashSet<String> = AHashSet::new();
     for (text, multi) in labels {
+        let (text, time) = label_time::split(&text);
+        times.extend(time.filter(|t| !times.contains(*t)).map(str::to_string));
         let texts: Vec<String> = match &multi[..] {
             [] => continue,
-            [_] => vec![text],
+            [_] => vec![text.into()],
             // The order in the text may differ.
             several => several
                 .iter()
@@ -59,10 +69,38 @@ pub fn typed(
             let arguments: Result<Vec<TermRef>, Diagnostic> =
                 arguments.iter().map(|a| converter.convert_closed(a)).collect();
             let arguments = arguments?;
-            converter.typed.note(part, |_| Part { action: numbers[action.index()], arguments });
+            let action = numbers[action.index()].expect("only a time has no declaration");
+            converter.typed.note(part, |_| Part { action, arguments });
         }
     }
+    for (text, value) in time_values(data, times)? {
+        let value = converter.convert_closed(&value)?;
+        converter.typed.note_time(&text, value);
+    }
     Ok(converter.typed)
+}
+
+/// Evaluates the times of labels.
+fn time_values(
+    data: &DataSpec,
+    texts: AHashSet<String>,
+) -> Result<Vec<(String, Expr)>, Diagnostic> {
+    if texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut data = data.clone();
+    let mut times = Vec::new();
+    for text in texts {
+        let tree = mu_syntax::parse_data(SourceId::default(), &text)?;
+        let time = check_expression(&tree, &mut data, Some(basic::REAL))?;
+        times.push((text, time));
+    }
+    let mut engine = Engine::new(Program::compile(&data)?);
+    for (_, time) in &mut times {
+        let value = engine.from_expr(time)?;
+        *time = engine.to_expr_at(&value, basic::REAL);
+    }
+    Ok(times)
 }
 
 /// Returns an action with values as in the text of a label.

@@ -2,12 +2,12 @@
 //! provides.
 //!
 //! In: the texts of a label table, the declarations of data and actions. Out: typed multi-actions
-//! over that data. Cost: each argument is parsed, type checked and evaluated once. Invariant: a
-//! label that matches no declaration is an error, never a guess.
+//! over that data, without times. Cost: each argument is parsed, type checked and evaluated once.
+//! Invariant: a label that matches no declaration is an error, never a guess.
 
-use crate::{ActionDecl, ActionLabels, MultiAction};
+use crate::{ActionDecl, ActionLabels, MultiAction, untimed};
 use mu_base::ids::{ActId, LabelId};
-use mu_base::{Diagnostic, SourceId, Stage};
+use mu_base::{Diagnostic, Stage};
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::print;
@@ -32,7 +32,7 @@ impl DeclaredLabels {
     ) -> Result<Self, Diagnostic> {
         let mut typed: Vec<MultiAction> = vec![MultiAction::new()];
         for text in texts.iter().skip(1) {
-            let acts = mu_syntax::parse_multi_action(SourceId::default(), text).map_err(|_| {
+            let acts = untimed(text).ok_or_else(|| {
                 Diagnostic::new(Stage::Type, format!("the label `{text}` is not a multi-action"))
             })?;
             let mut multi = MultiAction::new();

@@ -5,12 +5,12 @@
 //! are Nat, or Int if a negative number occurs in that position. Any other argument is a value of
 //! one enumerated sort `Value` with the occurring texts as elements; a formula can name the
 //! elements that are identifiers. A label that is not a multi-action becomes an action without
-//! arguments, named by its whole text. Cost: linear in the label table.
+//! arguments, named by its whole text. The time of a label is left out. Cost: linear in the label table.
 
-use crate::{ActionDecl, ActionLabels, MultiAction};
+use crate::{ActionDecl, ActionLabels, MultiAction, untimed};
 use ahash::AHashMap;
+use mu_base::Diagnostic;
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
-use mu_base::{Diagnostic, SourceId};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::signature::{Builtin, Op, OpKind};
 use mu_data::sort::{SortKind, basic};
@@ -59,14 +59,14 @@ impl InferredLabels {
             parsed.push(if i == LabelId::TAU.index() {
                 Vec::new()
             } else {
-                match mu_syntax::parse_multi_action(SourceId::default(), text) {
-                    Ok(acts) => {
+                match untimed(text) {
+                    Some(acts) => {
                         let act = |(name, args): (mu_syntax::ast::Ident, Vec<Data>)| {
                             (name.kind.clone(), args.iter().map(|a| argument(text, a)).collect())
                         };
                         acts.into_iter().map(act).collect()
                     }
-                    Err(_) => vec![(text.clone(), Vec::new())],
+                    None => vec![(text.clone(), Vec::new())],
                 }
             });
         }

@@ -9,14 +9,25 @@
 pub mod declared;
 pub mod inferred;
 
+use mu_base::SourceId;
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
+use mu_base::label_time;
 use mu_data::expr::Expr;
+use mu_syntax::ast::{Data, Ident};
 use std::sync::Arc;
 
 /// Name of the pseudo-action that holds the time of a label: `a @ 3` consists of `a` and `@` with
 /// the time as its argument. No declared action has this name, and formulas match a label without
 /// this part.
 pub const TIME_STAMP: &str = "@";
+
+/// Parses the actions of a label, without its time. `None` if the text is not a multi-action.
+fn untimed(text: &str) -> Option<Vec<(Ident, Vec<Data>)>> {
+    match label_time::split(text) {
+        ("tau", Some(_)) => Some(Vec::new()),
+        (actions, _) => mu_syntax::parse_multi_action(SourceId::default(), actions).ok(),
+    }
+}
 
 /// Declared action; overloads of one name are different actions.
 #[derive(Clone, Debug, PartialEq, Eq)]

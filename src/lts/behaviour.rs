@@ -15,6 +15,8 @@ pub struct Summand {
     pub condition: TermRef,
     /// Actions; none for a silent step.
     pub actions: Vec<Part>,
+    /// Time, of sort `Real`; `None` if any time is possible.
+    pub time: Option<TermRef>,
     /// Parameters that change, with their new values.
     pub assignments: Vec<(TermRef, TermRef)>,
 }
@@ -81,7 +83,8 @@ impl Process {
         let summands = self.summands.iter().flat_map(|s| {
             let arguments = s.actions.iter().flat_map(|a| &a.arguments);
             let assigned = s.assignments.iter().flat_map(|(v, e)| [v, e]);
-            s.variables.iter().chain([&s.condition]).chain(arguments).chain(assigned)
+            let first = s.variables.iter().chain([&s.condition]).chain(&s.time);
+            first.chain(arguments).chain(assigned)
         });
         self.globals.iter().chain(&self.parameters).chain(summands).chain(&self.initial)
     }

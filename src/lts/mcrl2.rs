@@ -6,7 +6,7 @@
 //! parameters' values), and `initial_state` 1 state. A label is a timed multi-action.
 //!
 //! In: labels become their texts, values as mCRL2 prints them; values of a state's parameters are
-//! omitted. Systems with time or probabilities are rejected. Out: [`write()`].
+//! omitted. Systems with probabilities are rejected. Out: [`write()`].
 //!
 //! Cost: one pass. Memory: transitions, labels, and the shared terms, among which are the values of
 //! all states' parameters.
@@ -20,6 +20,7 @@ use super::aterm::{Content, Item, Reader, Symbol, Term};
 use super::declarations::Declarations;
 use super::{Labels, Lts};
 use mu_base::ids::{LabelId, StateId};
+use mu_base::label_time;
 use mu_base::{Diagnostic, Stage};
 
 mod behaviour;
@@ -45,7 +46,7 @@ pub(super) fn refuse(message: impl Into<String>) -> Diagnostic {
 /// Reads a system.
 ///
 /// # Errors
-/// The file is damaged, or has time or probabilities.
+/// The file is damaged, or has probabilities.
 pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     Ok(read_with_declarations(input)?.0)
 }
@@ -54,7 +55,7 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
 /// behaviour, or the reason why they have no text.
 ///
 /// # Errors
-/// The file is damaged, or has time or probabilities.
+/// The file is damaged, or has probabilities.
 pub fn read_with_declarations(
     input: impl Read,
 ) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
@@ -246,16 +247,11 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         }
     }
     fn multi_action(&self, actions: Term, time: Term) -> Result<String, Diagnostic> {
-        match self.0.content(time) {
+        let untimed = matches!(
+            self.0.content(time),
             Content::Apply("DataVarId" | "DataVarIdNoIndex", [name, ..])
-                if self.name(*name) == "@undefined_real" => {}
-            _ => {
-                return Err(Diagnostic::new(
-                    Stage::Unsupported,
-                    "the transition system has time, which is not supported",
-                ));
-            }
-        }
+                if self.name(*name) == "@undefined_real"
+        );
         let mut out = String::new();
         let actions = self.list(actions)?;
         for (i, &action) in actions.iter().enumerate() {
@@ -274,7 +270,13 @@ impl<R: std::io::BufRead> Texts<'_, R> {
                 self.tuple('(', &arguments, ')', &mut out)?;
             }
         }
-        Ok(if actions.is_empty() { "tau".into() } else { out })
+        let out = if actions.is_empty() { "tau".into() } else { out };
+        if untimed {
+            return Ok(out);
+        }
+        let mut value = String::new();
+        self.value(time, &mut value)?;
+        Ok(label_time::join(&out, &value))
     }
     fn tuple(
         &self,

@@ -13,6 +13,7 @@
 use super::Lts;
 use super::relabel::parts;
 use ahash::AHashMap;
+use mu_base::label_time;
 use num_bigint::BigInt;
 use std::hash::Hash;
 
@@ -179,6 +180,8 @@ pub struct Typed {
     terms: Table<Term>,
     actions: Table<Action>,
     parts: AHashMap<String, Part>,
+    /// By text: the times of labels.
+    times: AHashMap<String, TermRef>,
     /// Declared sorts other than structured sorts.
     pub declared: Vec<SortRef>,
     /// Names of sorts with the sorts that they denote, structured ones included.
@@ -211,16 +214,30 @@ impl Typed {
             self.parts.insert(text.into(), part);
         }
     }
+    /// Records the typed form of a time of labels.
+    pub fn note_time(&mut self, text: &str, value: TermRef) {
+        self.times.insert(text.into(), value);
+    }
     /// True if the part of a label has a typed form.
     pub fn knows(&self, text: &str) -> bool {
         self.parts.contains_key(text)
     }
-    /// Returns the typed form of a label; `None` if one of its parts has none.
-    pub fn label(&self, text: &str) -> Option<Vec<&Part>> {
-        match text {
-            "" | "tau" => Some(Vec::new()),
-            _ => parts(text).into_iter().map(|p| self.parts.get(p)).collect(),
-        }
+    /// Returns the typed form of a label, its parts and its time; `None` if a part or the time has
+    /// none.
+    pub fn label(&self, text: &str) -> Option<(Vec<&Part>, Option<TermRef>)> {
+        let (actions, time) = label_time::split(text);
+        let time = match time {
+            Some(time) => Some(*self.times.get(time)?),
+            None => None,
+        };
+        let parts = match actions {
+            "" | "tau" => Vec::new(),
+            _ => parts(actions)
+                .into_iter()
+                .map(|p| self.parts.get(p))
+                .collect::<Option<Vec<&Part>>>()?,
+        };
+        Some((parts, time))
     }
     /// Returns a label of a system without typed form; `None` if all have one.
     pub fn unknown<'l>(&self, lts: &'l Lts) -> Option<&'l str> {

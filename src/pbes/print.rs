@@ -16,6 +16,9 @@
 //! quantified variable would be a parameter of such an equation. If only the operand of a modality
 //! bounds a quantifier, everything is written out instead.
 //!
+//! Times of actions only restrict the order of actions ([`mu_process::time::order`]), as in the
+//! model that is explored.
+//!
 //! Cost: (modalities) x (summands); written out, modalities multiply.
 
 use super::rules::{self, LabelClass};
@@ -95,6 +98,9 @@ pub fn pbes(formula: &TypedFormula, process: &LinearProcess) -> Result<String, D
 /// Returns the equation system.
 pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System, Diagnostic> {
     let mut data = formula.data.clone();
+    let mut ordered = process.clone();
+    mu_process::time::order(&mut ordered, &mut data.signature);
+    let process = &ordered;
     let normal = normalise(formula, &mut data.signature)?;
     let names = equation_names(&normal, &data);
     let modal = modal(&normal);

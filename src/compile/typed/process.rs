@@ -94,20 +94,12 @@ impl Terms {
 /// Converts a linear process to typed terms.
 ///
 /// # Errors
-/// An expression has no typed form, or the process is probabilistic or has times, which this form
-/// cannot represent.
+/// An expression has no typed form, or the process is probabilistic.
 pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
     if linear.is_probabilistic() {
         let message = "this process is probabilistic (`dist`), and `.lps` files are written without probabilities";
         return Err(Diagnostic::new(Stage::Unsupported, message)
             .note("use a file name that does not end in .lps: the text form has probabilities"));
-    }
-    if linear.is_timed() {
-        let message =
-            "actions of this process have times, and `.lps` files are written without times";
-        return Err(Diagnostic::new(Stage::Unsupported, message).note(
-            "use `--untime` to remove them, or a file name that does not end in .lps: the text form has times",
-        ));
     }
     let mut terms = Terms::new(&linear.data)?;
     let actions = terms.actions(&linear.actions);
@@ -127,12 +119,13 @@ pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
             parts
                 .push(Part { action: actions[a.action.index()], arguments: terms.terms(&a.args)? });
         }
+        let time = s.time.as_ref().map(|t| terms.term(t)).transpose()?;
         let mut assignments = Vec::new();
         for (i, value) in &s.updates {
             assignments.push((parameters[*i], terms.term(value)?));
         }
         terms.close(mark);
-        summands.push(Summand { variables, condition, actions: parts, assignments });
+        summands.push(Summand { variables, condition, actions: parts, time, assignments });
     }
     Ok(Process { typed: terms.finish(), globals, parameters, summands, initial })
 }

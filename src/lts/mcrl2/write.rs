@@ -14,9 +14,11 @@ use super::super::Lts;
 use super::super::aterm::{Term, Writer};
 use super::super::typed::{self, Typed};
 use super::refuse;
+use super::write_behaviour::untimed;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::StateId;
+use mu_base::label_time;
 use num_bigint::BigInt;
 use num_bigint::Sign;
 use std::io::{BufWriter, Write};
@@ -125,13 +127,11 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
     let mut out = Writer::new(BufWriter::with_capacity(1 << 20, output))?;
     let mark = out.symbol("labelled_transition_system", 0)?;
     out.output(mark, &[])?;
-    let lists = match typed {
+    let labels = match typed {
         Some(typed) => write_declared(&mut out, lts, typed)?,
         None => write_inferred(&mut out, lts)?,
     };
-    let real = named_sort(&mut out, "Real")?;
-    let undefined = out.share("@undefined_real", &[])?;
-    let time = out.share("DataVarId", &[undefined, real])?;
+    let untimed = untimed(&mut out)?;
     let multi_action = out.symbol("TimedMultAct", 2)?;
     let start = out.symbol("initial_state", 0)?;
     out.output(start, &[])?;
@@ -142,7 +142,8 @@ fn stream(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> std::io::Resu
         for (label, target) in lts.successors(StateId::new(s)) {
             out.output(transition, &[])?;
             out.output_number(s as u64)?;
-            out.output(multi_action, &[lists[label.index()], time])?;
+            let (actions, time) = labels[label.index()];
+            out.output(multi_action, &[actions, time.unwrap_or(untimed)])?;
             out.output_number(u64::from(target.0))?;
         }
     }
@@ -177,19 +178,28 @@ fn output_actions<W: Write>(out: &mut Writer<W>, actions: &[Term]) -> std::io::R
     output_list(out, actions)
 }
 
+/// Returns the actions of a label and its time, if this is a number. A label that is not a
+/// multi-action is an action without arguments.
+fn parts_of(label: &str) -> (Vec<(&str, Vec<&str>)>, Option<BigInt>) {
+    let (text, time) = label_time::split(label);
+    let parts = if text == "tau" { Some(Vec::new()) } else { actions_of(text) };
+    match (parts, time.map(str::parse)) {
+        (Some(parts), None) => (parts, None),
+        (Some(parts), Some(Ok(time))) => (parts, Some(time)),
+        _ => (vec![(label, Vec::new())], None),
+    }
+}
+
 /// Writes the declarations inferred from the labels' texts. Returns the list of actions of each
-/// label.
-fn write_inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Term>> {
+/// label, and its time.
+fn write_inferred<W: Write>(
+    out: &mut Writer<W>,
+    lts: &Lts,
+) -> std::io::Result<Vec<(Term, Option<Term>)>> {
     // Label 0 is tau, the empty multi-action, independent of its text.
-    let labels: Vec<Vec<(&str, Vec<&str>)>> = (lts.table.texts.iter().enumerate())
-        .map(|(i, t)| {
-            if i == 0 {
-                Vec::new()
-            } else {
-                actions_of(t).unwrap_or_else(|| vec![(t.as_str(), Vec::new())])
-            }
-        })
-        .collect();
+    let (labels, times): (Vec<_>, Vec<_>) = (lts.table.texts.iter().enumerate())
+        .map(|(i, t)| if i == 0 { (Vec::new(), None) } else { parts_of(t) })
+        .unzip();
     let mut sorts: AHashMap<(&str, usize), Vec<Sort>> = AHashMap::new();
     let mut declared = Vec::new();
     for (name, arguments) in labels.iter().flatten() {
@@ -233,7 +243,7 @@ fn write_inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<V
     let actions: Vec<Term> = declared.iter().map(|key| declarations[key]).collect();
     output_actions(out, &actions)?;
     let mut lists = Vec::new();
-    for label in &labels {
+    for (label, time) in labels.iter().zip(times) {
         let mut actions = Vec::new();
         for (name, arguments) in label {
             let key = (*name, arguments.len());
@@ -244,28 +254,38 @@ fn write_inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<V
             let values = out.share_list(&values)?;
             actions.push(out.share("Action", &[declarations[&key], values])?);
         }
-        lists.push(out.share_list(&actions)?);
+        let actions = out.share_list(&actions)?;
+        let time = match time {
+            Some(time) => Some(number(out, &time, typed::NumberSort::Real)?),
+            None => None,
+        };
+        lists.push((actions, time));
     }
     Ok(lists)
 }
 
-/// Writes declarations. Returns the list of actions of each label; all labels have typed forms.
+/// Writes declarations. Returns the list of actions of each label, and its time; all labels have
+/// typed forms.
 fn write_declared<W: Write>(
     out: &mut Writer<W>,
     lts: &Lts,
     typed: &Typed,
-) -> std::io::Result<Vec<Term>> {
+) -> std::io::Result<Vec<(Term, Option<Term>)>> {
     let label = |(i, text): (usize, &String)| {
-        if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") }
+        if i == 0 { Default::default() } else { typed.label(text).expect("all labels are known") }
     };
-    let labels: Vec<Vec<&typed::Part>> = lts.table.texts.iter().enumerate().map(label).collect();
-    let shared = share_needed(out, typed, labels.iter().flatten().flat_map(|p| &p.arguments))?;
+    let labels: Vec<(Vec<&typed::Part>, Option<typed::TermRef>)> =
+        lts.table.texts.iter().enumerate().map(label).collect();
+    let arguments = labels.iter().flat_map(|(parts, _)| parts).flat_map(|p| &p.arguments);
+    let times = labels.iter().filter_map(|(_, time)| time.as_ref());
+    let shared = share_needed(out, typed, arguments.chain(times))?;
     data_specification(out, typed, &shared)?;
     let actions = action_declarations(out, typed, &shared)?;
     output_actions(out, &actions)?;
     let mut lists = Vec::new();
-    for label in labels {
-        lists.push(multi_action(out, &actions, &shared, label.into_iter())?);
+    for (parts, time) in labels {
+        let actions = multi_action(out, &actions, &shared, parts.into_iter())?;
+        lists.push((actions, time.map(|t| shared.term(t))));
     }
     Ok(lists)
 }

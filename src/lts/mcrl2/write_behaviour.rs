@@ -52,7 +52,7 @@ fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> 
         out.output_shared(shared.term(s.condition))?;
         let label = multi_action(&mut out, &actions, &shared, s.actions.iter())?;
         out.output_shared(label)?;
-        out.output_shared(untimed)?;
+        out.output_shared(s.time.map_or(untimed, |t| shared.term(t)))?;
         let mut assignments = Vec::new();
         for (var, value) in &s.assignments {
             assignments
@@ -154,7 +154,7 @@ fn point_distribution<W: Write>(out: &mut Writer<W>) -> std::io::Result<[Term; 2
 }
 
 /// Shares the time of untimed terms.
-fn untimed<W: Write>(out: &mut Writer<W>) -> std::io::Result<Term> {
+pub(super) fn untimed<W: Write>(out: &mut Writer<W>) -> std::io::Result<Term> {
     let (real, undefined) = (named_sort(out, "Real")?, out.share("@undefined_real", &[])?);
     out.share("DataVarId", &[undefined, real])
 }
