@@ -13,6 +13,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -27,7 +28,7 @@ create_exception!(
 );
 
 /// Interval in which a waiting thread polls for an interrupt and reports progress.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn raise(error: &mu_library::Error) -> PyErr {
     Python::attach(|py| {
@@ -43,7 +44,7 @@ fn raise(error: &mu_library::Error) -> PyErr {
     })
 }
 
-/// Options of a search.
+/// Options of a search; `mu_check/_options.py` checks their values.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Options {
@@ -58,8 +59,7 @@ struct Options {
 
 impl Options {
     fn run(self) -> Result<Run, mu_library::Error> {
-        let timeout =
-            self.timeout.map(|t| Duration::try_from_secs_f64(t).unwrap_or(Duration::ZERO));
+        let timeout = self.timeout.map(|t| Duration::try_from_secs_f64(t).unwrap_or(Duration::MAX));
         let limits = Limits { max_states: self.max_states, max_memory: self.max_memory, timeout };
         let run = Run::limited(limits)
             .engine(&self.engine)?
@@ -72,46 +72,45 @@ impl Options {
     }
 }
 
-/// Searches on a thread of its own; `progress(states, transitions, seconds)` is called from this
-/// one.
-fn searched<T: Send>(
+/// Runs on a thread of its own; `progress(states, transitions, seconds)` is called from this one.
+/// An interrupt ends the run.
+fn run_apart<T: Send>(
     py: Python<'_>,
     options: Options,
     progress: Option<&Bound<'_, PyAny>>,
-    search: impl FnOnce(&Run) -> Result<T, mu_library::Error> + Send,
+    work: impl FnOnce(&Run) -> Result<T, mu_library::Error> + Send,
 ) -> PyResult<T> {
     let run = options.run().map_err(|e| raise(&e))?;
     let flag = run.interrupt();
-    let (told, heard) = channel();
-    let run = run.watched(move |s| _ = told.send((s.states, s.transitions)));
+    let (sender, snapshots) = channel();
+    let run = run.watched(move |s| _ = sender.send((s.states, s.transitions)));
     let start = Instant::now();
     std::thread::scope(|scope| {
         let (done, finished) = channel();
-        // Waiting happens without Python's lock, for which what is waited on must be one that
-        // threads may share.
+        // The wait releases Python's lock, so threads must be able to share what it waits for.
         let finished = Mutex::new(finished);
         let run = &run;
-        scope.spawn(move || _ = done.send(search(run)));
+        scope.spawn(move || _ = done.send(catch_unwind(AssertUnwindSafe(|| work(run)))));
         loop {
             match py.detach(|| {
-                finished.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK)
+                finished.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(POLL_INTERVAL)
             }) {
-                Ok(result) => return result.map_err(|e| raise(&e)),
-                Err(RecvTimeoutError::Disconnected) => {
+                Ok(Ok(result)) => return result.map_err(|e| raise(&e)),
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
                     return Err(Error::new_err(
-                        "internal error: the search ended without an answer",
+                        "internal error: the run ended without an answer; see standard error",
                     ));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let told = match (progress, heard.try_iter().last()) {
+                    let reported = match (progress, snapshots.try_iter().last()) {
                         (Some(progress), Some((states, transitions))) => progress
                             .call1((states, transitions, start.elapsed().as_secs_f64()))
                             .map(|_| ()),
                         _ => Ok(()),
                     };
-                    if let Err(error) = told.and_then(|()| py.check_signals()) {
+                    if let Err(error) = reported.and_then(|()| py.check_signals()) {
                         flag.store(true, Ordering::Relaxed);
-                        // The scope waits for the search, which the flag ends; Python may go on
+                        // The scope waits for the run, which the flag ends; Python may go on
                         // meanwhile.
                         py.detach(|| {
                             _ = finished.lock().unwrap_or_else(PoisonError::into_inner).recv()
@@ -122,35 +121,6 @@ fn searched<T: Send>(
             }
         }
     })
-}
-
-/// Numbers of states and steps.
-#[pyclass(frozen, get_all)]
-struct Counts {
-    /// States.
-    states: BigUint,
-    /// Transitions; `None` if the engine does not count them.
-    transitions: Option<BigUint>,
-    /// Deadlocks; `None` if the engine does not count them.
-    deadlocks: Option<BigUint>,
-    /// Stop reason: `complete`, or the limit that ended the search.
-    stop: &'static str,
-    /// True if the numbers are exact.
-    complete: bool,
-    /// Seconds of the search.
-    seconds: f64,
-}
-
-#[pymethods]
-impl Counts {
-    fn __repr__(&self) -> String {
-        let known = |n: &Option<BigUint>| n.as_ref().map_or("None".to_string(), BigUint::to_string);
-        let (transitions, deadlocks) = (known(&self.transitions), known(&self.deadlocks));
-        format!(
-            "Counts(states={}, transitions={transitions}, deadlocks={deadlocks}, stop='{}')",
-            self.states, self.stop
-        )
-    }
 }
 
 /// A counterexample or witness, replayed on the model.
@@ -184,81 +154,12 @@ impl Evidence {
     fn svg(&self) -> String {
         self.0.svg()
     }
-    fn __str__(&self) -> String {
-        self.0.text()
-    }
-    fn __repr__(&self) -> String {
-        format!("Evidence({} steps)", self.0.actions().len())
-    }
-    /// Picture for a notebook.
-    fn _repr_svg_(&self) -> String {
-        self.0.svg()
-    }
 }
 
-/// A verdict, with its evidence.
-#[pyclass(frozen)]
-struct Judgement {
-    verdict: Verdict,
-    states: u64,
-    equations: u64,
-    seconds: f64,
-    evidence: Option<Py<Evidence>>,
-}
-
-#[pymethods]
-impl Judgement {
-    /// `True`, `False`, or `None` if a limit ended the search.
-    #[getter]
-    fn verdict(&self) -> Option<bool> {
-        match self.verdict {
-            Verdict::True => Some(true),
-            Verdict::False => Some(false),
-            Verdict::Unknown(_) => None,
-        }
-    }
-    /// `complete`, or the limit that ended the search.
-    #[getter]
-    fn stop(&self) -> &'static str {
-        match &self.verdict {
-            Verdict::Unknown(stop) => stop.word(),
-            _ => Stop::Complete.word(),
-        }
-    }
-    /// States of the search.
-    #[getter]
-    fn states(&self) -> u64 {
-        self.states
-    }
-    /// Boolean equations of the search.
-    #[getter]
-    fn equations(&self) -> u64 {
-        self.equations
-    }
-    /// Seconds of the search.
-    #[getter]
-    fn seconds(&self) -> f64 {
-        self.seconds
-    }
-    /// Evidence; `None` if there is no run to show.
-    #[getter]
-    fn evidence(&self, py: Python<'_>) -> Option<Py<Evidence>> {
-        self.evidence.as_ref().map(|e| e.clone_ref(py))
-    }
-    /// An unknown verdict is neither true nor false, so it is no condition.
-    fn __bool__(&self) -> PyResult<bool> {
-        self.verdict()
-            .ok_or_else(|| Error::new_err(format!("the verdict is unknown: {}", self.stop())))
-    }
-    fn __repr__(&self) -> String {
-        let verdict = self.verdict().map_or("None", |v| if v { "True" } else { "False" });
-        format!(
-            "Judgement(verdict={verdict}, equations={}, stop='{}')",
-            self.equations,
-            self.stop()
-        )
-    }
-}
+/// States, transitions, deadlocks, stop reason and seconds of an exploration.
+type Counted = (BigUint, Option<BigUint>, Option<BigUint>, &'static str, f64);
+/// Verdict, stop reason, states, equations, seconds and evidence of a check.
+type Checked = (Option<bool>, &'static str, u64, u64, f64, Option<Evidence>);
 
 /// A model that is ready to be searched.
 #[pyclass(frozen)]
@@ -279,17 +180,11 @@ impl Model {
         py: Python<'_>,
         options: Options,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Counts> {
+    ) -> PyResult<Counted> {
         let start = Instant::now();
-        let c = searched(py, options, progress, |run| self.0.explore(run))?;
-        Ok(Counts {
-            states: c.states,
-            transitions: c.transitions,
-            deadlocks: c.deadlocks,
-            stop: c.stop.word(),
-            complete: c.stop == Stop::Complete,
-            seconds: start.elapsed().as_secs_f64(),
-        })
+        let c = run_apart(py, options, progress, |run| self.0.explore(run))?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok((c.states, c.transitions, c.deadlocks, c.stop.word(), seconds))
     }
 
     /// Checks a formula, given as text.
@@ -300,26 +195,27 @@ impl Model {
         formula: &str,
         options: Options,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Judgement> {
+    ) -> PyResult<Checked> {
         let start = Instant::now();
-        let j = searched(py, options, progress, |run| self.0.check(formula, run))?;
-        let evidence = j.evidence.map(|e| Py::new(py, Evidence(e))).transpose()?;
-        Ok(Judgement {
-            verdict: j.verdict,
-            states: j.states,
-            equations: j.equations,
-            seconds: start.elapsed().as_secs_f64(),
-            evidence,
-        })
+        let j = run_apart(py, options, progress, |run| self.0.check(formula, run))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (verdict, stop) = match &j.verdict {
+            Verdict::True => (Some(true), Stop::Complete.word()),
+            Verdict::False => (Some(false), Stop::Complete.word()),
+            Verdict::Unknown(stop) => (None, stop.word()),
+        };
+        Ok((verdict, stop, j.states, j.equations, seconds, j.evidence.map(Evidence)))
     }
 }
 
-fn model(
+/// Sets parameters and reads a model within the limits of a run.
+fn read(
     specification: Specification,
     parameters: BTreeMap<String, String>,
+    run: &Run,
 ) -> Result<Model, mu_library::Error> {
     let with = parameters.into_iter().fold(specification, |s, (name, value)| s.with(name, value));
-    with.model().map(Model)
+    with.model_within(run).map(Model)
 }
 
 /// The model of a file.
@@ -328,9 +224,11 @@ fn open_model(
     py: Python<'_>,
     path: PathBuf,
     parameters: BTreeMap<String, String>,
+    options: Options,
 ) -> PyResult<Model> {
-    py.detach(|| Specification::open(path).and_then(|s| model(s, parameters)))
-        .map_err(|e| raise(&e))
+    run_apart(py, options, None, |run| {
+        Specification::open(path).and_then(|s| read(s, parameters, run))
+    })
 }
 
 /// The model of a text; its name is for messages.
@@ -340,12 +238,17 @@ fn text_model(
     name: String,
     text: String,
     parameters: BTreeMap<String, String>,
+    options: Options,
 ) -> PyResult<Model> {
-    py.detach(|| model(Specification::new(name, text), parameters)).map_err(|e| raise(&e))
+    run_apart(py, options, None, |run| read(Specification::new(name, text), parameters, run))
 }
 
 #[pymodule]
 mod _mu_check {
     #[pymodule_export]
-    use super::{Counts, Error, Evidence, Judgement, Model, open_model, text_model};
+    use super::{Error, Evidence, Model, open_model, text_model};
+
+    /// Version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

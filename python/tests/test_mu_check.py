@@ -1,7 +1,9 @@
 """The package as a user meets it: counts, verdicts, evidence, errors, limits, interrupts, sweeps, the notebook."""
 
 import json
+import math
 import os
+import pickle
 import signal
 import threading
 import time
@@ -52,8 +54,99 @@ def test_errors_have_places():
         mu_check.Model.from_text(BUFFER).check("[true*")
     with pytest.raises(mu_check.Error):
         mu_check.Model.from_text(COUNTER, least=1)
-    with pytest.raises(mu_check.Error):
-        mu_check.Model.from_text(BUFFER).explore(engine="fast")
+
+
+# Its initial value takes 2^60 evaluations.
+ENDLESS = """map f: Nat -> Nat; var n: Nat; eqn f(0) = 1; f(1) = 1; n > 1 -> f(n) = f(Int2Nat(n - 1)) + f(Int2Nat(n - 2));
+act a: Nat;
+proc P(n: Nat) = a(n) . P(n + 1);
+init P(f(90));
+"""
+# Its first step takes as many.
+LATER = ENDLESS.replace("a(n) . P(n + 1)", "(n == 0) -> a(f(90)) . P(1)").replace("P(f(90))", "P(0)")
+
+
+def interrupted_soon():
+    """Sends Ctrl-C to this process in half a second."""
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+
+def test_interrupts_and_limits_hold_within_an_evaluation(tmp_path):
+    (tmp_path / "endless.mcrl2").write_text(ENDLESS)
+    start = time.monotonic()
+    with pytest.raises(mu_check.Error) as caught:
+        mu_check.Model.open(tmp_path / "endless.mcrl2", timeout=0.5)
+    assert caught.value.stage == "limit"
+    interrupted_soon()
+    with pytest.raises(KeyboardInterrupt):
+        mu_check.Model(tmp_path / "endless.mcrl2")
+    interrupted_soon()
+    with pytest.raises(KeyboardInterrupt):
+        mu_check.Model.from_text(ENDLESS)
+    later = mu_check.Model.from_text(LATER)
+    assert later.explore(timeout=0.5).stop == "timeout"
+    assert later.check("[a(1)]false", timeout=0.5).verdict is None
+    interrupted_soon()
+    with pytest.raises(KeyboardInterrupt):
+        later.explore()
+    assert time.monotonic() - start < 30
+
+
+def test_options_that_mean_nothing_are_refused():
+    model = mu_check.Model.from_text(BUFFER)
+    for timeout in [math.nan, -1, 1e20, -math.inf]:
+        with pytest.raises(ValueError, match="timeout"):
+            model.explore(timeout=timeout)
+    for threads in [0, -1, 100_000, 1.5]:
+        with pytest.raises(ValueError, match="threads"):
+            model.explore(threads=threads)
+    for wrong, kind in [({"max_memory": "2 parsecs"}, ValueError), ({"engine": "fast"}, ValueError), ({"timeout": "2"}, TypeError)]:
+        with pytest.raises(kind, match=next(iter(wrong))):
+            model.check("true", **wrong)
+    states = model.explore().states
+    for right in [{"timeout": math.inf}, {"max_states": 1e6}, {"max_memory": "2G"}, {"max_memory": "1.5 GiB"}, {"threads": 2}]:
+        assert model.explore(**right).states == states
+
+
+def test_missing_files_raise_one_error():
+    for use in [lambda: mu_check.Model("missing.mcrl2"), lambda: mu_check.Model.from_text(BUFFER).check("missing.mcf"), lambda: list(mu_check.sweep("missing.mcrl2"))]:
+        with pytest.raises(FileNotFoundError):
+            use()
+
+
+def test_results_are_values():
+    model = mu_check.Model.from_text(BUFFER)
+    counts, judgement = model.explore(), model.check("[true* . enter(2)] <leave(1)> true")
+    assert counts == model.explore(threads=2) and judgement == model.check("[true* . enter(2)] <leave(1)> true")
+    for result in [counts, judgement, judgement.evidence]:
+        assert pickle.loads(pickle.dumps(result)) == result and hash(result) == hash(result)
+        assert type(result).__module__ == "mu_check"
+    assert pickle.loads(pickle.dumps(judgement.evidence)).svg == judgement.evidence.svg
+    assert counts != mu_check.Model.from_text(COUNTER).explore()
+    assert mu_check.__version__
+
+
+def test_ranges_are_what_python_iterates(tmp_path):
+    path = tmp_path / "counter.spec"
+    path.write_text(COUNTER)
+
+    def states(values, formulas=()):
+        return [r["states"] for r in mu_check.sweep(path, formulas, max=values) if r["job"] == "explore"]
+
+    assert states({3, 1, 2}) == states(n for n in (1, 2, 3)) == states((1, 2, 3)) == [2, 3, 4]
+    assert states(2) == states("2") == [3]
+    (tmp_path / "f.mcf").write_text("true")
+    for single in [tmp_path / "f.mcf", str(tmp_path / "f.mcf"), "true"]:
+        assert len(list(mu_check.sweep(path, single, max=1))) == 2
+    numpy = pytest.importorskip("numpy")
+    assert states(numpy.arange(1, 4)) == [2, 3, 4] and states(numpy.int64(2)) == [3]
+
+
+def test_messages_do_not_name_options_of_the_command_line():
+    for make in [lambda: mu_check.Model.from_text(COUNTER, least=1), lambda: mu_check.Model.from_text(COUNTER, max="many"), lambda: mu_check.Model.from_text(BUFFER, max=1)]:
+        with pytest.raises(mu_check.Error) as caught:
+            make()
+        assert "-D" not in str(caught.value), caught.value
 
 
 def test_limits_leave_it_unknown():
@@ -75,21 +168,21 @@ def test_interrupts_raise():
     assert time.monotonic() - start < 10
 
 
-def test_progress_is_told():
-    told = []
+def test_progress_is_reported():
+    reports = []
     model = mu_check.Model.from_text(COUNTER, max=100_000_000)
-    model.explore(timeout=1.5, progress=lambda states, transitions, seconds: told.append((states, seconds)))
-    assert told and told == sorted(told) and told[-1][0] > 0
+    model.explore(timeout=1.5, progress=lambda states, transitions, seconds: reports.append((states, seconds)))
+    assert reports and reports == sorted(reports) and reports[-1][0] > 0
 
 
 def test_a_bar_in_a_terminal(capsys):
     model = mu_check.Model.from_text(COUNTER, max=100_000_000)
     model.explore(timeout=1.5, progress=True)
-    told = capsys.readouterr().err
-    assert "states" in told and "%" in told and told.endswith("\r\033[K"), told
+    line = capsys.readouterr().err
+    assert "states" in line and "%" in line and line.endswith("\r\033[K"), line
     rows = list(mu_check.sweep(ARCX, progress=True, max_operation_id=range(2)))
-    told = capsys.readouterr().err
-    assert len(rows) == 2 and "0 of 2 rows: explore, max_operation_id=0" in told and "2 rows" in told and told.endswith("\r\033[K")
+    line = capsys.readouterr().err
+    assert len(rows) == 2 and "0 of 2 rows: explore, max_operation_id=0" in line and "2 rows" in line and line.endswith("\r\033[K")
     counted = []
     list(mu_check.sweep(ARCX, progress=lambda done, total: counted.append((done, total)), max_operation_id=range(2)))
     assert counted == [(0, 2), (1, 2), (2, 2)]
@@ -150,9 +243,10 @@ def test_sweeps_are_rows():
         path.unlink()
     assert [r["states"] for r in rows if r["job"] == "explore"] == [2, 3, 4]
     assert [r["verdict"] for r in rows if r["job"] != "explore"] == [False] * 3
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(rows)
+    pytest.importorskip("pandas")
+    frame = mu_check.frame(rows)
     assert list(frame[frame.job == "explore"]["max"]) == [1, 2, 3]
+    assert all(str(frame[c].dtype) == "Int64" for c in ["states", "transitions", "deadlocks", "equations", "max"])
 
 
 def test_a_sweep_has_the_rows_of_the_tutorial(tmp_path):

@@ -1,4 +1,4 @@
-"""Type checkers on what the package tells them: the stubs against the built module, and the example notebook, README and tests against the stubs.
+"""Type checkers on the types that the package declares: the stubs against the built module, and the example notebook, README and tests against the stubs.
 
 Each checker is used where it is installed: ``pip install mypy pyright``; elsewhere the test says that it is skipped.
 """
@@ -18,6 +18,7 @@ mu_check.Model("a.spec", max=[1])
 mu_check.Model("a.spec").explore(thread=1)
 counts: str = mu_check.Model("a.spec").explore().states
 mu_check.Model("a.spec").check("true").evidence.actions
+mu_check.Model("a.spec").explore(engine="fast")
 mu_check.sweep("a.spec", formulas=3)
 """
 
@@ -49,25 +50,25 @@ def test_mypy(tmp_path):
     assert good.returncode == 0, good.stdout + good.stderr
     wrong = run(tmp_path, "mypy", *options, "wrong.py")
     lines = {line.split(":")[1] for line in wrong.stdout.splitlines() if ": error:" in line}
-    assert lines == {"3", "4", "5", "6", "7"}, wrong.stdout + wrong.stderr
+    assert lines == {"3", "4", "5", "6", "7", "8"}, wrong.stdout + wrong.stderr
 
 
 def test_the_stubs_are_those_of_the_module(tmp_path):
     needs("mypy")
-    told = run(tmp_path, "mypy.stubtest", "mu_check", "--ignore-missing-stub")
-    assert told.returncode == 0, told.stdout + told.stderr
+    checked = run(tmp_path, "mypy.stubtest", "mu_check", "--ignore-missing-stub")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_pyright(tmp_path):
     needs("pyright")
     code(tmp_path)
     (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard", "reportMissingModuleSource": false}')
-    told = run(tmp_path, "pyright", "--outputjson", "--pythonpath", sys.executable, "notebook.py", "readme.py", "wrong.py")
+    checked = run(tmp_path, "pyright", "--outputjson", "--pythonpath", sys.executable, "notebook.py", "readme.py", "wrong.py")
     try:
-        found = json.loads(told.stdout[told.stdout.index("{") :])["generalDiagnostics"]
+        found = json.loads(checked.stdout[checked.stdout.index("{") :])["generalDiagnostics"]
     except ValueError:
         # It fetches its program at its first run.
-        pytest.skip(f"pyright does not run: {(told.stdout + told.stderr)[-300:]}")
+        pytest.skip(f"pyright does not run: {(checked.stdout + checked.stderr)[-300:]}")
     errors = [(Path(d["file"]).name, d["range"]["start"]["line"] + 1) for d in found if d["severity"] == "error"]
-    assert {e for e in errors if e[0] == "wrong.py"} == {("wrong.py", n) for n in (3, 4, 5, 6, 7)}, told.stdout
-    assert all(e[0] == "wrong.py" for e in errors), told.stdout
+    assert {e for e in errors if e[0] == "wrong.py"} == {("wrong.py", n) for n in (3, 4, 5, 6, 7, 8)}, checked.stdout
+    assert all(e[0] == "wrong.py" for e in errors), checked.stdout

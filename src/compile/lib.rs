@@ -123,7 +123,8 @@ pub struct Compiled {
     constant_maps: Vec<symmetry::ConstantMap>,
     /// True if the static analysis proves all marked steps confluent.
     priority_proven: bool,
-    budget: Budget,
+    /// Limits of evaluations.
+    budget: RwLock<Budget>,
 }
 
 impl Compiled {
@@ -177,7 +178,7 @@ impl Compiled {
         let common = shared_conditions::common(program.signature(), &codes);
         let shared = shared_results::common(&codes);
         let labels = LabelTable::new(MultiAction::default());
-        let budget = budget.clone();
+        let budget = RwLock::new(budget.clone());
         Ok(Self {
             process,
             program,
@@ -409,6 +410,9 @@ impl Model for Compiled {
     fn initial_chances(&self) -> Vec<(BigRational, Vec<u32>)> {
         self.starts.clone()
     }
+    fn limit_evaluations(&self, budget: &Budget) {
+        *self.budget.write().unwrap_or_else(PoisonError::into_inner) = budget.clone();
+    }
     fn worker(&self) -> Box<dyn Worker + '_> {
         Box::new(LinearWorker::new(self))
     }
@@ -452,9 +456,9 @@ impl Model for Compiled {
 }
 
 impl Compiled {
-    /// Returns the limits of the run.
-    pub fn budget(&self) -> &Budget {
-        &self.budget
+    /// Returns the limits of evaluations.
+    pub fn budget(&self) -> Budget {
+        self.budget.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -135,7 +135,7 @@ fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnosti
     if components.is_empty() {
         return Err(refused("it contains no parameter".into()));
     }
-    let mut engine = Engine::new(Program::compile(&data)?).with_budget(&model.budget);
+    let mut engine = Engine::new(Program::compile(&data)?).with_budget(&model.budget());
     let code = engine.code(&typed, &env)?;
     Ok((Condition { engine, code, slots, known: AHashMap::new() }, components))
 }

@@ -70,7 +70,7 @@ impl TerminationAnalysis {
             let component = model.process.anatomy.components.get(info.component as usize);
             info.control || component.is_some_and(|c| c.locations.len() == 1)
         };
-        let mut engine = Engine::new(model.program.clone()).with_budget(&model.budget);
+        let mut engine = Engine::new(model.program.clone()).with_budget(&model.budget());
         let mut expr_engine = model.expr_engine();
         let mut all = Vec::new();
         for (group, (info, code)) in model.groups.iter().zip(&model.codes).enumerate() {

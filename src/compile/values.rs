@@ -20,7 +20,7 @@ const MAX_CACHED: usize = 1 << 16;
 impl Compiled {
     /// Creates an evaluator under the limits of the run, to compute normal forms.
     pub fn engine(&self) -> Engine {
-        Engine::new(self.program.clone()).with_budget(&self.budget)
+        Engine::new(self.program.clone()).with_budget(&self.budget())
     }
     /// Returns the value of a slot's number, a closed normal form.
     pub fn value(&self, slot: Slot, id: u32) -> Expr {

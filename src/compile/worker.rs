@@ -137,7 +137,7 @@ impl<'m> LinearWorker<'m> {
         Self {
             model,
             engine: Engine::new(model.program.clone())
-                .with_budget(&model.budget)
+                .with_budget(&model.budget())
                 .sharing(&model.terms),
             groups: model.groups.iter().map(|_| None).collect(),
             explainers: AHashMap::new(),

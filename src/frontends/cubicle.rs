@@ -121,7 +121,7 @@ fn setup(
                 _ => {
                     return Err(Diagnostic::new(
                         Stage::Usage,
-                        format!("`-D {d}`: expected a number of processes from 1 to 64"),
+                        format!("parameter `{d}`: expected a number of processes from 1 to 64"),
                     ));
                 }
             },
@@ -131,14 +131,14 @@ fn setup(
             _ => {
                 return Err(Diagnostic::new(
                     Stage::Usage,
-                    format!("`-D {d}` is not of the form NAME=VALUE"),
+                    format!("parameter `{d}` is not of the form NAME=VALUE"),
                 ));
             }
         }
     }
     let none = || {
         Diagnostic::new(Stage::Usage, format!("`{}` needs a number of processes", input.name()))
-            .note("set it with `-D processes=3`")
+            .note("set the parameter `processes`, for example to 3")
     };
     Ok((processes.ok_or_else(none)?, setup))
 }

@@ -103,7 +103,7 @@ impl Loading<'_> {
             }
             _ => Err(Diagnostic::new(
                 Stage::Usage,
-                format!("`-D {d}` is not of the form NAME=VALUE"),
+                format!("parameter `{d}` is not of the form NAME=VALUE"),
             )),
         };
         self.defines.iter().map(split).collect()
@@ -117,7 +117,7 @@ impl Loading<'_> {
         match self.defines.first() {
             Some(d) => Err(Diagnostic::new(
                 Stage::Usage,
-                format!("`-D {d}` sets a parameter, but `{}` is not a specification", input.name()),
+                format!("parameter `{d}` is set, but `{}` has no parameters", input.name()),
             )),
             None => Ok(()),
         }

@@ -140,7 +140,7 @@ pub fn parsed(
     for p in &expanded.params {
         if let Value::Any { .. } = p.value {
             let text = format!(
-                "`-D {}=any` means every value, which is only supported by `check` with formulas on a specification",
+                "`{}=any` means every value, which only `check` with formulas on a specification supports",
                 p.name
             );
             return Err(Diagnostic::new(Stage::Usage, text));

@@ -199,7 +199,7 @@ fn parameters(defines: &[String]) -> Result<Vec<(String, i64)>, Diagnostic> {
                     .note("`prove` decides systems (.cub) for every number of processes"))
             }
             value => value.parse().map(|n| (name.trim().to_string(), n)).map_err(|_| {
-                let text = format!("`-D {define}` is not of the form NAME=NUMBER");
+                let text = format!("parameter `{define}` is not of the form NAME=NUMBER");
                 Diagnostic::new(Stage::Usage, text)
             }),
         }

@@ -28,8 +28,9 @@ use mu_report::evidence_tree::branches;
 use mu_report::printed_evidence::{PrintedEvidence, story};
 use num_bigint::BigUint;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 pub use mu_base::Stop;
 pub use mu_explore::Snapshot;
@@ -153,8 +154,17 @@ impl Specification {
     /// # Errors
     /// An error in the text or in a parameter, with its place.
     pub fn model(&self) -> Result<Model, Error> {
+        self.model_within(&Run::new())
+    }
+
+    /// Reads the model within the limits of a run: initial values are evaluated, which may take
+    /// long.
+    ///
+    /// # Errors
+    /// As [`Specification::model`]; of stage `limit` if a limit or the interrupt ends the reading.
+    pub fn model_within(&self, run: &Run) -> Result<Model, Error> {
         let mut sources = SourceMap::new();
-        match self.load(&mut sources) {
+        match self.load(&mut sources, &run.budget) {
             Ok(loaded) => {
                 let required = [
                     (!matches!(self.options.confluence, Confluence::None), Capability::Priority),
@@ -165,13 +175,14 @@ impl Specification {
                     capabilities: capabilities.collect(),
                     loaded: Arc::new(loaded),
                     sources,
+                    turn: Arc::default(),
                 })
             }
             Err(diagnostic) => Err(Error::new(diagnostic, &sources)),
         }
     }
 
-    fn load(&self, sources: &mut SourceMap) -> Result<Loaded, Diagnostic> {
+    fn load(&self, sources: &mut SourceMap, budget: &Budget) -> Result<Loaded, Diagnostic> {
         let input = match &self.text {
             Some(text) => Input::text_named(&self.path, text),
             None => Input::file(&self.path),
@@ -179,7 +190,7 @@ impl Specification {
         let loading = &mut Loading {
             sources,
             defines: &self.defines,
-            budget: &Budget::default(),
+            budget,
             options: &self.options,
             journal: &Silent,
         };
@@ -373,7 +384,12 @@ pub struct Model {
     sources: SourceMap,
     /// Capabilities that an engine needs for correct counts of the model.
     capabilities: Vec<Capability>,
+    /// Held during a search: its limits are those of the model's evaluations.
+    turn: Arc<Mutex<()>>,
 }
+
+/// Interval in which a search that waits for another one polls its limits.
+const WAIT: Duration = Duration::from_millis(5);
 
 impl std::fmt::Debug for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -387,7 +403,7 @@ impl Model {
         self.loaded.parameters.iter().map(|(name, value)| (name.as_str(), value.clone()))
     }
 
-    /// Counts states, transitions and deadlocks.
+    /// Counts states, transitions and deadlocks. Searches of one model run one after the other.
     ///
     /// # Errors
     /// A value cannot be evaluated, or an invariant of the program is broken.
@@ -427,6 +443,7 @@ impl Model {
     ) -> Result<mu_engines::Counted, Error> {
         let capabilities = &[capabilities, &self.capabilities[..]].concat();
         self.expect(run, capabilities)?;
+        let _turn = self.turn(run).map_err(|d| Error::new(d, &self.sources))?;
         let watched = WatchedProgress(&run.watcher);
         let options =
             Options { progress: &watched, ..Options::new(run.explore(&*self.loaded.model)) };
@@ -446,7 +463,25 @@ impl Model {
         }
     }
 
-    /// Checks a formula of the first-order modal mu-calculus.
+    /// Waits until no other search of this model runs, and applies the limits of the run to
+    /// evaluations. Errors: a limit ends the wait.
+    fn turn(&self, run: &Run) -> Result<MutexGuard<'_, ()>, Diagnostic> {
+        let turn = loop {
+            match self.turn.try_lock() {
+                Ok(turn) => break turn,
+                Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    run.budget.check(0).map_err(Diagnostic::stopped)?;
+                    std::thread::sleep(WAIT);
+                }
+            }
+        };
+        self.loaded.model.limit_evaluations(&run.budget);
+        Ok(turn)
+    }
+
+    /// Checks a formula of the first-order modal mu-calculus. Searches of one model run one after
+    /// the other.
     ///
     /// # Errors
     /// An error in the formula, with its place; a value that cannot be evaluated; a broken
@@ -466,6 +501,7 @@ impl Model {
         let Loaded { model, labels, data, actions, .. } = &*self.loaded;
         let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
         let formula = check_formula(&tree, data, actions)?;
+        let _turn = self.turn(run)?;
         let watched = WatchedProgress(&run.watcher);
         let options = Options {
             witnesses: true,

@@ -21,7 +21,7 @@ pub mod table;
 extern crate self as mu_model;
 
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Span, Stage, mixing};
+use mu_base::{Budget, Diagnostic, Span, Stage, mixing};
 use num_rational::BigRational;
 use num_traits::One;
 use std::sync::Arc;
@@ -174,6 +174,9 @@ pub trait Model: Send + Sync {
     fn initial_chances(&self) -> Vec<(BigRational, Vec<u32>)> {
         vec![(BigRational::one(), self.initial())]
     }
+    /// Sets the limits of evaluations by workers that are created from now on. Without a call, they
+    /// are the limits under which the model was read; models whose evaluations are short have none.
+    fn limit_evaluations(&self, _budget: &Budget) {}
     /// Creates an evaluator for one thread.
     fn worker(&self) -> Box<dyn Worker + '_>;
     /// Returns the text of a label, as in an `.aut` file without quotes; `tau` for `LabelId::TAU`.

@@ -347,9 +347,9 @@ impl Expansion<'_> {
         };
         for (i, (name, _)) in self.defines.iter().enumerate() {
             let message = if !declared.iter().any(|p| p.name == *name) {
-                format!("unknown parameter `{name}` in `-D`")
+                format!("unknown parameter `{name}`")
             } else if self.defines[..i].iter().any(|d| d.0 == *name) {
-                format!("parameter `{name}` is set twice by `-D`")
+                format!("parameter `{name}` is set twice")
             } else {
                 continue;
             };
@@ -412,7 +412,7 @@ impl Expansion<'_> {
                     Stage::Usage,
                     p.start,
                     p.end,
-                    format!("`-D {}={text}`: `{text}` is not of sort {}", p.name, p.sort),
+                    format!("parameter `{}`: `{text}` is not of sort {}", p.name, p.sort),
                 )
                 .note(expected_value(p.sort, text))
             })?,

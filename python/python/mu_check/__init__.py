@@ -10,66 +10,78 @@ import itertools
 import os
 from pathlib import Path
 
-from . import _mu_check, _progress
-from ._mu_check import Counts, Error, Evidence, Judgement
+from . import _mu_check, _options, _progress
+from ._mu_check import Error
+from ._results import Counts, Evidence, Judgement
 
-__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
+__version__ = _mu_check.VERSION
+__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "frame", "sweep"]
 
-
-def _options(threads, engine, symmetry, max_states, max_memory, timeout, partial_order=True):
-    return {
-        "threads": threads,
-        "engine": engine,
-        "symmetry": symmetry,
-        "partial_order": partial_order,
-        "max_states": max_states,
-        "max_memory": max_memory,
-        "timeout": timeout,
-    }
-
-
-def _text(value):
-    """Formats a parameter value for the parameter layer."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+# `help()` and `repr()` show the names that users import.
+for _result in (Counts, Evidence, Judgement):
+    _result.__module__ = __name__
+del _result
 
 
 class Model:
     """A model with its parameters, ready to be explored and checked.
 
-    ``Model("file.mcrl2", name=value, ...)`` reads a file; ``Model.from_text(text, ...)`` takes a text.
-    The ending of the name selects the language, as on the command line.
+    ``Model("file.mcrl2", name=value, ...)`` reads a file; ``Model.from_text(text, ...)`` takes a
+    text. The ending of the name selects the language, as on the command line. Reading evaluates
+    initial values; ``Model.open`` has limits for it. Searches of one model run one after the other.
+
+    Errors: ``Error`` for an error in the model or a parameter, ``OSError`` (for instance
+    ``FileNotFoundError``) for a file that cannot be read.
     """
 
     def __init__(self, path, /, **parameters):
-        given = {name: _text(value) for name, value in parameters.items()}
-        self._model = _mu_check.open_model(os.fspath(path), given)
-        self.name = os.fspath(path)
+        self._load(path, parameters, _options.search())
+
+    @classmethod
+    def open(cls, path, parameters=None, *, max_memory=None, timeout=None):
+        """Reads a file within limits (bytes, seconds); `parameters` is a dictionary.
+
+        A limit raises ``Error`` with the stage ``limit``.
+        """
+        model = cls.__new__(cls)
+        model._load(path, parameters or {}, _options.search(max_memory=max_memory, timeout=timeout))
+        return model
 
     @classmethod
     def from_text(cls, text, /, *, name="model", **parameters):
         """Loads the model of a text; `name` is used in messages."""
         model = cls.__new__(cls)
-        model._model = _mu_check.text_model(name, text, {n: _text(v) for n, v in parameters.items()})
+        given = {n: _options.parameter(v) for n, v in parameters.items()}
+        model._model = _mu_check.text_model(name, text, given, _options.search())
         model.name = name
         return model
 
+    def _load(self, path, parameters, options):
+        self.name = os.fspath(path)
+        # A missing file raises the error of Python's own functions.
+        with open(self.name, "rb"):
+            pass
+        given = {name: _options.parameter(value) for name, value in parameters.items()}
+        self._model = _mu_check.open_model(self.name, given, options)
+
     @property
     def parameters(self):
-        """Returns names and values of the parameters, as texts."""
+        """Names and values of the parameters, as texts."""
         return self._model.parameters
 
     def explore(
         self, *, threads=None, engine="explicit", symmetry=True, max_states=None, max_memory=None, timeout=None, progress=None
     ):
-        """Counts states, transitions and deadlocks. A limit (states, bytes, seconds) leaves the counts incomplete.
+        """Counts states, transitions and deadlocks. A limit leaves the counts incomplete.
 
-        `progress`: a function of states, transitions and seconds, or ``True`` for a bar in a notebook and a line on standard error elsewhere.
+        `max_memory` is a number of bytes, or a text such as ``"2G"``; `timeout` is in seconds.
+        `progress`: a function of states, transitions and seconds, or ``True`` for a bar in a
+        notebook and a line on standard error elsewhere.
         """
-        watch, finish = _progress.watch(progress, max_states=max_states, timeout=timeout)
+        options = _options.search(threads, engine, symmetry, True, max_states, max_memory, timeout)
+        watch, finish = _progress.watch(progress, max_states=options["max_states"], timeout=options["timeout"])
         try:
-            return self._model.explore(_options(threads, engine, symmetry, max_states, max_memory, timeout), watch)
+            return Counts(*self._model.explore(options, watch))
         finally:
             finish()
 
@@ -88,16 +100,19 @@ class Model:
     ):
         """Checks a formula: a path to an ``.mcf`` file, or the text of one.
 
-        With `partial_order` steps on which the verdict does not rest are left out, and so are states: the verdict is the same.
+        With `partial_order`, transitions that cannot affect the verdict are left out, and so are
+        states: the verdict is the same. The other arguments are those of `explore`.
         """
         if isinstance(formula, os.PathLike) or str(formula).endswith(".mcf"):
             formula = Path(formula).read_text(encoding="utf-8-sig")
-        options = _options(threads, engine, symmetry, max_states, max_memory, timeout, partial_order)
-        watch, finish = _progress.watch(progress, max_states=max_states, timeout=timeout)
+        options = _options.search(threads, engine, symmetry, partial_order, max_states, max_memory, timeout)
+        watch, finish = _progress.watch(progress, max_states=options["max_states"], timeout=options["timeout"])
         try:
-            return self._model.check(formula, options, watch)
+            verdict, stop, states, equations, seconds, evidence = self._model.check(formula, options, watch)
         finally:
             finish()
+        evidence = None if evidence is None else Evidence(evidence)
+        return Judgement(verdict, stop, states, equations, seconds, evidence)
 
     def __repr__(self):
         parameters = "".join(f", {n}={v}" for n, v in self.parameters.items())
@@ -105,30 +120,45 @@ class Model:
 
 
 def sweep(path, formulas=(), *, explore=True, limits=None, progress=None, **parameters):
-    """Rows over all combinations of parameter values, one after the other, as dictionaries: ``pandas.DataFrame(sweep(...))``.
+    """Rows over all combinations of parameter values, one after the other, as dictionaries.
 
-    A value that is a list, tuple or range is gone through. `formulas` are paths or texts; `limits` are those of `Model.explore`.
-    `progress`: a function of the rows that are done and of all rows, or ``True`` for a bar in a notebook and a line on standard error elsewhere.
-    An unknown verdict is ``None``, and `stop` says why. States and equations are those of the whole search, as in the tables of ``mu-check sweep``.
+    ``mu_check.frame(sweep(...))`` is a table. A value that is a list, range, set, generator or
+    array is gone through. `formulas` are paths or texts, or a single one; `limits` are those of
+    `Model.explore`. `progress`: a function of the finished rows and of all rows, or ``True`` for a
+    bar in a notebook and a line on standard error elsewhere. An unknown verdict is ``None``, and
+    `stop` says why. States and equations are those of the whole search, as in the tables of
+    ``mu-check sweep``.
     """
-    ranges = {n: list(v) if isinstance(v, (list, tuple, range)) else [v] for n, v in parameters.items()}
-    jobs = ([None] if explore else []) + list(formulas)
+    ranges = {n: _options.values(v) for n, v in parameters.items()}
+    limits = dict(limits or {})
+    jobs = ([None] if explore else []) + _options.formulas(formulas)
     total = len(jobs)
     for values in ranges.values():
         total *= len(values)
-    tell, finish = _progress.rows(progress, total)
+    report, finish = _progress.rows(progress, total)
     done = 0
     try:
         for values in itertools.product(*ranges.values()):
             given = dict(zip(ranges, values))
             model = Model(path, **given)
             for formula in jobs:
-                tell(done, ", ".join([_job(formula), *(f"{n}={_text(v)}" for n, v in given.items())]))
-                yield _row(model, formula, given, limits or {})
+                settings = (f"{n}={_options.parameter(v)}" for n, v in given.items())
+                report(done, ", ".join([_job(formula), *settings]))
+                yield _row(model, formula, given, limits)
                 done += 1
-        tell(done, "")
+        report(done, "")
     finally:
         finish()
+
+
+def frame(rows):
+    """Returns a pandas table of the rows of a sweep.
+
+    Columns of integers stay integers where a row has no value.
+    """
+    import pandas
+
+    return pandas.DataFrame(list(rows)).convert_dtypes()
 
 
 def _job(formula):

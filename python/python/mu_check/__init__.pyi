@@ -1,16 +1,66 @@
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Callable, Iterator, Literal, Mapping, Sequence
+from typing import Any, Callable, Iterator, Literal, Mapping, final
 
-from ._mu_check import Counts, Error, Evidence, Judgement
+from ._mu_check import Error
 
-__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
+__version__: str
+__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "frame", "sweep"]
 
+_Engine = Literal["explicit", "symbolic", "auto"]
+_Stop = Literal["complete", "max-states", "max-memory", "timeout", "interrupted", "process-lost", "buffer-bound"]
 _Progress = Callable[[int, int, float], object] | Literal[True] | None
 _Value = int | bool | str
+
+class Evidence:
+    def __init__(self, source: object) -> None: ...
+    @property
+    def is_witness(self) -> bool: ...
+    @property
+    def actions(self) -> list[str]: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def json(self) -> str: ...
+    @property
+    def svg(self) -> str: ...
+    def _repr_svg_(self) -> str: ...
+
+@final
+@dataclass(frozen=True)
+class Counts:
+    states: int
+    transitions: int | None
+    deadlocks: int | None
+    stop: _Stop
+    seconds: float = field(compare=False, repr=False)
+    @property
+    def complete(self) -> bool: ...
+
+@final
+@dataclass(frozen=True)
+class Judgement:
+    verdict: bool | None
+    stop: _Stop
+    states: int = field(compare=False)
+    equations: int = field(compare=False)
+    seconds: float = field(compare=False, repr=False)
+    evidence: Evidence | None = None
+    def __bool__(self) -> bool: ...
 
 class Model:
     name: str
     def __init__(self, path: str | PathLike[str], /, **parameters: _Value) -> None: ...
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        parameters: Mapping[str, _Value] | None = None,
+        *,
+        max_memory: int | str | None = None,
+        timeout: float | None = None,
+    ) -> Model: ...
     @classmethod
     def from_text(cls, text: str, /, *, name: str = "model", **parameters: _Value) -> Model: ...
     @property
@@ -19,10 +69,10 @@ class Model:
         self,
         *,
         threads: int | None = None,
-        engine: str = "explicit",
+        engine: _Engine = "explicit",
         symmetry: bool = True,
-        max_states: int | None = None,
-        max_memory: int | None = None,
+        max_states: float | None = None,
+        max_memory: float | str | None = None,
         timeout: float | None = None,
         progress: _Progress = None,
     ) -> Counts: ...
@@ -31,21 +81,22 @@ class Model:
         formula: str | PathLike[str],
         *,
         threads: int | None = None,
-        engine: str = "explicit",
+        engine: _Engine = "explicit",
         symmetry: bool = True,
         partial_order: bool = True,
-        max_states: int | None = None,
-        max_memory: int | None = None,
+        max_states: float | None = None,
+        max_memory: float | str | None = None,
         timeout: float | None = None,
         progress: _Progress = None,
     ) -> Judgement: ...
 
 def sweep(
     path: str | PathLike[str],
-    formulas: Sequence[str | PathLike[str]] = (),
+    formulas: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
     *,
     explore: bool = True,
     limits: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], object] | Literal[True] | None = None,
-    **parameters: _Value | Sequence[_Value] | range,
+    **parameters: _Value | Iterable[_Value],
 ) -> Iterator[dict[str, Any]]: ...
+def frame(rows: Iterable[Mapping[str, Any]]) -> Any: ...

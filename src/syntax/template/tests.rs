@@ -221,17 +221,17 @@ fn table_of_bad_defines() {
         (
             &[("core", "1")],
             &[
-                "error: unknown parameter `core` in `-D`",
+                "error: unknown parameter `core`",
                 "parameter cores: Pos = 2  processor cores",
                 "parameter fast: Bool = false",
                 "parameter low: Int = -1",
             ],
         ),
-        (&[("cores", "1"), ("cores", "1")], &["parameter `cores` is set twice by `-D`"]),
+        (&[("cores", "1"), ("cores", "1")], &["parameter `cores` is set twice"]),
         (
             &[("cores", "0")],
             &[
-                "t.spec:2:1: error: `-D cores=0`: `0` is not of sort Pos",
+                "t.spec:2:1: error: parameter `cores`: `0` is not of sort Pos",
                 "expected a number from 1",
             ],
         ),
