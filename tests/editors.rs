@@ -122,6 +122,28 @@ fn visual_studio_code_packs_what_it_names() {
     }
 }
 
+/// The extension of Visual Studio Code has each language of texts that the server knows, by which
+/// it starts.
+#[test]
+fn visual_studio_code_knows_the_languages_of_the_server() {
+    let text = std::fs::read_to_string(package("editors/vscode/package.json")).unwrap();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let languages = description["contributes"]["languages"].as_array().unwrap();
+    let named: Vec<&str> = languages
+        .iter()
+        .flat_map(|l| l["extensions"].as_array().unwrap())
+        .map(|e| e.as_str().unwrap())
+        .collect();
+    let mut known = vec![".mcf"];
+    for front_end in mu_check::frontends::registry().iter().filter(|f| f.is_edited()) {
+        known.extend(front_end.endings().iter().filter(|e| e.matches('.').count() == 1));
+    }
+    known.sort_unstable();
+    let mut named = named;
+    named.sort_unstable();
+    assert_eq!(named, known);
+}
+
 /// A snippet comes before the word of the language that it begins with, else the word is inserted
 /// and the snippet never; and what it inserts can be parsed.
 #[test]

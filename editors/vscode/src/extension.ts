@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, type ServerOptions } from "vscode-languageclient/node";
+import description from "../package.json";
 
 /** A command line of a code lens. */
 interface Run {
@@ -49,6 +50,9 @@ function program(): string {
   return !onPath && path.basename(command) === command && existsSync(installed) ? installed : command;
 }
 
+/** The languages that the server knows are those that the package contributes; they activate it. */
+const languages: { id: string }[] = description.contributes.languages;
+
 const OPEN_SETTING = "Open the setting";
 
 async function start(): Promise<void> {
@@ -56,7 +60,7 @@ async function start(): Promise<void> {
   const command = program();
   const server: ServerOptions = { command, args: ["lsp"] };
   const options: LanguageClientOptions = {
-    documentSelector: [...["mcrl2", "mcf", "murphi", "cubicle", "cat", "litmus", "pbes"].map((language) => ({ language })), { scheme: "file", pattern: "**/*.asm" }],
+    documentSelector: languages.map(({ id }) => ({ language: id })),
     initializationOptions: { model: settings.get("model"), width: settings.get("width") },
     synchronize: {
       configurationSection: "mu-check",
