@@ -11,7 +11,9 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 /// Endings of files, other than those of models, that the page shows and may write.
-const OTHER_TEXTS: [&str; 3] = [".mcf", ".md", ".txt"];
+const OTHER_TEXTS: [&str; 6] = [".mcf", ".interface", ".faults", ".views", ".md", ".txt"];
+/// Endings of logs, which the page lists for `trace`; with them it lists models that are not texts.
+const LOGS: [&str; 5] = [".axe", ".log", ".csv", ".jsonl", ".trace"];
 /// Limit on the bytes of a file.
 const MOST_BYTES: u64 = 4 << 20;
 /// Limits on the listed files and on the depth of folders.
@@ -117,13 +119,17 @@ impl Folder {
         Ok(())
     }
 
-    /// Lists the files that the page shows, by name, folders first.
+    /// Lists the files that the page shows, by name, folders first: `files` are texts, `data` are
+    /// other models, and logs.
     pub(crate) fn list(&self) -> Value {
         let mut names = Vec::new();
         self.gather(Path::new(""), 0, &mut names);
         names.sort_by(|a, b| a.split('/').cmp(b.split('/')));
         let all = names.len() < MOST_FILES;
-        json!({ "name": self.root.file_name().map(|n| n.to_string_lossy()), "files": names, "all": all })
+        let (files, data): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| is_text(Path::new(name)));
+        let name = self.root.file_name().map(|n| n.to_string_lossy());
+        json!({ "name": name, "files": files, "data": data, "all": all })
     }
 
     fn gather(&self, below: &Path, depth: usize, names: &mut Vec<String>) {
@@ -135,7 +141,7 @@ impl Folder {
             let path = below.join(&name);
             if is_folder && depth < MOST_DEPTH && name != "target" && name != "node_modules" {
                 self.gather(&path, depth + 1, names);
-            } else if !is_folder && is_text(&path) {
+            } else if !is_folder && (is_text(&path) || is_data(&path)) {
                 let name = path.to_string_lossy().replace('\\', "/");
                 names.extend(self.resolve(&name).is_ok().then_some(name));
             }
@@ -164,6 +170,14 @@ fn texts() -> Vec<&'static str> {
 fn is_text(path: &Path) -> bool {
     let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
     texts().iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
+}
+
+/// True for a model that is not a text that editors support, and for a log.
+fn is_data(path: &Path) -> bool {
+    let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let models = mu_frontends::registry().iter().filter(|f| !f.properties().rejected);
+    let mut endings = models.flat_map(|f| f.endings()).chain(&LOGS);
+    endings.any(|ending| name.len() > ending.len() && name.ends_with(ending))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const MOST_CHARACTERS: usize = 64 << 10;
 /// Validated arguments of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RunArguments {
-    /// `check`, `explore`, `sweep`, `litmus` or `simulate`.
+    /// The command.
     pub(crate) kind: &'static str,
     pub(crate) model: String,
     pub(crate) arguments: Vec<String>,
@@ -25,13 +25,49 @@ pub(crate) struct RunArguments {
     pub(crate) command: String,
 }
 
-/// Keys of a request for each kind of run.
-const KINDS: [(&str, &[&str]); 5] = [
+/// Keys of a request for each command.
+const COMMANDS: [(&str, &[&str]); 14] = [
     ("check", &["formulas", "texts", "defines", "engine", "confluence"]),
-    ("explore", &["defines", "engine", "confluence", "reduce", "sought", "action"]),
+    ("explore", &["defines", "engine", "confluence", "reduce", "sought", "action", "deadlocks"]),
     ("sweep", &["formulas", "defines", "engine", "confluence"]),
-    ("litmus", &[]),
+    ("conform", &["defines", "interface", "against", "operations"]),
+    ("litmus", &["memory", "memory_file"]),
+    ("trace", &["against", "machine", "interface"]),
+    ("prove", &["defines"]),
+    ("program", &["threads_of", "memory"]),
+    ("robust", &["threads_of"]),
+    ("reduce", &["defines", "equivalence"]),
+    ("compare", &["defines", "other", "equivalence", "preorder"]),
+    ("info", &[]),
+    ("models", &[]),
     ("simulate", &["defines"]),
+];
+
+/// Form of the value of an option.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Words of letters, digits, and `_`, joined by commas and hyphens.
+    Words,
+    /// A file of the folder.
+    File,
+}
+
+/// Keys that are options of the command line.
+const OPTIONS: [(&str, &str, Form); 14] = [
+    ("engine", "--engine", Form::Words),
+    ("confluence", "--confluence", Form::Words),
+    ("reduce", "--reduce", Form::Words),
+    ("action", "--action", Form::Words),
+    ("deadlocks", "--deadlocks", Form::Words),
+    ("equivalence", "--equivalence", Form::Words),
+    ("preorder", "--preorder", Form::Words),
+    ("against", "--against", Form::Words),
+    ("operations", "--operations", Form::Words),
+    ("threads_of", "--threads-of", Form::Words),
+    ("memory", "--model", Form::Words),
+    ("memory_file", "--model", Form::File),
+    ("machine", "--machine", Form::File),
+    ("interface", "--interface", Form::File),
 ];
 
 /// Converts a request to arguments. `out`: the folder for a sweep's tables.
@@ -43,7 +79,7 @@ pub(crate) fn run_arguments(
 ) -> Result<RunArguments, Refusal> {
     let Some(object) = wish.as_object() else { return refusal(400, "expected an object") };
     let kind = text(object, "kind")?.unwrap_or_default();
-    let Some((kind, keys)) = KINDS.into_iter().find(|(k, _)| *k == kind) else {
+    let Some((kind, keys)) = COMMANDS.into_iter().find(|(k, _)| *k == kind) else {
         return refusal(400, format!("a page cannot run `{kind}`"));
     };
     if let Some(other) = object
@@ -52,7 +88,8 @@ pub(crate) fn run_arguments(
     {
         return refusal(400, format!("`{kind}` has no `{other}`"));
     }
-    let model = file(object.get("model"), folder)?;
+    // `models` compares memory models alone.
+    let model = if kind == "models" { String::new() } else { file(object.get("model"), folder)? };
     let mut said: Vec<String> = Vec::new();
     for (name, value) in object.get("defines").and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
@@ -65,17 +102,14 @@ pub(crate) fn run_arguments(
         }
         said.extend(["-D".to_string(), format!("{name}={value}")]);
     }
-    for (key, option) in [
-        ("engine", "--engine"),
-        ("confluence", "--confluence"),
-        ("reduce", "--reduce"),
-        ("action", "--action"),
-    ] {
-        if let Some(word) = text(object, key)?.filter(|w| !w.is_empty()) {
-            if !word.split([',', '-']).all(is_name) {
-                return refusal(400, format!("`{word}` is not a value of `{option}`"));
+    for (key, option, form) in OPTIONS {
+        let Some(value) = text(object, key)?.filter(|w| !w.is_empty()) else { continue };
+        match form {
+            Form::Words if !value.split([',', '-']).all(is_word) => {
+                return refusal(400, format!("`{value}` is not a value of `{option}`"));
             }
-            said.extend([option.to_string(), word.to_string()]);
+            Form::Words => said.extend([option.to_string(), value.to_string()]),
+            Form::File => said.push(format!("{option}={}", file(object.get(key), folder)?)),
         }
     }
     match text(object, "sought")?.unwrap_or_default() {
@@ -96,7 +130,10 @@ pub(crate) fn run_arguments(
         }
         said.push(format!("--formula={formula}"));
     }
-    let mut files = vec![model.clone()];
+    let mut files: Vec<String> = [model.clone()].into_iter().filter(|m| !m.is_empty()).collect();
+    if kind == "compare" {
+        files.push(file(object.get("other"), folder)?);
+    }
     for formula in list("formulas") {
         files.push(file(Some(formula), folder)?);
     }
@@ -154,6 +191,10 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain =
@@ -191,6 +232,22 @@ mod tests {
     }
 
     #[test]
+    fn files_of_options_stay_in_the_folder() {
+        let wish = json!({ "kind": "conform", "model": "m.mcrl2", "interface": "f.mcf", "operations": "any", "against": "sc,tso" });
+        assert_eq!(
+            made(wish).unwrap().command,
+            "mu-check conform --against sc,tso --operations any --interface=f.mcf m.mcrl2"
+        );
+        let wish = json!({ "kind": "compare", "model": "m.mcrl2", "other": "--help", "equivalence": "weak-trace" });
+        assert_eq!(
+            made(wish).unwrap().arguments.last().map(String::as_str),
+            Some("--help"),
+            "after `--`"
+        );
+        assert_eq!(made(json!({ "kind": "models" })).unwrap().command, "mu-check models");
+    }
+
+    #[test]
     fn what_a_page_may_not_wish() {
         for (wish, status) in [
             (json!({ "kind": "convert", "model": "m.mcrl2" }), 400),
@@ -201,6 +258,10 @@ mod tests {
             (json!({ "kind": "explore", "model": "m.mcrl2", "out": "x.aut" }), 400),
             (json!({ "kind": "explore", "model": "m.mcrl2", "engine": "auto --out=x.aut" }), 400),
             (json!({ "kind": "explore", "model": "m.mcrl2", "engine": "--out" }), 400),
+            (json!({ "kind": "conform", "model": "m.mcrl2", "interface": "../f.mcf" }), 403),
+            (json!({ "kind": "conform", "model": "m.mcrl2", "against": "../x.cat" }), 400),
+            (json!({ "kind": "litmus", "model": "m.mcrl2", "memory_file": "/etc/passwd" }), 403),
+            (json!({ "kind": "compare", "model": "m.mcrl2" }), 400),
             (json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n --out": "1" } }), 400),
             (
                 json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n": "1 --out=x" } }),

@@ -52,6 +52,7 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
         }
         ("GET", "api/runs") => shared.runs.list(),
         ("GET", "api/run") => shared.runs.get(number("id")?)?,
+        ("GET", "api/parameters") => shared.runs.parameters(&query("model")?, &shared.folder)?,
         ("GET", "api/report") => shared.runs.report(number("id")?)?,
         ("POST", "api/run") => shared.runs.start(&request.json()?, &shared.folder)?,
         ("POST", "api/stop") => {

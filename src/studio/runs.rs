@@ -218,6 +218,22 @@ impl Runs {
         Ok(object)
     }
 
+    /// Returns the parameters that a model declares, as `-D help` prints them; an empty list for a
+    /// model with an error, which the editor shows.
+    pub(crate) fn parameters(&self, model: &str, folder: &Folder) -> Result<Value, Refusal> {
+        let path = folder.resolve(model)?;
+        if !path.is_file() {
+            return refusal(404, format!("there is no file `{model}`"));
+        }
+        let output = process(&self.program, &self.root, Some(self.scratch.path()))
+            .args(["explore", "--format=json", "--timeout=5s", "-D", "help", "--", model])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| Refusal(500, format!("no parameters: {e}")))?;
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        Ok(json!({ "declared": printed["declared"].as_array().cloned().unwrap_or_default() }))
+    }
+
     /// Returns a run's result as a self-contained page, written by the command `report`. One page
     /// is written at a time.
     pub(crate) fn report(&self, id: u64) -> Result<Value, Refusal> {

@@ -80,6 +80,21 @@ export class Editor {
     this.changed();
   }
 
+  /** Replaces the text of an open file by that on disk. */
+  reload(path: string, text: string): void {
+    const one = this.open.get(path);
+    if (!one) return;
+    one.saved = text;
+    if (path === this.path) {
+      this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
+      this.tell();
+    } else {
+      one.state = this.fresh(text);
+      this.language.change(path, text);
+    }
+    this.changed();
+  }
+
   isOpen(path: string): boolean {
     return this.open.has(path);
   }

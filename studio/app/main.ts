@@ -4,9 +4,11 @@
 import { h } from "../src/dom";
 import { listenToKeys } from "../src/shown";
 import type { Step } from "../src/types";
+import { CommandsField } from "./commands";
 import { Editor } from "./editor";
 import { FilesPanel, isModel } from "./files";
 import { Language, type Range } from "./language";
+import { ParametersField } from "./parameters";
 import { RunsPanel } from "./runs";
 import * as server from "./server";
 import { splitter } from "./split";
@@ -15,6 +17,20 @@ import { WalkPanel } from "./walk";
 
 /** Initial number of states of a picture; and the limit for more states, or for systems before reduction. */
 const STATES = [2_000, 20_000];
+
+/** Ends an action whose reason is already shown. */
+class Stopped extends Error {}
+
+/** Returns the lines in which two texts differ, without common lines before and after. */
+function difference(theirs: string, mine: string): string {
+  const [a, b] = [theirs.split("\n"), mine.split("\n")];
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+  const part = (lines: string[], mark: string) => lines.slice(start, lines.length - end).map((line) => `${mark} ${line}`);
+  return [`From line ${start + 1}; - on disk, + in the editor`, ...part(a, "-"), ...part(b, "+")].join("\n");
+}
 
 class Studio {
   private readonly message = h("p", { class: "message", role: "alert", hidden: true });
@@ -38,16 +54,19 @@ class Studio {
   private readonly title = h("h2", { class: "file-name" }, "No file is open");
   private readonly problems = h("ul", { class: "problems", "aria-label": "Problems" });
   private readonly model = h("select", { "aria-label": "Model" });
-  private readonly parameters = h("input", { type: "text", class: "parameters", placeholder: "n=3 m=true", "aria-label": "Parameters", title: "Parameters with their values; for a sweep ranges: n=1..=5" });
+  private readonly parameters = new ParametersField(() => this.remember());
   private readonly formula = h("input", { type: "text", class: "formula", placeholder: "[true*]<true>true", "aria-label": "Formula", title: "A formula to check in addition to those selected on the left" });
   private readonly engine = h("select", { "aria-label": "Engine" }, ...["explicit", "symbolic", "auto"].map((e) => h("option", { value: e }, e)));
   private readonly seek = h("select", { "aria-label": "Look for" }, ...[["", "all states"], ["deadlock", "a deadlock"], ["divergence", "a divergence"]].map(([value, text]) => h("option", { value }, text)));
+  private commands!: CommandsField;
   private readonly tabs = new Map<string, { button: HTMLButtonElement; panel: HTMLElement }>();
   /** Title of the picture, and of the simulator. */
   private drawnOf = "";
   private walkOf = "";
 
   readonly failed = (why: unknown): void => {
+    // The message is already shown.
+    if (why instanceof Stopped) return;
     this.message.hidden = false;
     this.message.replaceChildren(why instanceof Error ? why.message : String(why), " ", h("button", { type: "button", click: () => (this.message.hidden = true) }, "Close"));
   };
@@ -59,23 +78,36 @@ class Studio {
       button.addEventListener("click", () => {
         this.message.hidden = true;
         button.disabled = true;
-        void then().catch(this.failed).finally(() => (button.disabled = false));
+        // An error in `then` itself is one of its promise too, so that the button is enabled again.
+        void Promise.resolve().then(then).catch(this.failed).finally(() => (button.disabled = false));
       });
       return button;
     };
+    const other = act("Run", () => this.other(), "Run the chosen command");
+    this.commands = new CommandsField(other);
     const bar = h(
       "div",
       { class: "bar", role: "toolbar", "aria-label": "Runs" },
-      h("label", {}, "Model ", this.model),
-      h("label", {}, "Parameters ", this.parameters),
-      h("label", { class: "grows" }, "Formula ", this.formula),
-      act("Check", () => this.check(), "Check the selected formulas, and the one in the field", true),
-      act("Explore", () => this.explore(), "Count the states, or search for one"),
-      this.seek,
-      act("Sweep", () => this.sweep(), "Run over ranges of the parameters: n=1..=5"),
-      this.engine,
-      act("Walk", () => this.startWalk(), "Step through the model"),
-      act("Draw", () => this.draw(true), "Draw the transition system"),
+      h(
+        "div",
+        { class: "line" },
+        h("label", {}, "Model ", this.model),
+        h("label", {}, "Parameters ", this.parameters.input),
+        this.parameters.fields,
+        h("label", { class: "grows" }, "Formula ", this.formula),
+        act("Check", () => this.check(), "Check the selected formulas, and the one in the field (Ctrl-Enter)", true),
+      ),
+      h(
+        "div",
+        { class: "line" },
+        act("Explore", () => this.explore(), "Count the states, or search for one"),
+        h("label", {}, "for ", this.seek),
+        act("Sweep", () => this.sweep(), "Run over ranges of the parameters: n=1..=5"),
+        h("label", {}, "Engine ", this.engine),
+        act("Walk", () => this.startWalk(), "Step through the model"),
+        act("Draw", () => this.draw(true), "Draw the transition system"),
+        this.commands.element,
+      ),
     );
     const problems = h("div", { class: "below" }, this.problems);
     const tools = h("span", { class: "tools" }, act("Save", () => this.save(), "Save all files (Ctrl-S)"), act("Format", () => this.editor.format(), "Format the file (Shift-Alt-F)"));
@@ -98,12 +130,11 @@ class Studio {
     const columns: HTMLElement = h("main", { class: "columns" }, this.files.element, middle, splitter(() => columns, "Room for the results"), right);
     app.append(h("header", { class: "head" }, h("h1", {}, "mu-check studio"), bar), this.message, columns);
     this.model.addEventListener("change", () => void this.open(this.model.value).catch(this.failed));
+    this.formula.addEventListener("input", () => this.remember());
+    this.engine.addEventListener("change", () => this.remember());
     this.tab("runs");
     this.listen();
-    void this.list().then((files) => {
-      const first = files.find(isModel);
-      return first === undefined ? undefined : this.open(first);
-    }, this.failed);
+    void this.list().then((files) => this.restore(files)).catch(this.failed);
   }
 
   private listen(): void {
@@ -119,10 +150,11 @@ class Studio {
     });
     listenToKeys(() => (this.runs.viewer ? [this.runs.viewer] : []));
     document.addEventListener("keydown", (e) => {
-      if (!(e.ctrlKey || e.metaKey) || e.key !== "s") return;
+      if (!(e.ctrlKey || e.metaKey) || !["s", "Enter"].includes(e.key)) return;
       e.preventDefault();
-      void this.save().catch(this.failed);
-    });
+      this.message.hidden = true;
+      void Promise.resolve().then(() => (e.key === "s" ? this.save() : this.check())).catch(this.failed);
+    }, true);
     addEventListener("beforeprint", () => this.runs.viewer?.print(true));
     addEventListener("afterprint", () => this.runs.viewer?.print(false));
     addEventListener("beforeunload", (e) => this.editor.unsaved().length > 0 && e.preventDefault());
@@ -149,17 +181,65 @@ class Studio {
   }
 
   private async list(): Promise<string[]> {
-    const { name, files, all } = await server.files();
-    this.files.show(name, files, all);
+    const { name, files, data, all } = await server.files();
+    this.files.show(name, files, data, all);
+    this.commands.list([...files, ...data]);
     const chosen = this.model.value;
-    this.model.replaceChildren(...files.filter(isModel).map((f) => h("option", { value: f, selected: f === chosen }, f)));
+    const models = [...files.filter(isModel), ...data];
+    this.model.replaceChildren(...models.map((f) => h("option", { value: f, selected: f === chosen }, f)));
     return files;
   }
 
+  /** Stores what the page shows, for the next time it is loaded. */
+  private remember(): void {
+    const shown = { file: this.editor.path, model: this.model.value, parameters: this.parameters.line, formula: this.formula.value, engine: this.engine.value, formulas: [...this.files.chosen] };
+    try {
+      sessionStorage.setItem("mu-check studio", JSON.stringify(shown));
+    } catch {
+      // Without storage, a reload begins anew.
+    }
+  }
+
+  /** Shows what the page showed before it was loaded again; the first time, the first model. */
+  private async restore(files: string[]): Promise<void> {
+    let before: Partial<{ file: string; model: string; parameters: string; formula: string; engine: string; formulas: string[] }> = {};
+    try {
+      before = JSON.parse(sessionStorage.getItem("mu-check studio") ?? "{}") as typeof before;
+    } catch {
+      // What cannot be read is not restored.
+    }
+    const first = files.find((f) => f === before.file) ?? files.find(isModel);
+    this.parameters.line = before.parameters ?? "";
+    this.formula.value = before.formula ?? "";
+    this.engine.value = before.engine ?? "explicit";
+    before.formulas?.filter((f) => files.includes(f)).forEach((f) => this.files.chosen.add(f));
+    this.files.refresh();
+    if (first !== undefined) await this.open(first);
+    if (before.model !== undefined && [...this.model.options].some((o) => o.value === before.model)) {
+      this.model.value = before.model;
+      await this.declare();
+    }
+  }
+
+  /** Shows the parameters of the model. */
+  private async declare(): Promise<void> {
+    const model = this.model.value;
+    const declared = this.files.isData(model) ? [] : await server.parameters(model).catch(() => []);
+    if (model === this.model.value) this.parameters.declare(declared);
+  }
+
   private async open(path: string, range?: Range): Promise<void> {
+    if (this.files.isData(path)) {
+      this.model.value = path;
+      return this.declare();
+    }
     this.editor.show(path, this.editor.isOpen(path) ? "" : await server.read(path));
-    if (isModel(path)) this.model.value = path;
     if (range) this.editor.goto(range);
+    if (isModel(path)) {
+      this.model.value = path;
+      await this.declare();
+    }
+    this.remember();
   }
 
   private async create(): Promise<void> {
@@ -173,15 +253,42 @@ class Studio {
   /** Saves all texts, because runs read the files. */
   private async save(): Promise<void> {
     for (const [path, text, before] of this.editor.unsaved()) {
-      await server.write(path, text, before);
+      try {
+        await server.write(path, text, before);
+      } catch (why) {
+        if (!(why instanceof server.Refused) || why.status !== server.CHANGED) throw why;
+        this.conflict(path, text, await server.read(path));
+        throw new Stopped();
+      }
       this.editor.saved(path, text);
+      if (path === this.model.value) await this.declare();
     }
+  }
+
+  /** Offers what to do with a file that another program has changed. */
+  private conflict(path: string, mine: string, theirs: string): void {
+    const choose = (text: string, title: string, then: () => Promise<void> | void) =>
+      h("button", { type: "button", title, click: () => void Promise.resolve().then(then).then(() => (this.message.hidden = true), this.failed) }, text);
+    const compare = h("pre", { hidden: true }, difference(theirs, mine));
+    const show = h("button", { type: "button", title: "Show the lines that differ", click: () => (compare.hidden = !compare.hidden) }, "Compare");
+    this.message.hidden = false;
+    this.message.replaceChildren(
+      `Another program has changed ${path}. `,
+      choose("Reload", "Take the text on disk; the changes made here are lost, but can be undone", () => this.editor.reload(path, theirs)),
+      choose("Overwrite", "Write the text of the editor", async () => {
+        await server.write(path, mine, theirs);
+        this.editor.saved(path, mine);
+      }),
+      show,
+      compare,
+    );
   }
 
   private changed(): void {
     this.files.refresh();
     const path = this.editor.path;
     if (path === null) return;
+    if (this.editor.isChanged(path)) this.runs.touch(path);
     this.title.textContent = `${path}${this.editor.isChanged(path) ? " ●" : ""}`;
     const all = this.editor.problems(path);
     const items = all.slice(0, 50).map((p) => {
@@ -193,13 +300,7 @@ class Studio {
   }
 
   private defines(): Record<string, string> {
-    const out: Record<string, string> = {};
-    for (const word of this.parameters.value.split(/[\s;]+/).filter(Boolean)) {
-      const at = word.indexOf("=");
-      if (at <= 0) throw new Error(`\`${word}\`: expected NAME=VALUE`);
-      out[word.slice(0, at)] = word.slice(at + 1);
-    }
-    return out;
+    return this.parameters.value;
   }
 
   /** Returns the engine, unless it is the default. */
@@ -215,6 +316,12 @@ class Studio {
     this.tab("runs");
   }
 
+  /** Runs the chosen command of the list. */
+  private other(): Promise<void> {
+    const wish = this.commands.wish(this.model.value);
+    return this.run(this.commands.hasParameters ? { ...wish, defines: this.defines() } : wish);
+  }
+
   private async check(): Promise<void> {
     if (this.model.value.endsWith(".litmus")) return this.run({ kind: "litmus" });
     const texts = this.formula.value.trim() === "" ? [] : [this.formula.value];
@@ -223,12 +330,12 @@ class Studio {
     await this.run({ kind: "check", formulas, texts, defines: this.defines(), ...this.how() });
   }
 
-  private explore(): Promise<void> {
+  private async explore(): Promise<void> {
     const sought = this.seek.value === "" ? {} : { sought: this.seek.value };
     return this.run({ kind: "explore", defines: this.defines(), ...this.how(), ...sought });
   }
 
-  private sweep(): Promise<void> {
+  private async sweep(): Promise<void> {
     return this.run({ kind: "sweep", formulas: [...this.files.chosen].sort(), defines: this.defines(), ...this.how() });
   }
 

@@ -23,6 +23,12 @@ interface Row {
   seconds: HTMLElement;
 }
 
+/** Commands whose results have a view of their own, and a page. */
+const REPORTED = ["check", "explore", "sweep", "litmus", "conform"];
+
+/** Commands whose exit code is a verdict. */
+const JUDGED = ["conform", "trace", "prove", "program", "robust", "compare"];
+
 const isOver = (run: RunState) => run.state === "over" || run.state === "stopped";
 
 export class RunsPanel {
@@ -37,6 +43,27 @@ export class RunsPanel {
   private selected = -1;
   /** The displayed state of the selected run; it is redrawn only after changes. */
   private shown = "";
+
+  /** Runs that read a file which has changed since. */
+  private readonly stale = new Set<number>();
+
+  /** Marks the ended runs that read a file as stale. */
+  touch(path: string): void {
+    for (const run of this.runs.values()) {
+      const words = run.command.split(" ");
+      if (!isOver(run) || this.stale.has(run.id) || !words.includes(path)) continue;
+      this.stale.add(run.id);
+      const row = this.rows.get(run.id);
+      if (row) this.refresh(row, run);
+      if (run.id === this.selected) this.note(true);
+    }
+  }
+
+  /** Shows or hides the note that the displayed result is stale. */
+  private note(shown: boolean): void {
+    this.place.querySelector(".stale")?.remove();
+    if (shown) this.place.prepend(h("p", { class: "stale" }, "A file of this run has changed since: the result may not be that of the text in the editor."));
+  }
 
   /** `walk`: callback to step along a counterexample; `goto`: callback to show a place in a file. */
   constructor(
@@ -104,6 +131,7 @@ export class RunsPanel {
   private refresh(row: Row, run: RunState): void {
     const over = isOver(run);
     row.element.classList.toggle("is-selected", run.id === this.selected);
+    row.element.classList.toggle("is-stale", this.stale.has(run.id));
     row.name.setAttribute("aria-pressed", String(run.id === this.selected));
     row.bar.hidden = row.said.hidden = row.stop.hidden = over;
     row.answer.hidden = !over;
@@ -127,6 +155,7 @@ export class RunsPanel {
       if (known.length === 1) return verdict(known[0]);
       return bad > 0 ? verdict("false", `${bad} of ${known.length} false`) : known.includes("unknown") ? verdict("unknown") : verdict("true", `all ${known.length} true`);
     }
+    if (JUDGED.includes(run.kind)) return run.code === 3 ? verdict("unknown") : verdict(run.code === 0 ? "true" : "false", run.code === 0 ? "holds" : "fails");
     return run.code === 3 ? verdict("unknown", "not complete") : h("span", { class: "quiet" }, "done");
   }
 
@@ -170,16 +199,19 @@ export class RunsPanel {
     const value = run.result as Refusal & Record<string, unknown>;
     if (value.error && !("results" in value)) {
       this.place.replaceChildren(this.refusal(run, value.error));
+      this.note(this.stale.has(run.id));
       return;
     }
     const all: Run[] = [];
     const viewer = new Viewer(() => all);
     this.viewer = viewer;
-    const shown = section({ kind: run.kind, file: null, value } as unknown as Shown, viewer, all);
+    const kind = REPORTED.includes(run.kind) ? run.kind : "other";
+    const shown = section({ kind, title: run.kind, file: null, value } as unknown as Shown, viewer, all);
     const save = h("button", { type: "button", title: "One self-contained file that opens in any browser, without a network", click: () => void this.save(run).catch(this.failed) }, "Save as a page");
-    const walks = h("p", { class: "walks" }, save, ...(run.kind === "check" ? this.walks(value as unknown as Check) : []));
+    const walks = h("p", { class: "walks" }, kind === "other" ? null : save, ...(run.kind === "check" ? this.walks(value as unknown as Check) : []));
     const messages = run.said.length > 0 ? h("details", { class: "messages" }, h("summary", {}, plural(run.said.length, "message")), h("pre", {}, run.said.join("\n"))) : null;
     this.place.replaceChildren(...[walks, shown, messages].filter((e) => e !== null));
+    this.note(this.stale.has(run.id));
   }
 
   /** Buttons to step along the evidence of formulas in the simulator. */

@@ -5,7 +5,8 @@ import type { Step } from "../src/types";
 
 export interface RunState {
   id: number;
-  kind: "check" | "explore" | "sweep" | "litmus";
+  /** The command: `check`, `explore`, `conform`, … */
+  kind: string;
   model: string;
   command: string;
   /** Number of changes: the higher number is newer. */
@@ -21,6 +22,15 @@ export interface RunState {
   /** Completed rows of a sweep. */
   rows: number;
   result?: unknown;
+}
+
+/** A declared parameter of a model. */
+export interface Parameter {
+  name: string;
+  sort: string;
+  default: string;
+  constraint: string;
+  help: string;
 }
 
 /** A state of a model: its values in the order of the parameters, and its steps. `from` and `to` of a step are state numbers. */
@@ -58,12 +68,25 @@ export interface System {
 /** Name of this page among all open pages. */
 const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
 
+/** The server refuses a request. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+/** The status of a file that another program has changed. */
+export const CHANGED = 409;
+
 async function answered<T>(response: Promise<Response>): Promise<T> {
   const answer = await response.catch(() => {
     throw new Error("the server does not answer: is `mu-check studio` still running?");
   });
   const value = (await answer.json()) as T & { error?: string };
-  if (!answer.ok) throw new Error(value.error ?? `status ${answer.status}`);
+  if (!answer.ok) throw new Refused(value.error ?? `status ${answer.status}`, answer.status);
   return value;
 }
 
@@ -80,7 +103,9 @@ function post<T>(path: string, values: Record<string, string | number>, body: un
   return answered(fetch(`api/${path}${query(values)}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
 }
 
-export const files = () => get<{ name: string | null; files: string[]; all: boolean }>("files");
+/** `files`: texts; `data`: other models, and logs. */
+export const files = () => get<{ name: string | null; files: string[]; data: string[]; all: boolean }>("files");
+export const parameters = async (model: string) => (await get<{ declared: Parameter[] }>("parameters", { model })).declared;
 export const read = async (path: string) => (await get<{ text: string }>("file", { path })).text;
 /** `before`: the text that the file must still have; undefined: it must not exist. */
 export const write = (path: string, text: string, before: string | null) => post<object>("file", { path }, { text, before });

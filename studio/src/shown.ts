@@ -4,11 +4,12 @@ import { command, facts, h } from "./dom";
 import { checkView } from "./formula";
 import { conformView, evidenceView, exploreView, litmusView } from "./others";
 import { sweepView } from "./plot";
+import { plainView } from "./plain";
 import type { Run } from "./run";
 import type { Shown } from "./types";
 import { Viewer } from "./viewer";
 
-const KINDS: Record<Shown["kind"], string> = {
+const KINDS: Record<Exclude<Shown["kind"], "other">, string> = {
   check: "Formulas",
   explore: "Exploration",
   sweep: "Sweep",
@@ -31,6 +32,8 @@ function view(shown: Shown, viewer: Viewer, runs: Run[]): HTMLElement {
       return conformView(shown.value, viewer, runs);
     case "evidence":
       return evidenceView(shown.value, shown.file, viewer, runs);
+    case "other":
+      return plainView(shown.value);
   }
 }
 
@@ -42,7 +45,7 @@ function head(shown: Shown): HTMLElement[] {
   const parameters = Object.entries(given ?? {}).map(([name, value]) => `${name} = ${value}`);
   const made = "command" in shown.value ? shown.value.command : undefined;
   return [
-    h("h2", {}, `${KINDS[shown.kind]}${model ? `: ${model}` : ""}`),
+    h("h2", {}, `${shown.kind === "other" ? shown.title : KINDS[shown.kind]}${model ? `: ${model}` : ""}`),
     facts([
       ["File", shown.file],
       ["Parameters", parameters.join(", ")],

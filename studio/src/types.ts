@@ -234,7 +234,8 @@ export type Shown =
   | { kind: "sweep"; file: string | null; value: Sweep }
   | { kind: "litmus"; file: string | null; value: Litmus }
   | { kind: "conform"; file: string | null; value: Conform }
-  | { kind: "evidence"; file: string | null; value: Evidence };
+  | { kind: "evidence"; file: string | null; value: Evidence }
+  | { kind: "other"; title: string; file: string | null; value: { model?: string; command?: string } };
 
 export interface Page {
   title: string;

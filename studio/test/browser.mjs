@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-headless-shell", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 /** Where a browser is: what `CHROMIUM` says, or a usual place. Nothing if there is none. */
 export function executable() {

@@ -2,7 +2,7 @@
 // counterexample is stepped through and compared with another, then walked along; a sweep is run and stopped; the system is drawn. Another page's requests are refused.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +20,12 @@ proc First = sum i: Nat. (i < \${n}) -> enter(i) . give(i) . First;
 proc Second(held: List(Nat)) = sum i: Nat. take(i) . leave(i) . Second([i]);
 init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Second([]))));
 `);
+write("never2.mcrl2", "act enter, leave, mid: Nat;\ninit enter(0) . delta;\n");
+mkdirSync(join(folder, "machine"));
+write("machine/sc.mcrl2", readFileSync(new URL("../../specs/machines/sc.spec", import.meta.url), "utf8"));
+write("machine/sc.interface", readFileSync(new URL("../../specs/machines/direct.interface", import.meta.url), "utf8"));
+write("lock.cub", readFileSync(new URL("../../specs/cubicle/naive_mutex.cub", import.meta.url), "utf8"));
+write("run.axe", "0: M[0] := 1\n0: M[1] == 0\n1: M[1] := 1\n1: M[0] == 0\n");
 write("never.mcf", `% Nothing but zero leaves ${BAD}\n[true* . leave(1)]false\n`);
 write("always.mcf", "% It never stops.\n[true*]<true>true\n");
 write("grow.mcrl2", "$param n: Nat = 3;\nact step: Nat;\nproc P(a: Nat, b: Nat, c: Nat) = (a < ${n} * 15) -> step(0) . P(a + 1, b, c) + (b < ${n} * 15) -> step(1) . P(a, b + 1, c) + (c < ${n} * 15) -> step(2) . P(a, b, c + 1);\ninit P(0, 0, 0);\n");
@@ -40,7 +46,7 @@ const { context, page, errors, elsewhere, picture, press, list, tab } = it;
 async function opens() {
   await page.goto(address);
   await page.locator(".files li").first().waitFor();
-  equal("the files", await page.locator(".files .open").allInnerTexts().then((t) => t.map((s) => s.split("\n")[0])), ["always.mcf", "buffer.mcrl2", "cube.mcrl2", "grow.mcrl2", "never.mcf"]);
+  equal("the files", await page.locator(".files .open").allInnerTexts().then((t) => t.map((s) => s.split("\n")[0])), ["always.mcf", "buffer.mcrl2", "cube.mcrl2", "grow.mcrl2", "lock.cub", "never.mcf", "never2.mcrl2", "run.axe", "▾ machine/", "sc.interface", "sc.mcrl2"]);
   equal("the first model is open", await page.locator(".file-name").innerText(), "buffer.mcrl2");
   await page.locator(".tok-keyword").first().waitFor();
   check("it is coloured", (await page.locator(".tok-event").count()) > 5);
@@ -306,6 +312,134 @@ async function hands() {
   equal("all that can be used has a name", unnamed, []);
 }
 
+/** Parameters with blanks and in fields; commands of the list; nothing stays disabled. */
+async function commands() {
+  await tab("Results");
+  await page.getByLabel("Model", { exact: true }).selectOption("buffer.mcrl2");
+  const parameters = page.getByLabel("Parameters");
+  await parameters.fill("n = 3");
+  await press("Explore");
+  await list().getByText("done").waitFor();
+  check("blanks around = are allowed", (await page.locator(".command code").first().innerText()).includes("-D n=3"), await page.locator(".command code").first().innerText());
+  await page.locator(".declared summary").click();
+  equal("a field for each parameter, with its sort and its comment", [await page.getByLabel("Value of n").inputValue(), await page.locator(".declared label .quiet").allInnerTexts()], ["3", ["Nat, places"]]);
+  await page.getByLabel("Value of n").fill("1");
+  equal("a field edits the line", await parameters.inputValue(), "n=1");
+  await picture("fields");
+  await page.locator(".declared summary").click();
+  for (const wrong of ["depth", "n=", "= 3", "n=3 =", "n 3"]) {
+    await parameters.fill(wrong);
+    for (const button of ["Explore", "Sweep", "Check"]) {
+      await press(button);
+      await page.locator(".message").getByText("Parameters:").waitFor();
+    }
+  }
+  const disabled = await page.getByRole("toolbar", { name: "Runs" }).getByRole("button").evaluateAll((all) => all.filter((b) => b.disabled).map((b) => b.innerText));
+  equal("an error disables no button", disabled, []);
+  await parameters.fill("");
+  const choose = async (kind) => page.getByLabel("Command", { exact: true }).selectOption(kind);
+  await choose("reduce");
+  await page.getByLabel("Equivalence").selectOption("branching");
+  await press("Run");
+  await page.locator(".plain").waitFor();
+  check("a quotient", (await page.locator(".plain").innerText()).includes("7"), await page.locator(".plain").innerText());
+  await choose("compare");
+  await press("Run");
+  await page.locator(".message").getByText("Choose the other system").waitFor();
+  await page.getByLabel("With", { exact: true }).selectOption("never2.mcrl2");
+  await press("Run");
+  await list().getByText("fails").waitFor();
+  await picture("compare");
+  await choose("conform");
+  await page.getByLabel("Model", { exact: true }).selectOption("machine/sc.mcrl2");
+  await page.getByLabel("Interface").selectOption("machine/sc.interface");
+  await page.getByLabel("Against").fill("sc, tso");
+  await page.getByLabel("Operations").fill("2");
+  await press("Run");
+  await list().getByText("holds").waitFor();
+  check("conformance in its own view", (await page.locator(".results tbody").first().innerText()).includes("conforms"), await page.locator(".results tbody").first().innerText());
+  await picture("conform");
+  await choose("prove");
+  await press("Run");
+  await page.locator(".message").getByText("does not read").waitFor();
+  await page.getByLabel("Model", { exact: true }).selectOption("lock.cub");
+  await press("Run");
+  await list().getByText("holds").waitFor();
+  await choose("trace");
+  await page.getByLabel("Model", { exact: true }).selectOption("run.axe");
+  await page.getByLabel("Against").fill("sc");
+  await press("Run");
+  await list().getByText("fails").waitFor();
+  await picture("trace");
+  await page.locator(".files .folder .open").first().click();
+  equal("a folder closes", await page.locator(".files .open", { hasText: "sc.interface" }).count(), 0);
+  await page.locator(".files .folder .open").first().click();
+}
+
+/** A file that another program changes; a reload of the page; a result that is out of date. */
+async function changesOnDisk() {
+  await page.locator(".files .open", { hasText: "always.mcf" }).first().click();
+  await page.locator(".cm-line").first().click();
+  await page.keyboard.press("Home");
+  await page.keyboard.type("% mine ");
+  write("always.mcf", "% theirs\n[true*]<true>true\n");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.locator(".message").getByText("Another program has changed").waitFor();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  const shown = await page.locator(".message pre").innerText();
+  check("the lines that differ", shown.includes("- % theirs") && shown.includes("+ % mine"), shown);
+  await picture("conflict");
+  await page.getByRole("button", { name: "Overwrite" }).click();
+  await page.locator(".message").waitFor({ state: "hidden" });
+  check("mine is written", readFileSync(join(folder, "always.mcf"), "utf8").startsWith("% mine"));
+  write("always.mcf", "% theirs again\n[true*]<true>true\n");
+  await page.locator(".cm-line").first().click();
+  await page.keyboard.type("x");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.locator(".cm-line", { hasText: "theirs again" }).waitFor();
+  await page.getByLabel("Model", { exact: true }).selectOption("buffer.mcrl2");
+  await page.getByLabel("Check always.mcf").check();
+  await page.getByLabel("Formula", { exact: true }).press("Control+Enter");
+  await list().getByText("true").waitFor();
+  await page.locator(".result-place .result").waitFor();
+  await page.locator(".cm-line", { hasText: "act enter" }).click();
+  await page.keyboard.press("End");
+  await page.keyboard.type(" ");
+  await page.locator(".stale").waitFor();
+  await page.keyboard.press("Backspace");
+  await page.getByLabel("Parameters").fill("n=2");
+  await it.formula("<true>true");
+  await page.reload();
+  await page.locator(".files li").first().waitFor();
+  await page.waitForFunction(() => document.querySelector(".file-name")?.textContent === "buffer.mcrl2");
+  equal("a reload keeps what is shown", [await page.getByLabel("Parameters").inputValue(), await page.getByLabel("Formula", { exact: true }).inputValue(), await page.getByLabel("Check always.mcf").isChecked()], ["n=2", "<true>true", true]);
+}
+
+/** All form fields with random texts: no control stays disabled, no error of the page. */
+async function fuzzes() {
+  let seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+  console.log(`    SEED=${seed}`);
+  const random = (n) => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return Math.floor((seed / 2147483648) * n);
+  };
+  const texts = ["", "=", "n", "n=", "n = 3", "n=1..=2", "[true*", "<img>", "${n}", "'\"", "--help", "n=any", "0", "-1", "any", "sc,,tso", "\u0000", "日本"];
+  const bar = page.getByRole("toolbar", { name: "Runs" });
+  for (let round = 0; round < 60; round++) {
+    for (const field of await bar.locator("input:visible").all()) await field.fill(texts[random(texts.length)].replace("\u0000", ""));
+    for (const field of await bar.locator("select:visible").all()) {
+      const n = await field.locator("option").count();
+      if (n > 0) await field.selectOption({ index: random(n) });
+    }
+    const buttons = await bar.locator("button:visible").all();
+    await buttons[random(buttons.length)].click({ timeout: 10_000 });
+    for (const stop of await page.locator(".run-list .stop:visible").all()) await stop.click({ timeout: 2_000 }).catch(() => undefined);
+  }
+  await page.waitForFunction(() => [...document.querySelectorAll(".bar button")].every((b) => !b.disabled), null, { timeout: 60_000 });
+  check("no control stays disabled", true);
+}
+
 /** A page of another origin, in the same browser, that knows the address. */
 async function others() {
   const other = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end("<title>other</title>"));
@@ -339,7 +473,7 @@ async function others() {
   other.close();
 }
 
-await all(it, [opens, breaks, checks, dragsAndCompares, walks, draws, sweepsAndStops, drawsMany, drawsAll, hands, others]);
+await all(it, [opens, breaks, checks, dragsAndCompares, walks, draws, sweepsAndStops, drawsMany, drawsAll, hands, commands, changesOnDisk, fuzzes, others]);
 equal("no image, no error, no request elsewhere", [await page.locator("img").count(), errors.filter((e) => !e.includes("status of 4")), elsewhere], [0, [], []]);
 await browser.close();
 const ended = new Promise((done) => server.on("exit", done));

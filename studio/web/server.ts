@@ -3,7 +3,7 @@
 // interface. No data leaves the browser.
 
 import type * as Served from "../app/server";
-import type { Hello, Listener, RunState } from "../app/server";
+import type { Hello, Listener, Parameter, RunState } from "../app/server";
 import { EXAMPLES } from "./examples";
 import type { End, File, News, Order } from "./protocol";
 
@@ -34,7 +34,7 @@ const texts = load();
 const all = (): File[] => [...texts];
 
 export async function files() {
-  return { name: "Files in this browser", files: [...texts.keys()].sort(), all: true };
+  return { name: "Files in this browser", files: [...texts.keys()].sort(), data: [], all: true };
 }
 
 export async function read(path: string): Promise<string> {
@@ -116,20 +116,28 @@ const quoted = (word: string) => (/^[\p{L}\p{N}\-_./=,:+]+$/u.test(word) ? word 
 interface Wish {
   kind?: RunState["kind"];
   model?: string;
+  other?: string;
   formulas?: string[];
   texts?: string[];
   defines?: Record<string, string>;
-  engine?: string;
   sought?: string;
+  /** Values of options. */
+  [key: string]: unknown;
 }
+
+/** Keys of a request that are options of the command line. */
+const OPTIONS: Record<string, string> = {
+  engine: "--engine", equivalence: "--equivalence", preorder: "--preorder", against: "--against", operations: "--operations",
+  threads_of: "--threads-of", memory: "--model", memory_file: "--model", machine: "--machine", interface: "--interface",
+};
 
 /** Converts a request to command-line words: those for this module, and the equivalent command of a user. */
 function words(kind: string, wish: Wish, own: string[]): { words: string[]; command: string } {
   const defines = Object.entries(wish.defines ?? {}).flatMap(([name, value]) => ["-D", `${name}=${value}`]);
-  const engine = wish.engine === undefined ? [] : ["--engine", wish.engine];
+  const options = Object.entries(OPTIONS).flatMap(([key, option]) => (typeof wish[key] === "string" ? [option, wish[key]] : []));
   const sought = wish.sought === undefined ? [] : [`--${wish.sought}`];
-  const said = [...defines, ...engine, ...sought, ...(wish.texts ?? []).map((t) => `--formula=${t}`), ...(kind === "sweep" ? [`--out=${SWEEP}`] : [])];
-  const named = [wish.model ?? "", ...(wish.formulas ?? [])];
+  const said = [...defines, ...options, ...sought, ...(wish.texts ?? []).map((t) => `--formula=${t}`), ...(kind === "sweep" ? [`--out=${SWEEP}`] : [])];
+  const named = [...(kind === "models" ? [] : [wish.model ?? ""]), ...(wish.other === undefined ? [] : [wish.other]), ...(wish.formulas ?? [])];
   const command = ["mu-check", kind, ...said, ...named].map(quoted).join(" ");
   return { words: ["mu-check", kind, ...own, ...said, "--", ...named], command };
 }
@@ -256,6 +264,29 @@ export async function report(id: number): Promise<string> {
   });
 }
 
+/** The declared parameters of a model, as `-D help` prints them, in a separate instance. */
+export async function parameters(model: string): Promise<Parameter[]> {
+  return new Promise((good) => {
+    const hear = (told: News) => {
+      if (!("over" in told || "lost" in told)) return;
+      crew.worker.terminate();
+      try {
+        good("over" in told ? (JSON.parse(told.printed) as { declared?: Parameter[] }).declared ?? [] : []);
+      } catch {
+        // A model with an error: the editor shows it.
+        good([]);
+      }
+    };
+    const crew = hire((m) => ({ first: "run", module: m, files: all(), words: ["mu-check", "explore", "--format=json", "-D", "help", "--", model] }), hear);
+  });
+}
+
+/** A request that is refused. The browser's own files have no other writer, so none is. */
+export class Refused extends Error {
+  readonly status = 0;
+}
+export const CHANGED = 409;
+
 // Walks.
 
 interface Walk {
@@ -343,5 +374,5 @@ function attend(listener: Listener): void {
 export { attend as listen };
 
 /** The interface of a server. */
-const same: typeof Served = { files, read, write, start, stop, result, report, walk, ask, leave, tellLanguage, listen: attend };
+const same: Omit<typeof Served, "Refused"> = { files, parameters, read, write, start, stop, result, report, walk, ask, leave, tellLanguage, CHANGED, listen: attend };
 void same;

@@ -53,9 +53,9 @@ pub struct ConformArgs {
     /// File that says which labels are memory operations (see docs/memory-models.md).
     #[arg(long, value_name = "FILE")]
     pub interface: PathBuf,
-    /// A memory model: a name, a `.cat` file, or a `.views` file; may be given several times
-    /// (default: all built-in models).
-    #[arg(long, value_name = "MODEL")]
+    /// Memory models, separated by commas: names, `.cat` files, or `.views` files (default: all
+    /// built-in models).
+    #[arg(long, value_name = "MODELS", value_delimiter = ',')]
     pub against: Vec<String>,
     /// Maximum number of operations per processor, 1 to 6; or `any`: programs of every length.
     #[arg(long, value_name = "K", default_value = "2")]
