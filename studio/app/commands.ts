@@ -40,15 +40,16 @@ export const COMMANDS: Command[] = [
 export class CommandsField {
   private readonly select = h("select", { "aria-label": "Command" }, h("option", { value: "" }, "Other commands"), ...COMMANDS.map((c) => h("option", { value: c.kind, title: c.title }, `${c.kind}: ${c.title}`)));
   private readonly fields = h("span", { class: "options" });
-  readonly element: HTMLElement;
+  readonly choice = h("label", {}, "Command ", this.select);
+  /** The line with the fields of the chosen command, and the button that runs it. */
+  readonly line: HTMLElement;
   private files: string[] = [];
 
   /** `run`: a button that runs the chosen command. */
   constructor(run: HTMLElement) {
-    this.element = h("span", { class: "command-choice" }, h("label", {}, "Command ", this.select), this.fields, run);
-    run.hidden = true;
+    this.line = h("div", { class: "line", hidden: true }, this.fields, run);
     this.select.addEventListener("change", () => {
-      run.hidden = this.select.value === "";
+      this.line.hidden = this.select.value === "";
       this.show();
     });
   }

@@ -106,8 +106,9 @@ class Studio {
         h("label", {}, "Engine ", this.engine),
         act("Walk", () => this.startWalk(), "Step through the model"),
         act("Draw", () => this.draw(true), "Draw the transition system"),
-        this.commands.element,
+        this.commands.choice,
       ),
+      this.commands.line,
     );
     const problems = h("div", { class: "below" }, this.problems);
     const tools = h("span", { class: "tools" }, act("Save", () => this.save(), "Save all files (Ctrl-S)"), act("Format", () => this.editor.format(), "Format the file (Shift-Alt-F)"));
