@@ -5,7 +5,8 @@
 //! are Nat, or Int if a negative number occurs in that position. Any other argument is a value of
 //! one enumerated sort `Value` with the occurring texts as elements; a formula can name the
 //! elements that are identifiers. A label that is not a multi-action becomes an action without
-//! arguments, named by its whole text. The time of a label is left out. Cost: linear in the label table.
+//! arguments, named by its whole text. The time of a label is left out. Cost: linear in the label
+//! table.
 
 use crate::{ActionDecl, ActionLabels, MultiAction, untimed};
 use ahash::AHashMap;

@@ -175,7 +175,7 @@ pub trait Model: Send + Sync {
         vec![(BigRational::one(), self.initial())]
     }
     /// Sets the limits of evaluations by workers that are created from now on. Without a call, they
-    /// are the limits under which the model was read; models whose evaluations are short have none.
+    /// are the limits under which the model was read; models with short evaluations have none.
     fn limit_evaluations(&self, _budget: &Budget) {}
     /// Creates an evaluator for one thread.
     fn worker(&self) -> Box<dyn Worker + '_>;
