@@ -336,7 +336,7 @@ impl Vocabulary {
         self.by_name.insert(name.to_string(), Name::Relation(id));
         id
     }
-    /// Looks up a name.
+    /// Looks up a name; `None` if it is not declared.
     pub fn find(&self, name: &str) -> Option<Name> {
         self.by_name.get(name).copied()
     }

@@ -75,7 +75,8 @@ const LIBRARY: &[(&str, &str)] = &[
     ("riscv-defs.cat", include_str!("memory/library/riscv-defs.cat")),
 ];
 
-/// Returns the text of a file of `specs/memory`, which is embedded in this package.
+/// Returns the text of a file of `specs/memory`, which is embedded in this package; `None` if there
+/// is no such file.
 pub fn file(name: &str) -> Option<String> {
     let library = LIBRARY.iter().find(|f| f.0 == name).map(|f| f.1);
     library
@@ -91,7 +92,7 @@ pub(crate) fn kernel_annotations() -> Vec<String> {
     bell.unwrap_or_default().annotations.iter().map(|a| Bell::set_name(a)).collect()
 }
 
-/// Looks up a model by name.
+/// Looks up a model by name; `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static BuiltinModel> {
     KNOWN.iter().find(|k| k.name == name)
 }

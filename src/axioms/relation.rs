@@ -412,7 +412,8 @@ impl Relation {
         }
         best
     }
-    /// Returns the events of a shortest path with at least one step from `a` to `b`, without `b`.
+    /// Returns the events of a shortest path with at least one step from `a` to `b`, without `b`;
+    /// `None` if there is no path.
     pub fn path(&self, a: usize, b: usize) -> Option<Vec<usize>> {
         let mut from: Vec<Option<usize>> = vec![None; self.universe()];
         let mut queue = std::collections::VecDeque::from([a]);

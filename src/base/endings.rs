@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Returns the extension of a file name in lower case, without its dot.
+/// Returns the extension of a file name in lower case, without its dot; `None` if it has none.
 pub fn ending(path: &Path) -> Option<String> {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase())
 }

@@ -52,7 +52,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns the first lost process, and the cause.
+    /// Returns the first lost process, and the cause; `None` if none is lost.
     pub fn lost(&self) -> Option<String> {
         lock(&self.lost).clone()
     }

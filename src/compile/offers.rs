@@ -239,7 +239,8 @@ impl<'m> Offers<'m> {
     }
 }
 
-/// Returns the location that a value of a control parameter stands for.
+/// Returns the location that a value of a control parameter stands for; `None` if it is not a
+/// positive number.
 pub(super) fn location_of(value: &Expr) -> Option<usize> {
     match &value.kind {
         mu_data::expr::ExprKind::Number(n) => n.to_string().parse::<usize>().ok()?.checked_sub(1),

@@ -56,12 +56,12 @@ impl<T: Eq + Hash + ?Sized> Interned<T> {
 pub(crate) struct Numbers(Interned<BigRational>);
 
 impl Numbers {
-    /// Returns the code of a small integer.
+    /// Returns the code of a small integer; `None` if it is 2^28 or more in absolute value.
     pub(crate) fn small(value: i64) -> Option<u32> {
         let zigzag = ((value << 1) ^ (value >> 63)) as u64;
         (value.unsigned_abs() < 1 << 28).then_some(zigzag as u32)
     }
-    /// Returns the small integer of a code.
+    /// Returns the small integer of a code; `None` if it is the code of another number.
     pub(crate) fn as_small(code: u32) -> Option<i64> {
         (code < LARGE).then(|| i64::from(code >> 1) ^ -i64::from(code & 1))
     }

@@ -242,7 +242,8 @@ impl Expr {
         }
         Self::builtin(signature, Builtin::Equal, vec![a, b], basic::BOOL)
     }
-    /// Returns the innermost applied operation, as of an equation's left-hand side.
+    /// Returns the innermost applied operation, as of an equation's left-hand side; `None` if the
+    /// head is not an operation.
     pub fn head(&self) -> Option<OpId> {
         let mut at = self;
         loop {

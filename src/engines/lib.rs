@@ -208,7 +208,7 @@ pub fn engines() -> &'static [&'static dyn Engine] {
     &[&explicit::Explicit, &symbolic::Symbolic, &auto::Auto, &cluster::Cluster]
 }
 
-/// Returns the engine with a name.
+/// Returns the engine with a name; `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static dyn Engine> {
     engines().iter().copied().find(|e| e.name() == name)
 }

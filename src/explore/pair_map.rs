@@ -73,7 +73,7 @@ fn wide(a: u32, b: u32) -> u64 {
 }
 
 impl<V: Copy> PairMap<V> {
-    /// Returns the value of a pair.
+    /// Returns the value of a pair; `None` if it has none.
     #[inline(always)]
     pub fn get(&self, a: u32, b: u32) -> Option<V> {
         if !self.narrow.slots.is_empty() {

@@ -269,7 +269,7 @@ impl<'m> Partition<'m> {
     pub fn waiting_levels(&self) -> impl Iterator<Item = u64> + '_ {
         self.ahead.keys().copied()
     }
-    /// Returns the lowest level that has states to expand.
+    /// Returns the lowest level that has states to expand; `None` if there is none.
     pub fn lowest_level(&self) -> Option<u64> {
         if self.is_busy() { Some(self.level) } else { self.waiting_levels().next() }
     }

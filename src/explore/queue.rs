@@ -28,7 +28,7 @@ impl Queue {
         self.blocks.is_empty()
     }
 
-    /// Returns the key that [`Queue::pop`] returns next.
+    /// Returns the key that [`Queue::pop`] returns next; `None` if the queue is empty.
     #[inline]
     pub fn last(&self) -> Option<&u64> {
         self.blocks.last()?.last()
@@ -50,7 +50,7 @@ impl Queue {
         self.blocks.push(block);
     }
 
-    /// Removes and returns the last key.
+    /// Removes and returns the last key; `None` if the queue is empty.
     #[inline]
     pub fn pop(&mut self) -> Option<u64> {
         let block = self.blocks.last_mut()?;

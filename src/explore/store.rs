@@ -685,7 +685,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Returns a leaf that has too many values to compress anything.
+    /// Returns a leaf that has too many values to compress anything; `None` if there is none.
     pub fn unfit_leaf(&self) -> Option<usize> {
         let states = self.table.len();
         if states < LEAF_JUDGED {

@@ -460,7 +460,8 @@ impl Payloads {
     }
 }
 
-/// Returns the maximum key width for which a table of this size has short entries.
+/// Returns the maximum key width for which a table of this size has short entries; `None` if it has
+/// none.
 pub(crate) fn short_bits(keys: u64) -> Option<u32> {
     let buckets = buckets_for(keys, AtomicU32::COUNT);
     // One bit for a range that is not a power of two, one for rounding up.
@@ -560,7 +561,7 @@ impl Table {
     pub fn insert_hashed(&self, hash: u64) -> Insert {
         either!(&self.format, c => c.insert(&self.geometry, hash))
     }
-    /// Returns the place of a key.
+    /// Returns the place of a key; `None` if it is not in the table.
     pub fn find(&self, key: u64) -> Option<u64> {
         either!(&self.format, c => c.find(&self.geometry, self.hash(key)))
     }

@@ -507,7 +507,7 @@ impl Analysis {
         self.order();
     }
 
-    /// Returns the name at an offset, or just before it.
+    /// Returns the name at an offset, or just before it; `None` if there is none.
     pub(crate) fn name_at(&self, offset: usize) -> Option<&Name> {
         let end = self.names.partition_point(|n| n.range.start <= offset);
         self.names[..end]

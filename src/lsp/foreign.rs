@@ -134,7 +134,7 @@ impl Analysis {
         analysis
     }
 
-    /// Returns the named entity of a key.
+    /// Returns the named entity of a key; `None` if there is none.
     pub(crate) fn thing(&self, key: &Key) -> Option<&Thing> {
         self.things.iter().find(|t| t.key == *key)
     }

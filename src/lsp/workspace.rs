@@ -75,7 +75,7 @@ impl<'f> Workspace<'f> {
         }
     }
 
-    /// Returns the text of a file: as edited, otherwise as on disk.
+    /// Returns the text of a file: as edited, otherwise as on disk; `None` if it cannot be read.
     pub(crate) fn text(&self, path: &Path) -> Option<String> {
         self.open.get(path).map(|o| o.text.clone()).or_else(|| self.files.read(path))
     }
@@ -85,7 +85,7 @@ impl<'f> Workspace<'f> {
         self.open.get(path).map_or_else(|| uri_of(path), |o| o.uri.clone())
     }
 
-    /// Returns the analysis of a file.
+    /// Returns the analysis of a file; `None` if it cannot be read.
     pub(crate) fn analysis(&self, path: &Path) -> Option<Rc<Analysis>> {
         let text = self.text(path)?;
         let formula = self.reads_as_formula(path, &text);
@@ -148,7 +148,8 @@ impl<'f> Workspace<'f> {
         found
     }
 
-    /// Returns the analysis including the names of parts that are left out by default.
+    /// Returns the analysis including the names of parts that are left out by default; `None` if
+    /// the file cannot be read.
     pub(crate) fn complete(&self, path: &Path) -> Option<Rc<Analysis>> {
         let analysis = self.analysis(path)?;
         if analysis.formula || analysis.lexicon.is_some() {
@@ -204,7 +205,7 @@ impl<'f> Workspace<'f> {
         None
     }
 
-    /// Returns the specification that a formula belongs to.
+    /// Returns the specification that a formula belongs to; `None` if none is found.
     pub(crate) fn model_of(&self, path: &Path) -> Option<PathBuf> {
         let text = self.text(path)?;
         if let Some((named, _)) = self.named_model(path, &text) {

@@ -202,7 +202,7 @@ impl Equivalence {
     pub fn name(self) -> &'static str {
         self.0.name
     }
-    /// Returns a second name that options accept.
+    /// Returns a second name that options accept; `None` if there is none.
     pub fn alias(self) -> Option<&'static str> {
         self.0.alias
     }
@@ -230,7 +230,7 @@ impl Equivalence {
     pub fn evidence(self) -> Evidence {
         self.0.evidence
     }
-    /// Returns the equivalence of a name or alias.
+    /// Returns the equivalence of a name or alias; `None` if there is none.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|e| e.name() == name || e.alias() == Some(name))
     }

@@ -49,7 +49,8 @@ struct RefusalSearch<'a> {
     included: Included,
 }
 
-/// Returns a refusal of state `a` after some trace that state `b` does not have.
+/// Returns a refusal of state `a` after some trace that state `b` does not have; `None` if there is
+/// none.
 pub(super) fn refusal_excess(
     lts: &Lts,
     (a, b): (StateId, StateId),

@@ -313,7 +313,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             _ => None,
         }
     }
-    /// Returns a number that consists of constructors.
+    /// Returns a number that consists of constructors; `None` if the term is not one.
     pub fn numeral(&self, mut term: Term) -> Option<BigInt> {
         // From the least significant digit: digits of one bit, or of 64.
         let (mut value, mut shift, mut negative) = (BigInt::from(0), 0u64, false);

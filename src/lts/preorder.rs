@@ -184,7 +184,7 @@ impl Preorder {
     pub fn evidence(self) -> Evidence {
         self.0.evidence
     }
-    /// Returns the preorder of a name.
+    /// Returns the preorder of a name; `None` if there is none.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|p| p.name() == name)
     }

@@ -103,7 +103,7 @@ impl Arena {
         let (start, count) = self.range[v as usize];
         start.get().map_or(&[], |start| &self.edges[start as usize..(start + count) as usize])
     }
-    /// Returns the edge by which the owner wins from a vertex.
+    /// Returns the edge by which the owner wins from a vertex; `None` if none was chosen.
     pub fn chosen(&self, v: u32) -> Option<Edge> {
         self.choice[v as usize].get().map(|e| self.edges[e as usize])
     }

@@ -239,7 +239,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Finds the cell at an address.
+    /// Finds the cell at an address; `None` if there is none.
     pub fn cell_at(&self, address: u64) -> Option<usize> {
         self.cells.binary_search_by_key(&address, |c| c.address).ok()
     }

@@ -13,7 +13,7 @@ pub struct View {
     pub shift: u32,
 }
 
-/// Parses the name of a register, in upper or lower case.
+/// Parses the name of a register, in upper or lower case; `None` if it is none.
 pub fn parse(name: &str) -> Option<View> {
     let name = name.to_ascii_lowercase();
     let view = |full: String, width, shift| Some(View { full, width, shift });

@@ -30,7 +30,7 @@ pub struct Type {
 impl Type {
     /// `int`, the default type in a litmus test.
     pub const INT: Type = Type { width: Width::W32, signed: true };
-    /// Looks up a C type by name.
+    /// Looks up a C type by name; `None` if there is none.
     pub fn of_name(name: &str) -> Option<Self> {
         let (width, signed) = match name {
             "int8_t" | "char" => (Width::W8, true),
@@ -108,11 +108,11 @@ impl Variables {
     pub fn list(&self) -> &[Variable] {
         &self.list
     }
-    /// Returns a variable by name.
+    /// Returns a variable by name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<&Variable> {
         self.by_name.get(name).map(|&i| &self.list[i])
     }
-    /// Returns a variable by name, for modification.
+    /// Returns a variable by name, for modification; `None` if there is none.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Variable> {
         self.by_name.get(name).map(|&i| &mut self.list[i])
     }
@@ -155,7 +155,7 @@ impl Variables {
         }
         Err(error)
     }
-    /// Finds the variable that contains an address, and the offset.
+    /// Finds the variable that contains an address, and the offset; `None` if there is none.
     pub fn at(&self, address: u64) -> Option<(&Variable, u64)> {
         let i = self.list.partition_point(|v| v.address <= address).checked_sub(1)?;
         let v = &self.list[i];

@@ -99,7 +99,7 @@ impl Cell {
     pub fn args(self) -> [u8; 3] {
         [(self.0 >> 32) as u8, (self.0 >> 24) as u8, (self.0 >> 16) as u8]
     }
-    /// Returns the process and stage of its view.
+    /// Returns the process and stage of its view; `None` if it is in memory now.
     pub fn view(self) -> Option<(u8, u8)> {
         let process = (self.0 >> 8) as u8;
         (process != NONE).then_some((process, self.0 as u8))

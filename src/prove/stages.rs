@@ -61,7 +61,7 @@ pub fn viewers(atoms: &[Atom]) -> Vec<u8> {
     found
 }
 
-/// Returns the stage of the first fence of a process.
+/// Returns the stage of the first fence of a process; `None` if it has none.
 pub fn fence(atoms: &[Atom], process: u8) -> Option<u8> {
     atoms
         .iter()

@@ -463,7 +463,8 @@ impl Index {
         }
         self.settled = self.patterns.len();
     }
-    /// Returns a cube added since [`Index::settle`] that covers the target alone.
+    /// Returns a cube added since [`Index::settle`] that covers the target alone; `None` if there
+    /// is none.
     pub fn cover_new(&self, target: &mut Target<'_>) -> Option<usize> {
         (self.settled..self.patterns.len())
             .find(|i| self.patterns[*i].as_ref().is_some_and(|p| target.is_covered_by(p)))
@@ -490,7 +491,7 @@ impl Index {
     pub fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
         self.patterns.iter().enumerate().filter_map(|(i, p)| Some((i, p.as_ref()?)))
     }
-    /// Returns a cube other than `but` that covers the target alone.
+    /// Returns a cube other than `but` that covers the target alone; `None` if there is none.
     pub fn cover(&self, target: &mut Target<'_>, but: Option<usize>) -> Option<usize> {
         let features = target.features;
         let mut found = None;

@@ -34,7 +34,7 @@ pub struct Component {
     pub closed: Vec<(String, Option<usize>)>,
 }
 
-/// Returns the line of a place.
+/// Returns the line of a place; `None` if the place is in no source.
 pub fn line(sources: &SourceMap, place: Span) -> Option<usize> {
     place.is_somewhere().then(|| sources.line_column(place).0)
 }

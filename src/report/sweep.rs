@@ -70,11 +70,12 @@ impl Row {
             _ => Mark::Full,
         }
     }
-    /// Returns a parameter's value.
+    /// Returns a parameter's value; `None` if the row has no such parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|p| p.0 == name).map(|p| p.1.as_str())
     }
-    /// Returns the states of an exploration, or the equations of a formula.
+    /// Returns the states of an exploration, or the equations of a formula; `None` if the row
+    /// has no such number.
     pub fn size(&self) -> Option<&BigUint> {
         if self.job == EXPLORE { self.states.as_ref() } else { self.equations.as_ref() }
     }
@@ -104,7 +105,7 @@ impl Row {
             "inputs": self.inputs,
         })
     }
-    /// Reads the object of [`Row::json`].
+    /// Reads the object of [`Row::json`]; `None` if a part is missing.
     pub fn read(value: &Value) -> Option<Row> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(String::from);
         let parameters = value.get("parameters")?.as_object()?;

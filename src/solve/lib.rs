@@ -31,7 +31,7 @@ pub fn default_solver() -> &'static dyn Solver {
     solvers()[0]
 }
 
-/// Returns the solver with a name.
+/// Returns the solver with a name; `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static dyn Solver> {
     solvers().iter().copied().find(|s| s.name() == name)
 }

@@ -81,7 +81,7 @@ impl Classes {
         number
     }
 
-    /// Returns the index of the class of a representative.
+    /// Returns the index of the class of a representative; `None` if the label represents no class.
     pub fn number(&self, representative: LabelId) -> Option<usize> {
         self.class_of.get(&representative).copied()
     }

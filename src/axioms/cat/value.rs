@@ -49,7 +49,7 @@ impl Primitive {
         ("at-least-one-writable", Primitive::PageTables),
         ("different-values", Primitive::DifferentValues),
     ];
-    /// Looks up a built-in function by name.
+    /// Looks up a built-in function by name; `None` if there is none.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|p| p.0 == name).map(|p| p.1)
     }
@@ -121,7 +121,7 @@ impl Env {
     pub fn with(&self, name: &str, value: Value) -> Env {
         Env(Some(Arc::new(Link { name: name.to_string(), value, next: self.clone() })))
     }
-    /// Looks up a name.
+    /// Looks up a name; `None` if it is not bound.
     pub fn find(&self, name: &str) -> Option<&Value> {
         let mut at = self;
         while let Some(link) = &at.0 {

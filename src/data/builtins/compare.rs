@@ -14,7 +14,7 @@ use crate::value::{IMPURE, Rich, Value};
 use mu_base::ids::{OpId, SortId};
 use std::cmp::Ordering;
 
-/// Returns the built-in at the head of an undecided term.
+/// Returns the built-in at the head of an undecided term; `None` if there is none.
 pub(crate) fn builtin_of<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
     let (op, args) = v.as_app()?;
     match p.signature.op(op).kind {

@@ -29,7 +29,7 @@ pub fn retag(p: &Program, op: OpId, a: Value) -> Value {
     }
 }
 
-/// Returns the first element of a finite set or bag.
+/// Returns the first element of a finite set or bag; `None` if it is empty.
 pub fn pick(a: &Value) -> Option<Value> {
     match a.as_rich()? {
         Rich::Set(_, elements) => elements.first().cloned(),

@@ -97,12 +97,12 @@ impl Unknowns {
         self.all[u as usize].sort
     }
 
-    /// Returns the variable it stands for.
+    /// Returns the variable it stands for; `None` if it stands for none.
     pub fn var(&self, u: u32) -> Option<VarId> {
         self.all[u as usize].var
     }
 
-    /// Returns its binding.
+    /// Returns its binding; `None` if it is unbound.
     pub fn binding(&self, u: u32) -> Option<&Value> {
         self.all[u as usize].binding.as_ref()
     }

@@ -291,7 +291,7 @@ impl Checker {
         self.lookup_var(name).is_some() || self.is_operation(name)
     }
 
-    /// Returns the innermost variable of a name.
+    /// Returns the innermost variable of a name; `None` if there is none.
     pub fn lookup_var(&self, name: &str) -> Option<VarId> {
         self.scope.get(name).and_then(|v| v.last().copied())
     }

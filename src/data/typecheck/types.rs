@@ -162,7 +162,7 @@ impl Types {
         self.to.insert(ty, sort);
         sort
     }
-    /// Returns the type of a sort that is already in the table.
+    /// Returns the type of a sort that is already in the table; `None` if it is not there.
     pub(super) fn known(&self, sort: SortId) -> Option<Ty> {
         self.from.get(&sort).copied()
     }
@@ -207,7 +207,7 @@ impl Types {
             _ => false,
         }
     }
-    /// Returns the least type above both.
+    /// Returns the least type above both; `None` if there is none.
     pub(super) fn join(&mut self, a: Ty, b: Ty) -> Option<Ty> {
         if self.distance(a, b).is_some() {
             return Some(b);
@@ -227,7 +227,7 @@ impl Types {
             _ => self.unify(a, b),
         }
     }
-    /// Returns the least common instance of both.
+    /// Returns the least common instance of both; `None` if there is none.
     pub(super) fn unify(&mut self, a: Ty, b: Ty) -> Option<Ty> {
         if self.instance(a, b) {
             return Some(b);

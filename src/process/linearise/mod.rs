@@ -133,7 +133,7 @@ impl Options {
         Self { fold_above: 0, fold_gain: 0, ..self }
     }
 
-    /// Returns the switch of a simplification.
+    /// Returns the switch of a simplification; `None` if there is none of this name.
     pub fn simplification(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
             "constants" => &mut self.constants,

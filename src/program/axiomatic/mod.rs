@@ -58,7 +58,7 @@ impl Axioms {
             Axioms::Pso => "pso",
         }
     }
-    /// Looks up the axioms by name.
+    /// Looks up the axioms by name; `None` if there are none.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|a| a.name() == name)
     }

@@ -64,7 +64,7 @@ pub const TSO: &dyn MemoryModel = ALL[1];
 /// Partial store order.
 pub const PSO: &dyn MemoryModel = ALL[2];
 
-/// Looks up a model by name.
+/// Looks up a model by name; `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static dyn MemoryModel> {
     ALL.into_iter().find(|m| m.name() == name)
 }

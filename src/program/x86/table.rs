@@ -247,7 +247,7 @@ fn plain(word: &str) -> Option<Entry> {
     })
 }
 
-/// Looks up a mnemonic. Returns also the width of AT&T's suffix.
+/// Looks up a mnemonic; `None` if it is unknown. Returns also the width of AT&T's suffix.
 pub fn mnemonic(word: &str) -> Option<(Entry, Option<Width>)> {
     if let Some(entry) = plain(word) {
         return Some((entry, None));

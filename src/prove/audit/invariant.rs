@@ -277,7 +277,7 @@ impl Choice<'_, '_> {
 }
 
 impl Invariant {
-    /// Returns the index of a cube that contains the state.
+    /// Returns the index of a cube that contains the state; `None` if there is none.
     pub fn cube_of(&self, timeline: &Timeline) -> Option<usize> {
         self.cubes.iter().position(|cube| {
             if timeline.machine.n < cube.names as u32 || timeline.machine.n < self.fixed as u32 {

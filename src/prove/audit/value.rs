@@ -26,12 +26,12 @@ pub fn whole(n: i64) -> Number {
     Number::from_integer(n.into())
 }
 
-/// Converts a number of the system.
+/// Converts a number of the system; `None` if it is out of range.
 pub fn number(n: &BigRational) -> Option<Number> {
     Some(Number::new(n.numer().to_i128()?, n.denom().to_i128()?))
 }
 
-/// Adds two numbers.
+/// Adds two numbers; `None` if the sum is out of range.
 pub fn plus(a: Number, b: Number) -> Option<Number> {
     if a.is_integer() && b.is_integer() {
         return a.numer().checked_add(b.numer()).map(Number::from_integer);
@@ -39,7 +39,7 @@ pub fn plus(a: Number, b: Number) -> Option<Number> {
     a.checked_add(&b)
 }
 
-/// Multiplies two numbers.
+/// Multiplies two numbers; `None` if the product is out of range.
 pub fn times(a: Number, b: Number) -> Option<Number> {
     if a.is_one() {
         return Some(b);

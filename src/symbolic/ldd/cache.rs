@@ -85,7 +85,7 @@ impl Cache {
         // different entries, the entry is rejected.
         CacheEntry::of([first.load(Ordering::Acquire), second.load(Ordering::Relaxed)])
     }
-    /// Returns the result stored for an operation (`op` is not 0).
+    /// Returns the result stored for an operation (`op` is not 0); `None` if there is none.
     #[inline]
     pub fn get(&self, op: u32, a: Ldd, b: Ldd) -> Option<Ldd> {
         let f = self.load(self.place(op, a, b));

@@ -277,7 +277,8 @@ impl Manager {
     pub fn node(&self, set: Ldd) -> Node {
         self.tables.table.node(set)
     }
-    /// Returns the next nodes of two lists with a common value, and advances the lists past them.
+    /// Returns the next nodes of two lists with a common value, and advances the lists past them;
+    /// `None` if no common value is left.
     #[inline]
     pub(crate) fn next_common(&self, x: &mut Ldd, y: &mut Ldd) -> Option<(Node, Node)> {
         while *x != Ldd::EMPTY && *y != Ldd::EMPTY {

@@ -223,7 +223,7 @@ impl Manager {
         self.minus(b, a).is_empty()
     }
 
-    /// Returns the least vector of the set.
+    /// Returns the least vector of the set; `None` if the set is empty.
     pub fn pick(&self, mut set: Ldd) -> Option<Vec<u32>> {
         if set.is_empty() {
             return None;

@@ -151,7 +151,8 @@ impl Printer {
     }
 }
 
-/// Returns level, associativity, symbol and sides of an infix expression.
+/// Returns level, associativity, symbol and sides of an infix expression; `None` if it is not
+/// infix.
 pub(super) fn infix_parts(p: &Process) -> Option<(u8, Assoc, &'static str, &Process, &Process)> {
     Some(match &p.kind {
         ProcessKind::Choice(a, b) => (level::CHOICE, Assoc::Left, " + ", a, b),
