@@ -1,9 +1,9 @@
 //! Values: the engine's normal forms of data terms, local to a thread.
 //!
 //! A value is sixteen bytes: small integers, Booleans and constants are inline, everything else is
-//! a shared node. Numbers of all sorts have one representation (a machine integer if possible, else
-//! a big integer, else a reduced fraction), lists are shared cells, finite sets and bags are sorted
-//! arrays, functions are closures, operations, or finite tables over one of these. A term that no
+//! a shared node. Numbers of all sorts have one representation: a machine integer if possible, else
+//! a big integer, else a reduced fraction. Lists are shared cells; finite sets and bags are sorted
+//! arrays; functions are closures, operations, or finite tables over one of these. A term that no
 //! rule matches is a node of its operation; during solving a value may also contain unknowns.
 //!
 //! Invariants: every node has flags for the occurrence of unknowns ([`Value::is_open`]) and for

@@ -2,10 +2,10 @@
 //! same result.
 //!
 //! Out: a version, the caller's header (the identity of the search), the search, a checksum. The
-//! search is the layout of the store (tuples of the leaves, pairs of the inner nodes, fields of the
-//! root), the states in hash order (so that differences between neighbours are short) with their
-//! annotations if there are any, the queued states, and the counts so far. The caller handles
-//! files, and replaces the previous checkpoint only with a complete one.
+//! search has four parts: the layout of the store (tuples of the leaves, pairs of the inner nodes,
+//! fields of the root); the states with their annotations, if there are any; the queued states; the
+//! counts so far. States are in hash order, so that differences between neighbours are short. The
+//! caller handles files, and replaces the previous checkpoint only with a complete one.
 //!
 //! Cost: 2 to 5 bytes a state, as many again for its annotation, one pass over the store; reading
 //! inserts every state again. Invariant: what is read equals what was written, or is rejected: a

@@ -3,11 +3,12 @@
 //! CONCUR 1992; the fixed point is that of Bisping, Nestmann and Peters, "Coupled similarity: the
 //! first 32 years", Acta Informatica 2020).
 //!
-//! `(s, t)` remains as long as each step of `s` has a weak step of `t` to a remaining pair, and
-//! some `t'` that `t` reaches by taus has the remaining pair `(t', s)`. Pairs are created on demand
-//! from the initial one, then refuted round by round, so that the reasons of one round belong to
-//! earlier ones and a formula is finite. Cost: O(rounds * pairs * weak steps). Invariant: the
-//! formula of a refuted pair holds in its first state and not in its second.
+//! The pair `(s, t)` remains as long as two conditions hold. Each step of `s` has a weak step of
+//! `t` with the same label to a remaining pair. And `t` reaches by taus some `t'` with a remaining
+//! pair `(t', s)`. Pairs are created on demand from the initial one, then refuted round by round,
+//! so that the reasons of one round belong to earlier ones and a formula is finite. Cost:
+//! O(rounds · pairs · weak steps). Invariant: the formula of a refuted pair holds in its first
+//! state and not in its second.
 
 use super::Lts;
 use super::distinguish::Difference;

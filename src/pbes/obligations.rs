@@ -3,11 +3,11 @@
 //!
 //! A set is one number; equal sets have equal numbers. A leaf holds the membership of 56
 //! consecutive formula states in its bits; an inner node halves the range. The right half of a node
-//! is never empty, so a set is a subtree of the left spine of any larger range, and the height of
-//! the tree depends on its greatest member. Formula states are numbered in order of discovery, so
-//! those that one event creates for many instances of a quantifier are neighbours, and sets that
-//! differ in a few instances share nearly all of their nodes (cf. Okasaki, Gill: "Fast Mergeable
-//! Integer Maps", 1998; Bryant, 1986, for sharing and caching).
+//! is never empty: a set has the same tree in each range that contains it, and the height depends
+//! on its greatest member. Formula states are numbered in order of discovery. So those that one
+//! event creates for many instances of a quantifier are neighbours, and sets that differ in a few
+//! instances share nearly all of their nodes (cf. Okasaki, Gill: "Fast Mergeable Integer Maps",
+//! 1998; Bryant, 1986, for sharing and caching).
 //!
 //! Cost: 12 to 16 bytes a node; an operation visits the nodes in which its operands differ, each
 //! pair once while the cache holds it. Invariant: nodes are never changed or removed. There are at

@@ -15,10 +15,10 @@
 //! unfolding needs functions that distinguish cases; records need none.
 //!
 //! Conditions that several summands share are evaluated once per state (`mu_compile`), so they
-//! count once. A parameter stays as it is if an update of it is not a record (or list of that
-//! length) of expressions, or if its summands would still read more than half of its fields on
-//! average: a single number is shorter in the state then. Cost: a bounded number of evaluations for
-//! the expressions of each instance, in a few rounds; each round that rejects parameters causes
+//! count once. A parameter is not unfolded if an update of it is not a record (or list of that
+//! length) of expressions. Nor is it if its summands would still read more than half of its fields
+//! on average: a single number is shorter in the state then. Cost: a bounded number of evaluations
+//! for the expressions of each instance, in a few rounds; each round that rejects parameters causes
 //! another.
 
 mod range;

@@ -1,8 +1,8 @@
 //! Cubes: existentially quantified conjunctions of atoms over distinct processes. Input: any list
-//! of atoms. Output: a normal form, or a contradiction. Domains are merged, equalities propagated,
-//! arithmetic atoms implied by another one removed, stages normalised ([`crate::stages`]),
-//! unmentioned processes dropped, and the others numbered by their occurrences, so that most cubes
-//! that differ only in names are equal.
+//! of atoms. Output: a normal form, or a contradiction. Normalisation merges domains, propagates
+//! equalities, removes arithmetic atoms that another one implies, and normalises stages
+//! ([`crate::stages`]). It drops unmentioned processes and numbers the others by their occurrences,
+//! so that most cubes that differ only in names are equal.
 //!
 //! Dropping an unmentioned process loses the fact that it exists. This is an over-approximation
 //! that only adds smaller systems. Cost: a few passes over the atoms, and one call of the decision

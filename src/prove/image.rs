@@ -1,8 +1,10 @@
 //! Pre-images: from a cube and a rule to the cubes of states from which the rule can lead into the
-//! cube. There is one for each identification of the rule's processes with those of the cube or new
-//! ones, choice of cases of updates, choice of the disjuncts of `forall_other` for the named
-//! processes, and, under total store order, division of reads into those before and after the write
-//! (see [`crate::stages`]).
+//! cube. There is one for each combination of the following choices:
+//!
+//! - for each process of the rule, a process of the cube or a new one;
+//! - for each update, one of its cases;
+//! - for each named process, a disjunct of `forall_other`;
+//! - under total store order, for each read: before or after the write (see [`crate::stages`]).
 //!
 //! Exact except for three over-approximations, which can only make the answer unknown:
 //! `forall_other` is restricted to named processes (as in the monotonic abstraction of Ghilardi and

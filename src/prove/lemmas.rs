@@ -3,14 +3,14 @@
 //! Flanagan and Leino, 2001). They are for systems with a proof that needs comparisons that no
 //! pre-image of an unsafe cube mentions, for example that two tickets differ.
 //!
-//! Candidates are cubes: the place of each process (one place of the largest enumeration of which
-//! each process has a value, any other place, or any place) and one comparison of two numbers,
-//! plain, in memory now, or in the view of a process at its first stage. Candidates that contain an
-//! initial state or a known state of an instance are dropped. Then each candidate with a pre-image
-//! outside the others and the unsafe cubes is removed, up to the fixed point. The remaining
-//! candidates are inductive relative to safety: runs without unsafe states do not enter them. A
-//! search treats them as covered, and they are part of the certificate, which the verifier checks
-//! as usual.
+//! Candidates are cubes of two parts. The first is the place of each process: one place, any other
+//! place, or any place, where places are the values of the largest enumeration that each process
+//! has a value of. The second is one comparison of two numbers: plain, in memory now, or in the
+//! view of a process at its first stage. Candidates that contain an initial state or a known state
+//! of an instance are dropped. Then each candidate with a pre-image outside the others and the
+//! unsafe cubes is removed, up to the fixed point. The remaining candidates are inductive relative
+//! to safety: runs without unsafe states do not enter them. A search treats them as covered, and
+//! they are part of the certificate, which the verifier checks as usual.
 //!
 //! Cost: candidates times rules times bindings, up to a limit on the work, in the units of a
 //! search.

@@ -3,12 +3,12 @@
 //! The reduction is that of tso-partial-order (writes reach memory in the order in which they are
 //! scheduled), taken one step further. Under total store order every execution has one total order
 //! of all writes, and every read can be scheduled at the later of two moments: when it reads
-//! memory, and when the last write before it in its program is issued. So a run can be described
-//! with writes that reach memory *immediately* and reads that read *earlier* memory, at moments
-//! that are non-decreasing for one process (the load buffers of Abdulla, Atig, Bouajjani and Ngo,
-//! 2018); own writes since that moment are read from the store buffer. This requires that processes
-//! interact through memory only: a process accesses only its own plain cells ([`crate::premises`]
-//! checks that).
+//! memory, and when the last write before it in its program is issued. So each run has an
+//! equivalent one in which writes reach memory *immediately*, and reads read *earlier* memory. The
+//! moments at which a process reads are non-decreasing (the load buffers of Abdulla, Atig,
+//! Bouajjani and Ngo, 2018); its own writes since that moment are read from its store buffer. This
+//! requires that processes interact through memory only: a process accesses only its own plain
+//! cells ([`crate::premises`] checks that).
 //!
 //! Going backward, the future reads of a process form a sequence of *stages* 0, 1, ..: there are
 //! moments `m0 <= m1 <= .. <= now` such that the view of a cell by `(process, stage)` is the value

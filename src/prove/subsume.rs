@@ -1,7 +1,7 @@
-//! Subsumption of cubes. Cube `v` covers cube `c` if the processes of `v` can be mapped to
-//! processes of `c`, and its stages to stages in the same order or to *now*, so that `c` implies
-//! every atom of `v`. The search assigns process after process and stage after stage and tests each
-//! atom as soon as it is completely assigned.
+//! Subsumption of cubes. Cube `v` covers cube `c` if there is a map under which `c` implies every
+//! atom of `v`. The map sends processes of `v` to processes of `c`, and stages of `v` to stages of
+//! `c` in the same order, or to *now*. The search assigns process after process and stage after
+//! stage and tests each atom as soon as it is completely assigned.
 //!
 //! An index filters out cubes that cannot match: each cube has a set of features (symbols, symbols
 //! with a single value) in 256 bits, and a cube that covers another has no feature that the other

@@ -145,8 +145,8 @@ impl MonitoredMachine {
         let at = self.machine.place(thread, &state.slots);
         self.machine.program.threads[thread].steps.get(at).map(|s| &s.access)
     }
-    /// Executes a step of a thread; `None` if it is not enabled, or is not
-    /// an event for the monitor.
+    /// Executes a step of a thread; `None` if it is not enabled, or is not an event for
+    /// the monitor.
     pub fn step(&self, thread: usize, state: &mut State) -> Result<Option<Action>, Diagnostic> {
         let Some(event) = self.machine.advance(thread, &mut state.slots)? else { return Ok(None) };
         let Some(action) = action(event) else { return Ok(None) };

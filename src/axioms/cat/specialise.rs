@@ -2,10 +2,11 @@
 //!
 //! A general model such as that of the Linux kernel defines locks, RCU, SRCU, and data races. Most
 //! programs use few of them, so that most nodes are empty in every execution of a skeleton. After
-//! stage 0 is computed, this module propagates emptiness through the operations, replaces unions
-//! with an empty side by the other side, determines the stages of nodes anew (a node that depends
-//! on `co` only through an empty part belongs to an earlier stage), and plans the remaining steps.
-//! A choice of the model (`with x from s`) with a single alternative becomes a constant.
+//! stage 0 is computed, this module propagates emptiness through the operations. It replaces unions
+//! with an empty side by the other side. It then determines the stages of nodes anew, because a
+//! node that depends on `co` only through an empty part belongs to an earlier stage, and plans the
+//! remaining steps. A choice of the model (`with x from s`) with a single alternative becomes a
+//! constant.
 //!
 //! Invariant: the value of each node that a check reads is the same as without specialisation. A
 //! fixpoint is empty if its body is empty for empty variables, since it is computed from there.

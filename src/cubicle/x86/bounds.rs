@@ -3,11 +3,12 @@
 //!
 //! For example, a spinlock counts the waiting threads: each decrements it, and the thread that
 //! leaves sets it again. With fewer than 2^31 threads it does not wrap, but value analysis cannot
-//! show that. So a ghost, a weak array of Booleans, is set for a thread that counts and cleared for
-//! all threads when the variable is set, in the same transition, so that both reach memory
-//! together. A thread that counts while its ghost is set goes to an unsafe place. If that place is
-//! unreachable, each thread has counted at most once since the variable was set. Its distance from
-//! the set value is then at most the number of threads times the largest step.
+//! show that. So the system gets a *ghost*, a weak array of Booleans. Its element is set for a
+//! thread that counts; all are cleared when the variable is set. Each happens in the same
+//! transition as the access to the variable, so that both reach memory together. A thread that
+//! counts while its ghost is set goes to an unsafe place. If that place is unreachable, each thread
+//! has counted at most once since the variable was set. Its distance from the set value is then at
+//! most the number of threads times the largest step.
 
 use super::values::{GREATEST, LEAST};
 use super::{SELF, Translator, capital, compare, constant, name};

@@ -1,7 +1,7 @@
 //! Function values: update in canonical form, application of tables, equality.
 //!
-//! A table is sorted by key, holds each key once and no entry that equals its base function, so
-//! functions that arise from one base by updates are equal as values exactly if they are equal.
+//! A table is sorted by key, holds each key once, and has no entry that equals its base function.
+//! So two functions that updates of one base give are equal if and only if their tables are.
 
 use crate::engine::compile::Program;
 use crate::engine::machine::{Machine, Outcome};
