@@ -2,13 +2,14 @@
 //! alternately, the symbolic one first, in growing time slices, until one has the answer.
 //!
 //! No property of a model predicts the faster engine: for game boards, diagrams have as many nodes
-//! as there are states; for loosely coupled components they have hardly any. So both are tried. The
-//! first time slice lasts as long as the explicit search took so far, and each further one four
-//! times as long. The cost of the slower engine stays within a small factor of the faster one. The
-//! symbolic engine gets half of the memory; if it exceeds that, it gets no more slices. This engine
-//! supports what either engine supports, and reports the reason for its choice. Verdicts and the
-//! counts of `explore` do not depend on the choice. The equations and the evidence of a formula are
-//! those of the engine that answers, which depends on time beyond 200,000 states.
+//! as there are states; for loosely coupled components they have hardly any. So both are tried, in
+//! rounds: a slice of the symbolic engine, then one of the explicit engine, equally long. The
+//! slices of the first round are as long as the explicit search before, those of each further round
+//! four times as long. So the cost of the slower engine stays within a small factor of the faster
+//! one. The symbolic engine gets half of the memory; if it exceeds that, it gets no more slices.
+//! This engine supports what either engine supports, and reports the reason for its choice.
+//! Verdicts and the counts of `explore` do not depend on the choice. The equations and the evidence
+//! of a formula are those of the engine that answers, which depends on time beyond 200,000 states.
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
