@@ -471,7 +471,7 @@ fn litmus_tests_are_looked_up_in_what_a_machine_does() {
         serde_json::json!(["1:X0=1; 1:X2=0;"])
     );
     for (name, why) in [
-        ("riscv-other", "full fences"),
+        ("riscv-other", "no such program"),
         ("depends", "it has dependencies"),
         ("exchange", "not a sequence of"),
         ("c", "tests in C cannot be run"),

@@ -709,6 +709,8 @@ fn other_front_ends() {
         let outline = client.ask("textDocument/documentSymbol", document.clone());
         assert!(
             path.extension().is_some_and(|e| e == "litmus")
+                // Files that only include others define nothing.
+                || path.starts_with(package("specs/memory/library"))
                 || !outline["result"].as_array().unwrap().is_empty(),
             "{}",
             path.display()

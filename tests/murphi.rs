@@ -90,8 +90,8 @@ fn translations_have_the_states_of_the_model() {
         (
             "var a: array [boolean] of boolean; c: boolean;
              startstate a[true] := true; c := true; end;
-             rule \"x\" a = a & c ==> begin c := false; end;
-             rule \"y\" !c ==> begin if a != a then c := false; else c := true; end; end;"
+             rule \"go\" a = a & c ==> begin c := false; end;
+             rule \"stay\" !c ==> begin if a != a then c := false; else c := true; end; end;"
                 .into(),
             2,
             "start x y",
@@ -260,12 +260,13 @@ fn formulas_over_variables() {
         ("val(1 + 1 == 2)", true),
     ] {
         let outcome = check(&[formula]);
-        let verdict = &outcome.json["verdict"];
+        let verdict = &outcome.json["results"][0]["verdict"];
+        let expected = if expected { "true" } else { "false" };
         assert_eq!(*verdict, expected, "{formula}: {} {}", outcome.json, outcome.stderr);
         // Another formula with conditions changes nothing.
         let both = check(&[formula, "[true*] val(isundefined(owner) | state[owner] = Exclusive)"]);
-        assert_eq!(both.json["verdicts"][0]["verdict"], expected, "{formula}: {}", both.json);
-        assert_eq!(both.json["verdicts"][1]["verdict"], true, "{}", both.json);
+        assert_eq!(both.json["results"][0]["verdict"], expected, "{formula}: {}", both.json);
+        assert_eq!(both.json["results"][1]["verdict"], "true", "{}", both.json);
     }
     for (formula, message) in [
         ("[val(isundefined(owner)) && true] false", "in an action formula"),
@@ -299,8 +300,10 @@ fn checks_use_scalarsets_as_symmetries() {
         for more in [&[][..], &["--without", "symmetry"], &["--engine", "symbolic"]] {
             let arguments = [&["check", path, "-f", formula][..], more].concat();
             let outcome = mu_check(&arguments);
-            assert_eq!(outcome.json["verdict"], expected, "{formula} {more:?}: {}", outcome.stderr);
-            states.push(outcome.json["states"].clone());
+            let result = &outcome.json["results"][0];
+            let expected = if expected { "true" } else { "false" };
+            assert_eq!(result["verdict"], expected, "{formula} {more:?}: {}", outcome.stderr);
+            states.push(result["states"].clone());
         }
         assert_eq!(states[0], states[1], "{formula}");
     }

@@ -577,7 +577,6 @@ fn a_text_that_depends_on_the_value_is_refused() {
     for text in [
         "$param n: Nat = 2;\ninit $for i in 0 .. n join \"|\" { a };",
         "$param n: Nat = 2;\ninit $if n > 1 { a };",
-        "$param n: Nat = 2 where n < 5;\ninit a;",
         "$param n: Nat = 2;\ninit a(${2 * n});",
     ] {
         let error = expand(text).unwrap_err();

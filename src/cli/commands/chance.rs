@@ -6,7 +6,7 @@
 use crate::args::{CompareArgs, Format, Modulo, ReduceArgs};
 use crate::commands::explore::counts::Report;
 use crate::commands::explore::plan::Exploration;
-use crate::commands::lts::unknown;
+use crate::commands::lts::{unknown, unknown_verdict};
 use crate::output;
 use crate::output::print;
 use crate::output::progress::{Bar, grouped};
@@ -192,7 +192,7 @@ pub(crate) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, D
     }
     let systems = system(session, &args.a).and_then(|a| Ok((a, system(session, &args.b)?)));
     let (a, b) = match systems {
-        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown_verdict(session, &stop),
         systems => systems?,
     };
     output::begin_stage("comparing");

@@ -23,12 +23,21 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Prints the result of a command that a limit stopped.
+/// Prints the result of a command without a verdict that a limit stopped.
 pub(crate) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
+    print_unknown(session, stop, json!({}))
+}
+
+/// Prints the result of a command with a verdict that a limit stopped.
+pub(crate) fn unknown_verdict(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
+    print_unknown(session, stop, json!({ "verdict": "unknown" }))
+}
+
+fn print_unknown(session: &Session, stop: &Stop, mut result: Value) -> Result<u8, Diagnostic> {
+    result["stop"] = stop.word().into();
+    result["peak_memory_bytes"] = json!(session.peak_memory());
     match session.common.format {
-        Format::Json => output::print_object(
-            json!({ "stop": stop.word(), "peak_memory_bytes": session.peak_memory() }),
-        )?,
+        Format::Json => output::print_object(result)?,
         Format::Text => print(&format!("unknown ({})\n", stop.word()))?,
     }
     Ok(3)

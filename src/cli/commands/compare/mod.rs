@@ -10,7 +10,7 @@ pub(crate) mod confirm;
 
 use crate::args::{CompareArgs, Format, Modulo};
 use crate::commands::compare::confirm::{Checkable, MAX_CONFIRMED, Pair, Vocabulary, checkable};
-use crate::commands::lts::unknown;
+use crate::commands::lts::unknown_verdict;
 use crate::output;
 use crate::output::print;
 use crate::pipeline::Session;
@@ -64,7 +64,7 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     let mut system = |file: &Path| system_and(session, file, declared);
     let systems = system(&args.a).and_then(|a| Ok((a, system(&args.b)?)));
     let ((a, declared_in_a), (b, declared_in_b)) = match systems {
-        Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
+        Err(Diagnostic { stop: Some(stop), .. }) => return unknown_verdict(session, &stop),
         systems => systems?,
     };
     let [a, b] = relabel.apply([a, b])?;
@@ -79,7 +79,7 @@ pub(crate) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     let pair = Pair::new(&a, &b);
     let difference = match ask(&pair.a, &pair.b) {
         Ok(difference) => difference,
-        Err(stop) => return unknown(session, &stop),
+        Err(stop) => return unknown_verdict(session, &stop),
     };
     session.log(format!("compared in {:.3} s", start.elapsed().as_secs_f64()));
     let vocabulary =
