@@ -146,7 +146,7 @@ impl Prover<'_> {
         let exact: Option<Vec<u64>> =
             path.refused.iter().map(|u| node.places.get(*u as usize).copied()).collect();
         Err(match exact {
-            Some(places) => Fail::Exact(places, why),
+            Some(places) => Fail::Exact(places, Box::new(why)),
             None => Fail::Refuted(why),
         })
     }
@@ -234,7 +234,7 @@ impl Prover<'_> {
         let places: Option<Vec<u64>> =
             unknowns.iter().map(|u| node.places.get(*u as usize).copied()).collect();
         match places {
-            Some(places) if !places.is_empty() => Fail::Exact(places, why),
+            Some(places) if !places.is_empty() => Fail::Exact(places, Box::new(why)),
             _ => Fail::Refuted(why),
         }
     }

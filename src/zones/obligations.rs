@@ -145,7 +145,7 @@ pub(crate) enum Fail {
     /// The refuter may win, or an evaluation has no value.
     Refuted(Diagnostic),
     /// Operations need the values of numbers at these places.
-    Exact(Vec<u64>, Diagnostic),
+    Exact(Vec<u64>, Box<Diagnostic>),
     /// A limit, or what no refinement changes.
     Stop(Diagnostic),
 }
@@ -425,7 +425,7 @@ impl<'a> Prover<'a> {
                     let before = self.thresholds.exact.len();
                     self.thresholds.exact.extend(places);
                     if self.thresholds.exact.len() == before {
-                        return Err(why);
+                        return Err(*why);
                     }
                 }
                 Err(Fail::Refuted(why)) => {

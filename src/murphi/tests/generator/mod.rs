@@ -660,7 +660,7 @@ impl Generator<'_> {
         text
     }
     fn procedure(&mut self) -> String {
-        let global = self.variables.iter().map(|v| v.1.clone()).filter(is_simple).next();
+        let global = self.variables.iter().map(|v| v.1.clone()).find(is_simple);
         let Some(ty) = global else { return String::new() };
         self.note("procedure");
         let name = self.fresh("h");
