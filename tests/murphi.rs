@@ -90,11 +90,11 @@ fn translations_have_the_states_of_the_model() {
         (
             "var a: array [boolean] of boolean; c: boolean;
              startstate a[true] := true; c := true; end;
-             rule \"go\" a = a & c ==> begin c := false; end;
-             rule \"stay\" !c ==> begin if a != a then c := false; else c := true; end; end;"
+             rule \"flip\" a = a & c ==> begin c := false; end;
+             rule \"keep\" !c ==> begin if a != a then c := false; else c := true; end; end;"
                 .into(),
             2,
-            "start x y",
+            "flip keep start",
         ),
         // Multisets: sorted, full, counted, removed.
         (
@@ -256,7 +256,7 @@ fn formulas_over_variables() {
         ("!val(owner = owner)", true),
         ("nu X(n: Node = Node_1). [acquire(n)] val(owner = n) && [release(n)] X(n)", true),
         // `val` over data only is as before.
-        ("forall n: Node. val(n == Node_1) => [acquire(n)] val(owner = Node_1)", false),
+        ("forall n: Node. val(n == Node_1) => [acquire(n)] val(owner = Node_1)", true),
         ("val(1 + 1 == 2)", true),
     ] {
         let outcome = check(&[formula]);
