@@ -70,7 +70,6 @@ pub struct ProveArgs {
 #[command(after_help = "Examples:
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof --model tso
-  mu-check verify buffer.mcrl2 bounded.mcf buffer.proof
 
 Exit codes: 0 the certificate proves safety, or the formula, 1 it does not, 2 bad input, 3 unknown (a limit).")]
 pub struct VerifyArgs {
