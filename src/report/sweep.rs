@@ -591,7 +591,7 @@ mod tests {
         );
         assert!(
             markdown
-                .contains("| explore | 9 | 1,234 |  |  | 2.50 | 2,560 |  | 1,234 | 99.5 | 40 |"),
+                .contains("| explore | 9 | 1,234 |  |  | 2.50 | 2,441 |  | 1,234 | 99.5 | 40 |"),
             "{markdown}"
         );
         assert!(

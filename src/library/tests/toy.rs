@@ -92,7 +92,7 @@ fn errors_have_places() {
     // Options of other languages do not apply.
     let model = Specification::in_language(&Transitions, "buffer.transitions", BUFFER);
     let error = model.clone().with("n", 1).model().unwrap_err();
-    assert!(error.message().contains("`-D n=1` sets a parameter"), "{error}");
+    assert!(error.message().contains("parameter `n=1` is set"), "{error}");
     let error = model.priority(mu_library::Priority::Proven).model().unwrap_err();
     assert!(error.message().contains("is a list of transitions"), "{error}");
 }

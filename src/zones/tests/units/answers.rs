@@ -126,7 +126,7 @@ fn counters_that_regions_leave_open() {
         // A set and a bag of counters.
         ("proc C(n: Nat, s: FSet(Nat)) = (n < N && #s < 2) -> u(n) . C(n + 1, s + {n}) + (n in s) -> bad(n) . delta + c . C(n, {}); init C(0, {});", "", "true"),
         // An operation needs the value of a number that grows.
-        ("proc C(n, k: Nat) = (n < N) -> u(n) . C(n + 1, k + 2) + (k mod 2 == 1) -> bad(k) . delta; init C(0, 0);", "", "`k` takes more and more values"),
+        ("proc C(n, k: Nat) = (n < N) -> u(n) . C(n + 1, k + 2) + (k mod 2 == 1) -> bad(k) . delta; init C(0, 0);", "", "takes more and more values"),
         // False.
         ("proc C(n: Nat) = (n < N) -> u(n) . C(n + 1) + (n > 4) -> bad(n) . delta; init C(0);", "", "is compared with more and more numbers"),
     ]);
