@@ -87,7 +87,7 @@ export class Editor {
     one.saved = text;
     if (path === this.path) {
       this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
-      this.tell();
+      this.sendEdits();
     } else {
       one.state = this.fresh(text);
       this.language.change(path, text);
@@ -145,7 +145,7 @@ export class Editor {
   async mend(problem: Problem, title: string): Promise<void> {
     const path = this.path;
     if (!path) return;
-    this.tell();
+    this.sendEdits();
     const doc = this.view.state.doc;
     const fix = (await this.language.fixes(path, problem.range)).find((f) => f.title === title && isOf(f, problem));
     if (!fix || path !== this.path || this.view.state.doc !== doc) return;
@@ -164,7 +164,7 @@ export class Editor {
   async format(): Promise<void> {
     const path = this.path;
     if (!path) return;
-    this.tell();
+    this.sendEdits();
     const edits = (await this.language.formatting(path)) ?? [];
     const doc = this.view.state.doc;
     if (path === this.path && edits.length > 0) {
@@ -179,7 +179,7 @@ export class Editor {
   private keep(): void {
     const one = this.path === null ? undefined : this.open.get(this.path);
     if (!one) return;
-    this.tell();
+    this.sendEdits();
     one.state = this.view.state;
   }
 
@@ -235,12 +235,12 @@ export class Editor {
 
   private edited(): void {
     clearTimeout(this.later);
-    this.later = setTimeout(() => this.tell(), PAUSE);
+    this.later = setTimeout(() => this.sendEdits(), PAUSE);
     this.changed();
   }
 
   /** Sends pending edits to the server. */
-  private tell(): void {
+  private sendEdits(): void {
     if (this.later === undefined || this.path === null) return;
     clearTimeout(this.later);
     this.later = undefined;
@@ -294,7 +294,7 @@ export class Editor {
     const word = context.matchBefore(/[\w']*$/);
     const macro = context.matchBefore(/\$$/);
     if (!this.path || (!context.explicit && !macro && (!word || word.from === word.to))) return null;
-    this.tell();
+    this.sendEdits();
     const items = await this.language.completion(this.path, position(context.state.doc, context.pos));
     if (!items || items.length === 0) return null;
     const options = items.map((i) => {

@@ -18,7 +18,7 @@ import { WalkPanel } from "./walk";
 /** Initial number of states of a picture; and the limit for more states, or for systems before reduction. */
 const STATES = [2_000, 20_000];
 
-/** Ends an action whose reason is already shown. */
+/** Ends an action after its reason was shown. */
 class Stopped extends Error {}
 
 /** Returns the lines in which two texts differ, without common lines before and after. */
@@ -216,8 +216,9 @@ class Studio {
     before.formulas?.filter((f) => files.includes(f)).forEach((f) => this.files.chosen.add(f));
     this.files.refresh();
     if (first !== undefined) await this.open(first);
-    if (before.model !== undefined && [...this.model.options].some((o) => o.value === before.model)) {
-      this.model.value = before.model;
+    const { model } = before;
+    if (model !== undefined && model !== this.model.value && [...this.model.options].some((o) => o.value === model)) {
+      this.model.value = model;
       await this.declare();
     }
   }

@@ -7,23 +7,20 @@
 import { h } from "../src/dom";
 import type { Parameter } from "./server";
 
-/** Returns names and values of a line such as `n = 3 full=true; k=1..=5`. Throws for a word without a value. */
-export function parse(line: string): Record<string, string> {
+/** Returns names and values of a line such as `n = 3 full=true; k=1..=5`. Calls `refuse` with each word that has no value. */
+function parse(line: string, refuse: (word: string) => void): Record<string, string> {
   const out: Record<string, string> = {};
   const words = line.replace(/(^|[\s;])([A-Za-z_][\w']*)\s*=\s*/g, "$1$2=").split(/[\s;]+/).filter(Boolean);
   for (const word of words) {
     const at = word.indexOf("=");
-    if (at <= 0 || at === word.length - 1) throw new Error(`Parameters: \`${word}\` has no value; write NAME=VALUE, such as n=3`);
-    out[word.slice(0, at)] = word.slice(at + 1);
+    if (at <= 0 || at === word.length - 1) refuse(word);
+    else out[word.slice(0, at)] = word.slice(at + 1);
   }
   return out;
 }
 
-/** Returns the line without errors: words that are not parameters are left out. */
-function known(line: string): Record<string, string> {
-  const words = line.replace(/\s*=\s*/g, "=").split(/[\s;]+/).filter((w) => /^[^=]+=./.test(w));
-  return Object.fromEntries(words.map((w) => [w.slice(0, w.indexOf("=")), w.slice(w.indexOf("=") + 1)]));
-}
+/** Returns the parameters of a line that is being edited: words without a value are left out. */
+const known = (line: string) => parse(line, () => undefined);
 
 export class ParametersField {
   readonly input = h("input", { type: "text", class: "parameters", placeholder: "n=3 m=true", "aria-label": "Parameters", title: "Parameters with their values; for a sweep ranges: n=1..=5" });
@@ -39,7 +36,9 @@ export class ParametersField {
   }
 
   get value(): Record<string, string> {
-    return parse(this.input.value);
+    return parse(this.input.value, (word) => {
+      throw new Error(`Parameters: \`${word}\` has no value; write NAME=VALUE, such as n=3`);
+    });
   }
 
   get line(): string {

@@ -23,10 +23,10 @@ interface Row {
   seconds: HTMLElement;
 }
 
-/** Commands whose results have a view of their own, and a page. */
+/** Commands with a view of their own for results, and with a page. */
 const REPORTED = ["check", "explore", "sweep", "litmus", "conform"];
 
-/** Commands whose exit code is a verdict. */
+/** Commands with a verdict as exit code. */
 const JUDGED = ["conform", "trace", "prove", "program", "robust", "compare"];
 
 const isOver = (run: RunState) => run.state === "over" || run.state === "stopped";

@@ -244,41 +244,50 @@ export async function result(id: number): Promise<RunState> {
   return known.run;
 }
 
-/** A run's result as one file: `report`, in a separate instance. */
+/** What a command leaves behind; `lost`: the reason if its worker ended without an answer. */
+interface Finished {
+  printed: string;
+  messages: string;
+  written: Map<string, string>;
+  lost?: string;
+}
+
+/** Runs a command in an instance of its own. */
+function runOnce(files: File[], words: string[]): Promise<Finished> {
+  return new Promise((good) => {
+    const finished: Finished = { printed: "", messages: "", written: new Map() };
+    const receive = (news: News) => {
+      if ("wrote" in news) finished.written.set(news.wrote, new TextDecoder().decode(news.bytes));
+      if ("line" in news) finished.messages += `${news.line}\n`;
+      if ("lost" in news) finished.lost = news.lost;
+      if ("over" in news) finished.printed = news.printed;
+      if (!("over" in news || "lost" in news)) return;
+      crew.worker.terminate();
+      good(finished);
+    };
+    const crew = hire((m) => ({ first: "run", module: m, files, words }), receive);
+  });
+}
+
+/** Returns a run's result as one file, by `report`. */
 export async function report(id: number): Promise<string> {
   const { run } = runs.get(id) ?? {};
   if (!run?.has_result) throw new Error(`run ${id} has no result`);
   const [from, to] = ["result.json", "report.html"];
-  const line = ["mu-check", "report", `--title=${run.model}`, `--out=${to}`, from];
-  return new Promise((good, bad) => {
-    let [text, said] = ["", ""];
-    const hear = (told: News) => {
-      if ("wrote" in told && told.wrote === to) text = new TextDecoder().decode(told.bytes);
-      if ("line" in told) said += `${told.line}\n`;
-      if (!("over" in told || "lost" in told)) return;
-      crew.worker.terminate();
-      if (text !== "") good(text);
-      else bad(new Error("lost" in told ? told.lost : said));
-    };
-    const crew = hire((m) => ({ first: "run", module: m, files: [[from, JSON.stringify(run.result)]], words: line }), hear);
-  });
+  const { written, messages, lost } = await runOnce([[from, JSON.stringify(run.result)]], ["mu-check", "report", `--title=${run.model}`, `--out=${to}`, from]);
+  const text = written.get(to);
+  if (!text) throw new Error(lost ?? messages);
+  return text;
 }
 
-/** The declared parameters of a model, as `-D help` prints them, in a separate instance. */
+/** Returns the declared parameters of a model, as `-D help` prints them; none for a model with an error, which the editor shows. */
 export async function parameters(model: string): Promise<Parameter[]> {
-  return new Promise((good) => {
-    const hear = (told: News) => {
-      if (!("over" in told || "lost" in told)) return;
-      crew.worker.terminate();
-      try {
-        good("over" in told ? (JSON.parse(told.printed) as { declared?: Parameter[] }).declared ?? [] : []);
-      } catch {
-        // A model with an error: the editor shows it.
-        good([]);
-      }
-    };
-    const crew = hire((m) => ({ first: "run", module: m, files: all(), words: ["mu-check", "explore", "--format=json", "-D", "help", "--", model] }), hear);
-  });
+  const { printed } = await runOnce(all(), ["mu-check", "explore", "--format=json", "-D", "help", "--", model]);
+  try {
+    return (JSON.parse(printed) as { declared?: Parameter[] }).declared ?? [];
+  } catch {
+    return [];
+  }
 }
 
 /** A request that is refused. The browser's own files have no other writer, so none is. */
