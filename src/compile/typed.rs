@@ -50,7 +50,9 @@ pub fn typed(
     let mut times: AHashSet<String> = AHashSet::new();
     for (text, multi) in labels {
         let (text, time) = label_time::split(&text);
-        times.extend(time.filter(|t| !times.contains(*t)).map(str::to_string));
+        if let Some(time) = time {
+            times.insert(time.to_string());
+        }
         let texts: Vec<String> = match &multi[..] {
             [] => continue,
             [_] => vec![text.into()],

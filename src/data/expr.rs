@@ -355,16 +355,32 @@ impl Expr {
         if by.is_empty() {
             return self.clone();
         }
-        match &self.kind {
-            ExprKind::Var(v) => return by.get(v).cloned().unwrap_or_else(|| self.clone()),
-            ExprKind::Op(_) | ExprKind::Number(_) => return self.clone(),
-            _ => {}
+        self.map_leaves(&|e| match &e.kind {
+            ExprKind::Var(v) => by.get(v).cloned(),
+            _ => None,
+        })
+    }
+    /// Replaces operations, with or without arguments; shares unchanged subterms.
+    #[must_use]
+    pub fn replace_operations(&self, by: &AHashMap<OpId, Expr>) -> Expr {
+        if by.is_empty() {
+            return self.clone();
+        }
+        self.map_leaves(&|e| match &e.kind {
+            ExprKind::Op(op) => by.get(op).cloned(),
+            _ => None,
+        })
+    }
+    /// Replaces variables, operations, and numbers that have an image; shares unchanged subterms.
+    fn map_leaves(&self, image: &impl Fn(&Expr) -> Option<Expr>) -> Expr {
+        if let ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_) = &self.kind {
+            return image(self).unwrap_or_else(|| self.clone());
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || match &self.kind {
             ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_) => self.clone(),
             ExprKind::Apply(head, args) => {
-                let new_head = head.substitute(by);
-                let new_args: Vec<Expr> = args.iter().map(|a| a.substitute(by)).collect();
+                let new_head = head.map_leaves(image);
+                let new_args: Vec<Expr> = args.iter().map(|a| a.map_leaves(image)).collect();
                 if Arc::ptr_eq(&new_head.0, &head.0)
                     && new_args.iter().zip(args).all(|(a, b)| Arc::ptr_eq(&a.0, &b.0))
                 {
@@ -373,15 +389,15 @@ impl Expr {
                 Expr::new(ExprKind::Apply(new_head, new_args), self.sort, self.span)
             }
             ExprKind::Bind(binder, vars, body) => {
-                let new_body = body.substitute(by);
+                let new_body = body.map_leaves(image);
                 if Arc::ptr_eq(&new_body.0, &body.0) {
                     return self.clone();
                 }
                 Expr::new(ExprKind::Bind(*binder, vars.clone(), new_body), self.sort, self.span)
             }
             ExprKind::Where(body, defs) => {
-                let defs = defs.iter().map(|(v, d)| (*v, d.substitute(by))).collect();
-                Expr::new(ExprKind::Where(body.substitute(by), defs), self.sort, self.span)
+                let defs = defs.iter().map(|(v, d)| (*v, d.map_leaves(image))).collect();
+                Expr::new(ExprKind::Where(body.map_leaves(image), defs), self.sort, self.span)
             }
         })
     }

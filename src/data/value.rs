@@ -324,6 +324,32 @@ impl Value {
         };
         (holders > 1).then_some(args)
     }
+    /// Appends the values that this one is built of, in any order.
+    fn push_parts<'v>(&'v self, to: &mut Vec<&'v Value>) {
+        match self {
+            Value::Cons(cell) => to.extend([&cell.head, &cell.tail]),
+            Value::Rich(n) => match &n.kind {
+                Rich::Integer(_) | Rich::Rational(_) => {}
+                Rich::Set(_, elements) => to.extend(elements.iter()),
+                Rich::Bag(_, entries) => to.extend(entries.iter().flat_map(|(v, n)| [v, n])),
+                Rich::Closure(c) => to.extend(c.captures.iter()),
+                Rich::Table(_, base, entries) => {
+                    to.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base]))
+                }
+                Rich::Apply(head, args) => to.extend(args.iter().chain([head])),
+            },
+            Value::Bool(_)
+            | Value::Int(_)
+            | Value::Con(_)
+            | Value::Sym(_)
+            | Value::Nil(_)
+            | Value::Unknown(_) => {}
+            Value::App1(n) => to.extend(&n.args),
+            Value::App2(n) => to.extend(&n.args),
+            Value::App3(n) => to.extend(&n.args),
+            Value::AppN(n) => to.extend(n.args.iter()),
+        }
+    }
     /// True if it has at most `most` parts, counting every occurrence of shared ones. O(`most`).
     pub fn is_within(&self, most: usize) -> bool {
         let (mut pending, mut parts) = (vec![self], 0);
@@ -332,31 +358,7 @@ impl Value {
             if parts + pending.len() > most {
                 return false;
             }
-            match v {
-                Value::Cons(cell) => pending.extend([&cell.head, &cell.tail]),
-                Value::Rich(n) => match &n.kind {
-                    Rich::Integer(_) | Rich::Rational(_) => {}
-                    Rich::Set(_, elements) => pending.extend(elements.iter()),
-                    Rich::Bag(_, entries) => {
-                        pending.extend(entries.iter().flat_map(|(v, n)| [v, n]))
-                    }
-                    Rich::Closure(c) => pending.extend(c.captures.iter()),
-                    Rich::Table(_, base, entries) => {
-                        pending.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base]))
-                    }
-                    Rich::Apply(head, args) => pending.extend(args.iter().chain([head])),
-                },
-                Value::Bool(_)
-                | Value::Int(_)
-                | Value::Con(_)
-                | Value::Sym(_)
-                | Value::Nil(_)
-                | Value::Unknown(_) => {}
-                Value::App1(n) => pending.extend(&n.args),
-                Value::App2(n) => pending.extend(&n.args),
-                Value::App3(n) => pending.extend(&n.args),
-                Value::AppN(n) => pending.extend(n.args.iter()),
-            }
+            v.push_parts(&mut pending);
         }
         true
     }
@@ -386,20 +388,7 @@ impl Value {
             match v {
                 _ if !v.is_open() => {}
                 Value::Unknown(u) => see(*u),
-                Value::Cons(cell) => pending.extend([&cell.head, &cell.tail]),
-                Value::Rich(n) => match &n.kind {
-                    Rich::Integer(_) | Rich::Rational(_) => {}
-                    Rich::Set(_, elements) => pending.extend(elements.iter()),
-                    Rich::Bag(_, entries) => {
-                        pending.extend(entries.iter().flat_map(|(v, n)| [v, n]))
-                    }
-                    Rich::Closure(c) => pending.extend(c.captures.iter()),
-                    Rich::Table(_, base, entries) => {
-                        pending.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base]))
-                    }
-                    Rich::Apply(head, args) => pending.extend(args.iter().chain([head])),
-                },
-                _ => pending.extend(v.as_app().map_or(&[][..], |(_, args)| args)),
+                _ => v.push_parts(&mut pending),
             }
         }
     }

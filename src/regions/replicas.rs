@@ -16,7 +16,6 @@
 
 use crate::sizes::{Family, SIZE};
 use crate::study::is_read;
-use crate::symbolic_constants::replace;
 use crate::words::{Lists, Uses};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId};
@@ -132,14 +131,14 @@ pub fn with_list(
         return refused(text, var.span);
     }
     for summand in &mut process.summands {
-        summand.guard = replace(&summand.guard, &by);
-        summand.updates.iter_mut().for_each(|u| u.1 = replace(&u.1, &by));
+        summand.guard = summand.guard.replace_operations(&by);
+        summand.updates.iter_mut().for_each(|u| u.1 = u.1.replace_operations(&by));
         summand
             .actions
             .iter_mut()
             .chain(&mut summand.hidden)
             .flat_map(|a| &mut a.args)
-            .for_each(|e| *e = replace(e, &by));
+            .for_each(|e| *e = e.replace_operations(&by));
     }
     process.params.push(Param {
         var,
@@ -258,7 +257,7 @@ impl Replicas {
                     var.span,
                 );
             }
-            self.family.expr(&signature, &replace(&param.init, &by))?;
+            self.family.expr(&signature, &param.init.replace_operations(&by))?;
         }
         if let Some(slot) =
             (0..process.params.len()).find(|s| self.lists[*s] && self.owner[*s].is_some())
@@ -303,7 +302,7 @@ impl Replicas {
             let mut looked = AHashSet::new();
             for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
                 self.family
-                    .expr(&signature, &replace(e, &by))
+                    .expr(&signature, &e.replace_operations(&by))
                     .map_err(|d| d.or_span(summand.span()))?;
                 if let Some(lists) = &lists {
                     let uses = lists.uses(e).map_err(|d| d.or_span(summand.span()))?;

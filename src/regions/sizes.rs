@@ -18,7 +18,6 @@
 use crate::base::constants;
 use crate::formula_constants::binds;
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
-use crate::symbolic_constants::replace;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -250,7 +249,7 @@ impl Family {
         while let Some(p) = open.pop() {
             let all = |list: &[Expr]| {
                 list.iter().try_for_each(|e| {
-                    self.expr(signature, &replace(e, by)).map_err(|d| d.or_span(p.span))
+                    self.expr(signature, &e.replace_operations(by)).map_err(|d| d.or_span(p.span))
                 })
             };
             match &p.kind {

@@ -110,14 +110,14 @@ pub fn with_parameters(
         return Err(Diagnostic::new(Stage::Unsupported, text).or_span(span));
     }
     for summand in &mut process.summands {
-        summand.guard = replace(&summand.guard, &by);
-        summand.updates.iter_mut().for_each(|u| u.1 = replace(&u.1, &by));
+        summand.guard = summand.guard.replace_operations(&by);
+        summand.updates.iter_mut().for_each(|u| u.1 = u.1.replace_operations(&by));
         summand
             .actions
             .iter_mut()
             .chain(&mut summand.hidden)
             .flat_map(|a| &mut a.args)
-            .for_each(|e| *e = replace(e, &by));
+            .for_each(|e| *e = e.replace_operations(&by));
     }
     let least: Substitution = rigid
         .iter()
@@ -125,7 +125,7 @@ pub fn with_parameters(
         .collect();
     let mut initial = Vec::new();
     for (i, param) in process.params.iter_mut().enumerate() {
-        let init = replace(&param.init, &by);
+        let init = param.init.replace_operations(&by);
         if !init.is_closed() {
             param.init = init.substitute(&least);
             initial.push((i, init));
@@ -163,7 +163,7 @@ fn written_out(data: &DataSpec, by: &mut AHashMap<OpId, Expr>) -> AHashMap<OpId,
             more = true;
             match (&list[..], &equation.lhs.kind) {
                 ([_], ExprKind::Op(_)) if equation.condition.is_none() => {
-                    let definition = replace(&equation.rhs, by);
+                    let definition = equation.rhs.replace_operations(by);
                     by.insert(*op, definition);
                 }
                 _ => {
@@ -197,30 +197,4 @@ fn reached(data: &DataSpec, e: &Expr, hiding: &AHashMap<OpId, Span>) -> Option<(
         }
     }
     None
-}
-
-/// Replaces constants in an expression, sharing unchanged parts.
-pub fn replace(e: &Expr, by: &AHashMap<OpId, Expr>) -> Expr {
-    stacker::maybe_grow(64 << 10, 1 << 20, || {
-        let kind = match &e.kind {
-            ExprKind::Var(_) | ExprKind::Number(_) => return e.clone(),
-            ExprKind::Op(op) => return by.get(op).cloned().unwrap_or_else(|| e.clone()),
-            ExprKind::Apply(head, args) => {
-                let new: Vec<Expr> = args.iter().map(|a| replace(a, by)).collect();
-                let new_head = replace(head, by);
-                if new_head == *head && new == *args {
-                    return e.clone();
-                }
-                ExprKind::Apply(new_head, new)
-            }
-            ExprKind::Bind(binder, vars, body) => {
-                ExprKind::Bind(*binder, vars.clone(), replace(body, by))
-            }
-            ExprKind::Where(body, definitions) => ExprKind::Where(
-                replace(body, by),
-                definitions.iter().map(|(v, d)| (*v, replace(d, by))).collect(),
-            ),
-        };
-        Expr::new(kind, e.sort, e.span)
-    })
 }

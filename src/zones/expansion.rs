@@ -54,23 +54,7 @@ impl Prover<'_> {
             }
         }
         let mut found = Vec::new();
-        let mut paths = Paths::new(&node.zone);
-        while let Some(path) = paths.start()? {
-            self.enter(&node, &path);
-            let mut full = env.clone();
-            let mut run = || -> Run<()> {
-                for (v, e) in &initial {
-                    let value = self.value(e, &env)?;
-                    full.insert(*v, value);
-                }
-                Ok(())
-            };
-            let run = run();
-            self.engine.set_oracle(None);
-            self.settled(&node, &path, run, Span::default())?;
-            found.push(self.node(node.position, &node, &full, &path)?);
-            paths.end(&path);
-        }
+        self.assign(&node, &env, &initial, node.position, &mut found)?;
         found.sort_unstable();
         found.dedup();
         Ok(found)
@@ -281,7 +265,10 @@ impl Prover<'_> {
                     }
                 }
             }
-            Position::Assign(_, after) => self.assign(&node, after, &mut next)?,
+            Position::Assign(_, after) => {
+                let (env, values) = (self.env(&node), self.tests[&node.position].clone());
+                self.assign(&node, &env, &values, after, &mut next)?;
+            }
         }
         next.sort_unstable();
         next.dedup();
@@ -371,16 +358,23 @@ impl Prover<'_> {
         Ok(())
     }
 
-    fn assign(&mut self, node: &Node, after: usize, next: &mut Vec<usize>) -> Result<(), Fail> {
-        let env = self.env(node);
-        let set = self.tests[&node.position].clone();
+    /// Evaluates expressions for variables along all paths, and appends the nodes at a position
+    /// with these values.
+    fn assign(
+        &mut self,
+        node: &Node,
+        env: &Env,
+        values: &[(VarId, Compiled)],
+        position: usize,
+        next: &mut Vec<usize>,
+    ) -> Result<(), Fail> {
         let mut paths = Paths::new(&node.zone);
         while let Some(path) = paths.start()? {
             self.enter(node, &path);
             let mut new = env.clone();
             let mut run = || -> Run<()> {
-                for (v, e) in &set {
-                    let value = self.value(e, &env)?;
+                for (v, e) in values {
+                    let value = self.value(e, env)?;
                     new.insert(*v, value);
                 }
                 Ok(())
@@ -388,7 +382,7 @@ impl Prover<'_> {
             let run = run();
             self.engine.set_oracle(None);
             self.settled(node, &path, run, Span::default())?;
-            next.push(self.node(after, node, &new, &path)?);
+            next.push(self.node(position, node, &new, &path)?);
             paths.end(&path);
         }
         Ok(())

@@ -122,7 +122,7 @@ impl Builder<'_> {
 
     /// Replaces constants by their expressions.
     fn expr(&self, e: &Expr) -> Expr {
-        if self.constants.is_empty() { e.clone() } else { replace(e, self.constants) }
+        e.replace_operations(self.constants)
     }
 
     fn state(&mut self, f: &State, sign: bool, depth: u32) -> Result<usize, Diagnostic> {
@@ -405,25 +405,4 @@ fn live(process: &LinearProcess, all: &[Position], arguments: &[Vec<VarId>]) -> 
             return live;
         }
     }
-}
-
-/// Replaces constants by expressions.
-pub fn replace(e: &Expr, by: &AHashMap<OpId, Expr>) -> Expr {
-    stacker::maybe_grow(64 << 10, 1 << 20, || {
-        let kind = match &e.kind {
-            ExprKind::Var(_) | ExprKind::Number(_) => return e.clone(),
-            ExprKind::Op(op) => return by.get(op).cloned().unwrap_or_else(|| e.clone()),
-            ExprKind::Apply(head, args) => {
-                ExprKind::Apply(replace(head, by), args.iter().map(|a| replace(a, by)).collect())
-            }
-            ExprKind::Bind(binder, vars, body) => {
-                ExprKind::Bind(*binder, vars.clone(), replace(body, by))
-            }
-            ExprKind::Where(body, definitions) => ExprKind::Where(
-                replace(body, by),
-                definitions.iter().map(|(v, d)| (*v, replace(d, by))).collect(),
-            ),
-        };
-        Expr::new(kind, e.sort, e.span)
-    })
 }
