@@ -240,13 +240,13 @@ pub fn check(
 }
 
 impl Answer {
-    /// Returns the answer for a formula that needs no model.
-    pub(super) fn constant(value: bool) -> Self {
+    /// Creates an answer without equations, states, evidence, and reductions.
+    pub fn new(verdict: Verdict, route: Route) -> Self {
         Answer {
-            verdict: if value { Verdict::True } else { Verdict::False },
-            route: Route::Constant,
+            verdict,
+            route,
             equations: 0,
-            states: 1,
+            states: 0,
             evidence: None,
             informative: true,
             symmetries: 1,
@@ -257,5 +257,10 @@ impl Answer {
             alone: false,
             never_met: Vec::new(),
         }
+    }
+    /// Returns the answer for a formula that needs no model.
+    pub(super) fn constant(value: bool) -> Self {
+        let verdict = if value { Verdict::True } else { Verdict::False };
+        Answer { states: 1, ..Answer::new(verdict, Route::Constant) }
     }
 }

@@ -95,12 +95,10 @@ impl SymbolicAnswer {
             _ => Route::Constant,
         };
         Answer {
-            route,
             equations: small(self.equations()),
             states: small(self.states()),
-            verdict: self.verdict,
             evidence: self.evidence,
-            ..Answer::constant(true)
+            ..Answer::new(self.verdict, route)
         }
     }
 }

@@ -200,21 +200,7 @@ fn log_priority(session: &Session, answer: &Answer) -> Option<Value> {
 /// Returns the answer if a limit is reached inside an evaluation.
 pub(super) fn stopped(stop: Stop, engine: &str) -> Answer {
     let route = if engine == "symbolic" { Route::Symbolic } else { Route::Constant };
-    Answer {
-        verdict: Verdict::Unknown(stop),
-        route,
-        equations: 0,
-        states: 0,
-        evidence: None,
-        informative: true,
-        never_met: Vec::new(),
-        symmetries: 1,
-        reduced: None,
-        priority: Priority::None,
-        order: Order::None,
-        dropped: Vec::new(),
-        alone: false,
-    }
+    Answer::new(Verdict::Unknown(stop), route)
 }
 
 /// Returns the outcome of an answer without evidence.
