@@ -2,6 +2,8 @@
 //! numbers of runs. Requests of the page itself: files, the language server, runs, walks. The page
 //! in a browser is `tests/pages.rs`.
 
+use mu_check::lts::equivalence::Equivalence;
+use mu_check::lts::preorder::Preorder;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -701,4 +703,25 @@ fn the_language_server_answers_the_page() {
     let refused =
         |page: &str, message: Value| studio.post(&format!("api/language?page={page}"), &message).0;
     assert_eq!((refused("nobody00", json!({})), refused("pageone1", json!("x"))), (404, 400));
+}
+
+/// The page lists the equivalences and preorders of the program's tables.
+#[test]
+fn the_page_offers_all_equivalences_and_preorders() {
+    let path = crate::support::package("studio/app/commands.ts");
+    let text = std::fs::read_to_string(path).expect("the sources of the page");
+    let listed = |constant: &str| -> Vec<String> {
+        let line = text.lines().find(|l| l.starts_with(&format!("const {constant} ")));
+        let values = line.and_then(|l| l.split_once("values: [")).and_then(|l| l.1.split_once(']'));
+        let (values, _) = values.unwrap_or_else(|| panic!("`{constant}` lists no values"));
+        values.split(',').map(|v| v.trim().trim_matches('"').to_string()).collect()
+    };
+    let mut equivalences: Vec<&str> = Equivalence::ALL.iter().map(|e| e.name()).collect();
+    equivalences.push(mu_check::chance::bisimulation::NAME);
+    let mut in_table = listed("EQUIVALENCE");
+    in_table.sort_unstable();
+    equivalences.sort_unstable();
+    assert_eq!(in_table, equivalences);
+    let preorders = Preorder::ALL.iter().map(|p| p.name());
+    assert_eq!(listed("PREORDER"), [""].into_iter().chain(preorders).collect::<Vec<_>>());
 }

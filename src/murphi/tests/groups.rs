@@ -4,50 +4,14 @@
 //! `MURPHI_MODELS=DIR cargo test -p mu-check-murphi --test groups -- --ignored` compares all models
 //! of a folder with at most 5,000 states.
 
+mod by_groups;
+
+use by_groups::by_groups;
 use mu_base::limits::{Budget, Limits};
 use mu_base::{SourceMap, Stop};
-use mu_model::{Model, Steps};
-use mu_murphi::model::{ERROR, ProtocolModel, VIOLATION};
+use mu_murphi::model::ProtocolModel;
 use mu_murphi::search::{Deadlocks, SearchOptions, explore};
 use mu_murphi::{Settings, compile, read};
-use std::collections::{BTreeMap, VecDeque};
-
-/// States and steps of a model by its groups; `None` if a step shows a failure.
-fn by_groups(model: &dyn Model) -> Option<(u64, u64)> {
-    let mut worker = model.worker();
-    let mut seen = BTreeMap::from([(model.initial(), ())]);
-    let mut open = VecDeque::from([model.initial()]);
-    let mut count = 0;
-    let started = model.slots().iter().position(|s| s.name == "started");
-    let mut steps = Steps::default();
-    while let Some(state) = open.pop_front() {
-        let first = started.is_some_and(|s| state[s] == 0);
-        for (number, group) in model.groups().iter().enumerate() {
-            if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
-                continue;
-            }
-            let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
-            steps.clear();
-            worker.steps(number, &reads, &mut steps).expect("no error");
-            for (n, label) in steps.labels.iter().enumerate() {
-                let text = model.label_text(*label);
-                if text == ERROR || text.starts_with(VIOLATION) {
-                    return None;
-                }
-                count += u64::from(!first);
-                let mut next = state.clone();
-                let width = group.writes.len();
-                for (slot, value) in group.writes.iter().zip(&steps.values[n * width..]) {
-                    next[*slot as usize] = *value;
-                }
-                if seen.insert(next.clone(), ()).is_none() {
-                    open.push_back(next);
-                }
-            }
-        }
-    }
-    Some((seen.len() as u64 - u64::from(started.is_some()), count))
-}
 
 /// Compares the two routes. `None` if the model is too large or not accepted.
 fn compare(name: &str, text: &str) -> Option<()> {

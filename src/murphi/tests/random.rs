@@ -5,16 +5,17 @@
 //! `MURPHI_OUT=DIR COUNT=10000 cargo test -p mu-check-murphi --test random -- --ignored` writes
 //! models with their answers to a folder, for a comparison with other tools (results/murphi.md).
 
+mod by_groups;
 mod generator;
 
+use by_groups::by_groups;
 use mu_base::limits::{Budget, Limits};
 use mu_base::random::Random;
 use mu_base::{SourceMap, Stop};
-use mu_model::{Model, Steps};
-use mu_murphi::model::{ERROR, ProtocolModel, VIOLATION};
+use mu_murphi::model::ProtocolModel;
 use mu_murphi::search::{Broken, Deadlocks, Explored, SearchOptions, explore};
 use mu_murphi::{Settings, compile, read};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 /// Limit on the states of a model that is compared.
 const MOST: u64 = 3_000;
@@ -53,41 +54,10 @@ fn verdict(found: &Explored) -> &'static str {
 }
 
 /// Returns the states and steps by the groups of a model; `None` if a step shows a failure.
-fn by_groups(text: &str) -> Option<(u64, u64)> {
+fn by_groups_of(text: &str) -> Option<(u64, u64)> {
     let mut sources = SourceMap::new();
     let source = sources.add("model", text);
-    let model = ProtocolModel::new(read(source, text, &Settings::default()).ok()?).ok()?;
-    let started = model.slots().iter().position(|s| s.name == "started");
-    let mut worker = model.worker();
-    let (mut seen, mut open) = (HashSet::from([model.initial()]), vec![model.initial()]);
-    let (mut count, mut steps) = (0, Steps::default());
-    while let Some(state) = open.pop() {
-        let first = started.is_some_and(|s| state[s] == 0);
-        for (number, group) in model.groups().iter().enumerate() {
-            if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
-                continue;
-            }
-            let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
-            steps.clear();
-            worker.steps(number, &reads, &mut steps).expect("no error");
-            for (n, label) in steps.labels.iter().enumerate() {
-                let text = model.label_text(*label);
-                if text == ERROR || text.starts_with(VIOLATION) {
-                    return None;
-                }
-                count += u64::from(!first);
-                let mut next = state.clone();
-                let width = group.writes.len();
-                for (slot, value) in group.writes.iter().zip(&steps.values[n * width..]) {
-                    next[*slot as usize] = *value;
-                }
-                if seen.insert(next.clone()) {
-                    open.push(next);
-                }
-            }
-        }
-    }
-    Some((seen.len() as u64 - u64::from(started.is_some()), count))
+    by_groups(&ProtocolModel::new(read(source, text, &Settings::default()).ok()?).ok()?)
 }
 
 /// Compares the routes on a model. Returns the verdict, `None` if it is too large.
@@ -108,14 +78,14 @@ fn compare(seed: u64, text: &str) -> Option<&'static str> {
         return None;
     }
     if !fails(&whole) || whole.verdict == "liveness" {
-        let found = by_groups(text);
+        let found = by_groups_of(text);
         let discards = text.contains("assume");
         let expected =
             (whole.states, if discards { found.map_or(0, |f| f.1) } else { whole.rules });
         if found != Some(expected) {
             fail(format!("{found:?} by groups, {whole:?}"));
         }
-    } else if let Some(found) = by_groups(text) {
+    } else if let Some(found) = by_groups_of(text) {
         fail(format!("{found:?} by groups, {whole:?}"));
     }
     let formatted = mu_murphi::format::format(text);
