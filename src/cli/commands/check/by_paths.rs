@@ -7,17 +7,17 @@
 
 use super::every_value::{Abstract, abstracted};
 use super::plan::Plan;
-use crate::args::{Cli, Command, Format, VerifyArgs};
+use crate::args::{Format, VerifyArgs};
 use crate::output::{self, print};
 use crate::pipeline::Session;
 use crate::pipeline::properties;
-use clap::Parser;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_formula::typed::TypedFormula;
 use mu_zones::{Answer, Proof, Question, Samples, Verified, prove, verify};
 use serde_json::json;
 use std::path::Path;
+use std::slice;
 use std::time::Duration;
 
 /// Limit on obligations.
@@ -142,26 +142,20 @@ pub(crate) fn verify_formula(
     }
     session.common.define =
         text.lines().filter_map(|line| line.strip_prefix(DEFINE)).map(String::from).collect();
-    let words = ["mu-check", "check", "--"].map(std::ffi::OsString::from);
-    let files = [&args.file, &args.certificate].map(|file| file.clone().into_os_string());
-    let Ok(Cli { command: Command::Check(check) }) =
-        Cli::try_parse_from(words.into_iter().chain(files))
-    else {
-        return Err(Diagnostic::internal("the arguments of `check` were not read"));
-    };
-    let plan = Plan::new(session, &check)?;
-    let [formula] = &plan.texts[..] else {
+    let texts = properties::formula_texts(session, slice::from_ref(&args.certificate), &[])?;
+    let [formula] = &texts[..] else {
         let text = format!("{} contains several formulas", args.certificate.display());
         return Err(Diagnostic::new(Stage::Usage, text));
     };
-    let model = abstracted(session, &plan)?;
+    let any = super::parameters(session);
+    let model = abstracted(session, &args.file, &any)?;
     let process = model.compiled.process();
     let formula = properties::read(formula, &process.data, &process.actions)?;
     let posed = Posed::new(&model);
     let question = posed.question(session, &model, &formula);
     let found = verify(&question, &text);
     let seconds = start.elapsed().as_secs_f64();
-    let every = plan.any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
+    let every = any.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
     let (code, word, why) = match &found {
         Ok(_) => (0, "proved", None),
         Err(why) if why.stage == Stage::Unsupported => (1, "refused", Some(why)),

@@ -52,6 +52,7 @@ use mu_regions::{
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::Duration;
 
 /// Number of constants of a sort of any size in the concrete models of cases.
@@ -208,7 +209,7 @@ impl Strategy for EveryValue {
         report: &mut Report,
     ) -> Result<Summary, Diagnostic> {
         expect_supported(plan)?;
-        let mut model = match abstracted(session, plan) {
+        let mut model = match abstracted(session, &plan.model, &plan.any) {
             // An obstacle for all values need not be one for a single value; a limit leaves the
             // formulas unknown.
             Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => {
@@ -361,10 +362,13 @@ fn along_paths(
     }
 }
 
-/// Builds the model over parameters without a value.
-pub(super) fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract, Diagnostic> {
-    let names = &plan.any;
-    let text = session.read(&plan.model)?;
+/// Builds the model of a file over the parameters `names`, which have no value.
+pub(super) fn abstracted(
+    session: &mut Session,
+    model: &Path,
+    names: &[String],
+) -> Result<Abstract, Diagnostic> {
+    let text = session.read(model)?;
     let can = constant_counts::counting(&text);
     let sizes: Vec<String> = names.iter().filter(|n| can.contains(n)).cloned().collect();
     let expand = |session: &mut Session, more: Option<&String>| {
@@ -375,7 +379,7 @@ pub(super) fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract,
         let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
         let defines: Vec<(String, String)> =
             pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
-        let name = plan.model.display().to_string();
+        let name = model.display().to_string();
         template::expand_representative(&name, &text, &defines, &sizes, &mut session.sources)
     };
     let parse = |expanded: &template::Expanded| {
@@ -409,7 +413,7 @@ pub(super) fn abstracted(session: &mut Session, plan: &Plan) -> Result<Abstract,
             );
             return Err(Diagnostic::new(Stage::Unsupported, text));
         } else {
-            text_of_crowd = Some(ComponentText::new(session, &plan.model, &text, (&sizes, name)));
+            text_of_crowd = Some(ComponentText::new(session, model, &text, (&sizes, name)));
             crowd = Some((found, above));
         }
     }
