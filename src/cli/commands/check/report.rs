@@ -147,8 +147,9 @@ impl<'p> Report<'p> {
             state.waiting.is_empty()
         };
         output::print_after(update, line.as_deref())?;
-        let case = case(&self.plan.output.model, self.verdicts.names[formula].clone(), seconds);
-        self.cases.push((formula, Case { outcome: case_outcome(decision), ..case }));
+        let name = self.verdicts.names[formula].clone();
+        let case = case(&self.plan.output.model, name, seconds, case_outcome(decision));
+        self.cases.push((formula, case));
         Ok(())
     }
 
@@ -250,9 +251,9 @@ pub(super) fn with_text(mut object: Value, text: &FormulaText) -> Value {
     object
 }
 
-/// Returns a test case without its outcome.
-fn case(model: &Path, name: String, seconds: f64) -> Case {
-    Case { class: model.display().to_string(), name, seconds, outcome: junit::Outcome::Passed }
+/// Returns the test case of a formula.
+fn case(model: &Path, name: String, seconds: f64, outcome: junit::Outcome) -> Case {
+    Case { class: model.display().to_string(), name, seconds, outcome }
 }
 
 fn case_outcome(decision: Decision) -> junit::Outcome {
@@ -279,8 +280,7 @@ pub(super) fn report_error(
     names: impl Iterator<Item = String>,
     message: String,
 ) {
-    let error =
-        |name| Case { outcome: junit::Outcome::Error(message.clone()), ..case(model, name, 0.0) };
+    let error = |name| case(model, name, 0.0, junit::Outcome::Error(message.clone()));
     // If the file cannot be written either, the first error is reported.
     let _ = write_junit(path, model, &names.map(error).collect::<Vec<_>>());
 }
