@@ -90,11 +90,8 @@ pub use mu_symbolic as symbolic;
 /// Formulas of the modal mu-calculus.
 pub use mu_formula as formula;
 
-/// Parity games and boolean equation systems.
+/// Parity games and boolean equation systems, their solvers.
 pub use mu_game as game;
-
-/// Solvers of games.
-pub use mu_solve as solve;
 
 /// Counterexamples, witnesses and their check.
 pub use mu_evidence as evidence;

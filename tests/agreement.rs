@@ -38,7 +38,7 @@ use mu_check::pbes::symbolic::check_symbolically;
 use mu_check::pbes::{Answer, Options, Route, Verdict, check};
 use mu_check::process::spec::ProcSpec;
 use mu_check::process::{linearise, print, typecheck};
-use mu_check::solve::solvers;
+use mu_check::game::solve::solvers;
 use mu_check::symbolic::{self, Strategy};
 use mu_check::syntax;
 use std::collections::HashMap;

@@ -18,7 +18,7 @@ use mu_labels::ActionLabels;
 use mu_lts::Lts;
 use mu_model::Model;
 use mu_pbes::{Answer, CheckpointStore};
-use mu_solve::Solver;
+use mu_game::solve::Solver;
 use mu_symbolic::Strategy;
 use num_bigint::BigUint;
 use std::fmt::Debug;

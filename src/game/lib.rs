@@ -12,6 +12,7 @@ pub mod families;
 pub mod moves;
 pub mod pg;
 mod scanner;
+pub mod solve;
 pub mod verify;
 
 use mu_base::ids::VertexId;

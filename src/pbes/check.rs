@@ -20,7 +20,7 @@ use mu_explore::{Peers, Progress, RejectedSymmetry, Silent};
 use mu_formula::typed::{Modalities, TypedFormula};
 use mu_labels::ActionLabels;
 use mu_model::Model;
-use mu_solve::Solver;
+use mu_game::solve::Solver;
 
 /// A verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use mu_base::{Budget, Diagnostic, Stop};
 use mu_game::moves::{Move, no_move, priorities};
 use mu_game::{Game, Player};
 use mu_model::Model;
-use mu_solve::Solver;
+use mu_game::solve::Solver;
 use std::collections::VecDeque;
 
 /// Number of vertices at which the open game is first solved.

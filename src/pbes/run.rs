@@ -25,7 +25,7 @@ use mu_explore::Peers;
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
-use mu_solve::default_solver;
+use mu_game::solve::default_solver;
 
 /// The value of a task, or the stop reason.
 type TaskValue = Result<bool, Stop>;

@@ -334,10 +334,10 @@ fn every_route_agrees_with_direct_evaluation() {
             .expect("monotonic by construction");
         alternating += u64::from(normal.max_rank() > 1);
         for (force_game, threads, solver) in [
-            (false, 1, &mu_solve::zielonka::Zielonka as &dyn mu_solve::Solver),
-            (false, 3, &mu_solve::zielonka::Zielonka),
-            (true, 1, &mu_solve::zielonka::Zielonka),
-            (true, 1, &mu_solve::priority_promotion::Promotion),
+            (false, 1, &mu_game::solve::zielonka::Zielonka as &dyn mu_game::solve::Solver),
+            (false, 3, &mu_game::solve::zielonka::Zielonka),
+            (true, 1, &mu_game::solve::zielonka::Zielonka),
+            (true, 1, &mu_game::solve::priority_promotion::Promotion),
         ] {
             let explore = mu_explore::Options { threads, ..Default::default() };
             let options = Options { force_game, solver: Some(solver), ..Options::new(&explore) };

@@ -529,7 +529,7 @@ impl<'a> Prover<'a> {
             game.push(owner, priority, next.iter().map(|n| VertexId::new(*n)));
         }
         game.initial = game.push(Player::Odd, 0, starts.iter().map(|n| VertexId::new(*n)));
-        let solution = mu_solve::default_solver()
+        let solution = mu_game::solve::default_solver()
             .solve(&game, self.question.budget)
             .map_err(|stop| Fail::Stop(Diagnostic::stopped(stop)))?;
         if let Err(flaw) = mu_game::verify::verify(&game, &solution) {

@@ -90,7 +90,7 @@ pub struct Settings {
     partial_order: bool,
     quotient: bool,
     strategy: Strategy,
-    solver: Option<&'static dyn mu_check::solve::Solver>,
+    solver: Option<&'static dyn mu_check::game::solve::Solver>,
     confluence: bool,
     as_written: bool,
     pub(super) processes: usize,
@@ -119,7 +119,7 @@ impl Settings {
                 ("--processes", n) => found.processes = n.parse().expect("a number"),
                 ("--engine", name) => found.engine = engines::by_name(name).expect("an engine"),
                 ("--solver", name) => {
-                    found.solver = Some(mu_check::solve::by_name(name).expect("a solver"))
+                    found.solver = Some(mu_check::game::solve::by_name(name).expect("a solver"))
                 }
                 ("--strategy", "breadth-first") => found.strategy = Strategy::BreadthFirst,
                 ("--strategy", "chaining") => found.strategy = Strategy::Chaining,
@@ -161,7 +161,7 @@ impl Settings {
     }
     /// The options of an engine.
     pub(super) fn options<'a>(&'a self, model: &dyn Model) -> Options<'a> {
-        let solver = self.solver.map(|s| s as &dyn mu_check::solve::Solver);
+        let solver = self.solver.map(|s| s as &dyn mu_check::game::solve::Solver);
         Options {
             solver,
             strategy: self.strategy,

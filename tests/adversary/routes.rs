@@ -449,9 +449,9 @@ fn of_others() -> Vec<Row> {
             "boolean equation systems",
             &["form .bes"],
             &[
-                ("src/solve/tests/bes.rs", "systems_have_their_solutions"),
+                ("src/game/tests/bes.rs", "systems_have_their_solutions"),
                 (
-                    "src/solve/tests/bes_random.rs",
+                    "src/game/tests/bes_random.rs",
                     "random_systems_have_the_solutions_of_their_definition",
                 ),
             ],

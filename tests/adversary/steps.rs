@@ -128,7 +128,7 @@ pub fn equations(folder: &Folder, main: &Main, name: &str) -> Result<Found, Stri
 /// Each formula as a game in a file, which each solver solves.
 pub fn games(folder: &Folder, main: &Main) -> Result<Found, String> {
     let mut found = Found::default();
-    let solvers = mu_check::solve::solvers();
+    let solvers = mu_check::game::solve::solvers();
     for i in 0..main.formulas.len().min(FEW) {
         let name = if i % 2 == 0 { "g.pg" } else { "g.gm" };
         folder.remove(name);

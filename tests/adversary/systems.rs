@@ -23,7 +23,7 @@ use mu_check::model::Model;
 use mu_check::model::from_lts::LtsModel;
 use mu_check::pbes::{Verdict, data_free, game, on_the_fly, print};
 use mu_check::process::linearise;
-use mu_check::solve::{Solver, default_solver, solvers};
+use mu_check::game::solve::{Solver, default_solver, solvers};
 use mu_check::syntax::format::{self, is_same};
 use mu_check::syntax::template;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use mu_check::lts::equivalence::{Equivalence, reduce};
 use mu_check::lts::{aut, binary, mcrl2};
 use mu_check::process::{linearise, typecheck};
 use mu_check::program::litmus;
-use mu_check::solve::default_solver;
+use mu_check::game::solve::default_solver;
 use mu_check::syntax::{self, template};
 use std::time::Duration;
 

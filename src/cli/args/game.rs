@@ -53,7 +53,7 @@ pub struct SolveArgs {
 
 /// Returns the names of the registered solvers with their descriptions.
 pub fn solver_names() -> clap::builder::PossibleValuesParser {
-    mu_solve::solvers()
+    mu_game::solve::solvers()
         .iter()
         .map(|s| clap::builder::PossibleValue::new(s.name()).help(s.about()))
         .collect::<Vec<_>>()

@@ -18,7 +18,7 @@ use mu_lts::{behaviour, mcrl2};
 use mu_pbes::print;
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
-use mu_solve::{Solver, by_name, default_solver};
+use mu_game::solve::{Solver, by_name, default_solver};
 use serde_json::json;
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use crate::output::page;
 use crate::pipeline::Session;
 use crate::pipeline::properties::{FormulaText, find_conditions, formula_texts};
 use mu_base::{Diagnostic, Stage};
-use mu_solve::Solver;
+use mu_game::solve::Solver;
 use std::path::{Path, PathBuf};
 
 /// Request to check formulas on a model.

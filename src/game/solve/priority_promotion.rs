@@ -13,7 +13,7 @@
 
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Stop};
-use mu_game::{Game, Player, Solution};
+use crate::{Game, Player, Solution};
 
 use super::Solver;
 

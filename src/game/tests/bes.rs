@@ -6,7 +6,7 @@ use mu_game::bes::read;
 
 fn holds(text: &str) -> bool {
     let game = read(text).unwrap();
-    let solution = mu_solve::default_solver().solve(&game, &Budget::default()).unwrap();
+    let solution = mu_game::solve::default_solver().solve(&game, &Budget::default()).unwrap();
     mu_game::verify::verify(&game, &solution).unwrap();
     solution.winner(game.initial) == Player::Even
 }

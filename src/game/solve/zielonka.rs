@@ -14,7 +14,7 @@
 use mu_base::components::{Graph, components};
 use mu_base::ids::{Maybe, VertexId};
 use mu_base::limits::{Budget, Stop};
-use mu_game::{Game, Player, Solution};
+use crate::{Game, Player, Solution};
 
 use super::Solver;
 

@@ -155,7 +155,7 @@ fn random_systems_have_the_solutions_of_their_definition() {
         let mut values = vec![false; system.equations.len()];
         system.solve(0, &mut values);
         let game = read(&text).unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
-        for solver in mu_solve::solvers() {
+        for solver in mu_game::solve::solvers() {
             let solution = solver.solve(&game, &Budget::default()).unwrap();
             mu_game::verify::verify(&game, &solution)
                 .unwrap_or_else(|flaw| panic!("seed {seed}, {}: {flaw}\n{text}", solver.name()));

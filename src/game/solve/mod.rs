@@ -2,14 +2,13 @@
 //!
 //! Solvers know nothing of the origin of a game, and nothing of each other's results;
 //! `game::verify` checks their solutions.
-#![warn(missing_docs)]
 
 pub mod auto;
 pub mod priority_promotion;
 pub mod zielonka;
 
 use mu_base::limits::{Budget, Stop};
-use mu_game::{Game, Solution};
+use crate::{Game, Solution};
 
 /// An algorithm.
 pub trait Solver: Sync {

@@ -5,7 +5,7 @@
 //! constant.
 
 use mu_base::limits::{Budget, Stop};
-use mu_game::{Game, Solution};
+use crate::{Game, Solution};
 
 use super::{Solver, priority_promotion, zielonka};
 
