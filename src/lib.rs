@@ -51,7 +51,6 @@ pub use mu_model as model;
 pub use mu_chance as chance;
 
 /// Litmus tests and x86 programs.
-pub use mu_outcome as outcome;
 pub use mu_program as program;
 
 /// Memory models as axioms: the `cat` language, serial views.

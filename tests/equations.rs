@@ -11,11 +11,11 @@ use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Silent};
 use mu_check::formula::equations;
 use mu_check::formula::typecheck::check_formula;
+use mu_check::game::solve::solvers;
 use mu_check::game::{Player, moves, verify};
 use mu_check::pbes::{Options, Verdict, check, print};
 use mu_check::process::typecheck::check_specification;
 use mu_check::process::{linear::LinearProcess, linearise};
-use mu_check::game::solve::solvers;
 use mu_check::syntax;
 
 const MOST: u64 = 20_000;

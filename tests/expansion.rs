@@ -18,7 +18,7 @@ use mu_check::program::machine::Machine;
 use mu_check::program::model::ProgramModel;
 use mu_check::program::{
     Access, Cell, Instruction, Next, Program, Step, Thread, axiomatic, litmus as tests, memory,
-    nasm, outcomes,
+    nasm, outcome_search,
 };
 use mu_check::syntax;
 
@@ -99,7 +99,8 @@ fn three_routes_at_length() {
         let text = litmus(seed, Shape { threads, instructions: 4, rich: seed % 2 == 0 });
         let test = tests::parse(SourceId(0), &text).unwrap();
         let observables = test.observables();
-        let registers = outcomes::observed_registers(&observables, test.program.threads.len());
+        let registers =
+            outcome_search::observed_registers(&observables, test.program.threads.len());
         let mut sums = [0usize; 4];
         for memory in memory::ALL {
             let machine =
@@ -108,7 +109,8 @@ fn three_routes_at_length() {
             let by_axioms =
                 axiomatic::outcomes(&test.program, axioms, &observables, &budget).unwrap();
             let by_machine =
-                outcomes::outcomes(&machine(&registers), &observables, true, &budget).unwrap();
+                outcome_search::outcomes(&machine(&registers), &observables, true, &budget)
+                    .unwrap();
             assert_eq!(by_axioms.set, by_machine.set, "seed {seed}, {}\n{text}", memory.name());
             sums[0] += by_machine.set.len();
             let size = Budget::new(Limits { max_states: Some(most), ..Limits::default() });

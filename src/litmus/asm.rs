@@ -6,7 +6,7 @@
 use crate::code::{Arch, Expr, Op, Register, Thread, code_address};
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
-use mu_outcome::table;
+use mu_program::outcome::table;
 use std::collections::HashMap;
 
 /// The target of a jump.

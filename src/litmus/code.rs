@@ -252,7 +252,8 @@ impl Expr {
             (_, false) => Expr::unary(Unary::Zero(bytes * 8), self),
         }
     }
-    /// Evaluates the expression. Parsers limit its depth ([`mu_outcome::question::DEPTH`]).
+    /// Evaluates the expression. Parsers limit its depth
+    /// ([`mu_program::outcome::question::DEPTH`]).
     pub fn value(&self, registers: &[u64], loaded: u64) -> u64 {
         match self {
             Expr::Const(v) => *v,

@@ -6,7 +6,7 @@ use crate::init::{self, Value};
 use crate::layout::{DEFAULT, Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
-use mu_outcome::{Addresses, Names, question};
+use mu_program::outcome::{Addresses, Names, question};
 
 /// A place with an observed final value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,7 +14,7 @@ use crate::layout::{DEFAULT, Layout, Type};
 use crate::{arm, power, riscv, x86};
 use mu_base::words::{self, Cursor, Form, Token};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
-use mu_outcome::{Head, Question, head};
+use mu_program::outcome::{Head, Question, head};
 use std::collections::HashMap;
 
 /// Options of the parser.

@@ -12,7 +12,7 @@ use crate::{aarch64, arm, power, riscv};
 use mu_base::naming::{Naming, Role, line};
 use mu_base::words::{Form, Kind, Token, tokens};
 use mu_base::{SourceId, Span};
-use mu_outcome::head;
+use mu_program::outcome::head;
 use std::collections::HashMap;
 
 /// Keywords of questions.

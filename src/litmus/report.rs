@@ -11,7 +11,7 @@ use crate::paths::{self, Bounds, Reads, Runs};
 use mu_axioms::cat::{Failure, Session};
 use mu_axioms::{Execution, Relation};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_outcome::Answer;
+use mu_program::outcome::Answer;
 
 /// The result of a test.
 #[derive(Clone, Debug)]

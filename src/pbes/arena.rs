@@ -12,8 +12,8 @@
 
 use mu_base::ids::{LabelId, Maybe, VertexId};
 use mu_base::{Budget, Stop};
-use mu_game::{Game, Player};
 use mu_game::solve::Solver;
+use mu_game::{Game, Player};
 
 /// Value of a vertex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,9 +18,9 @@ use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
 use mu_explore::{Peers, Progress, RejectedSymmetry, Silent};
 use mu_formula::typed::{Modalities, TypedFormula};
+use mu_game::solve::Solver;
 use mu_labels::ActionLabels;
 use mu_model::Model;
-use mu_game::solve::Solver;
 
 /// A verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]

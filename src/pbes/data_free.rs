@@ -13,8 +13,8 @@ use mu_base::Stop;
 use mu_base::ids::VertexId;
 use mu_formula::equations::{Skeleton, System};
 use mu_game::moves::priorities;
-use mu_game::{Game, Player};
 use mu_game::solve::Solver;
+use mu_game::{Game, Player};
 
 /// Returns the answer, if it does not depend on data.
 ///

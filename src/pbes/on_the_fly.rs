@@ -15,9 +15,9 @@ use super::transitions::Source;
 use mu_base::ids::{LabelId, Maybe, StateId, VertexId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_game::moves::{Move, no_move, priorities};
+use mu_game::solve::Solver;
 use mu_game::{Game, Player};
 use mu_model::Model;
-use mu_game::solve::Solver;
 use std::collections::VecDeque;
 
 /// Number of vertices at which the open game is first solved.

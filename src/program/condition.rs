@@ -1,9 +1,9 @@
 //! Observations of x86 litmus tests: bits of registers and cells, as observables of the layer
 //! `outcome`.
 
-use super::outcomes::Observable;
+use super::outcome_search::Observable;
 use super::variables::{Type, Variables};
-use mu_outcome::{Addresses, question};
+use crate::outcome::{Addresses, question};
 
 /// An observation: a range of bits with the type that prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]

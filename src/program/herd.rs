@@ -5,10 +5,10 @@
 use super::litmus::Litmus;
 use super::machine::Machine;
 use super::memory::MemoryModel;
-use super::outcomes::{Outcomes, observed_registers, outcomes};
+use super::outcome_search::{Outcomes, observed_registers, outcomes};
 use super::witness::{Witness, witness};
+use crate::outcome::Answer;
 use mu_base::{Budget, Diagnostic, Stop};
-use mu_outcome::Answer;
 
 /// The result of a test.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 //! [`Program`]: threads of [`Step`]s, each of which accesses memory at most once, over cells of
 //! memory. Output: a [`machine::Machine`] under a memory model ([`memory`]: sequential consistency,
 //! total store order, partial store order). Every engine can use it as a model of slots and
-//! transition groups ([`model`]). [`outcomes`] searches it directly if a test is too small for the
-//! engines.
+//! transition groups ([`model`]). [`outcome_search`] searches it directly if a test is too small
+//! for the engines.
 //!
 //! The machines follow Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO" (TPHOLs 2009),
 //! and the instruction semantics of Conchon, Declerck, Zaïdi, "Compiling Parameterized X86-TSO
@@ -29,7 +29,8 @@ pub mod memory;
 pub mod model;
 mod names;
 pub mod nasm;
-pub mod outcomes;
+pub mod outcome;
+pub mod outcome_search;
 pub mod parametric;
 pub mod property;
 pub mod registers;

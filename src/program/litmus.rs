@@ -11,13 +11,13 @@ use std::collections::HashMap;
 use super::condition::Observed;
 use super::expr::Width;
 use super::litmus_init::{InitialRegister, initial_state, is_register, number_of, register};
-use super::outcomes::Observable;
+use super::outcome_search::Observable;
 use super::variables::{Type, Use, Variables};
 use super::x86::{Assembler, Order, Refusal};
 use super::{Program, Thread};
+use crate::outcome::{Head, Names, Question, head, table};
 use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Stage};
-use mu_outcome::{Head, Names, Question, head, table};
 
 /// The architecture in the first line of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

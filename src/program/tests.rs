@@ -3,8 +3,8 @@
 use super::herd;
 use super::litmus::{self, Litmus};
 use super::memory;
+use crate::outcome::{Answer, Quantifier, Verdict};
 use mu_base::{Budget, Diagnostic, SourceId};
-use mu_outcome::{Answer, Quantifier, Verdict};
 
 fn test(text: &str) -> Litmus {
     litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))

@@ -3,9 +3,9 @@
 //! Input: a [`Machine`], the observables, a predicate of wanted outcomes. Output: an [`Execution`]:
 //! events, reads-from and coherence. The format is that of the axioms ([`super::axiomatic`]), but
 //! programs may have loops. The search is breadth-first, so that loops are unrolled no further than
-//! necessary, with the reduction of [`super::outcomes`]. The moves are then replayed with an id for
-//! each store, so that each load identifies its source. Cost: that of the outcomes, and 16 more
-//! bytes per state.
+//! necessary, with the reduction of [`super::outcome_search`]. The moves are then replayed with an
+//! id for each store, so that each load identifies its source. Cost: that of the outcomes, and 16
+//! more bytes per state.
 
 use ahash::AHashSet;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use super::axiomatic::{Event, EventKind, Execution};
 use super::liveness::{self, Future};
 use super::machine::{self, Machine};
-use super::outcomes::{Move, Observable, moves, outcome, persistent_move};
+use super::outcome_search::{Move, Observable, moves, outcome, persistent_move};
 use mu_base::{Budget, Diagnostic, Stop};
 
 /// The result of a search for an execution.
@@ -150,7 +150,7 @@ mod tests {
     use super::super::generate::{self, Shape};
     use super::super::litmus::{self, Litmus};
     use super::super::memory;
-    use super::super::outcomes::{observed_registers, outcomes};
+    use super::super::outcome_search::{observed_registers, outcomes};
     use super::*;
     use mu_base::SourceId;
 

@@ -576,7 +576,7 @@ mod tests {
     use mu_base::{Budget, SourceId};
     use mu_program::generate::{self, Shape};
     use mu_program::machine::Machine;
-    use mu_program::outcomes::observed_registers;
+    use mu_program::outcome_search::observed_registers;
     use mu_program::{litmus, memory, witness};
 
     const SB: &str = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";

@@ -7,13 +7,13 @@ use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, RestoredSearch, Silent};
 use mu_check::formula::equations as with_data;
 use mu_check::formula::typecheck::check_formula;
+use mu_check::game::solve::default_solver;
 use mu_check::game::{bes, pg, verify};
 use mu_check::labels::inferred::InferredLabels;
 use mu_check::lts::equivalence::{Equivalence, reduce};
 use mu_check::lts::{aut, binary, mcrl2};
 use mu_check::process::{linearise, typecheck};
 use mu_check::program::litmus;
-use mu_check::game::solve::default_solver;
 use mu_check::syntax::{self, template};
 use std::time::Duration;
 

@@ -13,12 +13,12 @@ use mu_formula::equations::{self, Unrolled};
 use mu_formula::typecheck::check_formula;
 use mu_frontends::Input;
 use mu_frontends::equation_systems::Equations;
+use mu_game::solve::{Solver, by_name, default_solver};
 use mu_game::{Game, Player, Solution, pg, verify};
 use mu_lts::{behaviour, mcrl2};
 use mu_pbes::print;
 use mu_process::linearise;
 use mu_process::typecheck::check_specification;
-use mu_game::solve::{Solver, by_name, default_solver};
 use serde_json::json;
 use std::path::Path;
 

@@ -4,8 +4,8 @@
 //! alternate limits on steps, which grow by a factor of four. Cost: that of the better one, up to a
 //! constant.
 
-use mu_base::limits::{Budget, Stop};
 use crate::{Game, Solution};
+use mu_base::limits::{Budget, Stop};
 
 use super::{Solver, priority_promotion, zielonka};
 

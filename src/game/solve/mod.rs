@@ -7,8 +7,8 @@ pub mod auto;
 pub mod priority_promotion;
 pub mod zielonka;
 
-use mu_base::limits::{Budget, Stop};
 use crate::{Game, Solution};
+use mu_base::limits::{Budget, Stop};
 
 /// An algorithm.
 pub trait Solver: Sync {

@@ -11,9 +11,9 @@
 //! Cost: a descent is linear in the vertices below the promotion; exponentially many promotions in
 //! the worst case. Memory: about 40 bytes a vertex and 4 a move, in addition to the game.
 
+use crate::{Game, Player, Solution};
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Stop};
-use crate::{Game, Player, Solution};
 
 use super::Solver;
 

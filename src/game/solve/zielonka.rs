@@ -11,10 +11,10 @@
 //! in the worst case. Memory: about 30 bytes a vertex and 4 a move (the reverse moves), in addition
 //! to the game.
 
+use crate::{Game, Player, Solution};
 use mu_base::components::{Graph, components};
 use mu_base::ids::{Maybe, VertexId};
 use mu_base::limits::{Budget, Stop};
-use crate::{Game, Player, Solution};
 
 use super::Solver;
 

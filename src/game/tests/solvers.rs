@@ -4,9 +4,9 @@ use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::random::Random;
 use mu_game::families::{deep, jurdzinski, ladder, random_game, recursive_ladder, tower};
+use mu_game::solve::{Solver, solvers};
 use mu_game::verify::{Flaw, verify};
 use mu_game::{Game, Player, Solution};
-use mu_game::solve::{Solver, solvers};
 
 /// Computes the winners by trying every positional strategy of Even against every one of Odd.
 fn brute_force(game: &Game) -> Vec<Player> {
@@ -159,8 +159,10 @@ fn limits_on_steps_are_respected() {
     for seed in 0..200 {
         let mut r = Random::new(seed);
         let game = random_game(&mut r, 3000, 3000, 2, 2);
-        for solver in [mu_game::solve::zielonka::solve_within, mu_game::solve::priority_promotion::solve_within]
-        {
+        for solver in [
+            mu_game::solve::zielonka::solve_within,
+            mu_game::solve::priority_promotion::solve_within,
+        ] {
             match solver(&game, &Budget::default(), 20_000).unwrap() {
                 None => given_up += 1,
                 Some(s) => verify(&game, &s).unwrap(),

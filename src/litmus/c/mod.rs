@@ -20,7 +20,7 @@ use crate::init::type_of;
 use crate::layout::{Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Span, Stage};
-use mu_outcome::question::DEPTH;
+use mu_program::outcome::question::DEPTH;
 use std::collections::{HashMap, HashSet};
 
 const INT: Type = Type::integer(4, true);

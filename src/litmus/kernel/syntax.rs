@@ -8,7 +8,7 @@
 
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
-use mu_outcome::question::DEPTH;
+use mu_program::outcome::question::DEPTH;
 
 /// An operator on two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,7 +31,7 @@ pub use graph::{Edge, Event, EventKind, Execution};
 use graph::Graph;
 
 use super::liveness::{self, Future, cell_bit};
-use super::outcomes::{Observable, Outcomes};
+use super::outcome_search::{Observable, Outcomes};
 use super::{Access, Program};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use super::super::generate::{self, Shape};
 use super::super::litmus::{self, Litmus};
 use super::super::machine::Machine;
 use super::super::memory;
-use super::super::outcomes::{self as operational, observed_registers};
+use super::super::outcome_search::{self as operational, observed_registers};
 use super::{Axioms, execution, outcomes};
 use mu_base::{Budget, SourceId};
 

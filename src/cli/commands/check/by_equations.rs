@@ -16,9 +16,9 @@ use mu_base::{Budget, Diagnostic, Limits, SourceId, Stop};
 use mu_explore::Peers;
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typed::TypedFormula;
+use mu_game::solve::Solver;
 use mu_game::{Game, Player};
 use mu_pbes::print;
-use mu_game::solve::Solver;
 
 /// Limit on the instances if a quantifier is enumerated; beyond it the original error is reported.
 const MAX_UNROLLED: u64 = 4096;

@@ -662,9 +662,9 @@ fn confirm(
     };
     let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {
-        mu_outcome::Verdict::Ok => Ok(Ok(())),
-        mu_outcome::Verdict::Unknown => Err(Diagnostic::stopped(report.stop)),
-        mu_outcome::Verdict::No => Err(Diagnostic::internal(format!(
+        mu_program::outcome::Verdict::Ok => Ok(Ok(())),
+        mu_program::outcome::Verdict::Unknown => Err(Diagnostic::stopped(report.stop)),
+        mu_program::outcome::Verdict::No => Err(Diagnostic::internal(format!(
             "`{}` forbids a history but allows its litmus test: {litmus}",
             against.name
         ))),

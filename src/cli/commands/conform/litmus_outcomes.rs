@@ -17,7 +17,7 @@ use mu_conform::litmus_outcomes::{Behaviour, Outcomes, outcomes};
 use mu_conform::search::{Bound, search};
 use mu_conform::symmetry::Group;
 use mu_litmus::{Arch, Judge, Test};
-use mu_outcome::question::Observed;
+use mu_program::outcome::question::Observed;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -666,11 +666,11 @@ fn confirm(
     };
     let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {
-        mu_outcome::Verdict::No => Ok(Ok(())),
-        mu_outcome::Verdict::Unknown => {
+        mu_program::outcome::Verdict::No => Ok(Ok(())),
+        mu_program::outcome::Verdict::Unknown => {
             Ok(Err(format!("the litmus layer stopped: {}", report.stop.word())))
         }
-        mu_outcome::Verdict::Ok => Err(Diagnostic::internal(format!(
+        mu_program::outcome::Verdict::Ok => Err(Diagnostic::internal(format!(
             "`{}` forbids a history but allows its litmus test: {litmus}",
             against.name
         ))),

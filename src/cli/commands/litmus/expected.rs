@@ -10,7 +10,7 @@
 
 use crate::pipeline::read_text;
 use mu_base::{Diagnostic, Stage};
-use mu_outcome::Answer;
+use mu_program::outcome::Answer;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

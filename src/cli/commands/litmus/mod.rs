@@ -25,8 +25,8 @@ use crate::pipeline::files::{expect_writable, unknown_evidence_extension, write_
 use crate::pipeline::{Session, read_source};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, SourceId, SourceMap, Stage, Stop};
-use mu_outcome::Answer;
 use mu_program::memory::{self, MemoryModel};
+use mu_program::outcome::Answer;
 use mu_report::page::PageResult;
 use rayon::prelude::*;
 use serde_json::{Value, json};

@@ -133,11 +133,11 @@ fn confirm(
         Err(d) => return Ok(Err(format!("the layer `litmus` rejects the test: {d}"))),
     };
     Ok(match report.answer.verdict {
-        mu_outcome::Verdict::No => Ok(()),
-        mu_outcome::Verdict::Unknown => {
+        mu_program::outcome::Verdict::No => Ok(()),
+        mu_program::outcome::Verdict::Unknown => {
             Err(format!("the layer `litmus` stopped: {}", report.stop.word()))
         }
-        mu_outcome::Verdict::Ok => {
+        mu_program::outcome::Verdict::Ok => {
             return Err(Diagnostic::internal(format!(
                 "`{model}` forbids a part of a trace but allows its litmus test:\n{text}"
             )));

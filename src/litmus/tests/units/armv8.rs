@@ -3,7 +3,7 @@
 
 use super::{answer, outcomes, usual};
 use mu_litmus::code::Arch;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// Returns true if the second thread may read the release of `f` and miss the store to `d` before
 /// it.

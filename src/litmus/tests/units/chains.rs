@@ -7,7 +7,7 @@ use mu_litmus::code::Arch;
 use mu_litmus::file::{Options, parse};
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::run;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 use std::sync::atomic::Ordering;
 
 /// Builds a test for x86 with a thread for each column, which repeats its instruction.

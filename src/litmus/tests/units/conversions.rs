@@ -3,7 +3,7 @@
 
 use super::{answer, outcomes, refused, usual};
 use mu_litmus::code::Arch;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// Asserts that a function body, with the initial value -1 of `x`, makes a condition true in its
 /// only outcome.

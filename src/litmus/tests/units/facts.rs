@@ -5,7 +5,7 @@ use mu_base::{Budget, SourceId};
 use mu_litmus::code::Arch;
 use mu_litmus::report::deciding;
 use mu_litmus::{file, paths};
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// True if the condition of a test holds under the model of its architecture.
 fn holds(arch: Arch, text: &str) -> bool {

@@ -4,7 +4,7 @@ use super::{STDLIB, answer, compile, outcomes, usual};
 use mu_base::SourceMap;
 use mu_litmus::code::Arch;
 use mu_litmus::judge::Judge;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// The part of a library that builds read-modify-writes from sets of events.
 const LIBRARY: &str = "let EX = try EX with domain 0\nlet X = try X with domain 0\n\

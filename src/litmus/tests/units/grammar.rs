@@ -8,7 +8,7 @@ use super::interleave::{self, Branch, Ins, Op, Program, Size, Variable};
 use super::{answer, judge, outcomes};
 use mu_base::random::Random;
 use mu_litmus::code::Arch;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 use std::collections::BTreeSet;
 
 /// Registers of a thread that instructions use.

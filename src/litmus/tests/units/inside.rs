@@ -6,7 +6,7 @@ use mu_axioms::cat::Model;
 use mu_base::SourceMap;
 use mu_litmus::Judge;
 use mu_litmus::code::Arch;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// Dependencies through registers and memory, computed as Arm's model does, and the axioms that
 /// they equal the given ones. `same-gpr` is the location of events of registers.

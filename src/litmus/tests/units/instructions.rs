@@ -4,7 +4,7 @@ use super::{answer, usual};
 use mu_base::SourceId;
 use mu_litmus::code::Arch;
 use mu_litmus::file::{Options, parse};
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// Returns true if all executions of some code end as in a condition.
 fn always(initial: &str, code: &[&str], condition: &str) -> bool {

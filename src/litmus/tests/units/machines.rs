@@ -5,7 +5,7 @@ use super::{STDLIB, answer, usual};
 use mu_base::SourceMap;
 use mu_litmus::Judge;
 use mu_litmus::code::Arch;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// The model of Power of "Herding cats" (figures 5, 18, 25).
 const POWER: &str = r#"PPC "Power"

@@ -7,7 +7,7 @@ use mu_litmus::code::Arch;
 use mu_litmus::file::{Options, parse};
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::run;
-use mu_outcome::Verdict;
+use mu_program::outcome::Verdict;
 
 /// Returns the verdict on a test of one thread: an initial state, instructions, a proposition for
 /// `forall`.

@@ -210,7 +210,7 @@ fn registers_are_those_of_a_naive_interpreter() {
         let report = mu_program::herd::run(&machine, memory, None, &Budget::default()).unwrap();
         assert_eq!(
             report.answer.verdict,
-            mu_outcome::Verdict::Ok,
+            mu_program::outcome::Verdict::Ok,
             "seed {seed}: {:?}\n{text}",
             report.answer.outcomes
         );

@@ -3,7 +3,9 @@
 
 use mu_base::words::{Cursor, Form, Kind, tokens};
 use mu_base::{Diagnostic, SourceId};
-use mu_outcome::{Addresses, Answer, Names, Observed, Question, Verdict, head, question, table};
+use mu_program::outcome::{
+    Addresses, Answer, Names, Observed, Question, Verdict, head, question, table,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Place {
@@ -166,7 +168,7 @@ fn heads_and_tables() {
     assert_eq!(cells, ["a", "bL:c"]);
     assert_eq!(
         question::Question::parse(&mut cursor, &mut Plain).unwrap().prop,
-        mu_outcome::Prop::True
+        mu_program::outcome::Prop::True
     );
     for (text, part) in [
         ("", "empty"),

@@ -3,7 +3,7 @@
 //! The lines `Witnesses` and `Observation` count outcomes; the herd tools count executions, and
 //! several executions may have one outcome.
 
-use crate::question::{Addresses, Observed, Quantifier, Question};
+use super::question::{Addresses, Observed, Quantifier, Question};
 
 /// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,10 +2,9 @@
 //! file ([`mod@head`]), the table of its code ([`table`]), the question about its outcomes
 //! ([`question`]), verdicts and reports ([`answer`]).
 //!
-//! Two routes use it: the machines of the layer `program` and the axioms of the layer `litmus`. An
+//! Two routes use it: the machines of this layer and the axioms of the layer `litmus`. An
 //! outcome is a list of values, one for each observed register or cell. Format of files and
 //! reports: Alglave, Maranget, "The diy toolsuite", <http://diy.inria.fr/doc/>.
-#![warn(missing_docs)]
 
 pub mod answer;
 pub mod head;

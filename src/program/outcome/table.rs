@@ -4,7 +4,7 @@
 //! The heads of the columns are `P0 | P1 | … ;`. The caller parses the cells. The table ends where
 //! a question starts.
 
-use crate::question::negated;
+use super::question::negated;
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
 
