@@ -10,8 +10,8 @@ use mu_check::data::expr::{DataSpec, Expr};
 use mu_check::data::sort::basic;
 use mu_check::explore::Options;
 use mu_check::formula::typecheck::check_formula;
-use mu_check::labels::{ActionDecl, ActionLabels, MultiAction};
 use mu_check::model::{Model, hand::HandModel};
+use mu_check::process::labels::{ActionDecl, ActionLabels, MultiAction};
 use mu_check::{pbes, syntax};
 use std::sync::Arc;
 

@@ -35,10 +35,7 @@ pub use mu_syntax as syntax;
 /// Sorts, values, rewriting, enumeration.
 pub use mu_data as data;
 
-/// Labels as typed multi-actions.
-pub use mu_labels as labels;
-
-/// Processes, linearisation, static analyses.
+/// Processes, labels as typed multi-actions, linearisation, static analyses.
 pub use mu_process as process;
 
 /// Transition systems: files, reductions, comparison.

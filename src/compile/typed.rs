@@ -21,8 +21,8 @@ use mu_data::print;
 use mu_data::signature::{Builtin, OpKind};
 use mu_data::sort::{SortKind, basic};
 use mu_data::typecheck::check_expression;
-use mu_labels::{ActionDecl, MultiAction, TIME_STAMP};
 use mu_lts::typed::{self, Action, Container, NumberSort, Part, SortRef, Term, TermRef, Typed};
+use mu_process::labels::{ActionDecl, MultiAction, TIME_STAMP};
 use num_bigint::{BigInt, Sign};
 use std::sync::Arc;
 

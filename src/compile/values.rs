@@ -10,8 +10,8 @@ use mu_base::Diagnostic;
 use mu_base::ids::LabelId;
 use mu_data::engine::Engine;
 use mu_data::expr::Expr;
-use mu_labels::MultiAction;
 use mu_model::Slot;
+use mu_process::labels::MultiAction;
 use std::sync::PoisonError;
 
 /// Limit on the values cached as expressions; beyond it, the cache is not extended.

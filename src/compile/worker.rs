@@ -19,8 +19,8 @@ use mu_data::engine::{Engine, Problem, Receiver, Value};
 use mu_data::expr::Expr;
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::terms::TermId;
-use mu_labels::MultiAction;
 use mu_model::{Chances, Slot, StepPart, Steps, Worker};
+use mu_process::labels::MultiAction;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 

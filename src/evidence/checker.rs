@@ -9,9 +9,9 @@ use super::{Evidence, RenumberedLabels, Taken};
 use mu_base::{Diagnostic, Stage};
 use mu_formula::direct;
 use mu_formula::typed::TypedFormula;
-use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::step_cache::{StepCache, after};
+use mu_process::labels::ActionLabels;
 
 /// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,9 +12,9 @@ pub mod checker;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, StateId};
-use mu_labels::{ActionLabels, MultiAction};
 use mu_lts::{Labels, Lts};
 use mu_model::Model;
+use mu_process::labels::{ActionLabels, MultiAction};
 use std::sync::Arc;
 
 /// A step that the model takes.

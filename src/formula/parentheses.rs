@@ -11,7 +11,7 @@
 use super::typecheck::check_formula;
 use mu_base::{Diagnostic, SourceId, Span};
 use mu_data::expr::DataSpec;
-use mu_labels::ActionDecl;
+use mu_process::labels::ActionDecl;
 use mu_syntax::ast::{StateFormula, StateFormulaKind};
 use mu_syntax::parse_formula;
 

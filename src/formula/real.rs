@@ -16,7 +16,7 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::sort::basic;
 use mu_data::typecheck::error;
-use mu_labels::ActionDecl;
+use mu_process::labels::ActionDecl;
 use mu_syntax::ast::{self, Quantifier, StateFormulaKind, StateOp};
 
 /// A real-valued formula with its position.

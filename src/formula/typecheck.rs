@@ -16,7 +16,7 @@ use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
 use mu_data::typecheck::{Checker, error, with_suggestions};
-use mu_labels::ActionDecl;
+use mu_process::labels::ActionDecl;
 use mu_process::typecheck::Actions;
 use mu_syntax::ast::{
     self, ActionFormulaKind, DataKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp,

@@ -3,7 +3,7 @@
 use mu_base::Span;
 use mu_base::ids::{ActId, FixId, VarId};
 use mu_data::expr::{DataSpec, Expr};
-use mu_labels::ActionDecl;
+use mu_process::labels::ActionDecl;
 
 /// A state formula with its position.
 #[derive(Clone, Debug)]

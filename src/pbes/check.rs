@@ -19,8 +19,8 @@ use mu_evidence::{Builder, Evidence};
 use mu_explore::{Peers, Progress, RejectedSymmetry, Silent};
 use mu_formula::typed::{Modalities, TypedFormula};
 use mu_game::solve::Solver;
-use mu_labels::ActionLabels;
 use mu_model::Model;
+use mu_process::labels::ActionLabels;
 
 /// A verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]

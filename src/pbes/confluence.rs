@@ -14,7 +14,7 @@ use super::rules::{Effect, When};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Span};
 use mu_formula::normal::{Node, NodeId};
-use mu_labels::ActionLabels;
+use mu_process::labels::ActionLabels;
 
 /// Use of confluent steps in a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -15,8 +15,8 @@ use mu_base::ids::{LabelId, StateId, VertexId};
 use mu_base::{Budget, Diagnostic};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Player};
-use mu_labels::ActionLabels;
 use mu_model::Model;
+use mu_process::labels::ActionLabels;
 
 const TRUE: VertexId = VertexId(0);
 const FALSE: VertexId = VertexId(1);

@@ -15,7 +15,7 @@ use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_game::solve::Solver;
-use mu_labels::ActionLabels;
+use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 
 /// A game with the configurations of its vertices.

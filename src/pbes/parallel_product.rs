@@ -40,8 +40,8 @@ use mu_explore::{
     Progress, RejectedSymmetry, RestoredSearch, Symmetries, Transfer, Visibility,
     with_verified_symmetries,
 };
-use mu_labels::ActionLabels;
 use mu_model::{Model, Worker};
+use mu_process::labels::ActionLabels;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};

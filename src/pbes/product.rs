@@ -23,7 +23,7 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_formula::normal::{Node, NodeId, Normal};
-use mu_labels::ActionLabels;
+use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 
 /// Role of a formula state in a conjunctive (or disjunctive) formula.

@@ -27,11 +27,11 @@ use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_evidence::Builder;
-use mu_labels::ActionLabels;
 use mu_lts::equivalence::Equivalence;
 use mu_lts::reduce::{Partition, by_classes};
 use mu_lts::tau::Rows;
 use mu_lts::{Labels, Lts};
+use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ use mu_data::signature::Builtin;
 use mu_data::sort::basic;
 use mu_formula::normal::{Node, NodeId, Normal};
 use mu_formula::typed::Action;
-use mu_labels::ActionDecl;
+use mu_process::labels::ActionDecl;
 
 /// Labels with the same action names. Class 0 contains every label with names that no multi-action
 /// of the formula has.

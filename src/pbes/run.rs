@@ -23,9 +23,9 @@ use super::transitions::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_explore::Peers;
 use mu_game::solve::default_solver;
-use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
+use mu_process::labels::ActionLabels;
 
 /// The value of a task, or the stop reason.
 type TaskValue = Result<bool, Stop>;

@@ -11,10 +11,10 @@ use mu_data::sort::basic;
 use mu_evidence::checker::{self, Checked};
 use mu_formula::direct;
 use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
-use mu_labels::ActionDecl;
-use mu_labels::{ActionLabels, MultiAction};
 use mu_lts::{Labels, Lts};
 use mu_model::from_lts::LtsModel;
+use mu_process::labels::ActionDecl;
+use mu_process::labels::{ActionLabels, MultiAction};
 use std::sync::Arc;
 
 struct Table(Vec<Arc<MultiAction>>);

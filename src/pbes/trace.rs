@@ -12,7 +12,7 @@ use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic};
 use mu_evidence::Builder;
-use mu_labels::ActionLabels;
+use mu_process::labels::ActionLabels;
 use std::collections::VecDeque;
 
 struct Pair {

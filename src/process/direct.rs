@@ -5,6 +5,7 @@
 //! terms. Nothing is linearised and no code is shared with the lineariser. `sum` ranges over finite
 //! sorts only. Cost: every step substitutes and rewrites; meant for small processes.
 
+use crate::labels::MultiAction;
 use crate::spec::{NameSet, Proc, ProcKind, ProcSpec};
 use ahash::AHashMap;
 use mu_base::ids::{ActId, VarId};
@@ -12,7 +13,6 @@ use mu_base::{Diagnostic, Stage};
 use mu_data::engine::{Engine, Program, Value};
 use mu_data::expr::{Expr, Substitution};
 use mu_data::signature::Signature;
-use mu_labels::MultiAction;
 use std::rc::Rc;
 
 /// Values of the free variables of a part of the specification, in its own order.

@@ -7,6 +7,7 @@
 //! not decide are counted and skipped. This shares no code with the engine, the compiler, or
 //! abstractions. Cost: conditions times values of sums, up to [`MAX_TESTS`] for each summand.
 
+use crate::labels::MultiAction;
 use crate::linear::LinearProcess;
 use ahash::AHashSet;
 use mu_base::Span;
@@ -14,7 +15,6 @@ use mu_base::ids::{OpId, SortId, VarId};
 use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
 use mu_data::naive::Naive;
 use mu_data::signature::{Builtin, OpKind, Signature};
-use mu_labels::MultiAction;
 
 /// Limit on the rewrite steps for one state; beyond it an evaluation is undecided.
 const STEP_LIMIT: u64 = 200_000;

@@ -6,6 +6,7 @@ pub mod anatomy;
 pub mod confluence;
 pub mod direct;
 pub mod direct_steps;
+pub mod labels;
 pub mod linear;
 pub mod linearise;
 pub mod print;

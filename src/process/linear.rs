@@ -2,10 +2,10 @@
 //! them, and engines execute them.
 
 use crate::anatomy::Anatomy;
+use crate::labels::ActionDecl;
 use mu_base::ids::{ActId, VarId};
 use mu_base::{Place, Span};
 use mu_data::expr::{DataSpec, Expr};
-use mu_labels::ActionDecl;
 
 /// Action with arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -6,11 +6,11 @@
 //! [`mu_data::print`]).
 
 use super::linear::{Act, Chance, LinearProcess, Summand};
+use crate::labels::ActionDecl;
 use mu_base::Span;
 use mu_base::ids::SortId;
 use mu_data::expr::Expr;
 use mu_data::print::{SpecPrinter, sort_ast, unused};
-use mu_labels::ActionDecl;
 use mu_syntax::ast::{self, ProcessKind, Section};
 use mu_syntax::print;
 

@@ -1,10 +1,10 @@
 //! Typed process specifications: names resolved, actions distinguished from process instances,
 //! arguments coerced.
 
+use crate::labels::ActionDecl;
 use mu_base::Span;
 use mu_base::ids::{ActId, ProcId, VarId};
 use mu_data::expr::{DataSpec, Expr};
-use mu_labels::ActionDecl;
 
 /// Process equation.
 #[derive(Clone, Debug)]

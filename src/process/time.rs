@@ -7,13 +7,13 @@
 //! as in the reference's `lpsuntime`. Cost: linear. Invariant: a process without times is
 //! unchanged.
 
+use crate::labels::{ActionDecl, TIME_STAMP};
 use crate::linear::{Act, LinearProcess, Param, ParamRole};
 use mu_base::Place;
 use mu_base::ids::{ActId, VarId};
 use mu_data::expr::Expr;
 use mu_data::signature::{Builtin, Signature};
 use mu_data::sort::basic;
-use mu_labels::{ActionDecl, TIME_STAMP};
 
 fn real(signature: &mut Signature, n: u32) -> Expr {
     Expr::builtin(signature, Builtin::IntToReal, vec![Expr::number(n, basic::INT)], basic::REAL)

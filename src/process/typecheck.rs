@@ -6,13 +6,13 @@
 //! of its parameter.
 
 use super::spec::{NameSet, Proc, ProcDef, ProcKind, ProcSpec};
+use crate::labels::ActionDecl;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, ProcId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::sort::basic;
 use mu_data::typecheck::{Checker, error, with_suggestions};
-use mu_labels::ActionDecl;
 use mu_syntax::ast::{self, ProcessKind, Section};
 
 /// Type checks a specification.

@@ -21,7 +21,7 @@ use mu_data::sort::basic;
 use mu_formula::normal::action_free_vars;
 use mu_formula::real::{Real as Formula, RealFormula, RealKind};
 use mu_formula::typed::Action;
-use mu_labels::{ActionLabels, MultiAction};
+use mu_process::labels::{ActionLabels, MultiAction};
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 use std::ops::ControlFlow;

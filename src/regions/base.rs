@@ -12,8 +12,8 @@ use mu_compile::Compiled;
 use mu_data::engine::Engine;
 use mu_data::expr::Expr;
 use mu_data::signature::Signature;
-use mu_labels::{ActionLabels, MultiAction};
 use mu_model::{Model, Slot, Steps, Worker};
+use mu_process::labels::{ActionLabels, MultiAction};
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 

@@ -23,7 +23,7 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
-use mu_labels::ActionDecl;
+use mu_process::labels::ActionDecl;
 use mu_process::linear::LinearProcess;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;

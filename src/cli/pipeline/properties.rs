@@ -15,7 +15,7 @@ use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
 use mu_frontends::Input;
 use mu_frontends::state_conditions::{ConditionedFormula, NamedRange};
-use mu_labels::ActionDecl;
+use mu_process::labels::ActionDecl;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

@@ -10,9 +10,9 @@ use ahash::AHashSet;
 use mu_base::ids::VarId;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
-use mu_labels::ActionDecl;
 use mu_lts::behaviour::{Process, Summand};
 use mu_lts::typed::{Action, ActionRef, Part, TermRef, Typed};
+use mu_process::labels::ActionDecl;
 use mu_process::linear::LinearProcess;
 
 /// Converter of open expressions over one data specification.

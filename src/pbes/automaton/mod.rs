@@ -23,7 +23,7 @@ use mu_data::engine::{Code, Engine, Problem, Program, Value};
 use mu_data::expr::{DataSpec, Expr};
 use mu_formula::normal::{Node, NodeId, Normal, normalise};
 use mu_formula::typed::TypedFormula;
-use mu_labels::ActionLabels;
+use mu_process::labels::ActionLabels;
 use patterns::Patterns;
 use std::ops::ControlFlow;
 use std::rc::Rc;

@@ -11,6 +11,7 @@ use super::composition;
 use super::network::{Combined, Part, one_point};
 use super::sequential::{Automaton, Location};
 use crate::anatomy::Anatomy;
+use crate::labels::ActionDecl;
 use crate::linear::{Act, Chance, LinearProcess, Param, ParamRole, Summand};
 use crate::spec::ProcSpec;
 use ahash::AHashMap;
@@ -20,7 +21,6 @@ use mu_base::{Diagnostic, Place};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
-use mu_labels::ActionDecl;
 
 impl Automaton {
     /// Creates the auxiliary component that records whether a first step was done: two locations,

@@ -12,6 +12,7 @@
 //! by definition.
 
 use super::sequential::{Automaton, Edge};
+use crate::labels::ActionDecl;
 use crate::linear::{Act, Origin};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId};
@@ -19,7 +20,6 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Expr, ExprKind, Substitution};
 use mu_data::signature::{OpKind, Signature};
 use mu_data::sort::basic;
-use mu_labels::ActionDecl;
 
 /// An action name as a number.
 pub(super) type Name = u32;

@@ -33,9 +33,9 @@ use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::naive::Naive;
 use mu_data::signature::OpKind;
-use mu_labels::MultiAction;
 use mu_model::{Model, Slot};
 use mu_process::direct_steps::{DirectSteps, Step, label_text, state_text, with_constants};
+use mu_process::labels::MultiAction;
 use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 
@@ -180,9 +180,9 @@ impl<'a> Embedding<'a> {
             o.name == name && matches!(o.kind, OpKind::Constructor(_))
         };
         let constant = |name: &String| ours.ops().find(|(_, o)| is(o, name)).map(|(id, _)| id);
-        let action = |a: &mu_labels::ActionDecl| {
+        let action = |a: &mu_process::labels::ActionDecl| {
             let text = |s: &SortId| ours.sorts.text(*s);
-            let same = |b: &&mu_labels::ActionDecl| {
+            let same = |b: &&mu_process::labels::ActionDecl| {
                 b.name == a.name
                     && b.sorts.iter().map(|s| theirs.sorts.text(*s)).eq(a.sorts.iter().map(text))
             };

@@ -20,7 +20,7 @@ use mu_base::ids::{OpId, SortId};
 use mu_compile::Compiled;
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, Signature};
-use mu_labels::MultiAction;
+use mu_process::labels::MultiAction;
 
 /// The concretisation of an abstraction. Functions return `None` if a value does not have the
 /// expected form, so that nothing can be concluded.

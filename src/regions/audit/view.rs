@@ -13,7 +13,7 @@ use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
 use mu_data::naive::Naive;
 use mu_data::signature::{Builtin, Signature};
 use mu_formula::typed::{Action, Regular, State, StateKind};
-use mu_labels::MultiAction;
+use mu_process::labels::MultiAction;
 use num_traits::ToPrimitive;
 use std::collections::BTreeSet;
 

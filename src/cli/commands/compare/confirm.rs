@@ -15,13 +15,13 @@ use mu_base::{Diagnostic, Stage};
 use mu_data::expr::DataSpec;
 use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
-use mu_labels::inferred::InferredLabels;
-use mu_labels::{ActionDecl, ActionLabels, MultiAction};
 use mu_lts::compare::disjoint_union;
 use mu_lts::distinguish::Difference;
 use mu_lts::{Lts, relabel, trace};
 use mu_model::from_lts::LtsModel;
 use mu_pbes::{Options, Verdict, check};
+use mu_process::labels::inferred::InferredLabels;
+use mu_process::labels::{ActionDecl, ActionLabels, MultiAction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -18,8 +18,8 @@ use mu_data::expr::DataSpec;
 use mu_data::print;
 use mu_data::sort::{SortKind, basic};
 use mu_data::typecheck::{check_expression, check_expression_with};
-use mu_labels::ActionDecl;
 use mu_lts::relabel::name_of;
+use mu_process::labels::ActionDecl;
 use std::collections::BTreeMap;
 
 /// The kinds of things that arguments of labels stand for.

@@ -4,7 +4,6 @@
 //! there are [`declared::DeclaredLabels`], typed by given declarations, and
 //! [`inferred::InferredLabels`], typed by inference. Invariant: the arguments of a multi-action are
 //! closed normal forms, so that equal values are equal expressions.
-#![warn(missing_docs)]
 
 pub mod declared;
 pub mod inferred;

@@ -5,7 +5,7 @@
 //! over that data, without times. Cost: each argument is parsed, type checked and evaluated once.
 //! Invariant: a label that matches no declaration is an error, never a guess.
 
-use crate::{ActionDecl, ActionLabels, MultiAction, untimed};
+use super::{ActionDecl, ActionLabels, MultiAction, untimed};
 use mu_base::ids::{ActId, LabelId};
 use mu_base::{Diagnostic, Stage};
 use mu_data::engine::{Engine, Program};

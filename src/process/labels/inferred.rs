@@ -8,7 +8,7 @@
 //! arguments, named by its whole text. The time of a label is left out. Cost: linear in the label
 //! table.
 
-use crate::{ActionDecl, ActionLabels, MultiAction, untimed};
+use super::{ActionDecl, ActionLabels, MultiAction, untimed};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{ActId, LabelId, OpId, SortId};
