@@ -23,13 +23,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Options;
+use super::distributed::owner_hash::OwnerHash;
+use super::distributed::stable_hash::StableHashes;
 use super::group_cache::SharedGroupCache;
 use super::incremental_key::KeyPatcher;
 use super::intern::Rows;
-use super::owner_hash::OwnerHash;
 use super::pair_map::PairMap;
 use super::search::StepTest;
-use super::stable_hash::StableHashes;
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
 use super::symmetry::{Orbits, Symmetries, SymmetryCostMonitor};

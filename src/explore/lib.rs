@@ -14,7 +14,6 @@
 
 mod annotate;
 mod expander;
-mod distributed_annotations;
 mod checkpoint;
 mod confluent;
 mod cycle;
@@ -25,20 +24,14 @@ mod lazy;
 mod thread_state;
 mod group_cache;
 mod delta;
-mod state_batch;
-mod distributed_kahn;
-mod peers;
-mod presearch;
-mod partition_checkpoint;
+mod distributed;
 mod queue;
-mod stable_hash;
 mod reduced_expansion;
 mod round;
 mod rows;
 mod search;
 mod multi_goal_search;
 mod tree_layout;
-mod partition;
 #[cfg(unix)]
 mod spill;
 #[cfg(not(unix))]
@@ -48,9 +41,6 @@ mod store;
 mod stubborn;
 mod symmetry;
 mod table;
-mod partition_leaves;
-mod owner_hash;
-mod distributed_trace;
 mod visit;
 pub mod walk;
 mod pair_map;
@@ -62,17 +52,17 @@ pub use checkpoint::{
     AnnotationTable, CheckpointHeader, CheckpointImage, CheckpointWriter, RestoredSearch,
 };
 pub use cycle::{Cyclic, Lasso, is_acyclic};
-pub use distributed_annotations::{PortableAnnotator, TraceState};
-pub use distributed_trace::path_through;
+pub use distributed::annotations::{PortableAnnotator, TraceState};
+pub use distributed::checkpoint::{Stamp, SymmetryGroup, expect_sound};
+pub use distributed::partition::{Batch, Partition, Tally};
+pub use distributed::peers::{JointOutcome, JointSearch, Peers, Work};
+pub use distributed::presearch::LeafLayout;
+pub use distributed::trace::path_through;
 pub use expander::CacheStatistics;
 pub use goal_search::{FindOutcome, PathStep, Target, find};
 pub use intern::PairTable;
 pub use lazy::Lazy;
 pub use multi_goal_search::{FoundPaths, LassoPath, PathGoal, find_paths};
-pub use partition::{Batch, Partition, Tally};
-pub use partition_checkpoint::{Stamp, SymmetryGroup, expect_sound};
-pub use peers::{JointOutcome, JointSearch, Peers, Work};
-pub use presearch::LeafLayout;
 pub use search::internal as panicked;
 pub use stubborn::{PartialOrder, ReductionObstacle, ReductionSavings, Visibility};
 pub use symmetry::{RejectedSymmetry, Symmetries, with_verified_symmetries};

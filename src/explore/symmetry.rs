@@ -37,10 +37,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Options;
+use super::distributed::stable_hash::StableHashes;
 use super::expander::Halt;
 use super::group_cache::SharedGroupCache;
 use super::intern::held;
-use super::stable_hash::StableHashes;
 use super::store::Store;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};

@@ -1,7 +1,7 @@
 //! Distributed cycle search by Kahn's algorithm (1962), level by level.
 //!
 //! In: a [`Partition`] with a complete search with annotations, and the part of an annotation that
-//! belongs to least fixed points ([`super::PortableAnnotator::lfp_part`]). States with a nonempty
+//! belongs to least fixed points ([`crate::PortableAnnotator::lfp_part`]). States with a nonempty
 //! part are the vertices; steps that propagate it to a nonempty part are the edges. First the
 //! processes count the incoming edges of each vertex. Then they remove the vertices without
 //! incoming edges, and with each the edges that leave it; a vertex that loses its last incoming
@@ -15,15 +15,15 @@
 
 use std::sync::atomic::Ordering;
 
-use super::annotate::Transfer;
-use super::distributed_annotations::{DistributedAnnotations, PortableAnnotator};
+use super::annotations::{DistributedAnnotations, PortableAnnotator};
 use super::partition::{Batch, Partition};
-use super::queue::Queue;
+use crate::annotate::Transfer;
+use crate::queue::Queue;
 use mu_base::Diagnostic;
 
 /// A pass over the edges.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edges {
+pub(crate) enum Edges {
     /// Counts the incoming edges of each vertex.
     Count,
     /// Removes edges.
@@ -82,7 +82,7 @@ impl Partition<'_> {
 
     /// Queues the vertices: all of them to count edges, those without incoming edges to remove
     /// them.
-    pub(super) fn start_edges(&mut self, edges: Edges) -> Result<(), Diagnostic> {
+    pub(crate) fn start_edges(&mut self, edges: Edges) -> Result<(), Diagnostic> {
         let Self { annotations: Some(annotations), store, ahead, lfp_part, .. } = self else {
             return Ok(());
         };
@@ -109,7 +109,7 @@ impl Partition<'_> {
     }
 
     /// Expands vertices, as [`Partition::expand`] does for states.
-    pub(super) fn expand_edges(
+    pub(crate) fn expand_edges(
         &mut self,
         annotations: &mut DistributedAnnotations<'_>,
         most: usize,
@@ -142,7 +142,7 @@ impl Partition<'_> {
                 }
                 self.send_state(owner, None, send)?;
             }
-            if self.pending.len() >= super::search::BATCH {
+            if self.pending.len() >= crate::search::BATCH {
                 self.update_edges(self.level + 1)?;
             }
         }
@@ -154,7 +154,7 @@ impl Partition<'_> {
 
     /// Counts or removes an edge to each pending state. States that lose their last incoming edge
     /// are queued at this level.
-    pub(super) fn update_edges(&mut self, level: u64) -> Result<(), Diagnostic> {
+    pub(crate) fn update_edges(&mut self, level: u64) -> Result<(), Diagnostic> {
         let wrong =
             || Diagnostic::internal("the incoming edges of a state differ from those counted");
         let Some(edges) = self.edges else { return Ok(()) };

@@ -4,9 +4,9 @@
 //! process 0 does for all. Out: a [`JointOutcome`], or the result of process 0, equal in all
 //! processes. The layer `cluster` implements [`Peers`]; the layer `pbes` uses it.
 
-use super::distributed_annotations::PortableAnnotator;
+use super::annotations::PortableAnnotator;
 use super::partition::Partition;
-use super::{Options, Outcome, Progress, Symmetries};
+use crate::{Options, Outcome, Progress, Symmetries};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_model::Model;
 
@@ -49,7 +49,7 @@ pub struct JointOutcome {
     /// was not checked.
     pub has_lfp_cycle: Option<bool>,
     /// A shortest path from the initial state to the deciding one; each element is read by
-    /// [`super::TraceState::read`].
+    /// [`crate::TraceState::read`].
     pub path: Option<Vec<Vec<u8>>>,
 }
 

@@ -1,7 +1,7 @@
 //! Presearch by one process: chooses the leaf layout and the partition leaves before a distributed
 //! search.
 //!
-//! The store numbers tuples of slots leaf by leaf ([`super::store`]). A search by one process
+//! The store numbers tuples of slots leaf by leaf ([`crate::store`]). A search by one process
 //! splits a leaf that has nearly as many tuples as there are states. A distributed search
 //! ([`super::partition`]) cannot split a leaf, because other processes know its numbers. So one
 //! process makes a short search before it and splits leaves then; with symmetries leaves are whole
@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use bincode::{Decode, Encode};
 
-use super::Options;
 use super::partition::{Batch, Partition};
 use super::partition_leaves::choose_partition_leaves;
-use super::symmetry::{Symmetries, SymmetryCostMonitor};
+use crate::Options;
+use crate::symmetry::{Symmetries, SymmetryCostMonitor};
 use mu_base::host::Instant;
 use mu_base::varint::{put, take};
 use mu_base::{Budget, Diagnostic, Stage};
@@ -34,9 +34,9 @@ const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct LeafLayout {
     /// The slots of each leaf; `None`: the default layout.
-    pub(super) leaf_slots: Option<Vec<Vec<u32>>>,
+    pub(crate) leaf_slots: Option<Vec<Vec<u32>>>,
     /// The partition leaves; empty: all leaves.
-    pub(super) partition_leaves: Vec<u32>,
+    pub(crate) partition_leaves: Vec<u32>,
 }
 
 impl LeafLayout {

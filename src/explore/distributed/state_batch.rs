@@ -1,7 +1,7 @@
 //! Encoder and decoder of batches of states: a state costs few bytes, and tuples and values are
 //! sent once.
 //!
-//! A state is the numbers of its leaves ([`super::store`]). Tables differ between processes, so
+//! A state is the numbers of its leaves ([`crate::store`]). Tables differ between processes, so
 //! each direction between two processes has its own numbering: a new item gets the next number and
 //! is written in full once. A tuple of a leaf is written as its values, a value as portable bytes
 //! ([`mu_model::Portable`]). Each state in a batch marks the leaves that differ from the previous
@@ -16,9 +16,9 @@
 //! Cost: linear in the bytes; 4 bytes for each number. Invariants: a malformed batch is rejected
 //! with an error; batches are read in the order in which they were written.
 
-use super::delta::differing;
-use super::distributed_annotations::PortableAnnotator;
-use super::store::Store;
+use super::annotations::PortableAnnotator;
+use crate::delta::differing;
+use crate::store::Store;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 use mu_model::Portable;
@@ -27,7 +27,7 @@ use mu_model::Portable;
 const FULL: usize = 1 << 15;
 
 /// Encoder of the batches for one other process.
-pub(super) struct Sender {
+pub(crate) struct Sender {
     states: u64,
     bytes: Vec<u8>,
     /// Leaves of the last state in the batch.
@@ -149,7 +149,7 @@ impl Sender {
 
 /// Decoder of the batches from one other process.
 #[derive(Default)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     /// The last state decoded from the open batch.
     pub state: Vec<u32>,
     /// By leaf and the sender's number, from 1: the local number.
@@ -159,7 +159,7 @@ pub(super) struct Receiver {
 }
 
 /// A batch that is being read.
-pub(super) struct BatchReader<'p> {
+pub(crate) struct BatchReader<'p> {
     bytes: &'p [u8],
     left: u64,
     first: bool,

@@ -4,18 +4,18 @@
 //! [`super::partition_leaves`]). The hash of a leaf is the sum of the hashes of its images under
 //! the symmetries, so that all members of an orbit have the same owner. In: tuples of leaves. Out:
 //! their hashes, and the owner hashes of the successors of the state expanded last. A cached step
-//! that changes partition leaves stores its change of the hash ([`super::expander`]); most steps
+//! that changes partition leaves stores its change of the hash ([`crate::expander`]); most steps
 //! change none. Cost: a load for each partition leaf of an expanded state, an addition for each
 //! step. Invariant: an owner hash equals the sum over the state's partition leaves, regardless of
 //! how it was computed.
 
-use super::expander::{Expander, Halt};
-use super::store::Store;
+use crate::expander::{Expander, Halt};
+use crate::store::Store;
 use mu_base::mixing::spread;
 
 /// Owner hashes of successors; see the module header.
 #[derive(Default)]
-pub(super) struct OwnerHash {
+pub(crate) struct OwnerHash {
     /// The partition leaves; empty if owner hashes are not needed.
     partition_leaves: Vec<u32>,
     /// By leaf: true if it is a partition leaf.
@@ -63,7 +63,7 @@ impl Expander<'_> {
     /// # Errors
     /// Errors of the model.
     #[inline]
-    pub(super) fn leaf_hash(
+    pub(crate) fn leaf_hash(
         &mut self,
         store: &Store,
         leaf: usize,
@@ -96,7 +96,7 @@ impl Expander<'_> {
     ///
     /// # Errors
     /// Errors of the model.
-    pub(super) fn owner_hash_of(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Halt> {
+    pub(crate) fn owner_hash_of(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Halt> {
         let mut sum = 0u64;
         for i in 0..self.owner_hash.partition_leaves.len() {
             let leaf = self.owner_hash.partition_leaves[i] as usize;

@@ -7,7 +7,7 @@
 //! of the values of the partition leaves ([`super::partition_leaves`]). With symmetries it also
 //! covers the images of these leaves, so that all members of an orbit have one owner. All processes
 //! choose the same representative of an orbit ([`super::stable_hash`]). The store, the group
-//! caches, and the symmetries are those of the search in one process ([`super::search`]). There are
+//! caches, and the symmetries are those of the search in one process ([`crate::search`]). There are
 //! three differences: successors with another owner go into batches ([`super::state_batch`]), no
 //! leaf is split because leaf numbers must stay valid, and one thread does all the work.
 //!
@@ -21,21 +21,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Options;
-use super::delta::{DeltaPacker, DeltaUnpacker};
-use super::distributed_annotations::{DistributedAnnotations, PortableAnnotator};
-use super::distributed_kahn::Edges;
-use super::distributed_trace::DistributedGoal;
-use super::expander::{Expander, Halt, Successor};
-use super::goal_search::halt_error;
-use super::group_cache::SharedGroupCache;
+use super::annotations::{DistributedAnnotations, PortableAnnotator};
+use super::kahn::Edges;
 use super::owner_hash::OwnerHash;
-use super::queue::Queue;
-use super::search::{BATCH, MAX_DEADLOCKS, index_too_wide};
 use super::state_batch::{Receiver, Sender};
-use super::store::Store;
-use super::symmetry::Symmetries;
-use super::table::{Growth, Insert, Payload};
+use super::trace::DistributedGoal;
+use crate::Options;
+use crate::delta::{DeltaPacker, DeltaUnpacker};
+use crate::expander::{Expander, Halt, Successor};
+use crate::goal_search::halt_error;
+use crate::group_cache::SharedGroupCache;
+use crate::queue::Queue;
+use crate::search::{BATCH, MAX_DEADLOCKS, index_too_wide};
+use crate::store::Store;
+use crate::symmetry::Symmetries;
+use crate::table::{Growth, Insert, Payload};
 use mu_base::mixing::spread;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
@@ -76,60 +76,60 @@ pub struct Tally {
 
 /// The partition of one process; see the module header.
 pub struct Partition<'m> {
-    pub(super) model: &'m dyn Model,
-    pub(super) portable: &'m dyn Portable,
-    pub(super) budget: Budget,
-    pub(super) me: usize,
-    pub(super) processes: usize,
-    pub(super) store: Store,
-    pub(super) expander: Expander<'m>,
-    pub(super) found: Vec<Successor>,
+    pub(crate) model: &'m dyn Model,
+    pub(crate) portable: &'m dyn Portable,
+    pub(crate) budget: Budget,
+    pub(crate) me: usize,
+    pub(crate) processes: usize,
+    pub(crate) store: Store,
+    pub(crate) expander: Expander<'m>,
+    pub(crate) found: Vec<Successor>,
     /// The goal of the search, and where it was reached.
-    pub(super) goal: DistributedGoal<'m>,
+    pub(crate) goal: DistributedGoal<'m>,
     /// Annotations of the states, if the search has any.
-    pub(super) annotations: Option<DistributedAnnotations<'m>>,
-    /// For [`super::distributed_kahn`]: the current pass over the edges, the number of states
+    pub(crate) annotations: Option<DistributedAnnotations<'m>>,
+    /// For [`super::kahn`]: the current pass over the edges, the number of states
     /// removed, and the number of vertices.
-    pub(super) edges: Option<Edges>,
-    pub(super) removed: u64,
-    pub(super) lfp_part: u64,
+    pub(crate) edges: Option<Edges>,
+    pub(crate) removed: u64,
+    pub(crate) lfp_part: u64,
     /// Expanded states by level; only in searches that reconstruct a path.
-    pub(super) history: BTreeMap<u64, Queue>,
-    pub(super) leaves: Vec<u32>,
-    pub(super) level: u64,
+    pub(crate) history: BTreeMap<u64, Queue>,
+    pub(crate) leaves: Vec<u32>,
+    pub(crate) level: u64,
     /// States of the current level that are not expanded yet.
-    pub(super) now: Queue,
+    pub(crate) now: Queue,
     /// Stored states of later levels.
-    pub(super) ahead: BTreeMap<u64, Queue>,
+    pub(crate) ahead: BTreeMap<u64, Queue>,
     /// States of one later level that are not stored yet.
-    pub(super) pending: Vec<u64>,
+    pub(crate) pending: Vec<u64>,
     /// Successors of the states expanded last, regardless of owner; with the owner hash and the
     /// leaves of each, if these are known.
     batch: Vec<u64>,
     sums: Vec<u64>,
     members: Vec<u32>,
-    pub(super) hashes: Vec<u64>,
+    pub(crate) hashes: Vec<u64>,
     /// Filter of recently stored or sent keys, indexed by [`recent_slot`]. Initially each entry is
     /// a key of another slot.
-    pub(super) recent: Vec<u64>,
+    pub(crate) recent: Vec<u64>,
     /// Unpacks successive states incrementally; with the owner hash of the last one.
     unpacker: DeltaUnpacker,
     sum: u64,
     packer: DeltaPacker,
-    pub(super) senders: Vec<Sender>,
+    pub(crate) senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    pub(super) tally: Tally,
-    pub(super) surplus: u64,
+    pub(crate) tally: Tally,
+    pub(crate) surplus: u64,
     /// Deadlocks, with the sizes of their orbits.
-    pub(super) dead: Vec<(u64, u64)>,
+    pub(crate) dead: Vec<(u64, u64)>,
     /// True if every stored state is either expanded and counted or queued. False between the
     /// expansion of a state and the use of its successors.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// Creates an empty store. Leaves cannot be split later, so wide ones are divided at the start.
 /// With symmetries a leaf is a whole component, because symmetries map components to each other.
-pub(super) fn store(
+pub(crate) fn store(
     model: &dyn Model,
     options: &Options,
     with_symmetries: bool,
@@ -152,7 +152,7 @@ pub(super) fn store(
 pub type Batch = (usize, Vec<u8>);
 
 /// Returns the slot of a key in the filter of recent keys.
-pub(super) fn recent_slot(key: u64) -> usize {
+pub(crate) fn recent_slot(key: u64) -> usize {
     (spread(key) as usize) & (RECENT - 1)
 }
 
@@ -230,7 +230,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Ends the search with an error if symmetries cost much more than they save.
-    pub(super) fn with_cost_monitor(mut self) -> Self {
+    pub(crate) fn with_cost_monitor(mut self) -> Self {
         self.expander = self.expander.with_cost_monitor(true);
         self
     }
@@ -387,7 +387,7 @@ impl<'m> Partition<'m> {
 
     /// Adds the state in `leaves`, with its annotation, to the batch for its owner. Sends the batch
     /// if it is full.
-    pub(super) fn send_state(
+    pub(crate) fn send_state(
         &mut self,
         owner: usize,
         load: Option<(&mut dyn PortableAnnotator, usize, u32)>,
@@ -483,7 +483,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Retries `action` after changing the layout of the store, until the layout suffices.
-    pub(super) fn with_new_layout<T>(
+    pub(crate) fn with_new_layout<T>(
         &mut self,
         mut action: impl FnMut(&mut Self) -> Result<T, Halt>,
     ) -> Result<T, Diagnostic> {
@@ -499,7 +499,7 @@ impl<'m> Partition<'m> {
         Err(index_too_wide())
     }
 
-    pub(super) fn fits_in_memory(&self, more: u64) -> bool {
+    pub(crate) fn fits_in_memory(&self, more: u64) -> bool {
         self.budget
             .limits()
             .max_memory
@@ -507,7 +507,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Repacks all states. Temporarily needs memory for two copies.
-    pub(super) fn replan(&mut self) -> Result<(), Diagnostic> {
+    pub(crate) fn replan(&mut self) -> Result<(), Diagnostic> {
         if !self.fits_in_memory(self.store.table.bytes()) {
             return Err(Diagnostic::stopped(Stop::Memory));
         }
@@ -524,7 +524,7 @@ impl<'m> Partition<'m> {
 
     /// Grows the table if it is crowded. Must not be called between the expansion of a state and
     /// the use of its successors.
-    pub(super) fn make_room(&mut self) -> Result<(), Diagnostic> {
+    pub(crate) fn make_room(&mut self) -> Result<(), Diagnostic> {
         if !self.store.table.crowded() {
             return Ok(());
         }
@@ -609,7 +609,7 @@ impl<'m> Partition<'m> {
 
     /// Returns the owner of a state. If it is another process, leaves the state's leaves in
     /// `leaves`.
-    pub(super) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
+    pub(crate) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
         let sum = if self.unpacker.unpack_delta(&self.store, key) {
             self.expander.owner_hash_of(&self.store, &self.unpacker.leaves).map_err(halt_error)
         } else {
@@ -625,7 +625,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Returns the owner of a successor found last; as [`Partition::owner`].
-    pub(super) fn owner_of_successor(&mut self, i: usize) -> Result<usize, Diagnostic> {
+    pub(crate) fn owner_of_successor(&mut self, i: usize) -> Result<usize, Diagnostic> {
         let (sums, members) = (
             std::mem::take(&mut self.expander.owner_hash.successor_hashes),
             std::mem::take(&mut self.expander.members),
@@ -689,13 +689,13 @@ impl<'m> Partition<'m> {
     }
 
     /// Returns the owner of the state in `leaves`.
-    pub(super) fn owner_of_leaves(&mut self) -> Result<usize, Diagnostic> {
+    pub(crate) fn owner_of_leaves(&mut self) -> Result<usize, Diagnostic> {
         let sum = self.expander.owner_hash_of(&self.store, &self.leaves).map_err(halt_error)?;
         Ok(self.owner_of_hash(sum))
     }
 
     /// Splits a leaf. Only at the end of a search, because queued keys become invalid.
-    pub(super) fn split(&mut self, leaf: usize) {
+    pub(crate) fn split(&mut self, leaf: usize) {
         self.store.replan(std::iter::empty(), Some(leaf));
         let leaves = self.store.leaves.len();
         self.expander.owner_hash = OwnerHash::new(leaves, &[]);
@@ -703,7 +703,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Adds up the hashes of a state's leaves by class of leaves.
-    pub(super) fn class_hashes(
+    pub(crate) fn class_hashes(
         &mut self,
         key: u64,
         classes: &[usize],
@@ -725,7 +725,7 @@ impl<'m> Partition<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::presearch::LeafLayout;
+    use crate::distributed::presearch::LeafLayout;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
     use crate::{Silent, explore};
     use mu_base::random::Random;

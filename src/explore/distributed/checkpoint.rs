@@ -19,13 +19,13 @@ use std::sync::atomic::Ordering;
 
 use bincode::{Decode, Encode};
 
-use super::checkpoint::{Sum, bad, get, get_after, put, put_after, put_section, section, unread};
 use super::partition::{Partition, Tally};
 use super::presearch::LeafLayout;
-use super::queue::Queue;
-use super::store::{Parts, Store};
-use super::symmetry::Symmetries;
-use super::table::{Growth, Insert, Payload};
+use crate::checkpoint::{Sum, bad, get, get_after, put, put_after, put_section, section, unread};
+use crate::queue::Queue;
+use crate::store::{Parts, Store};
+use crate::symmetry::Symmetries;
+use crate::table::{Growth, Insert, Payload};
 use mu_base::{Diagnostic, Stage, Stop};
 
 /// First bytes of a partition file.
@@ -491,7 +491,7 @@ struct Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::Batch;
+    use crate::distributed::partition::Batch;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
     use crate::{Options, Silent, explore};
     use mu_base::Budget;

@@ -1,4 +1,4 @@
-//! Distributed annotations ([`super::annotate`]): each process stores the joins of its own states,
+//! Distributed annotations ([`crate::annotate`]): each process stores the joins of its own states,
 //! and a state is sent to its owner together with the annotation that the step propagates.
 //!
 //! In: a [`PortableAnnotator`], which computes joins and serialises elements. Out: for each state
@@ -19,13 +19,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use super::Options;
-use super::annotate::{AnnotationWorker, Transfer};
-use super::distributed_trace::{exported, imported};
 use super::partition::{Batch, Partition, recent_slot, store};
-use super::search::BATCH;
-use super::store::Store;
-use super::table::{Growth, Insert, Payload};
+use super::trace::{exported, imported};
+use crate::Options;
+use crate::annotate::{AnnotationWorker, Transfer};
+use crate::search::BATCH;
+use crate::store::Store;
+use crate::table::{Growth, Insert, Payload};
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_model::Model;
@@ -66,7 +66,7 @@ pub trait PortableAnnotator: AnnotationWorker {
 }
 
 /// Annotations of a partition.
-pub(super) struct DistributedAnnotations<'m> {
+pub(crate) struct DistributedAnnotations<'m> {
     pub carrier: Box<dyn PortableAnnotator + 'm>,
     /// By pending state: the annotation that arrives there.
     pub brought: Vec<u32>,
@@ -201,7 +201,7 @@ impl<'m> Partition<'m> {
             fixed.clear();
             let orbit = expander
                 .orbit(store, key, Some(&mut fixed))
-                .map_err(super::goal_search::halt_error)?;
+                .map_err(crate::goal_search::halt_error)?;
             visit(
                 &mut *annotations.carrier,
                 (store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32,
@@ -213,7 +213,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Takes the pending annotations of the states of the level that begins.
-    pub(super) fn take_pending(&mut self) {
+    pub(crate) fn take_pending(&mut self) {
         let Some(annotations) = self.annotations.as_mut().filter(|_| self.edges.is_none()) else {
             return;
         };
@@ -260,7 +260,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Expands states as [`Partition::expand`], and propagates their annotations.
-    pub(super) fn expand_annotated_states(
+    pub(crate) fn expand_annotated_states(
         &mut self,
         annotations: &mut DistributedAnnotations<'m>,
         most: usize,
@@ -374,7 +374,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Stores the pending states and joins their annotations; these are states of `level`.
-    pub(super) fn store_annotated(
+    pub(crate) fn store_annotated(
         &mut self,
         annotations: &mut DistributedAnnotations<'m>,
         level: u64,
@@ -441,7 +441,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Returns the least deciding path state of this process, encoded.
-    pub(super) fn least_deciding(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
+    pub(crate) fn least_deciding(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
         let mut least: Option<Vec<u8>> = None;
         for (key, (local, atom)) in
             self.goal.hits.iter().zip(self.annotations.iter().flat_map(|c| &c.hits))
@@ -456,7 +456,7 @@ impl<'m> Partition<'m> {
 
     /// Returns the least path state of a level in this process that brings the atom of `stage` to
     /// its state.
-    pub(super) fn predecessor_of(
+    pub(crate) fn predecessor_of(
         &mut self,
         annotations: &mut DistributedAnnotations<'m>,
         level: u64,
@@ -474,7 +474,7 @@ impl<'m> Partition<'m> {
         let mut least: Option<Vec<u8>> = None;
         let mut labels = Vec::new();
         while let Some(own) = taken.pop() {
-            if taken.len().is_multiple_of(super::distributed_trace::POLL_INTERVAL) {
+            if taken.len().is_multiple_of(super::trace::POLL_INTERVAL) {
                 self.budget
                     .check(0)
                     .and_then(|()| self.budget.check_memory())
@@ -571,5 +571,5 @@ fn join_into(
 }
 
 #[cfg(test)]
-#[path = "distributed_annotations/tests.rs"]
+#[path = "annotations/tests.rs"]
 mod tests;

@@ -132,7 +132,7 @@ impl PartitionSample {
 ///
 /// # Errors
 /// Errors of the model.
-pub(super) fn choose_partition_leaves(
+pub(crate) fn choose_partition_leaves(
     partition: &mut Partition<'_>,
     processes: usize,
 ) -> Result<Vec<u32>, Diagnostic> {

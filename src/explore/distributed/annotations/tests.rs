@@ -7,7 +7,7 @@
 //! set.
 
 use super::*;
-use crate::partition_checkpoint::{Stamp, SymmetryGroup, expect_sound};
+use crate::distributed::checkpoint::{Stamp, SymmetryGroup, expect_sound};
 use mu_base::Budget;
 use mu_base::ids::LabelId;
 use mu_base::random::Random;

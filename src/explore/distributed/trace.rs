@@ -14,22 +14,22 @@
 
 use std::sync::atomic::Ordering;
 
-use super::goal_search::PathStep;
-use super::multi_goal_search::{LassoPath, PathGoal};
 use super::partition::{Partition, store};
-use super::table::Payload;
-use super::{Lazy, Options};
+use crate::goal_search::PathStep;
+use crate::multi_goal_search::{LassoPath, PathGoal};
+use crate::table::Payload;
+use crate::{Lazy, Options};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Portable};
 
 /// Expansions between two checks of the limits.
-pub(super) const POLL_INTERVAL: usize = 1 << 12;
+pub(crate) const POLL_INTERVAL: usize = 1 << 12;
 
 /// Goal of a distributed search, and the states that reached it.
 #[derive(Default)]
-pub(super) struct DistributedGoal<'m> {
+pub(crate) struct DistributedGoal<'m> {
     pub sought: Option<PathGoal<'m>>,
     /// States of one level that are goals or have a goal step.
     pub hits: Vec<u64>,
@@ -38,7 +38,7 @@ pub(super) struct DistributedGoal<'m> {
 }
 
 /// Encodes a state as bytes that are equal in all processes.
-pub(super) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
+pub(crate) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8>, Diagnostic> {
     let mut bytes = Vec::new();
     for (slot, &value) in vector.iter().enumerate() {
         let value = portable.export(slot as u32, value)?;
@@ -49,7 +49,7 @@ pub(super) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8
 }
 
 /// Decodes such a state.
-pub(super) fn imported(
+pub(crate) fn imported(
     portable: &dyn Portable,
     slots: usize,
     mut bytes: &[u8],
@@ -78,7 +78,7 @@ impl<'m> Partition<'m> {
     }
 
     /// Checks a state of the current level, with its steps in `found`, against the goal.
-    pub(super) fn check_goal(&mut self, key: u64) {
+    pub(crate) fn check_goal(&mut self, key: u64) {
         let hit = match self.goal.sought {
             None | Some(PathGoal::Divergence) => false,
             Some(PathGoal::Deadlock(test)) => {

@@ -3,13 +3,13 @@
 //! In: leaves of a store and local numbers of their tuples. Out: a hash of the digests of a tuple's
 //! values ([`mu_model::Portable`]), which determines the owner of a state ([`super::partition`]).
 //! Also an order of tuples, by which all processes choose the same representative of an orbit
-//! ([`super::symmetry`]), so that the receiver need not compute it again. Cost: one digest for each
+//! ([`crate::symmetry`]), so that the receiver need not compute it again. Cost: one digest for each
 //! value and tuple, then a load. Invariant: the order is total even if hashes collide: tuples with
 //! equal hashes are compared by their bytes.
 
 use std::cmp::Ordering;
 
-use super::store::Store;
+use crate::store::Store;
 use mu_base::Diagnostic;
 use mu_base::mixing::{FNV_BASIS, fnv, spread};
 use mu_model::{Model, Portable};
@@ -21,7 +21,7 @@ fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
 
 /// Cached stable hashes; see the module header.
 #[derive(Default)]
-pub(super) struct StableHashes {
+pub(crate) struct StableHashes {
     /// By slot and value: the hash of its bytes; 0 if it is not computed yet.
     values: Vec<Vec<u64>>,
     /// By leaf and tuple: the hash; 0 if it is not computed yet.
