@@ -132,6 +132,23 @@ fn manifests_follow_the_order_of_the_layers() {
     }
 }
 
+/// Oracles and generators of tests are in a package that is not published and on which only tests
+/// depend.
+#[test]
+fn products_do_not_depend_on_the_testkit() {
+    let own = "tests/testkit/Cargo.toml";
+    assert!(read(own).contains("\npublish = false\n"));
+    let mut users = 0;
+    for manifest in files("src", "toml").into_iter().chain([PathBuf::from("Cargo.toml")]) {
+        let text = read(&manifest);
+        let (normal, tests) = text.split_once("\n[dev-dependencies]").unwrap_or((&text, ""));
+        let name = "mu-check-testkit.workspace";
+        assert!(!normal.contains(name), "{}: it is for tests only", manifest.display());
+        users += usize::from(tests.contains(name));
+    }
+    assert!(users > 3, "{users}");
+}
+
 /// The layers that a layer's manifest names, tests aside.
 fn dependencies(layer: &str) -> Vec<String> {
     let text = read(format!("src/{layer}/Cargo.toml"));
@@ -219,11 +236,12 @@ fn manifests_name_one_minimum_rust_version() {
     };
     let own = version(&read("Cargo.toml")).expect("the workspace has a minimum version");
     let mut inherited = 0;
-    for layer in modules() {
-        let text = read(format!("src/{layer}/Cargo.toml"));
+    let layers: Vec<String> = modules().iter().map(|layer| format!("src/{layer}")).collect();
+    for folder in layers.iter().map(String::as_str).chain(["tests/testkit"]) {
+        let text = read(format!("{folder}/Cargo.toml"));
         inherited += usize::from(text.contains("\nrust-version.workspace = true"));
     }
-    assert_eq!(inherited, modules().len());
+    assert_eq!(inherited, layers.len() + 1);
     for other in ["python", "web", "fuzz", "concurrency"] {
         let text = read(format!("{other}/Cargo.toml"));
         assert_eq!(version(&text).as_ref(), Some(&own), "{other}");

@@ -13,7 +13,6 @@ use mu_check::lts::equivalence::{Equivalence, equivalent};
 use mu_check::process::{linearise, typecheck};
 use mu_check::program::expansion::mcrl2;
 use mu_check::program::expr::{BinOp, Expr, Test, TestKind, Width};
-use mu_check::program::generate::{Shape, litmus};
 use mu_check::program::machine::Machine;
 use mu_check::program::model::ProgramModel;
 use mu_check::program::{
@@ -21,6 +20,7 @@ use mu_check::program::{
     nasm, outcome_search,
 };
 use mu_check::syntax;
+use mu_testkit::litmus_tests::{Shape, litmus};
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)

@@ -9,14 +9,11 @@
 pub mod ast;
 pub mod check;
 mod formula;
-pub mod generate;
-pub mod grammar;
 mod ground;
 pub mod instance;
 pub mod lexer;
 pub mod machine;
 pub mod model;
-pub mod naive;
 mod names;
 pub mod parse;
 pub mod print;

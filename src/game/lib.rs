@@ -8,7 +8,6 @@
 #![warn(missing_docs)]
 
 pub mod bes;
-pub mod families;
 pub mod moves;
 pub mod pg;
 mod scanner;

@@ -20,7 +20,6 @@ pub mod candidates;
 mod circles;
 pub mod code;
 pub mod condition;
-pub mod cycles;
 pub mod file;
 pub mod init;
 pub mod inside;

@@ -19,7 +19,6 @@ pub mod axiomatic;
 pub mod condition;
 pub mod expansion;
 pub mod expr;
-pub mod generate;
 pub mod herd;
 pub mod litmus;
 mod litmus_init;

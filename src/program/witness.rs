@@ -147,12 +147,12 @@ fn replay(machine: &Machine, path: &[Move]) -> Result<Execution, Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::super::axiomatic::{Axioms, Edge};
-    use super::super::generate::{self, Shape};
     use super::super::litmus::{self, Litmus};
     use super::super::memory;
     use super::super::outcome_search::{observed_registers, outcomes};
     use super::*;
     use mu_base::SourceId;
+    use mu_testkit::litmus_tests::{self, Shape};
 
     fn machine(test: &Litmus, model: &str) -> Machine {
         let registers = observed_registers(&test.observables(), test.program.threads.len());
@@ -230,7 +230,7 @@ mod tests {
         for seed in 0..120 {
             let shape =
                 Shape { threads: 2 + seed as usize % 3, instructions: 3, rich: seed % 2 == 0 };
-            let text = generate::litmus(seed, shape);
+            let text = litmus_tests::litmus(seed, shape);
             let test = litmus::parse(SourceId(0), &text).unwrap();
             for axioms in Axioms::ALL {
                 let machine = machine(&test, axioms.name());

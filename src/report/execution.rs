@@ -574,10 +574,10 @@ pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
 mod tests {
     use super::*;
     use mu_base::{Budget, SourceId};
-    use mu_program::generate::{self, Shape};
     use mu_program::machine::Machine;
     use mu_program::outcome_search::observed_registers;
     use mu_program::{litmus, memory, witness};
+    use mu_testkit::litmus_tests::{self, Shape};
 
     const SB: &str = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
     const MP: &str = "X86 MP\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV EAX,[y] ;\nMOV [y],$1 | MOV EBX,[x] ;\nexists (1:EAX=1 /\\ 1:EBX=0)\n";
@@ -688,7 +688,7 @@ mod tests {
         for seed in 0..150 {
             let shape =
                 Shape { threads: 2 + seed as usize % 3, instructions: 4, rich: seed % 2 == 0 };
-            let text = generate::litmus(seed, shape);
+            let text = litmus_tests::litmus(seed, shape);
             let condition =
                 text.find("\nlocations").or_else(|| text.find("\nexists")).unwrap_or(text.len());
             let model = ["sc", "tso", "pso"][seed as usize % 3];

@@ -3,15 +3,15 @@
 
 use mu_base::random::Random;
 use mu_base::{Budget, Diagnostic, SourceId};
-use mu_cubicle::generate::{Shape, file};
-use mu_cubicle::grammar::{self, generate};
 use mu_cubicle::machine::{Machine, Memory, Setup};
 use mu_cubicle::model::{Move, SystemModel, UNSAFE};
-use mu_cubicle::naive::{Naive, State};
 use mu_cubicle::system::{SymbolId, System, TypeId};
 use mu_cubicle::value::Val;
 use mu_cubicle::{check, parse};
 use mu_model::{Model, Steps};
+use mu_testkit::cubicle_grammar::{self, generate};
+use mu_testkit::cubicle_interpreter::{Naive, State};
+use mu_testkit::cubicle_systems::{Shape, file};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn seeds() -> std::ops::Range<u64> {
@@ -101,7 +101,7 @@ fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
 }
 
 /// Converts a state of the oracle likewise.
-fn oracle_state(state: &mu_cubicle::naive::State) -> (Vec<Val>, Entries) {
+fn oracle_state(state: &mu_testkit::cubicle_interpreter::State) -> (Vec<Val>, Entries) {
     #[allow(clippy::type_complexity)]
     let entry = |e: &std::collections::BTreeMap<(SymbolId, Vec<u32>), Val>| {
         e.iter().map(|(c, v)| (c.0, c.1.clone(), v.clone())).collect()
@@ -203,7 +203,7 @@ fn machine_and_oracle_reach_the_same_of_systems_of_the_grammar() {
     for seed in seeds().step_by(3) {
         let mut random = Random::new(seed);
         let private = random.chance(1, 2);
-        let text = generate(&mut random, grammar::Shape { private, transitions: 3 }).text;
+        let text = generate(&mut random, cubicle_grammar::Shape { private, transitions: 3 }).text;
         let tree =
             parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
         let again = parse(SourceId(0), &tree.to_string())
@@ -227,7 +227,7 @@ fn machine_and_oracle_reach_the_same_of_systems_of_the_grammar() {
 fn compare(seed: u64, text: &str, system: &System) -> usize {
     let mut compared = 0;
     // The initial numbers.
-    let numbers = grammar::BOUNDARIES
+    let numbers = cubicle_grammar::BOUNDARIES
         .iter()
         .chain(&["0", "1/2", "5/4"])
         .map(|n| n.parse().unwrap_or_else(|_| panic!("{n}")));

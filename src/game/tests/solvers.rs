@@ -3,10 +3,10 @@
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Limits, Stop};
 use mu_base::random::Random;
-use mu_game::families::{deep, jurdzinski, ladder, random_game, recursive_ladder, tower};
 use mu_game::solve::{Solver, solvers};
 use mu_game::verify::{Flaw, verify};
 use mu_game::{Game, Player, Solution};
+use mu_testkit::games::{deep, jurdzinski, ladder, random_game, recursive_ladder, tower};
 
 /// Computes the winners by trying every positional strategy of Even against every one of Odd.
 fn brute_force(game: &Game) -> Vec<Player> {

@@ -1,13 +1,13 @@
 //! Comparison of axioms and machines on random programs, and litmus facts of the literature by
 //! axioms.
 
-use super::super::generate::{self, Shape};
 use super::super::litmus::{self, Litmus};
 use super::super::machine::Machine;
 use super::super::memory;
 use super::super::outcome_search::{self as operational, observed_registers};
 use super::{Axioms, execution, outcomes};
 use mu_base::{Budget, SourceId};
+use mu_testkit::litmus_tests::{self, Shape};
 
 fn test(text: &str) -> Litmus {
     litmus::parse(SourceId(0), text).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
@@ -15,7 +15,7 @@ fn test(text: &str) -> Litmus {
 
 /// Compares both routes on a program under all models. Returns the number of outcomes.
 fn compare(seed: u64, shape: Shape) -> usize {
-    let text = generate::litmus(seed, shape);
+    let text = litmus_tests::litmus(seed, shape);
     let test = test(&text);
     let observables = test.observables();
     let registers = observed_registers(&observables, test.program.threads.len());

@@ -8,9 +8,6 @@ use mu_base::limits::Budget;
 use mu_base::random::Random;
 use mu_base::{SourceId, Stage};
 use mu_cubicle::ast::File;
-use mu_cubicle::generate::{self, Shape};
-use mu_cubicle::grammar;
-use mu_cubicle::naive::{self, Naive};
 use mu_cubicle::system::{SymbolId, System};
 use mu_cubicle::value::Val;
 use mu_prove::audit::draw::{Draw, buffered_slots};
@@ -19,6 +16,9 @@ use mu_prove::audit::value::{Value, whole};
 use mu_prove::audit::{Audit, AuditRequest, audit};
 use mu_prove::rules::Memory;
 use mu_prove::{Options, Verdict, prove};
+use mu_testkit::cubicle_grammar;
+use mu_testkit::cubicle_interpreter::{self, Naive};
+use mu_testkit::cubicle_systems::{self, Shape};
 use num_rational::BigRational;
 use std::collections::BTreeSet;
 
@@ -145,7 +145,7 @@ fn generated(seed: u64, memory: Memory) -> File {
     let mut flag = || random.chance(2, 3);
     let private = memory == Memory::Tso;
     let (weak, arithmetic, quantifiers, open) = (private || flag(), flag(), flag(), flag());
-    generate::file(
+    cubicle_systems::file(
         &mut random,
         Shape {
             weak,
@@ -195,7 +195,11 @@ fn certificates_of_systems_of_the_grammar_pass() {
     for seed in seeds(0..90) {
         let mut random = Random::new(seed);
         let private = random.chance(1, 2);
-        let text = grammar::generate(&mut random, grammar::Shape { private, transitions: 4 }).text;
+        let text = cubicle_grammar::generate(
+            &mut random,
+            cubicle_grammar::Shape { private, transitions: 4 },
+        )
+        .text;
         let Ok(system) = mu_cubicle::check(&mu_cubicle::parse(SourceId(0), &text).unwrap()) else {
             continue;
         };
@@ -218,7 +222,7 @@ fn certificates_of_systems_of_the_grammar_pass() {
 }
 
 /// Converts a state to one of the naive interpreter.
-fn as_naive(machine: &Machine, state: &State) -> naive::State {
+fn as_naive(machine: &Machine, state: &State) -> cubicle_interpreter::State {
     let value = |v: &Value| match v {
         Value::Process(p) => Val::Proc(*p),
         Value::Constructor(c) => Val::Cons(mu_cubicle::system::ConsId(*c)),
@@ -231,7 +235,7 @@ fn as_naive(machine: &Machine, state: &State) -> naive::State {
     };
     let entry =
         |e: &Vec<(usize, Value)>| e.iter().map(|(slot, v)| (cell(*slot), value(v))).collect();
-    naive::State {
+    cubicle_interpreter::State {
         cells: state.cells.iter().enumerate().map(|(slot, v)| (cell(slot), value(v))).collect(),
         buffers: state.buffers.iter().map(|b| b.iter().map(entry).collect()).collect(),
     }
@@ -243,7 +247,7 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
     for seed in seeds(0..40) {
         let file = {
             let mut random = Random::new(seed);
-            generate::file(
+            cubicle_systems::file(
                 &mut random,
                 Shape {
                     weak: true,

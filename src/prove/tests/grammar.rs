@@ -1,6 +1,6 @@
 //! Tests on systems derived from the grammar: the prover, the verifier and the machine of 1 to 4
-//! processes agree on each one, under both memory models. The generator ([`mu_cubicle::grammar`])
-//! does not know the premises of the prover.
+//! processes agree on each one, under both memory models. The generator
+//! ([`mu_testkit::cubicle_grammar`]) does not know the premises of the prover.
 //!
 //! A failure prints the seed and the system. `MU_CHECK_SEED=n` replays one; `MU_CHECK_RUNS=n` sets
 //! the number for the ignored test, from `MU_CHECK_FIRST` on.
@@ -8,8 +8,6 @@
 use mu_base::SourceId;
 use mu_base::limits::Budget;
 use mu_base::random::Random;
-use mu_cubicle::grammar::{Generated, PRODUCTIONS, Shape, generate};
-use mu_cubicle::naive::{Naive, State};
 use mu_cubicle::system::{Claim, SymbolId, System};
 use mu_cubicle::value::Val;
 use mu_prove::premises::premises;
@@ -17,6 +15,8 @@ use mu_prove::replay::{Run, machine};
 use mu_prove::rules::Memory;
 use mu_prove::verify::verify_within;
 use mu_prove::{Options, UnknownReason, Verdict, prove};
+use mu_testkit::cubicle_grammar::{Generated, PRODUCTIONS, Shape, generate};
+use mu_testkit::cubicle_interpreter::{Naive, State};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The work limit of a proof.

@@ -8,10 +8,10 @@ use mu_base::limits::Budget;
 use mu_base::random::Random;
 use mu_cubicle::System;
 use mu_cubicle::ast::File;
-use mu_cubicle::generate::{Shape, file};
 use mu_prove::rules::Memory;
 use mu_prove::verify::Refused;
 use mu_prove::{Options, UnknownReason, Verdict, prove};
+use mu_testkit::cubicle_systems::{Shape, file};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -9,7 +9,6 @@
 use mu_base::random::Random;
 use mu_base::{Budget, SourceId, Stop};
 use mu_explore::Silent;
-use mu_program::generate::{self, Shape};
 use mu_program::litmus::{self, Litmus};
 use mu_program::machine::{Event, Machine};
 use mu_program::memory::{self, MemoryModel};
@@ -19,6 +18,7 @@ use mu_safety::count::{Counting, count};
 use mu_safety::fences::{smallest, with_fences};
 use mu_safety::reach::{Safety, reach};
 use mu_safety::robust::{check, check_with_assertions, replay, replay_unsafe};
+use mu_testkit::litmus_tests::{self, Shape};
 use std::collections::{BTreeSet, HashSet};
 
 /// A store: its thread and its number there; `None` for the initial value.
@@ -131,7 +131,7 @@ fn dense(seed: u64, threads: usize, instructions: usize) -> String {
 
 /// Compares the monitor with the naive decision. Returns whether the program is robust.
 fn compare(seed: u64, shape: Shape, fences: bool) -> bool {
-    let text = generate::litmus(seed, shape);
+    let text = litmus_tests::litmus(seed, shape);
     compare_text(&text, &format!("seed {seed}, {shape:?}\n{text}"), fences)
 }
 

@@ -4,6 +4,7 @@
 mod armv8;
 mod chains;
 mod conversions;
+mod cycles;
 mod facts;
 mod given;
 mod grammar;
@@ -133,7 +134,7 @@ fn what_is_dropped_could_not_be() {
         let judge = usual(arch);
         assert!(judge.coherent, "{arch:?}");
         for seed in 0..40 {
-            compare_with_all(&mu_litmus::cycles::litmus(seed, arch), &judge);
+            compare_with_all(&crate::cycles::litmus(seed, arch), &judge);
         }
     }
 }
@@ -156,9 +157,9 @@ fn compare_with_machines(seeds: std::ops::Range<u64>) {
     let judges = ["sc", "tso", "pso"].map(|m| (m, judge(Arch::X86, m)));
     for seed in seeds {
         let rich = seed % 2 == 0;
-        let shape = mu_program::generate::Shape { threads: 3, instructions: 3, rich };
+        let shape = mu_testkit::litmus_tests::Shape { threads: 3, instructions: 3, rich };
         for text in
-            [mu_program::generate::litmus(seed, shape), mu_litmus::cycles::litmus(seed, Arch::X86)]
+            [mu_testkit::litmus_tests::litmus(seed, shape), crate::cycles::litmus(seed, Arch::X86)]
         {
             for (name, judge) in &judges {
                 assert_eq!(

@@ -7,8 +7,8 @@
 //! (reads-from, from-reads, coherence); its accesses become the test. Models differ in the outcomes
 //! of such tests, so comparisons of tools compare their sets of outcomes.
 
-use crate::code::Arch;
 use mu_base::random::Random;
+use mu_litmus::code::Arch;
 use std::fmt::Write;
 
 /// The kind of an access.

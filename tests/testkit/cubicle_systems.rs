@@ -5,9 +5,11 @@
 //!
 //! Guards restrict numbers to `0..=3`, so that instances are finite.
 
-use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value};
 use mu_base::random::Random;
 use mu_base::source::Place;
+use mu_cubicle::ast::{
+    Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value,
+};
 use num_rational::BigRational;
 
 /// The features of a system.

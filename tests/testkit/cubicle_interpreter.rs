@@ -4,11 +4,11 @@
 //!
 //! Cost: not optimised; for two or three processes and small systems.
 
-use crate::system::{
+use mu_cubicle::system::{
     Access, Atom, Claim, Cube, Kind, Op, Proc, SymbolId, System, Term, Transition, TypeId, Update,
     Value,
 };
-use crate::value::Val;
+use mu_cubicle::value::Val;
 use num_rational::BigRational;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -4,9 +4,9 @@
 //! Random games are made as in PGSolver's `randomgame` (owners, priorities and successors uniform).
 //! The families are our own constructions after the ideas of the papers cited at each.
 
-use super::{Game, Player};
 use mu_base::ids::VertexId;
 use mu_base::random::Random;
+use mu_game::{Game, Player};
 
 /// Generates a game with priorities below `priorities` and `least..=most` different successors a
 /// vertex (0: its owner loses there).
